@@ -1,0 +1,52 @@
+# Two commands are enough: `make demo` and `make test`. Both set up .venv when it is missing.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+UV     := $(shell command -v uv 2>/dev/null)
+JOBS   ?= auto
+
+ifdef UV
+CREATE  = uv venv --seed --python $(PYTHON) $(VENV)
+INSTALL = uv pip install --quiet --python $(BIN)/python
+else
+CREATE  = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --upgrade pip
+INSTALL = $(BIN)/python -m pip install --quiet
+endif
+
+.PHONY: help demo test lint types unit bench clean
+
+help:
+	@echo "make demo   cluster embedded data, print a table, leave a figure under out/"
+	@echo "make test   lint, types, doctests and tests"
+	@echo "make bench  benchmarks beside scikit-learn (minutes)"
+	@echo "make clean  remove the environment and everything built"
+
+$(BIN)/python:
+	$(CREATE)
+
+# A stamp a set of packages: installed once, and again when pyproject.toml changes.
+$(VENV)/.plot $(VENV)/.dev: $(VENV)/.%: pyproject.toml | $(BIN)/python
+	$(INSTALL) --editable ".[$*]"
+	@touch $@
+
+demo: $(VENV)/.plot
+	$(BIN)/python examples/demo.py
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+unit: $(VENV)/.dev
+	$(BIN)/pytest -n $(JOBS)
+
+test: lint types unit
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/bench_graph.py
+	$(BIN)/python benchmarks/bench_eigen.py
+
+clean:
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,47 @@
+"""fiedler: clustering on manifolds. A nearest-neighbour graph, its Laplacian, and models shaped by them.
+
+The public names load on first use, so that ``import fiedler`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from .cluster import SpectralClustering
+    from .embedding import LaplacianEigenmaps
+    from .graph import AffinityGraph, FullGraph, KNNGraph, RadiusGraph
+
+_HOMES = {
+    "AffinityGraph": "graph",
+    "FullGraph": "graph",
+    "KNNGraph": "graph",
+    "LaplacianEigenmaps": "embedding",
+    "RadiusGraph": "graph",
+    "SpectralClustering": "cluster",
+}
+
+__all__ = [
+    "AffinityGraph",
+    "FullGraph",
+    "KNNGraph",
+    "LaplacianEigenmaps",
+    "RadiusGraph",
+    "SpectralClustering",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    if name in ("cluster", "core", "datasets", "embedding", "graph", "metrics"):
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

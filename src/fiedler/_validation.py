@@ -1,0 +1,130 @@
+"""Checks of data and options: one wording for every error, and the error says what to do."""
+
+from __future__ import annotations
+
+import importlib
+import numbers
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, TypeVar
+
+import array_api_compat
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+T = TypeVar("T")
+
+FLOATS = (np.float64, np.float32)
+
+
+def choose(table: Mapping[str, T], key: object, *, option: str) -> T:
+    """The row of ``table`` named ``key``; the error lists the rows.
+
+    Examples
+    --------
+    >>> choose({"union": 1, "mutual": 2}, "or", option="symmetrize")
+    Traceback (most recent call last):
+    ...
+    ValueError: symmetrize='or' is not known; choose one of ['union', 'mutual']
+    """
+    if isinstance(key, str) and key in table:
+        return table[key]
+    raise ValueError(f"{option}={key!r} is not known; choose one of {list(table)}")
+
+
+def check_int(value: object, name: str, *, minimum: int = 1) -> int:
+    """``value`` as an int of at least ``minimum``."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= minimum:
+        return int(value)
+    raise ValueError(f"{name} must be a whole number of at least {minimum}; got {value!r}")
+
+
+def check_positive(value: object, name: str) -> float:
+    """``value`` as a finite float above zero."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) < float("inf"):
+        return float(value)
+    raise ValueError(f"{name} must be a positive number; got {value!r}")
+
+
+def check_n_clusters(value: object, n_samples: int) -> int:
+    """``n_clusters`` as an int between 1 and the number of samples."""
+    n_clusters = check_int(value, "n_clusters")
+    if n_clusters > n_samples:
+        raise ValueError(
+            f"n_clusters={n_clusters} is more than the data holds (n_samples={n_samples}); ask for at most {n_samples}"
+        )
+    return n_clusters
+
+
+def require(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """Import an optional library, or say which extra brings it.
+
+    Examples
+    --------
+    >>> require("no_such_library", extra="ann", purpose="approximate neighbours")
+    Traceback (most recent call last):
+    ...
+    ImportError: approximate neighbours need 'no_such_library'; install it with: pip install "fiedler[ann]"
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f'{purpose} need {module!r}; install it with: pip install "fiedler[{extra}]"') from error
+
+
+def is_foreign(X: object) -> bool:
+    """Whether ``X`` is an array of another library (torch, CuPy, array-api-strict), to be left where it is."""
+    return array_api_compat.is_array_api_obj(X) and not array_api_compat.is_numpy_array(X) and not sp.issparse(X)
+
+
+def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples: int = 1) -> Any:
+    """``X`` as a finite two-dimensional float array: NumPy, CSR, or the array library it came in.
+
+    float32 and float64 stay as they are, integers become float64. With an ``estimator`` its ``n_features_in_`` (and
+    feature names) are set, or compared when ``reset`` is false.
+    """
+    if is_foreign(X):
+        return _check_foreign(X, estimator=estimator, reset=reset, min_samples=min_samples)
+    options: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_min_samples": min_samples}
+    if estimator is None:
+        return check_array(X, input_name="X", **options)
+    return validate_data(estimator, X, reset=reset, **options)
+
+
+def _check_foreign(X: Any, *, estimator: Any, reset: bool, min_samples: int) -> Any:
+    """:func:`check_data` for arrays that scikit-learn would carry off to NumPy."""
+    xp = array_api_compat.array_namespace(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions (samples, features); got shape {tuple(X.shape)}")
+    n_samples, n_features = X.shape
+    if n_samples < min_samples or n_features < 1:
+        raise ValueError(
+            f"X has n_samples={n_samples} and n_features={n_features}; at least {min_samples} and 1 are needed"
+        )
+    if not xp.isdtype(X.dtype, "real floating"):
+        X = xp.astype(X, xp.float64)
+    if not bool(xp.all(xp.isfinite(X))):
+        raise ValueError("Input X contains NaN or infinity; remove or fill those entries first")
+    if estimator is not None:
+        if reset:
+            estimator.n_features_in_ = n_features
+        elif n_features != estimator.n_features_in_:
+            name = type(estimator).__name__
+            raise ValueError(
+                f"X has {n_features} features, but {name} is expecting {estimator.n_features_in_} features"
+            )
+    return X
+
+
+def check_labels(labels: Any, name: str = "labels", *, n_samples: int | None = None) -> np.ndarray:
+    """Cluster or class labels on the host as a one-dimensional NumPy array of the expected length."""
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{name} must be one label a sample, a non-empty list or 1-D array; got shape {array.shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name} contain NaN or infinity; remove those samples or give them a label")
+    if n_samples is not None and len(array) != n_samples:
+        raise ValueError(f"{name} hold {len(array)} entries, but {n_samples} are needed, one a sample")
+    return array

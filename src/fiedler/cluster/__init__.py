@@ -1,0 +1,5 @@
+"""Embeddings and graphs to labels."""
+
+from .spectral import SpectralClustering
+
+__all__ = ["SpectralClustering"]

@@ -1,0 +1,1 @@
+"""Numerics that know nothing of graphs or models: arrays in, arrays out, on NumPy, torch and CuPy."""

@@ -1,0 +1,129 @@
+"""One door to each array library: which namespace an array belongs to, and the few steps the standard leaves out.
+
+Dense mathematics is written against the array API standard, in the spelling that `array_api_compat` gives NumPy, torch
+and CuPy alike. Random numbers are always drawn by NumPy and then moved, so that a seed means the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import array_api_compat
+import numpy as np
+import scipy.sparse as sp
+
+Array = Any  # an array of any library that array_api_compat knows
+
+BLOCK_BYTES = 64 * 2**20  # a temporary of a blocked computation stays about this small on the host ...
+DEVICE_BLOCK_BYTES = 2 * 2**30  # ... and this on an accelerator, which is idle on less
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array API namespace shared by ``arrays``; sparse SciPy matrices count as NumPy."""
+    dense = [a for a in arrays if not sp.issparse(a)]
+    return array_api_compat.array_namespace(*dense) if dense else array_api_compat.array_namespace(np.empty(0))
+
+
+def is_numpy(X: Array) -> bool:
+    """Whether ``X`` is a NumPy array or a SciPy sparse matrix."""
+    return sp.issparse(X) or array_api_compat.is_numpy_array(X)
+
+
+def to_numpy(X: Array) -> np.ndarray:
+    """A NumPy copy or view of ``X``, brought to the host if need be."""
+    if array_api_compat.is_torch_array(X):
+        return X.detach().cpu().numpy()
+    if array_api_compat.is_cupy_array(X):
+        return X.get()
+    return np.asarray(X)
+
+
+def like(values: Any, reference: Array, *, dtype: Any = None) -> Array:
+    """``values`` (host data) as an array of the library and on the device of ``reference``."""
+    xp = namespace(reference)
+    if sp.issparse(reference):
+        return xp.asarray(values, dtype=dtype)
+    if array_api_compat.is_torch_array(reference) or array_api_compat.is_cupy_array(reference):
+        values = np.ascontiguousarray(values)
+    return xp.asarray(values, dtype=dtype, device=array_api_compat.device(reference))
+
+
+def arange(n: int, reference: Array, *, dtype: Any = None) -> Array:
+    """The integers 0 .. n-1 beside ``reference``."""
+    xp = namespace(reference)
+    device = None if sp.issparse(reference) else array_api_compat.device(reference)
+    return xp.arange(n, dtype=dtype or xp.int64, device=device)
+
+
+def standard_normal(shape: tuple[int, ...], rng: np.random.RandomState, reference: Array) -> Array:
+    """Normal numbers drawn on the host: the same ones for a seed on every back end."""
+    return like(rng.standard_normal(shape), reference, dtype=reference.dtype)
+
+
+def eps(X: Array) -> float:
+    """The machine precision of the entries of ``X``."""
+    return float(namespace(X).finfo(X.dtype).eps)
+
+
+def itemsize(X: Array) -> int:
+    """The bytes of one (floating) entry of ``X``."""
+    return int(namespace(X).finfo(X.dtype).bits) // 8
+
+
+def row_blocks(n_rows: int, bytes_per_row: int, reference: Array) -> Iterator[slice]:
+    """Slices of rows small enough for a temporary of ``bytes_per_row`` a row."""
+    budget = BLOCK_BYTES if is_numpy(reference) or _on_cpu(reference) else DEVICE_BLOCK_BYTES
+    size = max(1, min(n_rows, budget // max(1, bytes_per_row)))
+    return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+
+
+def _on_cpu(X: Array) -> bool:
+    return "cuda" not in str(array_api_compat.device(X)).lower()
+
+
+def smallest_k(values: Array, k: int) -> tuple[Array, Array]:
+    """The ``k`` smallest entries of each row, ascending, and their columns.
+
+    The standard has no partial sort. Where a library has none either, the row is cut into groups: the ``k`` smallest
+    entries lie in the ``k`` groups with the smallest minima, so only those groups are sorted.
+    """
+    xp = namespace(values)
+    if array_api_compat.is_torch_array(values):
+        found = xp.topk(values, k, dim=1, largest=False, sorted=True)
+        return found.values, found.indices
+    if array_api_compat.is_numpy_array(values):
+        columns = np.argpartition(values, k - 1, axis=1)[:, :k]
+    else:
+        columns = _group_candidates(values, k, xp)
+    order = xp.argsort(xp.take_along_axis(values, columns, axis=1), axis=1, stable=True)[:, :k]
+    columns = xp.take_along_axis(columns, order, axis=1)
+    return xp.take_along_axis(values, columns, axis=1), columns
+
+
+def _group_candidates(values: Array, k: int, xp: Any) -> Array:
+    """Columns of each row among which its ``k`` smallest entries are: those of the ``k`` best groups."""
+    n_rows, n_columns = values.shape
+    width = max(1, int((n_columns / k) ** 0.5))
+    n_groups = n_columns // width
+    if n_groups <= k:
+        return xp.broadcast_to(arange(n_columns, values)[None, :], (n_rows, n_columns))
+    inside = xp.reshape(values[:, : n_groups * width], (n_rows, n_groups, width))
+    best = xp.argsort(xp.min(inside, axis=2), axis=1)[:, :k]
+    columns = best[:, :, None] * width + arange(width, values)[None, None, :]
+    columns = xp.reshape(columns, (n_rows, k * width))
+    rest = xp.broadcast_to(arange(n_columns, values)[None, n_groups * width :], (n_rows, n_columns - n_groups * width))
+    return xp.concat([columns, rest], axis=1)
+
+
+def fix_signs(vectors: Array) -> Array:
+    """Columns turned so that their entry of largest size is positive: the one sign rule.
+
+    Of several entries as large, up to rounding, the first decides, so that symmetric vectors have a sign too.
+    """
+    xp = namespace(vectors)
+    sizes = xp.abs(vectors)
+    large = sizes >= (1 - 1e-4) * xp.max(sizes, axis=0)[None, :]
+    top = xp.argmax(xp.astype(large, xp.int8), axis=0)
+    signs = xp.sign(xp.take_along_axis(vectors, top[None, :], axis=0))
+    return vectors * xp.where(signs == 0, xp.ones_like(signs), signs)

@@ -1,0 +1,322 @@
+"""The smallest eigenpairs of a symmetric matrix, with residuals, on any back end; and A v = λ B v.
+
+``chebyshev`` is the solver for graphs: a block of vectors is filtered by a Chebyshev polynomial that is small on the
+unwanted part [cut, upper] of the spectrum and grows fast below it, then orthogonalised and rotated onto Ritz vectors
+(Zhou & Saad 2007). It needs products, QR and a small eigenproblem, so one code serves NumPy, torch and CuPy; being a
+block method it does not lose repeated eigenvalues, and the null space of a graph, one vector a component, is
+supplied exactly and projected out. ``arpack`` (Lanczos), ``lobpcg`` and ``shift_invert`` (Lanczos on a sparse
+LU factorisation) are SciPy's; the last one is where ``auto`` turns when the filter stalls: graphs that mix slowly,
+such as curves and surfaces, are exactly those whose factors stay sparse. The methods themselves are in `solvers`.
+
+References
+----------
+Y. Zhou, Y. Saad, "A Chebyshev-Davidson algorithm for large symmetric eigenproblems", SIAM J. Matrix Anal. 29, 2007.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from .._records import EigenResult
+from .._validation import check_int, choose
+from .backend import Array, eps, fix_signs, like, namespace, to_numpy
+from .solvers import GUARD, SOLVERS, Problem
+from .sparse import diagonal, is_sparse, matmul, pieces, row_sums, with_data
+
+DENSE_UP_TO = 512  # rows; LAPACK is faster there and has no tolerance to miss
+PATIENCE = 15  # rounds after which "auto" calls the Chebyshev filter stalled
+
+
+@dataclass(frozen=True)
+class SpectralForm:
+    """A symmetric eigenproblem and what is known of it beforehand.
+
+    ``null_vectors(k)`` gives at most k orthonormal null vectors out of ``n_null``; eigenvectors are handed back
+    multiplied by ``row_scale``.
+    """
+
+    matrix: Any
+    upper: float
+    lower: float = 0.0
+    null_vectors: Callable[[int], Array] | None = None
+    n_null: int = 0
+    row_scale: Array | None = None
+
+
+# ---------------------------------------------------------------------------------------------------- the public door
+
+
+def smallest_eigenpairs(
+    graph_or_matrix: Any,
+    k: int,
+    *,
+    kind: str | None = None,
+    method: str = "auto",
+    tol: float = 1e-8,
+    max_iter: int | None = None,
+    random_state: Any = 0,
+) -> EigenResult:
+    """The ``k`` smallest eigenpairs of a graph's Laplacian, or of a symmetric matrix.
+
+    Parameters
+    ----------
+    graph_or_matrix : AffinityGraph, sparse matrix, array or LinearOperator
+        A graph (its Laplacian of the given ``kind`` is meant) or a symmetric matrix (itself is meant).
+    k : int
+        How many pairs.
+    kind : {'symmetric', 'combinatorial', 'random_walk', 'signed'}, optional
+        The Laplacian, for a graph; default 'symmetric'. Vectors of 'random_walk' are D^-1/2 u for the unit vectors u
+        of 'symmetric'.
+    method : {'auto', 'chebyshev', 'dense', 'lobpcg', 'arpack', 'shift_invert'}, default='auto'
+        'auto' is dense for up to 512 rows, else Chebyshev, then shift-invert if that did not converge.
+    tol : float, default=1e-8
+        Bound on the residual ‖A u - λ u‖, relative to half the bound on the spectrum (1 for the normalised Laplacians),
+        and never below what the precision of the matrix allows.
+    max_iter : int, optional
+        Rounds of the solver; each has its own default.
+    random_state : int, RandomState or None, default=0
+        Seeds the first block.
+
+    Returns
+    -------
+    EigenResult
+        ``values`` ascending, ``vectors`` as columns, ``residuals``, ``iterations``, ``converged``, ``method``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fiedler import AffinityGraph
+    >>> path = AffinityGraph.from_matrix(np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1))
+    >>> result = smallest_eigenpairs(path, 2, kind="combinatorial")
+    >>> np.round(np.abs(result.values), 4)  # 2 - 2 cos(π j / 4)
+    array([0.    , 0.5858])
+    >>> np.round(result.vectors[:, 1], 3)  # the Fiedler vector
+    array([ 0.653,  0.271, -0.271, -0.653])
+    """
+    form = _as_form(graph_or_matrix, kind)
+    n = form.matrix.shape[0]
+    k = check_int(k, "k")
+    if k > n:
+        raise ValueError(f"k={k} eigenpairs were asked of a matrix with {n} rows; ask for at most {n}")
+    dtype_of = _reference(form)
+    known = form.null_vectors(k) if form.null_vectors else dtype_of[:, :0]
+    scale = 0.5 * max(form.upper, -form.lower)
+    floor = 50 * eps(dtype_of)
+    problem = Problem(
+        form.matrix, k - known.shape[1], known, form.lower, form.upper, max(tol, floor) * scale, max_iter,
+        check_random_state(random_state),
+    )  # fmt: skip
+    vectors, iterations, method = _solve(problem, method)
+    return _finish(form, problem, vectors, iterations, method)
+
+
+def _as_form(source: Any, kind: str | None) -> SpectralForm:
+    if hasattr(source, "spectral_form"):
+        return source.spectral_form(kind or "symmetric")
+    if kind is not None:
+        raise ValueError(
+            f"kind={kind!r} names a Laplacian of a graph, but a matrix was given; leave kind out for the matrix's own "
+            "eigenpairs, or pass AffinityGraph.from_matrix(W)"
+        )
+    matrix = (
+        source if is_sparse(source) or hasattr(source, "matvec") or hasattr(source, "dtype") else np.asarray(source)
+    )
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"eigenpairs are defined for a square matrix; got shape {tuple(matrix.shape)}")
+    lower, upper = spectral_bounds(matrix)
+    return SpectralForm(matrix, upper=upper, lower=lower)
+
+
+def _reference(form: SpectralForm) -> Array:
+    """An empty (n, 0) array of the library, device and dtype that the vectors will have."""
+    if form.null_vectors is not None:
+        return form.null_vectors(0)
+    if isinstance(form.matrix, spla.LinearOperator):
+        return np.empty((form.matrix.shape[0], 0), dtype=form.matrix.dtype)
+    data = pieces(form.matrix)[0] if is_sparse(form.matrix) else form.matrix
+    return like(np.empty((form.matrix.shape[0], 0)), data, dtype=data.dtype)
+
+
+def spectral_bounds(matrix: Any) -> tuple[float, float]:
+    """Lower and upper bounds of a symmetric spectrum: Gershgorin's discs, or a short Lanczos run for an operator."""
+    if isinstance(matrix, spla.LinearOperator):
+        ends = spla.eigsh(matrix, k=2, which="BE", tol=1e-2, return_eigenvectors=False)
+        margin = 0.05 * float(np.max(np.abs(ends)))
+        return float(np.min(ends)) - margin, float(np.max(ends)) + margin
+    if is_sparse(matrix):
+        data = pieces(matrix)[0]
+        radius = row_sums(with_data(matrix, namespace(data).abs(data)))
+        centres = diagonal(matrix)
+    else:
+        xp = namespace(matrix)
+        radius, centres = xp.sum(xp.abs(matrix), axis=1), xp.linalg.diagonal(matrix)
+    xp = namespace(radius)
+    off = radius - xp.abs(centres)
+    return float(xp.min(centres - off)), float(xp.max(centres + off))
+
+
+def _solve(problem: Problem, method: str) -> tuple[Array, int, str]:
+    """Vectors that span the wanted space, by the named method or by the rule of ``auto``."""
+    n = problem.matrix.shape[0]
+    if problem.n_wanted == 0:
+        return problem.known[:, :0], 0, "exact"
+    if method != "auto":
+        return *choose(SOLVERS, method, option="method")(problem), method
+    if n <= DENSE_UP_TO or 4 * (problem.n_wanted + GUARD) > n:
+        return *SOLVERS["dense"](problem), "dense"
+    if not sp.issparse(problem.matrix):
+        return *SOLVERS["chebyshev"](problem), "chebyshev"
+    vectors, rounds = SOLVERS["chebyshev"](problem._replace(max_iter=problem.max_iter or PATIENCE))
+    if _worst(problem, vectors) <= problem.tol:
+        return vectors, rounds, "chebyshev"
+    return *SOLVERS["shift_invert"](problem), "shift_invert"
+
+
+def _finish(form: SpectralForm, problem: Problem, found: Array, iterations: int, method: str) -> EigenResult:
+    """Rayleigh quotients, residuals, one order, one sign; a warning when the tolerance was missed."""
+    xp = namespace(found)
+    vectors = xp.concat([problem.known, found], axis=1)
+    values, residuals = _rayleigh(form.matrix, vectors)
+    order = xp.argsort(values, stable=True)
+    values, residuals = values[order], residuals[order]
+    vectors = fix_signs(xp.take(vectors, order, axis=1))
+    converged = bool(xp.all(residuals <= problem.tol))
+    if not converged:
+        worst = float(xp.max(residuals))
+        warnings.warn(
+            f"{method} stopped after {iterations} rounds with a residual of {worst:.1e} (wanted {problem.tol:.1e}); "
+            "raise max_iter or tol, or try method='shift_invert'",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if form.row_scale is not None:
+        vectors = vectors * form.row_scale[:, None]
+    return EigenResult(values, vectors, residuals, iterations, converged, method)
+
+
+def _rayleigh(matrix: Any, vectors: Array) -> tuple[Array, Array]:
+    """U'Au and ‖Au - (u'Au) u‖ of each unit column."""
+    xp = namespace(vectors)
+    product = matmul(matrix, vectors)
+    values = xp.sum(vectors * product, axis=0)
+    return values, xp.sqrt(xp.sum((product - vectors * values[None, :]) ** 2, axis=0))
+
+
+def _worst(problem: Problem, vectors: Array) -> float:
+    return float(namespace(vectors).max(_rayleigh(problem.matrix, vectors)[1]))
+
+
+# ------------------------------------------------------------------------------------------- the generalised problem
+
+
+def generalized_eigenpairs(
+    A: Any,
+    B: Any,
+    k: int,
+    *,
+    largest: bool = False,
+    method: str = "auto",
+    tol: float = 1e-8,
+    max_iter: int | None = None,
+    random_state: Any = 0,
+) -> EigenResult:
+    """The ``k`` smallest (or largest) pairs of A v = λ B v, A symmetric and B positive definite.
+
+    Parameters
+    ----------
+    A, B : array, sparse matrix or LinearOperator of shape (n, n)
+    k : int
+    largest : bool, default=False
+        Take the other end of the spectrum (values still ascend).
+    method : {'auto', 'dense', 'lobpcg'}, default='auto'
+        'dense' reduces by the Cholesky factor of B, on any back end; 'lobpcg' needs products with A and B only.
+        'auto' is dense for dense matrices and for up to 512 rows.
+    tol, max_iter, random_state
+        As in `smallest_eigenpairs`; the tolerance is relative to the largest |λ| found and ‖Bv‖.
+
+    Returns
+    -------
+    EigenResult
+        Vectors with v'Bv = 1; residuals ‖Av - λBv‖.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> result = generalized_eigenpairs(np.diag([1.0, 6.0]), np.diag([1.0, 2.0]), 2)
+    >>> result.values
+    array([1., 3.])
+    """
+    n, k = A.shape[0], check_int(k, "k")
+    if A.shape != (n, n) or B.shape != (n, n) or k > n:
+        raise ValueError(f"A and B must be square and alike with at least k={k} rows; got {A.shape} and {B.shape}")
+    operators = [isinstance(M, spla.LinearOperator) or is_sparse(M) for M in (A, B)]
+    if method == "auto":
+        method = "lobpcg" if any(operators) and n > max(DENSE_UP_TO, 5 * k) else "dense"
+    solve = choose({"dense": _generalized_dense, "lobpcg": _generalized_lobpcg}, method, option="method")
+    vectors, iterations = solve(A, B, k, largest, tol, max_iter, check_random_state(random_state))
+    xp = namespace(vectors)
+    product_a, product_b = matmul(A, vectors), matmul(B, vectors)
+    lengths = xp.sqrt(xp.sum(vectors * product_b, axis=0))
+    vectors, product_a, product_b = (M / lengths[None, :] for M in (vectors, product_a, product_b))
+    values = xp.sum(vectors * product_a, axis=0)
+    order = xp.argsort(values, stable=True)
+    residuals = xp.sqrt(xp.sum((product_a - product_b * values[None, :]) ** 2, axis=0))
+    allowed = max(tol, 50 * eps(vectors)) * float(xp.max(xp.abs(values))) * xp.sqrt(xp.sum(product_b**2, axis=0))
+    converged = method == "dense" or bool(xp.all(residuals <= allowed))
+    if not converged:
+        warnings.warn(
+            f"lobpcg stopped after {iterations} rounds with a residual of {float(xp.max(residuals)):.1e}; "
+            "raise max_iter or tol, or use method='dense'",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    vectors = fix_signs(xp.take(vectors, order, axis=1))
+    return EigenResult(values[order], vectors, residuals[order], iterations, converged, method)
+
+
+def _generalized_dense(
+    A: Any, B: Any, k: int, largest: bool, tol: float, max_iter: int | None, rng: np.random.RandomState
+) -> tuple[Array, int]:
+    """B = CC', then the ordinary problem C^-1 A C^-T y = λ y and v = C^-T y."""
+    A, B = _densify(A), _densify(B)
+    xp = namespace(A)
+    try:
+        factor = xp.linalg.cholesky(B)
+    except Exception as error:  # every library has its own name for it
+        raise ValueError("B is not positive definite; add a small ridge to its diagonal") from error
+    if not bool(xp.all(xp.isfinite(factor))):
+        raise ValueError("B is not positive definite; add a small ridge to its diagonal")
+    half = xp.linalg.solve(factor, A)
+    reduced = xp.linalg.solve(factor, half.T)
+    _, rotated = xp.linalg.eigh(0.5 * (reduced + reduced.T))
+    chosen = rotated[:, -k:] if largest else rotated[:, :k]
+    return xp.linalg.solve(factor.T, chosen), 0
+
+
+def _densify(matrix: Any) -> Array:
+    if isinstance(matrix, spla.LinearOperator) or sp.issparse(matrix):
+        return np.asarray(matrix @ np.eye(matrix.shape[0], dtype=matrix.dtype))
+    return matrix.to_dense() if is_sparse(matrix) and hasattr(matrix, "to_dense") else matrix
+
+
+def _generalized_lobpcg(
+    A: Any, B: Any, k: int, largest: bool, tol: float, max_iter: int | None, rng: np.random.RandomState
+) -> tuple[Array, int]:
+    width = min(k + GUARD, A.shape[0] // 5)
+    start = rng.standard_normal((A.shape[0], max(width, k))).astype(A.dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        values, vectors, history = spla.lobpcg(
+            A, start, B=B, tol=tol, largest=largest, maxiter=max_iter or 1000, retResidualNormsHistory=True
+        )
+    order = np.argsort(values)
+    return to_numpy(vectors)[:, order[-k:] if largest else order[:k]], len(history)

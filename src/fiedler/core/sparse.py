@@ -1,0 +1,164 @@
+"""Sparse matrices behind one door: SciPy, torch CSR and CuPy CSR, since the array standard has no sparse type.
+
+A back end without sparse matrices (array-api-strict, say) keeps its graph in SciPy and multiplies through the host.
+Index arrays are int32 wherever the sizes allow it: half the memory, and some libraries take nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import array_api_compat
+import numpy as np
+import scipy.sparse as sp
+
+from .backend import Array, arange, is_numpy, like, namespace, to_numpy
+
+Sparse = Any  # scipy.sparse.csr_array, torch.sparse_csr tensor or cupyx csr_matrix
+
+
+def is_torch_csr(S: object) -> bool:
+    """Whether ``S`` is a torch tensor in CSR layout."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(S, torch.Tensor) and S.layout == torch.sparse_csr
+
+
+def is_cupy_sparse(S: object) -> bool:
+    """Whether ``S`` is a sparse matrix of CuPy."""
+    cupyx_sparse = sys.modules.get("cupyx.scipy.sparse")
+    return cupyx_sparse is not None and bool(cupyx_sparse.issparse(S))
+
+
+def is_sparse(S: object) -> bool:
+    """Whether ``S`` is a sparse matrix of any library we know."""
+    return sp.issparse(S) or is_torch_csr(S) or is_cupy_sparse(S)
+
+
+def csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> Sparse:
+    """A CSR matrix from its pieces, in the library of ``data`` or, if that has none, in SciPy."""
+    fits = max(int(data.shape[0]), *shape) < 2**31
+    if array_api_compat.is_torch_array(data):
+        import torch
+
+        index = torch.int32 if fits else torch.int64
+        return torch.sparse_csr_tensor(indptr.to(index), indices.to(index), data, size=shape, check_invariants=False)
+    if array_api_compat.is_cupy_array(data):
+        import cupyx.scipy.sparse as csp
+
+        return csp.csr_matrix((data, indices.astype("int32"), indptr.astype("int32")), shape=shape)
+    index = np.int32 if fits else np.int64
+    pieces = (to_numpy(data), to_numpy(indices).astype(index, copy=False), to_numpy(indptr).astype(index, copy=False))
+    return sp.csr_array(pieces, shape=shape)
+
+
+def pieces(S: Sparse) -> tuple[Array, Array, Array]:
+    """``data, indices, indptr`` of a CSR matrix."""
+    if is_torch_csr(S):
+        return S.values(), S.col_indices(), S.crow_indices()
+    return S.data, S.indices, S.indptr
+
+
+def row_indices(S: Sparse) -> Array:
+    """The row of every stored entry."""
+    _, indices, indptr = pieces(S)
+    xp = namespace(indices)
+    counts = indptr[1:] - indptr[:-1]
+    if array_api_compat.is_cupy_array(indices):  # CuPy's repeat takes counts from the host only
+        marks = xp.searchsorted(indptr, arange(indices.shape[0], indices), side="right")
+        return xp.astype(marks - 1, indices.dtype)
+    return xp.repeat(arange(S.shape[0], indices, dtype=indices.dtype), counts)
+
+
+def from_coo(rows: Array, columns: Array, data: Array, shape: tuple[int, int]) -> Sparse:
+    """A CSR matrix from triplets: repeated positions are added up, zeros that come out of it stay stored."""
+    if array_api_compat.is_torch_array(data):
+        import torch
+
+        summed = torch.sparse_coo_tensor(
+            torch.stack([rows.to(torch.int64), columns.to(torch.int64)]), data, size=shape, check_invariants=False
+        ).coalesce()
+        row, column = summed.indices()
+        counts = torch.bincount(row, minlength=shape[0])
+        indptr = torch.nn.functional.pad(torch.cumsum(counts, 0), (1, 0))
+        return csr(summed.values(), column, indptr, shape)
+    if array_api_compat.is_cupy_array(data):
+        import cupyx.scipy.sparse as csp
+
+        matrix = csp.coo_matrix((data, (rows.astype("int32"), columns.astype("int32"))), shape=shape)
+        matrix.sum_duplicates()
+        return matrix.tocsr()
+    matrix = sp.coo_array((to_numpy(data), (to_numpy(rows), to_numpy(columns))), shape=shape).tocsr()
+    matrix.sum_duplicates()
+    return csr(matrix.data, matrix.indices, matrix.indptr, shape)
+
+
+def with_data(S: Sparse, data: Array) -> Sparse:
+    """The pattern of ``S`` with other values."""
+    _, indices, indptr = pieces(S)
+    return csr(data, indices, indptr, S.shape)
+
+
+def keep(S: Sparse, mask: Array) -> Sparse:
+    """The stored entries of ``S`` where ``mask`` holds."""
+    data, indices, _ = pieces(S)
+    return from_coo(row_indices(S)[mask], indices[mask], data[mask], S.shape)
+
+
+def scale(S: Sparse, left: Array | None = None, right: Array | None = None) -> Sparse:
+    """``diag(left) S diag(right)``."""
+    data, indices, _ = pieces(S)
+    if left is not None:
+        data = data * left[row_indices(S)]
+    if right is not None:
+        data = data * right[indices]
+    return with_data(S, data)
+
+
+def add_diagonal(S: Sparse, diagonal: Array) -> Sparse:
+    """``S + diag(diagonal)``, every diagonal entry stored."""
+    data, indices, _ = pieces(S)
+    xp = namespace(data)
+    if is_numpy(data):
+        return _int32(S + sp.diags_array(diagonal, format="csr", dtype=data.dtype))
+    nodes = arange(S.shape[0], indices, dtype=indices.dtype)
+    rows, columns = xp.concat([row_indices(S), nodes]), xp.concat([indices, nodes])
+    return from_coo(rows, columns, xp.concat([data, diagonal]), S.shape)
+
+
+def diagonal(S: Sparse) -> Array:
+    """The diagonal of a matrix."""
+    _, indices, _ = pieces(S)
+    return row_sums(keep(S, row_indices(S) == indices))
+
+
+def matmul(S: Any, X: Array) -> Array:
+    """``S @ X`` for a sparse or dense ``S`` and a dense ``X``; a SciPy matrix meets a foreign array on the host."""
+    if sp.issparse(S) and not is_numpy(X):
+        return like(S @ to_numpy(X), X, dtype=X.dtype)
+    return S @ X
+
+
+def row_sums(S: Sparse, reference: Array | None = None) -> Array:
+    """The sums of the rows, beside ``reference`` (default: where the matrix lives)."""
+    data = pieces(S)[0] if reference is None else reference
+    xp = namespace(data)
+    device = array_api_compat.device(data)
+    return matmul(S, xp.ones((S.shape[1], 1), dtype=data.dtype, device=device))[:, 0]
+
+
+def to_scipy(S: Sparse) -> sp.csr_array:
+    """The matrix on the host, as SciPy CSR."""
+    if sp.issparse(S):
+        return _int32(sp.csr_array(S))
+    data, indices, indptr = (to_numpy(piece) for piece in pieces(S))
+    return _int32(sp.csr_array((data, indices, indptr), shape=S.shape))
+
+
+def from_scipy(S: sp.csr_array, reference: Array) -> Sparse:
+    """A SciPy matrix moved to the library and device of ``reference``."""
+    return csr(like(S.data, reference), like(S.indices, reference), like(S.indptr, reference), S.shape)
+
+
+def _int32(S: sp.csr_array) -> sp.csr_array:
+    return csr(S.data, S.indices, S.indptr, S.shape)

@@ -1,0 +1,5 @@
+"""Coordinates from a graph."""
+
+from .eigenmaps import LaplacianEigenmaps
+
+__all__ = ["LaplacianEigenmaps"]

@@ -1,0 +1,132 @@
+"""Laplacian eigenmaps: minimise Σ_ij w_ij ‖y_i - y_j‖² subject to Y'DY = I and Y'D1 = 0 [Belkin & Niyogi 2003].
+
+The solutions are the generalised eigenvectors L y = λ D y of smallest λ, that is y = D^-1/2 u for the eigenvectors u of
+the symmetric Laplacian, without the constant one. On a disconnected graph the constant is one direction of a null
+space with a dimension a component: exactly that direction is left out, the others tell the components apart and stay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import check_int
+from ..core.backend import Array, fix_signs, like, namespace, to_numpy
+from ..core.eigen import smallest_eigenpairs
+from ..graph.estimator import GraphEstimatorMixin
+
+
+def drop_constant(vectors: Array, n_null: int, heights: Array) -> Array:
+    """Eigenvectors without the trivial one: the first ``n_null`` columns are rotated so that one of them carries all of
+    the overlap with ``heights`` (the constant, in the vectors' own coordinates), and that one is left out.
+    """
+    xp = namespace(vectors)
+    null = vectors[:, :n_null]
+    overlap = to_numpy(null.T @ heights[:, None])
+    rotation, _ = np.linalg.qr(np.concatenate([overlap, np.eye(n_null)], axis=1))
+    rotated = null @ like(rotation[:, 1:], vectors, dtype=vectors.dtype)
+    return xp.concat([rotated, vectors[:, n_null:]], axis=1)
+
+
+class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Coordinates in which neighbours stay close: the smoothest functions on the graph.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the embedding.
+    graph : recipe, AffinityGraph, matrix or 'precomputed', default=None
+        How the graph is made; None is ``KNNGraph()``. With 'precomputed', ``fit`` takes an affinity matrix.
+    eigen_solver : {'auto', 'chebyshev', 'dense', 'lobpcg', 'arpack', 'shift_invert'}, default='auto'
+        See :func:`fiedler.core.eigen.smallest_eigenpairs`.
+    eigen_tol : float, default=1e-8
+    eigen_max_iter : int, optional
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n_samples, n_components)
+        Y with Y'DY = I.
+    eigenvalues_ : array of shape (n_components,)
+        Of the normalised Laplacian, ascending, the constant's zero left out.
+    eigen_residuals_ : array of shape (n_components + 1,)
+    converged_ : bool
+    n_connected_components_ : int
+    graph_ : AffinityGraph
+    n_features_in_ : int
+
+    Notes
+    -----
+    ``transform`` places new points by the Nyström formula, which needs a recipe and the training rows; a training row
+    gets its own coordinates back.
+
+    References
+    ----------
+    M. Belkin, P. Niyogi, "Laplacian eigenmaps for dimensionality reduction and data representation",
+    Neural Computation 15, 2003.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from fiedler import LaplacianEigenmaps
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> model = LaplacianEigenmaps(n_components=3, random_state=0).fit(X[:1000])
+    >>> model.transform(X[1000:]).shape
+    (797, 3)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        graph: Any = None,
+        eigen_solver: str = "auto",
+        eigen_tol: float = 1e-8,
+        eigen_max_iter: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.graph = graph
+        self.eigen_solver = eigen_solver
+        self.eigen_tol = eigen_tol
+        self.eigen_max_iter = eigen_max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> LaplacianEigenmaps:
+        """Build the graph on ``X`` (or take ``X`` as the graph) and find its smoothest functions."""
+        X, graph = self._build_graph(X)
+        n_components = check_int(self.n_components, "n_components")
+        if n_components >= graph.n_nodes:
+            raise ValueError(
+                f"n_components={n_components} must be less than the number of rows (n_samples={graph.n_nodes})"
+            )
+        pairs = smallest_eigenpairs(
+            graph, n_components + 1, kind="symmetric", method=self.eigen_solver, tol=self.eigen_tol,
+            max_iter=self.eigen_max_iter, random_state=self.random_state,
+        )  # fmt: skip
+        self.n_connected_components_ = graph.components()[0]
+        xp = namespace(graph.degrees)
+        heights = xp.sqrt(xp.where(graph.degrees > 0, graph.degrees, 1))
+        n_null = min(self.n_connected_components_, n_components + 1)
+        vectors = drop_constant(pairs.vectors, n_null, heights)
+        self.embedding_ = fix_signs(vectors / heights[:, None])
+        self.eigenvalues_ = pairs.values[1:]
+        self.eigen_residuals_, self.converged_ = pairs.residuals, pairs.converged
+        self.graph_, self._fit_X = graph, X
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Fit and return the embedding of the training rows."""
+        return self.fit(X).embedding_
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates of new points."""
+        check_is_fitted(self)
+        return self._extend(X, self.embedding_, self.eigenvalues_, "random_walk")
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])

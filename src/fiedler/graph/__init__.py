@@ -1,0 +1,20 @@
+"""Data to graph, and the operators on it."""
+
+from .affinity import AffinityGraph
+from .laplacian import laplacian
+from .recipes import FullGraph, KNNGraph, RadiusGraph, as_affinity
+from .smoothing import diffuse, dirichlet_energy, heat_flow, iterate, resolvent
+
+__all__ = [
+    "AffinityGraph",
+    "FullGraph",
+    "KNNGraph",
+    "RadiusGraph",
+    "as_affinity",
+    "diffuse",
+    "dirichlet_energy",
+    "heat_flow",
+    "iterate",
+    "laplacian",
+    "resolvent",
+]

@@ -1,0 +1,78 @@
+"""What every estimator with a ``graph`` parameter shares."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Tags
+
+from .._validation import check_data
+from ..core.backend import Array
+from .affinity import AffinityGraph
+from .extend import extend_eigenvectors
+from .recipes import KNNGraph, as_affinity, is_pairwise
+
+
+class GraphEstimatorMixin:
+    """A ``graph`` parameter: None for the default recipe, a recipe, a graph, a matrix, or "precomputed".
+
+    ``set_params(graph__n_neighbors=5)`` works from the default as well: it makes the recipe first.
+    """
+
+    graph: Any
+    graph_: AffinityGraph
+    _fit_X: Array | None
+
+    def _recipe(self) -> Any:
+        """The graph parameter with its default filled in."""
+        return KNNGraph() if self.graph is None else self.graph
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, those of the graph recipe as ``graph__<name>``."""
+        if self.graph is None and "graph" not in params and any(name.startswith("graph__") for name in params):
+            self.graph = self._recipe()
+        return super().set_params(**params)  # type: ignore[misc]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = is_pairwise(self.graph)
+        return tags
+
+    def _build_graph(self, X: Any) -> tuple[Array | None, AffinityGraph]:
+        """The checked data (None when ``X`` is itself a graph) and the graph on it; warns when it falls apart."""
+        if isinstance(X, AffinityGraph):
+            graph, data = X, None
+            self.n_features_in_ = X.n_nodes
+        else:
+            data = check_data(X, estimator=self, min_samples=2)
+            graph = as_affinity(self._recipe(), data)
+        if is_pairwise(self.graph):
+            data = None
+        warn_if_disconnected(graph)
+        return data, graph
+
+    def _extend(self, X: Any, F: Array, values: Array, kind: str) -> Array:
+        """Eigenvectors at new points."""
+        if self._fit_X is None:
+            raise ValueError("the model was fitted on a graph, not on points, so new points have no place; fit on data")
+        X = check_data(X, estimator=self, reset=False)
+        return extend_eigenvectors(F, values, kind, recipe=self._recipe(), X_new=X, X=self._fit_X, graph=self.graph_)
+
+
+def warn_if_disconnected(graph: AffinityGraph) -> None:
+    """Say that the graph has several components, and what to do about it."""
+    n_components, labels = graph.components()
+    if n_components == 1:
+        return
+    sizes = np.bincount(labels)
+    shown = ", ".join(str(size) for size in sizes[:5]) + (", ..." if n_components > 5 else "")
+    warnings.warn(
+        f"the graph has {n_components} connected components (sizes {shown}): each carries its own zero eigenvalue, and "
+        "clusters cannot reach across. If that is not meant, use more neighbours, or join the components with "
+        "KNNGraph(connect='mst') or graph.connect(X)",
+        UserWarning,
+        stacklevel=4,
+    )

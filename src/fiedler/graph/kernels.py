@@ -1,0 +1,134 @@
+"""Distances to edge weights: each kernel is one row of `KERNELS` and one formula.
+
+============  =============================================  ====================================================
+binary        1                                              [lapgmm, Eq. 2], [lpi, 2]
+heat          exp(-‖x-y‖² / (2 bandwidth²))                  the papers write exp(-‖x-y‖²/t), so t = 2 bandwidth²
+dot           x'y                                            [lpi, step 2]
+polynomial    (x'y + 1)^degree                               [lpi, section 5]
+cosine        x'y / (‖x‖ ‖y‖), 0 for a row of zeros          dot on unit rows
+local         exp(-‖x-y‖² / (s_x s_y))                       Zelnik-Manor & Perona 2004, s = 7th neighbour's distance
+============  =============================================  ====================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._validation import check_int, check_positive, choose
+from ..core.backend import Array, namespace, to_numpy
+from .neighbors import pair_products, row_norms
+
+LOCAL_NEIGHBOR = 7
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What a kernel needs beyond a pair: found on the training data, used again for new points."""
+
+    bandwidth: float | None = None
+    degree: int = 2
+    scales: Array | None = None  # (n,) distance of each training point to its 7th neighbour, for "local"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs ``A[rows[e]], B[columns[e]]`` as a kernel sees them; products are computed for those that ask.
+
+    Without ``rows`` the pairs are all of them, and ``distances`` is a matrix.
+    """
+
+    A: Array
+    B: Array
+    distances: Array
+    rows: Array | None = None
+    columns: Array | None = None
+    scales_a: Array | None = None
+    scales_b: Array | None = None
+
+    def products(self) -> Array:
+        """The inner products x'y."""
+        if self.rows is not None:
+            return pair_products(self.A, self.B, self.rows, self.columns)
+        products = self.A @ self.B.T
+        return products.toarray() if hasattr(products, "toarray") else products
+
+    def outer(self, a: Array, b: Array) -> Array:
+        """``a_i b_j`` for every pair."""
+        return a[:, None] * b[None, :] if self.rows is None else a[self.rows] * b[self.columns]
+
+
+def _binary(pairs: Pairs, constants: Constants) -> Array:
+    return namespace(pairs.distances).ones_like(pairs.distances)
+
+
+def _heat(pairs: Pairs, constants: Constants) -> Array:
+    assert constants.bandwidth is not None
+    return namespace(pairs.distances).exp(-(pairs.distances**2) / (2 * constants.bandwidth**2))
+
+
+def _dot(pairs: Pairs, constants: Constants) -> Array:
+    return pairs.products()
+
+
+def _polynomial(pairs: Pairs, constants: Constants) -> Array:
+    return (pairs.products() + 1) ** constants.degree
+
+
+def _cosine(pairs: Pairs, constants: Constants) -> Array:
+    products, lengths = pairs.products(), pairs.outer(row_norms(pairs.A), row_norms(pairs.B))
+    xp = namespace(products)
+    return xp.where(lengths > 0, products / xp.where(lengths > 0, lengths, 1), 0)
+
+
+def _local(pairs: Pairs, constants: Constants) -> Array:
+    sq_distances, scales = pairs.distances**2, pairs.outer(pairs.scales_a, pairs.scales_b)
+    xp = namespace(sq_distances)
+    # A point with seven exact copies has scale 0; the limit of the formula is 1 at distance 0 and 0 elsewhere.
+    ratio = xp.where(scales > 0, sq_distances / xp.where(scales > 0, scales, 1), xp.where(sq_distances > 0, xp.inf, 0))
+    return xp.exp(-ratio)
+
+
+Kernel = Callable[[Pairs, Constants], Array]
+KERNELS: dict[str, Kernel] = {
+    "binary": _binary,
+    "heat": _heat,
+    "dot": _dot,
+    "polynomial": _polynomial,
+    "cosine": _cosine,
+    "local": _local,
+}
+
+
+def edge_weights(kernel: str, pairs: Pairs, constants: Constants) -> Array:
+    """The weight of every pair."""
+    return choose(KERNELS, kernel, option="weight")(pairs, constants)
+
+
+def fit_constants(
+    kernel: str, distances: Array, *, bandwidth: float | None, degree: int, scales: Array | None
+) -> Constants:
+    """The kernel's constants, those left open taken from the neighbour distances."""
+    choose(KERNELS, kernel, option="weight")
+    if kernel == "polynomial":
+        return Constants(degree=check_int(degree, "degree"))
+    if kernel == "local":
+        return Constants(scales=scales)
+    if kernel != "heat":
+        return Constants()
+    if bandwidth is not None:
+        return Constants(bandwidth=check_positive(bandwidth, "bandwidth"))
+    return Constants(bandwidth=median_distance(distances))
+
+
+def median_distance(distances: Array) -> float:
+    """The median neighbour distance, the default bandwidth."""
+    median = float(np.median(to_numpy(distances))) if distances.shape[0] else 0.0
+    if median > 0:
+        return median
+    raise ValueError(
+        "the median neighbour distance is 0 (no edges, or more than half of them join duplicate rows), "
+        "so it cannot set the bandwidth; give bandwidth= a positive number, or remove the duplicates"
+    )

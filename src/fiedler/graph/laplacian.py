@@ -1,0 +1,190 @@
+"""The graph Laplacians, as sparse matrices on the graph's own back end.
+
+===============  =============================  ===================================================
+combinatorial    D - W                          [vonLuxburg07, 3.1]; Ratio Cut
+symmetric        I - D^-1/2 W D^-1/2            [vonLuxburg07, 3.2]; Normalised Cut, NJW
+random_walk      I - D^-1 W                     [vonLuxburg07, 3.2]
+signed           D̄ - W with D̄ = Σ|w|            Kunegis et al. 2010; positive semidefinite for any signs
+===============  =============================  ===================================================
+
+Degrees of a signed graph are Σ|w|, so that the first three are its signed versions too. An isolated node has a zero row
+in all of them (the identity in the formulas is that of the nodes with an edge): the multiplicity of the eigenvalue 0
+is then the number of connected components, isolated nodes included (of balanced components, on a signed graph).
+
+References
+----------
+[vonLuxburg07] U. von Luxburg, "A tutorial on spectral clustering", Statistics and Computing 17, 2007.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from .._validation import choose
+from ..core.backend import Array, like, namespace, to_numpy
+from ..core.eigen import SpectralForm
+from ..core.sparse import Sparse, add_diagonal, pieces, row_indices, row_sums, scale, to_scipy, with_data
+
+
+class Graph(Protocol):
+    """What the Laplacians ask of a graph."""
+
+    @property
+    def weights(self) -> Sparse:
+        """Symmetric, zero diagonal."""
+
+    @property
+    def degrees(self) -> Array:
+        """Row sums of the absolute weights."""
+
+    @property
+    def signed(self) -> bool:
+        """Whether weights may be negative."""
+
+
+def weighted_degrees(weights: Sparse, *, signed: bool) -> Array:
+    """d_i = Σ_j w_ij, or Σ_j |w_ij| on a signed graph."""
+    if not signed:
+        return row_sums(weights)
+    data = pieces(weights)[0]
+    return row_sums(with_data(weights, namespace(data).abs(data)))
+
+
+def power_of_degrees(degrees: Array, power: float) -> Array:
+    """``degrees ** power``, and 0 for isolated nodes."""
+    xp = namespace(degrees)
+    return xp.where(degrees > 0, xp.where(degrees > 0, degrees, 1) ** power, 0)
+
+
+def has_edges(degrees: Array) -> Array:
+    """1 for a node with an edge, 0 for an isolated one."""
+    return namespace(degrees).astype(degrees > 0, degrees.dtype)
+
+
+def _combinatorial(graph: Graph) -> Sparse:
+    return add_diagonal(with_data(graph.weights, -pieces(graph.weights)[0]), graph.degrees)
+
+
+def _symmetric(graph: Graph) -> Sparse:
+    inverse_root = power_of_degrees(graph.degrees, -0.5)
+    return add_diagonal(scale(graph.weights, -inverse_root, inverse_root), has_edges(graph.degrees))
+
+
+def _random_walk(graph: Graph) -> Sparse:
+    return add_diagonal(scale(graph.weights, -power_of_degrees(graph.degrees, -1.0)), has_edges(graph.degrees))
+
+
+def _signed(graph: Graph) -> Sparse:
+    absolute = weighted_degrees(graph.weights, signed=True)
+    return add_diagonal(with_data(graph.weights, -pieces(graph.weights)[0]), absolute)
+
+
+LAPLACIANS = {
+    "combinatorial": _combinatorial,
+    "symmetric": _symmetric,
+    "random_walk": _random_walk,
+    "signed": _signed,
+}
+
+
+def laplacian(graph: Graph, kind: str = "combinatorial") -> Sparse:
+    """The Laplacian matrix of ``graph``.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+    kind : {'combinatorial', 'symmetric', 'random_walk', 'signed'}, default='combinatorial'
+
+    Returns
+    -------
+    sparse matrix of shape (n_nodes, n_nodes)
+        In CSR, on the graph's back end.
+
+    Examples
+    --------
+    >>> from fiedler import AffinityGraph
+    >>> path = AffinityGraph.from_matrix([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
+    >>> laplacian(path).toarray()
+    array([[ 1., -1.,  0.],
+           [-1.,  3., -2.],
+           [ 0., -2.,  2.]])
+    """
+    return choose(LAPLACIANS, kind, option="kind")(graph)
+
+
+# ----------------------------------------------------------------------------------- what the eigensolvers are handed
+
+
+def spectral_form(graph: Graph, kind: str = "symmetric") -> SpectralForm:
+    """The Laplacian as a symmetric eigenproblem: matrix, exact null vectors, a bound on the spectrum, the way back.
+
+    ``random_walk`` is solved through the symmetric one: L_rw v = λ v for v = D^-1/2 u. [vonLuxburg07, Prop. 3]
+    """
+    choose(LAPLACIANS, kind, option="kind")
+    count, component, sign = balanced_components(graph)
+    normalised = kind in ("symmetric", "random_walk")
+    degrees = graph.degrees
+    xp = namespace(degrees)
+    heights = xp.where(degrees > 0, xp.sqrt(degrees), 1) if normalised else xp.ones_like(degrees)
+    return SpectralForm(
+        matrix=laplacian(graph, "symmetric" if normalised else kind),
+        null_vectors=lambda k: _null_vectors(heights, component, sign, min(k, count)),
+        n_null=count,
+        upper=2.0 if normalised else _largest_edge_degree(graph),
+        row_scale=xp.where(degrees > 0, 1 / heights, 1) if kind == "random_walk" else None,
+    )
+
+
+def _largest_edge_degree(graph: Graph) -> float:
+    """Max over edges of d_i + d_j, at least the largest eigenvalue of D - W. [Anderson & Morley 1985]"""
+    _, indices, _ = pieces(graph.weights)
+    if indices.shape[0] == 0:
+        return 1.0
+    return float(namespace(indices).max(graph.degrees[row_indices(graph.weights)] + graph.degrees[indices]))
+
+
+def component_labels(weights: Sparse) -> tuple[int, np.ndarray]:
+    """The connected components, numbered by falling size."""
+    count, labels = connected_components(to_scipy(weights), directed=False)
+    by_size = np.argsort(-np.bincount(labels, minlength=count), kind="stable")
+    rank = np.empty(count, dtype=np.int64)
+    rank[by_size] = np.arange(count)
+    return count, rank[labels]
+
+
+def balanced_components(graph: Graph) -> tuple[int, np.ndarray, np.ndarray]:
+    """The components that carry a null vector: their number, each node's component (-1: none) and its sign.
+
+    All components of a graph with nonnegative weights. On a signed graph the balanced ones: those whose nodes can be
+    given signs with s_i s_j w_ij > 0 on every edge. In the double cover, where a negative edge leads to the other
+    copy of its node, such a component falls into two.
+    """
+    count, component = component_labels(graph.weights)
+    n = len(component)
+    if not graph.signed:
+        return count, component, np.ones(n)
+    W = to_scipy(graph.weights)
+    positive, negative = W.maximum(0), (-W).maximum(0)
+    _, cover = connected_components(sp.block_array([[positive, negative], [negative, positive]]), directed=False)
+    balanced = cover[:n] != cover[n:]
+    first = np.full(count, -1)
+    first[component[::-1]] = np.arange(n)[::-1]  # each component's first node gets the sign +1
+    sign = np.where(cover[:n] == cover[:n][first[component]], 1.0, -1.0)
+    kept = np.unique(component[balanced])
+    renumber = np.full(count, -1)
+    renumber[kept] = np.arange(len(kept))
+    return len(kept), renumber[component], sign
+
+
+def _null_vectors(heights: Array, component: np.ndarray, sign: np.ndarray, count: int) -> Array:
+    """Orthonormal null vectors of the ``count`` largest components: sign times height on the component, 0 elsewhere."""
+    values = to_numpy(heights).astype(np.float64)
+    basis = np.zeros((len(component), count))
+    for c in range(count):
+        members = component == c
+        basis[members, c] = sign[members] * values[members] / np.linalg.norm(values[members])
+    return like(basis, heights, dtype=heights.dtype)

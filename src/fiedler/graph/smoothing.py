@@ -1,0 +1,119 @@
+"""Smoothing over a graph: each function takes an (n, k) array and an operator, and needs only products.
+
+=================  ==============================================================================
+dirichlet_energy   tr(F'LF) = ½ Σ_ij w_ij ‖F_i - F_j‖²
+diffuse            F - step · L F, the explicit step (lapgmm, Eq. 12, with the random-walk L)
+iterate            Lᵐ F, the iterated Laplacian
+heat_flow          exp(-t L) F, the heat semigroup
+resolvent          (1-γ) (I - γ D⁻¹W)⁻¹ P, diffusion anchored at P
+=================  ==============================================================================
+
+Arrays may live on NumPy, torch or CuPy, beside the operator (a SciPy operator serves any array through the host).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import ive
+
+from .._validation import check_int
+from ..core.backend import Array, eps, like, namespace, to_numpy
+from ..core.eigen import spectral_bounds
+from ..core.linear import conjugate_gradient
+from ..core.sparse import Sparse, matmul
+from .affinity import AffinityGraph
+from .laplacian import power_of_degrees
+
+
+def dirichlet_energy(F: Array, L: Sparse) -> float:
+    """How much ``F`` varies over the graph: tr(F'LF).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fiedler import AffinityGraph
+    >>> edge = AffinityGraph.from_matrix([[0, 3], [3, 0]])
+    >>> dirichlet_energy(np.array([[0.0], [2.0]]), edge.laplacian())  # 3 · 2²
+    12.0
+    """
+    # [vonLuxburg07, Prop. 1]  f'Lf = 1/2 sum_ij w_ij (f_i - f_j)^2, added over the columns of F
+    return float(namespace(F).sum(F * matmul(L, F)))
+
+
+def diffuse(F: Array, L: Sparse, step: float, n_steps: int = 1) -> Array:
+    """``n_steps`` explicit steps F ← F - step · L F.
+
+    With the random-walk Laplacian and 0 ≤ step ≤ 1 this is [lapgmm, Eq. 12]: (1 - step) F + step · D⁻¹W F.
+    """
+    for _ in range(check_int(n_steps, "n_steps", minimum=0)):
+        F = F - step * matmul(L, F)
+    return F
+
+
+def iterate(F: Array, L: Sparse, power: int) -> Array:
+    """Lᵐ F for m = ``power`` (0 gives F)."""
+    for _ in range(check_int(power, "power", minimum=0)):
+        F = matmul(L, F)
+    return F
+
+
+def heat_flow(F: Array, L: Sparse, time: float) -> Array:
+    """exp(-time · L) F, by a Chebyshev series to machine precision.
+
+    exp(-tx) on [0, b] is e^(-tb/2) Σ_j (2 - δ_j0) (-1)^j I_j(tb/2) T_j(2x/b - 1) with Bessel functions I_j; about
+    √(tb) products are needed. The matrix may be the random-walk Laplacian: only its spectrum counts, and it is real.
+    """
+    if not time >= 0:
+        raise ValueError(f"time must not be negative (heat does not flow back); got {time!r}")
+    _, upper = spectral_bounds(L)
+    half = 0.5 * max(upper, np.finfo(float).tiny)
+    coefficients = _heat_coefficients(time * half, eps(F))
+    shifted = lambda Y: matmul(L, Y) / half - Y  # noqa: E731
+    previous, current = F, shifted(F)
+    total = coefficients[0] * previous + (coefficients[1] * current if len(coefficients) > 1 else 0)
+    for coefficient in coefficients[2:]:
+        previous, current = current, 2 * shifted(current) - previous
+        total = total + coefficient * current
+    return total
+
+
+def _heat_coefficients(z: float, precision: float) -> list[float]:
+    """(2 - δ_j0) (-1)^j e^-z I_j(z), as many as matter."""
+    terms = math.ceil(20 + 4 * (z * max(1.0, -math.log10(precision))) ** 0.5)
+    j = np.arange(terms + 1)
+    values = np.where(j == 0, 1.0, 2.0) * (-1.0) ** j * ive(j, z)
+    needed = np.flatnonzero(np.abs(values) > 0.1 * precision)
+    return [float(v) for v in values[: int(needed[-1]) + 1]]
+
+
+def resolvent(P: Array, graph: AffinityGraph, gamma: float, *, tol: float = 1e-8, max_iter: int = 1000) -> Array:
+    """(1-γ) (I - γ D⁻¹W)⁻¹ P: what diffusion anchored at ``P`` tends to.
+
+    The limit of F ← (1-γ)P + γ D⁻¹W F, and the minimiser of (1-γ)/γ Σ d_i ‖F_i - P_i‖² + tr(F'LF). Solved as the
+    symmetric system (D - γW) F = (1-γ) D P by conjugate gradients, all columns at once. Rows that sum to one still
+    do; an isolated node keeps its row.
+
+    Parameters
+    ----------
+    P : array of shape (n, k)
+    graph : AffinityGraph
+        With nonnegative weights.
+    gamma : float
+        In [0, 1): 0 returns P, towards 1 every component becomes constant.
+    """
+    if not 0 <= gamma < 1:
+        raise ValueError(f"gamma must be in [0, 1); got {gamma!r}")
+    if graph.signed:
+        raise ValueError("the resolvent is a diffusion and needs nonnegative weights, but the graph is signed")
+    degrees = (
+        like(to_numpy(graph.degrees), P, dtype=P.dtype) if namespace(graph.degrees) != namespace(P) else graph.degrees
+    )
+    xp = namespace(P)
+    inverse = power_of_degrees(degrees, -1.0)
+    diagonal = xp.where(degrees > 0, degrees, 1)
+    alone = (inverse == 0)[:, None]
+    right = xp.where(alone, P, (1 - gamma) * degrees[:, None] * P)
+    product = lambda F: diagonal[:, None] * F - gamma * matmul(graph.weights, F)  # noqa: E731
+    return conjugate_gradient(product, right, diagonal=diagonal, start=P, tol=tol, max_iter=max_iter).solution

@@ -1,0 +1,19 @@
+"""Scores of a clustering: against a truth (external) and on a graph (internal)."""
+
+from ..graph.smoothing import dirichlet_energy
+from .external import adjusted_rand_index, balanced_rand_index, normalized_mutual_information, purity, rand_index
+from .internal import normalized_cut, ratio_cut
+from .matching import clustering_accuracy, match_labels
+
+__all__ = [
+    "adjusted_rand_index",
+    "balanced_rand_index",
+    "clustering_accuracy",
+    "dirichlet_energy",
+    "match_labels",
+    "normalized_cut",
+    "normalized_mutual_information",
+    "purity",
+    "rand_index",
+    "ratio_cut",
+]

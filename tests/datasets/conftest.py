@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+
+@dataclass
+class Home:
+    """A public home on this machine: its files, and the paths that were asked of it."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    missing_bytes: int = 0
+    requests: list[str] = field(default_factory=list)
+    url: str = ""
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    state = Home()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            state.requests.append(self.path)
+            body = state.files.get(self.path)
+            if body is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body) + state.missing_bytes))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield state
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache that does not exist yet, on a machine without a data folder."""
+    folder = tmp_path / "cache"
+    monkeypatch.delenv("FIEDLER_DATA", raising=False)
+    monkeypatch.setenv("FIEDLER_CACHE", str(folder))
+    return folder
