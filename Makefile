@@ -39,8 +39,9 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+# One BLAS thread a worker, so that the cores are not crowded; the variable lets scikit-learn check array API input.
 unit: $(VENV)/.dev
-	$(BIN)/pytest -n $(JOBS)
+	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n $(JOBS)
 
 test: lint types unit
 

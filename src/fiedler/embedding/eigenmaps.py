@@ -53,6 +53,7 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
     eigenvalues_ : array of shape (n_components,)
         Of the normalised Laplacian, ascending, the constant's zero left out.
     eigen_residuals_ : array of shape (n_components + 1,)
+        Of all pairs computed, the constant's included.
     converged_ : bool
     n_connected_components_ : int
     graph_ : AffinityGraph
@@ -103,17 +104,19 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
             raise ValueError(
                 f"n_components={n_components} must be less than the number of rows (n_samples={graph.n_nodes})"
             )
+        n_trivial = 0 if graph.signed else 1  # on a signed graph the constant is no eigenvector
         pairs = smallest_eigenpairs(
-            graph, n_components + 1, kind="symmetric", method=self.eigen_solver, tol=self.eigen_tol,
+            graph, n_components + n_trivial, kind="symmetric", method=self.eigen_solver, tol=self.eigen_tol,
             max_iter=self.eigen_max_iter, random_state=self.random_state,
         )  # fmt: skip
         self.n_connected_components_ = graph.components()[0]
         xp = namespace(graph.degrees)
         heights = xp.sqrt(xp.where(graph.degrees > 0, graph.degrees, 1))
-        n_null = min(self.n_connected_components_, n_components + 1)
-        vectors = drop_constant(pairs.vectors, n_null, heights)
+        vectors = pairs.vectors
+        if n_trivial:
+            vectors = drop_constant(vectors, min(self.n_connected_components_, n_components + 1), heights)
         self.embedding_ = fix_signs(vectors / heights[:, None])
-        self.eigenvalues_ = pairs.values[1:]
+        self.eigenvalues_ = pairs.values[n_trivial:]
         self.eigen_residuals_, self.converged_ = pairs.residuals, pairs.converged
         self.graph_, self._fit_X = graph, X
         return self

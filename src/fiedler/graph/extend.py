@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.backend import Array, is_numpy, like, namespace, to_numpy
-from ..core.sparse import matmul, row_sums
+from ..core.sparse import is_sparse, matmul, row_sums
 from .affinity import AffinityGraph
 from .neighbors import k_nearest
 from .recipes import link_new_points
@@ -26,7 +26,7 @@ def extend_eigenvectors(
     """
     W = link_new_points(recipe, X_new, X, graph)
     xp = namespace(F)
-    degrees = row_sums(W, F) if not hasattr(W, "ndim") or sp.issparse(W) else xp.sum(W, axis=1)
+    degrees = row_sums(W, F) if is_sparse(W) else xp.sum(W, axis=1)
     shrink = (1 - values)[None, :] if kind == "random_walk" else 1 - values[None, :] / _positive(degrees)[:, None]
     average = matmul(W, F) / _positive(degrees)[:, None]
     extended = average / xp.where(shrink > 1e-3, shrink, 1)  # a vector beyond the smooth ones is averaged, not blown up

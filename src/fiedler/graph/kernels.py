@@ -87,8 +87,8 @@ def _local(pairs: Pairs, constants: Constants) -> Array:
     sq_distances, scales = pairs.distances**2, pairs.outer(pairs.scales_a, pairs.scales_b)
     xp = namespace(sq_distances)
     # A point with seven exact copies has scale 0; the limit of the formula is 1 at distance 0 and 0 elsewhere.
-    ratio = xp.where(scales > 0, sq_distances / xp.where(scales > 0, scales, 1), xp.where(sq_distances > 0, xp.inf, 0))
-    return xp.exp(-ratio)
+    limit = xp.astype(sq_distances == 0, sq_distances.dtype)
+    return xp.where(scales > 0, xp.exp(-sq_distances / xp.where(scales > 0, scales, 1)), limit)
 
 
 Kernel = Callable[[Pairs, Constants], Array]
@@ -103,8 +103,9 @@ KERNELS: dict[str, Kernel] = {
 
 
 def edge_weights(kernel: str, pairs: Pairs, constants: Constants) -> Array:
-    """The weight of every pair."""
-    return choose(KERNELS, kernel, option="weight")(pairs, constants)
+    """The weight of every pair; one that overflows comes out infinite, for the caller to refuse."""
+    with np.errstate(over="ignore"):
+        return choose(KERNELS, kernel, option="weight")(pairs, constants)
 
 
 def fit_constants(

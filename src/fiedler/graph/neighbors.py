@@ -158,23 +158,27 @@ def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs:
 
 
 def _exact_device(X: Array, queries: Array | None, k: int) -> tuple[Array, Array]:
-    """Blocked matrix product and partial sort, for any array library."""
+    """Blocked matrix product and partial sort, for any array library.
+
+    The products only propose: of about twice as many candidates as wanted, the nearest by their differences are kept,
+    so that digits lost to cancellation in single precision do not swap neighbours.
+    """
     xp = namespace(X)
     Q = X if queries is None else queries
+    n_proposed = min(k + max(k, 16), X.shape[0] - (queries is None))
     centre = xp.mean(X, axis=0)  # nearer the origin fewer digits cancel
     Xc, columns = X - centre, arange(X.shape[0], X)
     half_sq_norms = 0.5 * xp.sum(Xc * Xc, axis=1)[None, :]
     distances, indices = [], []
-    for rows in row_blocks(Q.shape[0], 4 * itemsize(X) * (X.shape[0] + k * X.shape[1]), X):
+    for rows in row_blocks(Q.shape[0], 4 * itemsize(X) * (X.shape[0] + n_proposed * X.shape[1]), X):
         block = half_sq_norms - (Q[rows, :] - centre) @ Xc.T
         if queries is None:
             block = xp.where(columns[None, :] == columns[rows][:, None], xp.inf, block)
-        _, nearest = smallest_k(block, k)
-        difference = Q[rows, :][:, None, :] - xp.reshape(
-            xp.take(X, xp.reshape(nearest, (-1,)), axis=0), (*nearest.shape, -1)
-        )
-        distances.append(xp.sqrt(xp.sum(difference * difference, axis=2)))
-        indices.append(nearest)
+        _, proposed = smallest_k(block, n_proposed)
+        candidates = xp.reshape(xp.take(X, xp.reshape(proposed, (-1,)), axis=0), (*proposed.shape, -1))
+        nearest, order = smallest_k(xp.sqrt(xp.sum((Q[rows, :][:, None, :] - candidates) ** 2, axis=2)), k)
+        distances.append(nearest)
+        indices.append(xp.take_along_axis(proposed, order, axis=1))
     return xp.concat(distances, axis=0), xp.concat(indices, axis=0)
 
 

@@ -1,0 +1,101 @@
+"""What fiedler does, in half a minute: several methods on two embedded data sets, a table and a figure."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.mixture import GaussianMixture
+
+from fiedler import KNNGraph, LaplacianEigenmaps, SpectralClustering
+from fiedler.datasets import load
+from fiedler.metrics import (
+    adjusted_rand_index,
+    clustering_accuracy,
+    match_labels,
+    normalized_mutual_information,
+)
+
+OUT = Path("out")
+
+DATASETS = {
+    "two_moons": {},
+    "digits": {"normalize": "unit"},
+}
+
+METHODS = {
+    "k-means": lambda k, graph: KMeans(k, n_init=10, random_state=0),
+    "GMM": lambda k, graph: GaussianMixture(k, n_init=3, reg_covar=1e-4, random_state=0),
+    "spectral, ncut": lambda k, graph: SpectralClustering(k, graph=graph, cut="ncut", random_state=0),
+    "spectral, njw": lambda k, graph: SpectralClustering(k, graph=graph, cut="njw", random_state=0),
+    "spectral, ratio": lambda k, graph: SpectralClustering(k, graph=graph, cut="ratio", random_state=0),
+}
+
+
+def run(name):
+    """Every method on one data set: its labels and a row of scores."""
+    data = load(name, **DATASETS[name])
+    k = len(np.unique(data.y))
+    results = {}
+    for method, make in METHODS.items():
+        start = time.perf_counter()
+        labels = make(k, KNNGraph(n_neighbors=8)).fit_predict(data.X)
+        seconds = time.perf_counter() - start
+        scores = [s(data.y, labels) for s in (clustering_accuracy, normalized_mutual_information, adjusted_rand_index)]
+        results[method] = labels, (*scores, seconds)
+    return data, results
+
+
+def print_table(name, data, results):
+    """The scores in percent, as text."""
+    n, d = data.X.shape
+    print(f"\n{name}: {n} rows, {d} features, {len(np.unique(data.y))} classes")
+    print(f"{'':17}{'AC':>8}{'NMI':>8}{'ARI':>8}{'seconds':>9}")
+    for method, (_, (ac, nmi, ari, seconds)) in results.items():
+        print(f"{method:17}{100 * ac:8.1f}{100 * nmi:8.1f}{100 * ari:8.1f}{seconds:9.2f}")
+
+
+def plane(data):
+    """Two coordinates to draw: the data's own, or those of the graph."""
+    if data.X.shape[1] == 2:
+        return data.X
+    return LaplacianEigenmaps(2, graph=KNNGraph(n_neighbors=15, connect="mst"), random_state=0).fit_transform(data.X)
+
+
+def draw(runs, path):
+    """One row a data set, one column a method; a cluster has the colour of the class it matches."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    columns = ["truth", *METHODS]
+    figure, axes = plt.subplots(len(runs), len(columns), figsize=(2.6 * len(columns), 2.8 * len(runs)))
+    for row, (name, (data, results)) in zip(axes, runs.items()):
+        points = plane(data)
+        for axis, column in zip(row, columns):
+            labels = data.y if column == "truth" else match_labels(data.y, results[column][0])
+            axis.scatter(*points.T, c=labels, cmap="tab10", vmin=0, vmax=9, s=4, linewidths=0)
+            score = "" if column == "truth" else f"\nAC {100 * results[column][1][0]:.1f} %"
+            axis.set(title=column + score, xticks=[], yticks=[])
+        row[0].set_ylabel(name)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def main():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the moons may be two components, which is the answer
+        runs = {name: run(name) for name in DATASETS}
+        for name, (data, results) in runs.items():
+            print_table(name, data, results)
+        OUT.mkdir(exist_ok=True)
+        draw(runs, OUT / "demo.png")
+    print(f"\nThe clusters, drawn: {OUT / 'demo.png'}")
+
+
+if __name__ == "__main__":
+    main()

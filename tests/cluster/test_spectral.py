@@ -1,0 +1,106 @@
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.cluster import SpectralClustering as PeerSpectralClustering
+
+from fiedler import AffinityGraph, KNNGraph, SpectralClustering
+from fiedler.datasets import circles, two_moons
+from fiedler.metrics import adjusted_rand_index, clustering_accuracy, normalized_cut, ratio_cut
+
+CUTS = ["ncut", "njw", "ratio"]
+
+
+@pytest.fixture
+def bridged():
+    """Two cliques of six and five nodes, joined by one light edge."""
+    W = np.zeros((11, 11))
+    W[:6, :6] = W[6:, 6:] = 1
+    W[5, 6] = W[6, 5] = 0.1
+    return AffinityGraph.from_matrix(W)
+
+
+@pytest.mark.parametrize(
+    ("cut", "objective"), [("ncut", normalized_cut), ("njw", normalized_cut), ("ratio", ratio_cut)]
+)
+def test_the_cut_found_is_the_best_of_all(cut, objective, bridged):
+    best = min(objective(bridged, labels) for labels in itertools.product([0, 1], repeat=11) if 0 < sum(labels) < 11)
+
+    labels = SpectralClustering(2, cut=cut, random_state=0).fit(bridged).labels_
+
+    assert_allclose(objective(bridged, labels), best)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("make", [two_moons, circles])
+def test_curved_clusters_are_separated_and_predicted(cut, make):
+    X, y = make(n_samples=600, noise=0.05, random_state=0)
+    X_new, y_new = make(n_samples=300, noise=0.05, random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the two may be two components, which is as it should be
+        model = SpectralClustering(2, cut=cut, graph=KNNGraph(10), random_state=0).fit(X)
+
+    assert clustering_accuracy(y, model.labels_) > 0.99
+    assert clustering_accuracy(y_new, model.predict(X_new)) > 0.99
+    assert (model.predict(X) == model.labels_).all()
+
+
+def test_njw_agrees_with_scikit_learn_on_the_same_graph(rng):
+    """scikit-learn divides by the degrees and clusters the rows: our ncut, up to the scale of the columns."""
+    X = np.repeat(5 * np.eye(4)[:, :3], 50, axis=0) + rng.normal(size=(200, 3))
+    graph = KNNGraph(10).build(X)
+
+    peer = PeerSpectralClustering(4, affinity="precomputed", random_state=0).fit(graph.weights)
+
+    for cut in CUTS:
+        ours = SpectralClustering(4, graph=graph, cut=cut, random_state=0).fit(X)
+        assert adjusted_rand_index(peer.labels_, ours.labels_) > 0.95
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_rescaled_weights_and_reordered_nodes_change_nothing(cut, rng):
+    X = np.repeat([[0.0, 0], [3, 0], [0, 3]], 40, axis=0) + rng.normal(size=(120, 2))
+    W, order = KNNGraph(8, weight="heat").build(X).weights, rng.permutation(120)
+    fit = lambda W: SpectralClustering(3, cut=cut, random_state=0).fit(AffinityGraph.from_matrix(W)).labels_  # noqa: E731
+
+    labels = fit(W)
+
+    assert adjusted_rand_index(labels, fit(1000 * W)) == 1
+    assert adjusted_rand_index(labels[order], fit(W[order][:, order])) == 1
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_as_many_clusters_as_asked_for(cut, uneven_graph):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for k in range(1, 5):
+            assert len(np.unique(SpectralClustering(k, cut=cut, random_state=0).fit(uneven_graph).labels_)) == k
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_components_are_the_clusters_when_there_are_as_many(cut, uneven_graph):
+    with pytest.warns(UserWarning, match="3 connected components"):
+        labels = SpectralClustering(3, cut=cut, random_state=0).fit(uneven_graph).labels_
+
+    assert adjusted_rand_index(labels, uneven_graph.components()[1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1; got 0"),
+        ({"n_clusters": 12}, r"n_clusters=12 is more than the data holds \(n_samples=11\)"),
+        ({"n_clusters": "two"}, "n_clusters must be a whole number"),
+        ({"cut": "min"}, r"cut='min' is not known; choose one of \['ncut', 'njw', 'ratio'\]"),
+        ({"eigen_solver": "amg"}, r"method='amg' is not known; choose one of"),
+    ],
+)
+def test_bad_options_get_a_sentence(options, message, bridged):
+    with pytest.raises(ValueError, match=message):
+        SpectralClustering(**{"n_clusters": 2, **options}).fit(bridged)
+
+
+def test_one_cluster_is_one_cluster(bridged):
+    assert SpectralClustering(1).fit(bridged).labels_.tolist() == [0] * 11

@@ -1,0 +1,46 @@
+"""Fixtures: toy graphs, awkward on purpose, and the back ends that parity is tested on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fiedler import AffinityGraph
+from toys import BACKENDS, uneven_weights
+
+
+@pytest.fixture
+def rng():
+    return np.random.RandomState(7)
+
+
+@pytest.fixture
+def uneven_graph():
+    return AffinityGraph.from_matrix(uneven_weights())
+
+
+@pytest.fixture
+def connected_graph():
+    return AffinityGraph.from_matrix(uneven_weights()[:6, :6])
+
+
+@pytest.fixture
+def signed_graph():
+    """A balanced component (0-3: friends within, foes between), an unbalanced triangle (4-6), and 7 isolated."""
+    W = np.zeros((8, 8))
+    edges = {(0, 1): 1.0, (2, 3): 2.0, (0, 2): -0.5, (1, 3): -1.5, (4, 5): 1.0, (5, 6): 1.0, (4, 6): -1.0}
+    for (i, j), w in edges.items():
+        W[i, j] = W[j, i] = w
+    return AffinityGraph.from_matrix(W, signed=True)
+
+
+@pytest.fixture(params=list(BACKENDS))
+def backend(request):
+    """NumPy data to an array of the back end."""
+    return BACKENDS[request.param]
+
+
+@pytest.fixture(params=["strict", "torch"])
+def foreign(request):
+    """The same, for the back ends other than NumPy."""
+    return BACKENDS[request.param]

@@ -1,0 +1,202 @@
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+
+from fiedler import AffinityGraph, KNNGraph
+from fiedler.core.backend import to_numpy
+from fiedler.core.eigen import generalized_eigenpairs, smallest_eigenpairs, spectral_bounds
+
+ITERATIVE = ["chebyshev", "lobpcg", "arpack", "shift_invert"]
+KINDS = ["symmetric", "combinatorial", "random_walk", "signed"]
+
+
+def clouds(n_each=(400, 250, 150), seed=0):
+    rng = np.random.RandomState(seed)
+    return np.concatenate([rng.normal(size=(n, 3)) + 100 * i for i, n in enumerate(n_each)])
+
+
+@pytest.fixture(scope="module")
+def three_components():
+    """Three separate clouds and two isolated points: the eigenvalue 0 five times."""
+    W = KNNGraph(10, weight="heat").build(clouds()).weights
+    return AffinityGraph.from_matrix(sp.block_diag([W, sp.csr_array((2, 2))]))
+
+
+def lapack(graph, kind):
+    """Eigenvalues of the dense matrix; the random walk's through the generalised problem on the nodes with edges."""
+    return np.linalg.eigvals(graph.laplacian(kind).toarray()).real if kind == "random_walk" else np.linalg.eigvalsh(
+        graph.laplacian(kind).toarray()
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", ["auto", "dense", *ITERATIVE])
+def test_eigenvalues_are_those_of_lapack(kind, method, three_components):
+    k = 12
+    result = smallest_eigenpairs(three_components, k, kind=kind, method=method)
+
+    assert result.converged
+    assert_allclose(result.values, np.sort(lapack(three_components, kind))[:k], atol=1e-8)
+    assert np.sum(np.abs(result.values) < 1e-9) == three_components.components()[0] == 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", ["dense", *ITERATIVE])
+def test_vectors_solve_the_equation_and_are_orthonormal(kind, method, three_components):
+    result = smallest_eigenpairs(three_components, 8, kind=kind, method=method)
+    L, V = three_components.laplacian(kind).toarray(), result.vectors
+
+    assert_allclose(L @ V, V * result.values, atol=2e-7 if kind == "combinatorial" else 1e-7)
+    if kind != "random_walk":
+        assert_allclose(V.T @ V, np.eye(8), atol=1e-8)
+        assert_allclose(np.linalg.norm(L @ V - V * result.values, axis=0), result.residuals, atol=1e-12)
+    assert (V[np.abs(V).argmax(axis=0), np.arange(8)] > 0).all()
+
+
+@pytest.mark.parametrize("method", ["dense", *ITERATIVE])
+def test_more_components_than_pairs_needs_no_iteration(method, three_components):
+    result = smallest_eigenpairs(three_components, 4, method=method)
+
+    assert_allclose(result.values, 0, atol=1e-12)
+    assert result.iterations == 0
+
+
+@pytest.mark.parametrize("method", ["chebyshev", "dense", "auto"])
+def test_repeated_eigenvalues_are_all_found(method):
+    """A ring has every eigenvalue but the first twice: 1 - cos(2πj/n)."""
+    n = 600
+    ring = sp.diags_array([np.ones(n - 1), np.ones(n - 1), [1.0], [1.0]], offsets=[1, -1, n - 1, 1 - n])
+    result = smallest_eigenpairs(AffinityGraph.from_matrix(ring), 7, method=method)
+
+    j = np.array([0, 1, 1, 2, 2, 3, 3])
+    assert_allclose(result.values, 1 - np.cos(2 * np.pi * j / n), atol=1e-10)
+
+
+def test_auto_turns_to_a_factorisation_where_the_filter_stalls():
+    """A path of 20,000 nodes mixes so slowly that polynomials of any sane degree cannot tell its first modes apart."""
+    n = 20_000
+    path = AffinityGraph.from_matrix(sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[1, -1]))
+
+    result = smallest_eigenpairs(path, 4, kind="combinatorial", tol=1e-12)
+
+    assert result.converged
+    assert result.method == "shift_invert"
+    assert_allclose(result.values, 2 - 2 * np.cos(np.pi * np.arange(4) / n), rtol=1e-4, atol=1e-13)
+
+
+def test_not_converging_is_said_with_what_to_try():
+    graph = KNNGraph(5).build(clouds((900,)))
+
+    with pytest.warns(ConvergenceWarning, match=r"raise max_iter or tol, or try method='shift_invert'"):
+        result = smallest_eigenpairs(graph, 6, method="chebyshev", max_iter=1, tol=1e-13)
+    assert not result.converged
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_signed_graphs_have_a_zero_for_every_balanced_component(kind, signed_graph):
+    values = np.sort(lapack(signed_graph, kind))
+
+    result = smallest_eigenpairs(signed_graph, 5, kind=kind)
+
+    assert_allclose(result.values, values[:5], atol=1e-10)
+    assert np.sum(np.abs(values) < 1e-10) == 2  # components 0-3 (balanced) and 7 (isolated), not the triangle 4-6
+
+
+def test_a_matrix_is_taken_as_it_is(backend, rng):
+    A = rng.normal(size=(700, 700))
+    A = np.diag(np.linspace(-3, 10, 700)) + 0.01 * (A + A.T)
+    result = smallest_eigenpairs(backend(A), 5, method="chebyshev", tol=1e-9)
+
+    assert_allclose(to_numpy(result.values), np.linalg.eigvalsh(A)[:5], atol=1e-8)
+    assert type(result.vectors) is type(backend(A))
+
+
+def test_operators_and_sparse_matrices_are_taken_too(three_components):
+    L = three_components.laplacian("symmetric")
+    for matrix in (L, spla.aslinearoperator(L)):
+        result = smallest_eigenpairs(matrix, 7, method="chebyshev")
+        assert_allclose(result.values, np.linalg.eigvalsh(L.toarray())[:7], atol=1e-8)
+
+
+def test_bounds_enclose_the_spectrum(three_components):
+    for matrix in (three_components.laplacian(), -three_components.laplacian("symmetric")):
+        values = np.linalg.eigvalsh(matrix.toarray())
+        for form in (matrix, matrix.toarray(), spla.aslinearoperator(matrix)):
+            lower, upper = spectral_bounds(form)
+            assert lower <= values[0] + 1e-9
+            assert upper >= values[-1] - 1e-9
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precision_stays_and_back_ends_agree(dtype, backend):
+    X = clouds().astype(dtype)
+    reference = smallest_eigenpairs(KNNGraph(8).build(X), 8, method="chebyshev")
+
+    result = smallest_eigenpairs(KNNGraph(8).build(backend(X)), 8, method="chebyshev")
+
+    tol = 1e-4 if dtype == np.float32 else 1e-6
+    assert np.dtype(dtype).name in str(result.vectors.dtype)
+    assert_allclose(to_numpy(result.values), reference.values, atol=tol)
+    assert_allclose(np.abs(to_numpy(result.vectors).T @ reference.vectors).max(axis=0), 1, atol=100 * tol)
+
+
+def test_same_seed_same_result(three_components):
+    first, second = (smallest_eigenpairs(three_components, 9, method="chebyshev", random_state=3) for _ in range(2))
+
+    assert (first.vectors == second.vectors).all()
+
+
+def test_bad_questions_get_a_sentence(connected_graph):
+    with pytest.raises(ValueError, match=r"k=7 eigenpairs were asked of a matrix with 6 rows"):
+        smallest_eigenpairs(connected_graph, 7)
+    with pytest.raises(ValueError, match=r"method='magic' is not known; choose one of \['chebyshev'"):
+        smallest_eigenpairs(connected_graph, 2, method="magic")
+    with pytest.raises(ValueError, match="names a Laplacian of a graph, but a matrix was given"):
+        smallest_eigenpairs(np.eye(4), 2, kind="symmetric")
+    with pytest.raises(ValueError, match="square matrix"):
+        smallest_eigenpairs(np.ones((4, 3)), 2)
+
+
+# ------------------------------------------------------------------------------------------- the generalised problem
+
+
+@pytest.fixture
+def pencil(rng):
+    A, B = rng.normal(size=(2, 60, 60))
+    return A + A.T, B @ B.T + np.eye(60)
+
+
+@pytest.mark.parametrize("largest", [False, True])
+def test_generalised_pairs_are_those_of_lapack(largest, pencil, backend):
+    A, B = pencil
+    values = scipy.linalg.eigh(A, B, eigvals_only=True)
+
+    result = generalized_eigenpairs(backend(A), backend(B), 4, largest=largest)
+
+    V = to_numpy(result.vectors)
+    assert_allclose(to_numpy(result.values), values[-4:] if largest else values[:4], atol=1e-9)
+    assert_allclose(V.T @ B @ V, np.eye(4), atol=1e-8)
+    assert_allclose(A @ V, B @ V * to_numpy(result.values), atol=1e-7)
+
+
+@pytest.mark.parametrize("wrap", [sp.csr_array, spla.aslinearoperator])
+def test_generalised_pairs_of_operators(wrap, three_components):
+    """L y = λ D y is the random walk's problem."""
+    graph = KNNGraph(10).build(clouds((700,)))
+    L, D = graph.laplacian(), sp.diags_array(graph.degrees)
+
+    result = generalized_eigenpairs(wrap(L), wrap(D.tocsr()), 5, tol=1e-7)
+
+    assert result.method == "lobpcg"
+    assert result.converged
+    assert_allclose(result.values, smallest_eigenpairs(graph, 5, kind="random_walk").values, atol=1e-6)
+
+
+def test_an_indefinite_b_is_refused(pencil, backend):
+    A, B = pencil
+    with pytest.raises(ValueError, match="B is not positive definite; add a small ridge"):
+        generalized_eigenpairs(backend(A), backend(-B), 2)

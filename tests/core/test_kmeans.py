@@ -1,0 +1,113 @@
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+
+from fiedler.core import kmeans as module
+from fiedler.core.backend import to_numpy
+from fiedler.core.kmeans import kmeans
+
+
+@pytest.fixture
+def blobs(rng):
+    y = np.repeat(np.arange(4), 50)
+    return rng.normal(size=(200, 3)) * 0.3 + 5 * rng.normal(size=(4, 3))[y], y
+
+
+def best_inertia(X, k):
+    """Brute force over all assignments."""
+    inertias = []
+    for labels in itertools.product(range(k), repeat=len(X)):
+        groups = [X[np.array(labels) == c] for c in set(labels)]
+        inertias.append(sum(((g - g.mean(axis=0)) ** 2).sum() for g in groups))
+    return min(inertias)
+
+
+def test_the_best_run_reaches_the_optimum_of_a_tiny_problem(backend, rng):
+    X = rng.normal(size=(8, 2))
+
+    run = kmeans(backend(X), 2, n_init=20, random_state=0)
+
+    assert_allclose(run.inertia, best_inertia(X, 2), rtol=1e-6)
+
+
+def test_every_back_end_finds_scikit_learns_clusters(blobs, backend):
+    X, y = blobs
+    reference = KMeans(4, n_init=10, random_state=0).fit(X)
+
+    run = kmeans(backend(X), 4, random_state=0)
+
+    assert adjusted_rand_score(to_numpy(run.labels), y) == 1
+    assert_allclose(run.inertia, reference.inertia_, rtol=1e-6)
+    assert run.converged
+    assert type(run.centers) is type(backend(X))
+
+
+def test_inertia_is_the_sum_of_squared_distances_to_the_means(blobs, backend):
+    X, _ = blobs
+    run = kmeans(backend(X), 3, n_init=1, random_state=1, tol=0)
+    labels, centers = to_numpy(run.labels), to_numpy(run.centers)
+
+    assert_allclose(centers, [X[labels == c].mean(axis=0) for c in range(3)])
+    assert_allclose(run.inertia, ((X - centers[labels]) ** 2).sum())
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array])
+def test_cosine_ignores_length(wrap, rng):
+    """Points along three directions, at any distance from the origin."""
+    y = np.repeat(np.arange(3), 30)
+    X = np.eye(3)[y] * rng.uniform(0.01, 100, size=(90, 1)) + 0.001
+    run = kmeans(wrap(X), 3, metric="cosine", random_state=0)
+
+    assert adjusted_rand_score(run.labels, y) == 1
+    assert_allclose(np.linalg.norm(run.centers, axis=1), 1)
+    U = X / np.linalg.norm(X, axis=1, keepdims=True)
+    assert_allclose(run.inertia, (1 - np.sum(U * run.centers[run.labels], axis=1)).sum(), atol=1e-10)
+
+
+def test_cosine_is_alike_on_all_back_ends(blobs, foreign):
+    X, _ = blobs
+    reference = kmeans(X, 4, metric="cosine", random_state=0)
+
+    run = kmeans(foreign(X), 4, metric="cosine", random_state=0)
+
+    assert_array_equal(to_numpy(run.labels), reference.labels)
+
+
+def test_an_empty_cluster_takes_the_farthest_row(backend):
+    X = np.array([[0.0], [0.1], [0.2], [9.0]])
+    labels, sq_distances = backend(np.zeros(4, dtype=np.int64)), backend(np.array([0.0, 0.01, 0.04, 81.0]))
+
+    means = module._means(backend(X), labels, sq_distances, 2, spherical=False)
+
+    assert_allclose(to_numpy(means)[1], [9.0])
+
+
+def test_duplicates_still_give_the_clusters_asked_for(backend):
+    X = backend(np.repeat(np.array([[0.0, 1.0], [2.0, 3.0], [5.0, 5.0]]), 4, axis=0))
+
+    run = kmeans(X, 3, random_state=0)
+
+    assert len(np.unique(to_numpy(run.labels))) == 3
+    assert_allclose(run.inertia, 0, atol=1e-12)
+
+
+def test_float32_stays(blobs, backend):
+    run = kmeans(backend(blobs[0].astype(np.float32)), 3, random_state=0)
+
+    assert "float32" in str(run.centers.dtype)
+
+
+def test_same_seed_same_result(blobs, backend):
+    first, second = (kmeans(backend(blobs[0]), 5, n_init=2, random_state=11) for _ in range(2))
+
+    assert_array_equal(to_numpy(first.labels), to_numpy(second.labels))
+
+
+def test_more_clusters_than_rows_is_refused(backend):
+    with pytest.raises(ValueError, match=r"n_clusters=4 is more than the data holds \(n_samples=3\)"):
+        kmeans(backend(np.zeros((3, 2))), 4)

@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+
+from fiedler.core.backend import to_numpy
+from fiedler.core.linear import conjugate_gradient
+
+
+@pytest.fixture
+def system(rng):
+    A = rng.normal(size=(40, 40))
+    A = A @ A.T + np.diag(rng.uniform(1, 100, 40))
+    B = rng.normal(size=(40, 3))
+    B[:, 1] = 0  # a column with nothing to solve
+    return A, B
+
+
+def test_conjugate_gradients_solve_every_column(system, backend):
+    A, B = system
+    A_own = backend(A)
+
+    result = conjugate_gradient(lambda X: A_own @ X, backend(B), diagonal=backend(np.diag(A).copy()), tol=1e-12)
+
+    assert result.converged
+    assert_allclose(to_numpy(result.solution), np.linalg.solve(A, B), atol=1e-10)
+
+
+def test_running_out_of_rounds_is_said(system):
+    A, B = system
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+        result = conjugate_gradient(lambda X: A @ X, B, diagonal=np.diag(A), max_iter=2)
+    assert not result.converged
+    assert result.iterations == 2

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.linalg import eigh
+
+from fiedler import AffinityGraph, KNNGraph, LaplacianEigenmaps, RadiusGraph
+from fiedler.graph.extend import matching_rows
+
+
+@pytest.fixture
+def ring(rng):
+    angles = np.sort(rng.uniform(0, 2 * np.pi, 300))
+    return np.column_stack([np.cos(angles), np.sin(angles)]), angles
+
+
+def test_coordinates_solve_the_generalised_problem(connected_graph):
+    """[Belkin & Niyogi 2003]: L y = λ D y with y'Dy = 1 and y'D1 = 0, against LAPACK."""
+    model = LaplacianEigenmaps(3).fit(connected_graph)
+    L, D, Y = connected_graph.laplacian().toarray(), np.diag(connected_graph.degrees), model.embedding_
+
+    values, vectors = eigh(L, D)
+
+    assert_allclose(model.eigenvalues_, values[1:4], atol=1e-12)
+    assert_allclose(L @ Y, D @ Y * model.eigenvalues_, atol=1e-12)
+    assert_allclose(Y.T @ D @ Y, np.eye(3), atol=1e-12)
+    assert_allclose(Y.T @ connected_graph.degrees, 0, atol=1e-12)
+    assert_allclose(np.abs(np.sum(Y * (D @ vectors[:, 1:4]), axis=0)), 1)
+
+
+@pytest.mark.filterwarnings("ignore:the graph has 3 connected components")
+@pytest.mark.parametrize("n_components", [1, 2, 5])
+def test_exactly_the_constant_is_left_out_of_a_null_space(n_components, uneven_graph):
+    """Three components: two coordinates at eigenvalue 0 tell them apart, orthogonal to the constant."""
+    model = LaplacianEigenmaps(n_components).fit(uneven_graph)
+    Y, weight = model.embedding_, np.where(uneven_graph.degrees > 0, uneven_graph.degrees, 1)
+
+    assert np.sum(np.abs(model.eigenvalues_) < 1e-10) == min(n_components, 2)
+    assert_allclose(Y.T @ (weight[:, None] * Y), np.eye(n_components), atol=1e-10)
+    assert_allclose(Y.T @ weight, 0, atol=1e-10)
+    assert_allclose(uneven_graph.laplacian("random_walk") @ Y, Y * model.eigenvalues_, atol=1e-10)
+
+
+def test_the_ring_is_found_and_new_points_fall_on_it(ring):
+    """The first two coordinates of a ring are its cosine and sine, in some rotation."""
+    X, _ = ring
+    model = LaplacianEigenmaps(2, graph=KNNGraph(10), random_state=0).fit(X)
+    new = np.linspace(0, 2 * np.pi, 50)
+    Y = model.transform(np.column_stack([np.cos(new), np.sin(new)]))
+
+    order = np.argsort(np.arctan2(*Y.T))
+    turns = np.diff(np.unwrap(new[order]))
+    assert np.mean(np.sign(turns) == np.sign(np.median(turns))) > 0.95
+
+
+def test_training_rows_get_their_own_coordinates(ring):
+    X, _ = ring
+    model = LaplacianEigenmaps(3, random_state=0).fit(X)
+
+    assert_allclose(model.transform(X), model.embedding_)
+    assert_allclose(model.transform(X[5:9]), model.embedding_[5:9])
+
+
+def test_nystrom_is_the_eigenequation_of_the_new_row(ring):
+    """f(x) = sum_j w(x, x_j) f_j / (d(x) (1 - λ)), so a row left out and put back lands where it was, nearly."""
+    X, _ = ring
+    model = LaplacianEigenmaps(2, graph=KNNGraph(6, weight="heat", bandwidth=0.2, connect="mst"), random_state=0).fit(X)
+    x = np.array([[0.5, 0.7]])
+    distances = np.linalg.norm(X - x, axis=1)
+    near = np.argsort(distances)[:6]
+    w = np.exp(-(distances[near] ** 2) / (2 * 0.2**2))
+
+    printed = (w @ model.embedding_[near]) / (w.sum() * (1 - model.eigenvalues_))
+
+    assert_allclose(model.transform(x)[0], printed)
+
+
+def test_a_point_beyond_the_radius_takes_the_nearest_row_and_says_so(ring):
+    X, _ = ring
+    model = LaplacianEigenmaps(2, graph=RadiusGraph(0.5), random_state=0).fit(X)
+    with pytest.warns(UserWarning, match=r"1 new point\(s\) have no neighbour in the graph"):
+        Y = model.transform(np.array([[50.0, 0.0]]))
+
+    assert_allclose(Y[0], model.embedding_[np.argmax(X[:, 0])])
+
+
+def test_matching_rows_knows_equal_rows_only(rng):
+    X = rng.normal(size=(10, 3))
+
+    assert matching_rows(np.concatenate([X[[7, 2]], X[:1] + 1e-12]), X).tolist() == [7, 2, -1]
+    assert matching_rows(np.array([[0.0]]), np.array([[-0.0]])).tolist() == [0]
+
+
+def test_a_signed_graph_has_no_trivial_coordinate():
+    """Friends within {0, 1} and {2, 3}, foes between: the balanced colouring is the first coordinate."""
+    W = np.array([[0, 1, -1, -1], [1, 0, -1, -1], [-1, -1, 0, 1], [-1, -1, 1, 0]])
+    Y = LaplacianEigenmaps(1).fit(AffinityGraph.from_matrix(W, signed=True)).embedding_
+
+    assert_allclose(np.sign(Y[:, 0]), [1, 1, -1, -1])
+
+
+def test_too_many_components_is_a_sentence(ring):
+    with pytest.raises(ValueError, match=r"n_components=300 must be less than the number of rows \(n_samples=300\)"):
+        LaplacianEigenmaps(300).fit(ring[0])

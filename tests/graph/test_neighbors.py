@@ -1,0 +1,200 @@
+import importlib
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.neighbors import KNeighborsTransformer
+
+from fiedler import KNNGraph
+from fiedler.core.backend import to_numpy
+from fiedler.graph import neighbors
+from fiedler.graph.neighbors import k_nearest, overlap, pair_distances, pair_products, pairwise_distances, within_radius
+
+
+@pytest.fixture
+def points(rng):
+    return rng.normal(size=(80, 6))
+
+
+def brute(X, Q=None):
+    distances = np.linalg.norm((X if Q is None else Q)[:, None] - X[None], axis=2)
+    if Q is None:
+        np.fill_diagonal(distances, np.inf)
+    return distances
+
+
+def as_matrix(edges):
+    return to_numpy(edges.columns).reshape(edges.shape[0], -1), to_numpy(edges.distances).reshape(edges.shape[0], -1)
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", "faiss"])
+@pytest.mark.parametrize("with_queries", [False, True])
+def test_neighbours_are_those_of_brute_force(method, with_queries, points, rng):
+    Q = rng.normal(size=(13, 6)) if with_queries else None
+    columns, distances = as_matrix(k_nearest(points, 5, queries=Q, method=method))
+
+    expected = brute(points, Q)
+    assert_array_equal(np.sort(columns), np.sort(np.argsort(expected, axis=1)[:, :5]))
+    assert_allclose(np.sort(distances), np.sort(expected, axis=1)[:, :5])
+
+
+@pytest.mark.parametrize("with_queries", [False, True])
+def test_device_and_sparse_searches_agree(with_queries, points, rng, foreign):
+    Q = rng.normal(size=(13, 6)) if with_queries else None
+    expected, lengths = as_matrix(k_nearest(points, 7, queries=Q))
+    own = as_matrix(k_nearest(foreign(points), 7, queries=None if Q is None else foreign(Q)))
+    sparse = as_matrix(k_nearest(sp.csr_array(points), 7, queries=None if Q is None else sp.csr_array(Q), n_jobs=2))
+
+    for columns, distances in (own, sparse):
+        assert_array_equal(columns, expected)
+        assert_allclose(distances, lengths, rtol=1e-7)
+
+
+def test_blocks_change_nothing(points, foreign, monkeypatch):
+    whole = as_matrix(k_nearest(foreign(points), 4))
+    whole_sparse = as_matrix(k_nearest(sp.csr_array(points), 4))
+    monkeypatch.setattr("fiedler.core.backend.BLOCK_BYTES", 20_000)
+
+    assert_array_equal(as_matrix(k_nearest(foreign(points), 4))[0], whole[0])
+    assert_array_equal(as_matrix(k_nearest(sp.csr_array(points), 4))[0], whole_sparse[0])
+    every = [foreign(index) for index in np.mgrid[:80, :80].reshape(2, -1)]
+    assert_allclose(
+        to_numpy(pair_products(foreign(points), foreign(points), *every)), (points @ points.T).ravel(), atol=1e-12
+    )
+
+
+def test_single_precision_far_from_the_origin_keeps_its_neighbours(rng, foreign):
+    """|x|² + |y|² - 2x'y has lost every digit of these distances in float32; the differences have not."""
+    X = (rng.normal(size=(200, 3)) + np.repeat([0.0, 300.0], 100)[:, None]).astype(np.float32)
+
+    columns, distances = as_matrix(k_nearest(foreign(X), 5))
+
+    expected = brute(X.astype(np.float64))
+    assert overlap(columns, np.argsort(expected, axis=1)[:, :5]) > 0.995
+    assert distances.dtype == np.float32
+
+
+@pytest.mark.parametrize("method", ["exact", "faiss", "sparse", "strict", "torch"])
+def test_self_is_removed_by_index_so_that_copies_stay(method):
+    """Twelve copies of one point: each has its eleven copies at distance 0, and never itself."""
+    from toys import BACKENDS
+
+    X = np.concatenate([np.ones((12, 3)), np.random.RandomState(0).normal(size=(30, 3)) + 9])
+    given = {"sparse": sp.csr_array}.get(method, BACKENDS.get(method, np.asarray))(X)
+    columns, distances = as_matrix(k_nearest(given, 5, method="faiss" if method == "faiss" else "exact"))
+
+    assert (columns != np.arange(42)[:, None]).all()
+    assert_allclose(distances[:12], 0, atol=1e-7)
+    assert (columns[:12] < 12).all()
+
+
+@pytest.mark.parametrize("given", [np.asarray, sp.csr_array])
+def test_cosine_neighbours(given, points):
+    U = points / np.linalg.norm(points, axis=1, keepdims=True)
+    expected = 1 - U @ U.T
+    np.fill_diagonal(expected, np.inf)
+
+    columns, distances = as_matrix(k_nearest(given(points), 6, metric="cosine"))
+
+    assert_array_equal(columns, np.argsort(expected, axis=1)[:, :6])
+    assert_allclose(distances, np.sort(expected, axis=1)[:, :6], atol=1e-12)
+
+
+def test_any_metric_of_scikit_learn_on_dense_rows(points):
+    expected = np.abs(points[:, None] - points[None]).sum(axis=2)
+    np.fill_diagonal(expected, np.inf)
+
+    assert_array_equal(as_matrix(k_nearest(points, 4, metric="manhattan"))[0], np.argsort(expected, axis=1)[:, :4])
+
+
+def test_radius_neighbours_are_all_within_and_no_others(points, backend):
+    edges = within_radius(backend(points), 2.0)
+
+    found = np.zeros((80, 80), dtype=bool)
+    found[to_numpy(edges.rows), to_numpy(edges.columns)] = True
+    assert_array_equal(found, brute(points) <= 2.0)
+    assert_allclose(to_numpy(edges.distances), brute(points)[to_numpy(edges.rows), to_numpy(edges.columns)])
+
+
+def test_a_transformer_of_scikit_learn_does_the_searching(points):
+    ours, theirs = k_nearest(points, 5), k_nearest(points, 5, method=KNeighborsTransformer(n_neighbors=5))
+
+    assert set(zip(ours.rows.tolist(), ours.columns.tolist())) == set(
+        zip(theirs.rows.tolist(), theirs.columns.tolist())
+    )
+
+
+def test_pair_functions_equal_the_full_matrices(points, backend):
+    rows, columns = np.array([0, 3, 79]), np.array([5, 3, 1])
+    A = backend(points)
+
+    assert_allclose(
+        to_numpy(pairwise_distances(A, A)), np.linalg.norm(points[:, None] - points[None], axis=2), atol=1e-6
+    )
+    assert_allclose(
+        to_numpy(pair_distances(A, A, backend(rows), backend(columns))),
+        np.linalg.norm(points[rows] - points[columns], axis=1),
+    )
+    assert_allclose(
+        to_numpy(pair_products(A, A, backend(rows), backend(columns))), np.sum(points[rows] * points[columns], axis=1)
+    )
+
+
+# ---------------------------------------------------------------------------------------------- approximate neighbours
+
+
+def test_probes_are_raised_until_the_recall_is_reached(rng):
+    """Noise in 24 dimensions, which an inverted file with few probes gets wrong."""
+    X = rng.normal(size=(6000, 24)).astype(np.float32)
+
+    graph = KNNGraph(10, method="faiss").build(X)
+
+    exact, _ = as_matrix(k_nearest(X, 10, method="exact"))
+    found, _ = as_matrix(k_nearest(X, 10, method="faiss"))
+    assert graph.recall >= neighbors.TARGET_RECALL
+    assert overlap(found, exact) > 0.99
+    assert graph.weights.dtype == np.float32
+
+
+def test_auto_is_exact_for_small_trees_for_few_features_and_faiss_beyond(monkeypatch, rng):
+    monkeypatch.setattr(neighbors, "APPROXIMATE_ABOVE", 100)
+    called = []
+    monkeypatch.setitem(neighbors.SEARCHES, "faiss", lambda *a: called.append("faiss") or neighbors._exact(*a))
+
+    k_nearest(rng.normal(size=(90, 20)), 3)
+    k_nearest(rng.normal(size=(200, 15)), 3)
+    assert called == []
+    k_nearest(rng.normal(size=(200, 16)), 3)
+    assert called == ["faiss"]
+
+
+def test_without_faiss_the_error_names_the_extra(monkeypatch, points):
+    real = importlib.import_module
+
+    def no_faiss(name, *args):
+        if name == "faiss":
+            raise ImportError(name)
+        return real(name, *args)
+
+    monkeypatch.setattr(importlib, "import_module", no_faiss)
+    with pytest.raises(ImportError, match=r'approximate neighbours need .faiss.; .* pip install "fiedler\[ann\]"'):
+        k_nearest(points, 3, method="faiss")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda X: k_nearest(X, 80),
+            r"n_neighbors=80 needs more rows than there are \(n_samples=80\); ask for at most 79",
+        ),
+        (lambda X: k_nearest(X, 3, method="magic"), r"method='magic' is not known; choose one of \['exact', 'faiss'\]"),
+        (lambda X: k_nearest(np.zeros((9, 2)), 3, metric="cosine"), r"9 row\(s\) of X are all zero and have no cosine"),
+        (lambda X: k_nearest(sp.csr_array(X), 3, metric="manhattan"), "metric='manhattan' is offered for dense NumPy"),
+        (lambda X: k_nearest(sp.csr_array(X), 3, method="faiss"), "method='faiss' takes dense NumPy rows"),
+    ],
+)
+def test_bad_questions_get_a_sentence(call, message, points):
+    with pytest.raises(ValueError, match=message):
+        call(points)

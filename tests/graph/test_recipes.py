@@ -1,0 +1,207 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
+
+from fiedler import AffinityGraph, FullGraph, KNNGraph, RadiusGraph
+from fiedler.core.backend import to_numpy
+from fiedler.core.sparse import pieces, to_scipy
+from fiedler.graph import as_affinity
+from fiedler.graph import recipes as module
+
+RECIPES = [KNNGraph(6), RadiusGraph(1.5), FullGraph(bandwidth=1.0)]
+
+
+@pytest.fixture
+def points(rng):
+    return rng.normal(size=(60, 3))
+
+
+@pytest.fixture
+def directed(points):
+    """The 0/1 matrix of the 4 nearest neighbours, before anything is made symmetric."""
+    distances = np.linalg.norm(points[:, None] - points[None], axis=2)
+    A = np.zeros((60, 60))
+    np.put_along_axis(A, np.argsort(distances, axis=1)[:, 1:5], 1, axis=1)
+    return A
+
+
+@pytest.mark.parametrize(
+    ("rule", "combine"), [("union", np.maximum), ("mutual", np.minimum), ("mean", lambda A, B: (A + B) / 2)]
+)
+def test_symmetrisation_is_the_printed_rule(rule, combine, points, directed, backend):
+    graph = KNNGraph(4, symmetrize=rule).build(backend(points))
+
+    assert_array_equal(to_scipy(graph.weights).toarray(), combine(directed, directed.T))
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: type(r).__name__)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precision_and_back_end_stay(recipe, dtype, points, backend):
+    X = backend(points.astype(dtype))
+
+    graph = clone(recipe).set_params(weight="heat", bandwidth=1.0).build(X)
+
+    data, indices, _ = pieces(graph.weights)
+    reference = clone(recipe).set_params(weight="heat", bandwidth=1.0).build(points.astype(dtype))
+    assert np.dtype(dtype).name in str(data.dtype)
+    assert "int32" in str(indices.dtype)
+    assert_allclose(
+        to_scipy(graph.weights).toarray(), reference.weights.toarray(), atol=1e-5 if dtype == np.float32 else 1e-9
+    )
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: type(r).__name__)
+def test_the_order_of_the_samples_does_not_matter(recipe, points, rng):
+    order = rng.permutation(60)
+
+    W = recipe.build(points).weights.toarray()
+
+    assert_allclose(recipe.build(points[order]).weights.toarray(), W[np.ix_(order, order)], atol=1e-12)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: type(r).__name__)
+@pytest.mark.parametrize("weight", ["binary", "heat", "local", "polynomial"])
+def test_links_of_new_points_use_the_training_constants(recipe, weight, points, rng, backend):
+    """A new point's weights are those it would have as an edge, with the bandwidth and scales of the training data."""
+    X_new = rng.normal(size=(7, 3))
+    recipe = clone(recipe).set_params(weight=weight)
+    graph = recipe.build(points)
+    constants, distances = graph.constants, np.linalg.norm(X_new[:, None] - points[None], axis=2)
+    scales_new = np.sort(distances, axis=1)[:, 6]
+    expected = {
+        "binary": np.ones_like(distances),
+        "heat": np.exp(-(distances**2) / (2 * (constants.bandwidth or 1) ** 2)),
+        "local": np.exp(-(distances**2) / np.outer(scales_new, constants.scales if weight == "local" else np.ones(60))),
+        "polynomial": (X_new @ points.T + 1) ** 2,
+    }[weight]
+    near = {"KNNGraph": distances <= np.sort(distances, axis=1)[:, [5]], "RadiusGraph": distances <= 1.5}
+    expected = expected * near.get(type(recipe).__name__, True)
+
+    own = recipe.build(backend(points))
+    W = recipe.link(backend(X_new), backend(points), own)
+
+    W = to_scipy(W).toarray() if hasattr(W, "nnz") or "sparse" in str(getattr(W, "layout", "")) else to_numpy(W)
+    assert_allclose(W, expected, atol=1e-9)
+
+
+def test_recipes_are_parameter_objects():
+    recipe = KNNGraph(5, weight="heat")
+
+    assert clone(recipe).get_params() == recipe.get_params()
+    assert recipe.set_params(n_neighbors=7).n_neighbors == 7
+    assert repr(recipe) == "KNNGraph(n_neighbors=7, weight='heat')"
+
+
+def test_sparse_rows_are_never_densified(monkeypatch):
+    """200,000 columns, one block of similarities at a time."""
+    X = sp.random_array((300, 200_000), density=2e-4, format="csr", rng=0)
+    monkeypatch.setattr("fiedler.core.backend.BLOCK_BYTES", 300_000)
+    largest = []
+    real = sp.csr_array.toarray
+    monkeypatch.setattr(
+        sp.csr_array, "toarray", lambda self, *a, **k: largest.append(np.prod(self.shape)) or real(self, *a, **k)
+    )
+
+    KNNGraph(5, weight="dot").build(X)
+
+    assert max(largest) <= 300_000 / 8
+
+
+# --------------------------------------------------------------------------------------------------- all roads meet
+
+
+def test_all_ways_of_naming_a_graph_give_the_same_one(points, directed):
+    W = np.maximum(directed, directed.T)
+    built = KNNGraph(4).build(points)
+
+    for graph in (
+        KNNGraph(4),
+        built,
+        W,
+        sp.csr_array(W),
+        sp.csr_matrix(W),
+        W.tolist(),
+        KNeighborsTransformer(n_neighbors=4),
+    ):
+        assert_array_equal(as_affinity(graph, points).weights.toarray(), W)
+    assert_array_equal(as_affinity("precomputed", W).weights.toarray(), W)
+    assert as_affinity(KNNGraph(), built) is built
+
+
+def test_a_radius_transformer_is_a_graph_too(points):
+    graph = as_affinity(RadiusNeighborsTransformer(radius=1.5), points)
+
+    assert_array_equal(graph.weights.toarray(), RadiusGraph(1.5).build(points).weights.toarray())
+
+
+@pytest.mark.parametrize(
+    ("graph", "error", "message"),
+    [
+        (object(), TypeError, "is not a graph; give a recipe such as KNNGraph"),
+        ("knn", ValueError, r"graph='knn' is not known; choose one of \['precomputed'\]"),
+        (np.eye(4), ValueError, "the graph has 4 nodes, but X has 60 rows; build it on the same rows"),
+        (AffinityGraph.from_matrix(np.eye(4)), ValueError, "the graph has 4 nodes, but X has 60 rows"),
+    ],
+)
+def test_what_is_no_graph_gets_a_sentence(graph, error, message, points):
+    with pytest.raises(error, match=message):
+        as_affinity(graph, points)
+
+
+# ---------------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize("recipe", [KNNGraph(2), RadiusGraph(), FullGraph(bandwidth=1)], ids=lambda r: type(r).__name__)
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.array([[1.0, np.nan], [0, 1], [1, 1]]), "NaN"),
+        (np.array([[1.0, np.inf], [0, 1], [1, 1]]), "infinity"),
+        (np.zeros((0, 3)), r"0 sample\(s\)|n_samples=0"),
+        (np.zeros((1, 3)), r"1 sample\(s\)|n_samples=1"),
+        (np.zeros((4, 0)), r"0 feature\(s\)|n_features=0"),
+        (np.zeros(5), "1D array|two dimensions"),
+        (np.zeros((2, 2, 2)), "dim 3|two dimensions"),
+    ],
+)
+def test_bad_data_gets_a_sentence_on_every_back_end(recipe, X, message, backend):
+    with pytest.raises(ValueError, match=message):
+        recipe.build(backend(X))
+
+
+def test_text_is_refused():
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        KNNGraph(1).build([["a", "b"], ["c", "d"]])
+
+
+def test_constant_rows_make_a_binary_graph():
+    graph = KNNGraph(3).build(np.ones((10, 4)))
+
+    assert graph.n_nodes == 10
+    assert (graph.degrees >= 3).all()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "message"),
+    [
+        (KNNGraph(0), "n_neighbors must be a whole number of at least 1; got 0"),
+        (KNNGraph(2.5), "n_neighbors must be a whole number of at least 1; got 2.5"),
+        (KNNGraph(60), r"n_neighbors=60 needs more rows than there are \(n_samples=60\)"),
+        (KNNGraph(symmetrize="or"), r"symmetrize='or' is not known; choose one of \['union', 'mutual', 'mean'\]"),
+        (RadiusGraph(-1), "radius must be a positive number; got -1"),
+        (FullGraph(metric="manhattan"), r"metric='manhattan' is not known; choose one of \['euclidean', 'cosine'\]"),
+        (KNNGraph(connect="glue"), r"how='glue' is not known; choose one of \['mst', 'nearest'\]"),
+    ],
+)
+def test_bad_options_get_a_sentence(recipe, message, points):
+    with pytest.raises(ValueError, match=message):
+        recipe.build(points)
+
+
+def test_a_full_graph_beyond_memory_is_refused(monkeypatch, points):
+    monkeypatch.setattr(module, "FULL_UP_TO", 50)
+    with pytest.raises(ValueError, match=r"FullGraph on 60 rows would hold 3,600 weights .* use KNNGraph"):
+        FullGraph().build(points)

@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
+
+from fiedler import AffinityGraph, KNNGraph
+from fiedler.core.backend import to_numpy
+from fiedler.graph import diffuse, dirichlet_energy, heat_flow, iterate, laplacian, resolvent
+
+KINDS = ["combinatorial", "symmetric", "random_walk"]
+
+
+@pytest.fixture(params=["uneven_graph", "connected_graph"])
+def graph(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def F(graph, rng):
+    P = rng.uniform(0.1, 1, size=(graph.n_nodes, 3))
+    return P / P.sum(axis=1, keepdims=True)
+
+
+def own(graph, backend):
+    return AffinityGraph.from_matrix(backend(graph.weights.toarray()))
+
+
+@pytest.mark.parametrize(("kind", "scale"), [("combinatorial", np.ones_like), ("symmetric", np.sqrt)])
+def test_dirichlet_energy_is_the_printed_sum(kind, scale, graph, rng, backend):
+    """[vonLuxburg07, Prop. 1 and 3]: 1/2 sum_ij w_ij (f_i/s_i - f_j/s_j)^2 with s = 1 or sqrt(d)."""
+    W, s = graph.weights.toarray(), np.where(graph.degrees > 0, scale(graph.degrees), 1)
+    f = rng.normal(size=len(s))
+
+    printed = 0.5 * sum(W[i, j] * (f[i] / s[i] - f[j] / s[j]) ** 2 for i in range(len(f)) for j in range(len(f)))
+
+    assert_allclose(dirichlet_energy(backend(f[:, None]), laplacian(own(graph, backend), kind)), printed, rtol=1e-12)
+
+
+def test_diffusion_is_the_printed_step(graph, F, backend):
+    """[lapgmm, Eq. 12]: f_i <- (1 - step) f_i + step sum_j w_ij f_j / sum_j w_ij; an isolated node keeps its value."""
+    W, step = graph.weights.toarray(), 0.9
+    printed = F.copy()
+    for i in range(len(F)):
+        if W[i].sum() > 0:
+            printed[i] = (1 - step) * F[i] + step * sum(W[i, j] * F[j] for j in range(len(F))) / W[i].sum()
+
+    found = to_numpy(diffuse(backend(F), own(graph, backend).laplacian("random_walk"), step))
+
+    assert_allclose(found, printed)
+    assert_allclose(found.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_and_powers_are_matrix_powers(kind, graph, F, backend):
+    L, L_own = graph.laplacian(kind).toarray(), own(graph, backend).laplacian(kind)
+
+    assert_allclose(to_numpy(iterate(backend(F), L_own, 3)), np.linalg.matrix_power(L, 3) @ F, atol=1e-10)
+    assert_allclose(to_numpy(iterate(backend(F), L_own, 0)), F)
+    step = np.eye(len(L)) - 0.1 * L
+    assert_allclose(
+        to_numpy(diffuse(backend(F), L_own, 0.1, n_steps=4)), np.linalg.matrix_power(step, 4) @ F, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("time", [0.0, 0.01, 1.0, 30.0])
+def test_heat_is_the_matrix_exponential(kind, time, graph, F, backend):
+    expected = scipy.linalg.expm(-time * graph.laplacian(kind).toarray()) @ F
+
+    assert_allclose(to_numpy(heat_flow(backend(F), own(graph, backend).laplacian(kind), time)), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_heat_flows_compose_and_end_in_the_null_space(kind, graph, F):
+    L = graph.laplacian(kind)
+
+    assert_allclose(heat_flow(heat_flow(F, L, 0.7), L, 1.9), heat_flow(F, L, 2.6), atol=1e-13)
+    assert_allclose(L @ heat_flow(F, L, 3000.0), 0, atol=1e-8)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 0.9, 0.99])
+def test_the_resolvent_is_the_dense_inverse(gamma, graph, F, backend):
+    W, d = graph.weights.toarray(), graph.degrees
+    walk = np.where(d[:, None] > 0, W / np.where(d > 0, d, 1)[:, None], np.eye(len(d)))  # isolated nodes stay at home
+    expected = (1 - gamma) * np.linalg.solve(np.eye(len(d)) - gamma * walk, F)
+
+    found = to_numpy(resolvent(backend(F), own(graph, backend), gamma, tol=1e-13))
+
+    assert_allclose(found, expected, atol=1e-11)
+    assert_allclose(found.sum(axis=1), 1, atol=1e-11)
+
+
+def test_the_resolvent_is_the_limit_of_anchored_diffusion(graph, F):
+    gamma, walk = 0.8, np.eye(graph.n_nodes) - graph.laplacian("random_walk").toarray()
+    anchored = F
+    for _ in range(300):
+        anchored = (1 - gamma) * F + gamma * walk @ anchored
+
+    assert_allclose(resolvent(F, graph, gamma, tol=1e-13), anchored, atol=1e-11)
+
+
+def test_the_resolvent_minimises_its_objective(connected_graph, rng):
+    P, gamma, L = rng.normal(size=(6, 1)), 0.7, connected_graph.laplacian()
+
+    def objective(F):
+        return (1 - gamma) / gamma * np.sum(connected_graph.degrees[:, None] * (F - P) ** 2) + dirichlet_energy(F, L)
+
+    best = resolvent(P, connected_graph, gamma, tol=1e-13)
+    assert all(objective(best + 1e-3 * rng.normal(size=(6, 1))) > objective(best) for _ in range(50))
+
+
+def test_towards_one_every_component_becomes_constant(uneven_graph, rng):
+    P = rng.normal(size=(10, 2))
+    F = resolvent(P, uneven_graph, 1 - 1e-9, tol=1e-12, max_iter=10_000)
+
+    d = uneven_graph.degrees
+    for nodes in (range(6), range(6, 9)):
+        mean = np.average(P[list(nodes)], axis=0, weights=d[list(nodes)])
+        assert_allclose(F[list(nodes)], np.tile(mean, (len(nodes), 1)), atol=1e-6)
+
+
+SMOOTHERS = {
+    "diffuse": lambda F, graph: diffuse(F, graph.laplacian("random_walk"), 0.5, 3),
+    "heat_flow": lambda F, graph: heat_flow(F, graph.laplacian(), 2.0),
+    "resolvent": lambda F, graph: resolvent(F, graph, 0.9),
+    "iterate": lambda F, graph: iterate(F, graph.laplacian("symmetric"), 2),
+}
+
+
+@pytest.mark.parametrize("smoother", list(SMOOTHERS))
+def test_float32_stays_and_agrees_with_float64(smoother, rng, backend):
+    X, F = rng.normal(size=(50, 3)).astype(np.float32), rng.uniform(size=(50, 4)).astype(np.float32)
+
+    single = SMOOTHERS[smoother](backend(F), KNNGraph(5).build(backend(X)))
+
+    double = SMOOTHERS[smoother](F.astype(np.float64), KNNGraph(5).build(X.astype(np.float64)))
+    assert "float32" in str(single.dtype)
+    assert_allclose(to_numpy(single), double, atol=1e-4)
+
+
+def test_bad_options_get_a_sentence(connected_graph, signed_graph, F):
+    with pytest.raises(ValueError, match=r"gamma must be in \[0, 1\); got 1"):
+        resolvent(F, connected_graph, 1)
+    with pytest.raises(ValueError, match="needs nonnegative weights, but the graph is signed"):
+        resolvent(F, signed_graph, 0.5)
+    with pytest.raises(ValueError, match="time must not be negative"):
+        heat_flow(F, connected_graph.laplacian(), -1.0)
+    with pytest.raises(ValueError, match="n_steps must be a whole number of at least 0"):
+        diffuse(F, connected_graph.laplacian(), 0.1, -1)
+
+
+def test_a_resolvent_that_runs_out_says_so(uneven_graph, rng):
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+        resolvent(rng.normal(size=(10, 2)), uneven_graph, 0.99, max_iter=1)

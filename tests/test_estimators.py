@@ -1,0 +1,177 @@
+"""What every estimator promises, checked for all of them."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone, is_clusterer
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fiedler import AffinityGraph, KNNGraph
+from fiedler.core.backend import to_numpy
+from registry import ESTIMATORS
+from toys import uneven_weights
+
+pytestmark = pytest.mark.filterwarnings("ignore:the graph has . connected components")  # toy data may fall apart
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def result(model):
+    return to_numpy(model.labels_ if is_clusterer(model) else model.embedding_)
+
+
+def apply(model, X):
+    return to_numpy(model.predict(X) if is_clusterer(model) else model.transform(X))
+
+
+@pytest.fixture(params=ESTIMATORS, ids=repr)
+def estimator(request):
+    return clone(request.param).set_params(random_state=0)
+
+
+@pytest.fixture
+def X(rng):
+    return np.repeat(4 * np.eye(5)[:3], 40, axis=0) + rng.normal(size=(120, 5))
+
+
+def test_same_seed_same_result(estimator, X):
+    assert_array_equal(result(clone(estimator).fit(X)), result(clone(estimator).fit(X)))
+
+
+def test_a_refit_forgets_the_first_fit(estimator, X):
+    again = clone(estimator).fit(X[:60]).fit(X)
+
+    assert_array_equal(result(again), result(clone(estimator).fit(X)))
+
+
+def test_read_only_data_is_left_alone(estimator, X):
+    frozen = X.copy()
+    frozen.flags.writeable = False
+
+    apply(clone(estimator).fit(frozen), frozen)
+
+    assert_array_equal(frozen, X)
+
+
+def test_sparse_rows_give_what_dense_rows_give(estimator, X):
+    X = np.where(np.abs(X) > 0.5, X, 0)
+    dense, sparse = clone(estimator).fit(X), clone(estimator).fit(sp.csr_array(X))
+
+    assert_allclose(result(sparse), result(dense), atol=1e-6)
+    assert_allclose(apply(sparse, sp.csr_matrix(X[:9] + 0.1)), apply(dense, X[:9] + 0.1), atol=1e-6)
+
+
+def test_graph_options_are_nested_parameters(estimator, X):
+    model = clone(estimator).set_params(graph__n_neighbors=5, graph__weight="heat")
+
+    assert (model.graph.n_neighbors, model.graph.weight) == (5, "heat")
+    assert_array_equal(
+        result(model.fit(X)), result(clone(estimator).set_params(graph=KNNGraph(5, weight="heat")).fit(X))
+    )
+
+
+def test_grid_search_over_the_graph(estimator, X):
+    def smoothness(model, X, y=None):
+        return -float(np.sum(to_numpy(model.eigenvalues_)))
+
+    search = GridSearchCV(
+        estimator, {"graph__n_neighbors": [5, 10]}, scoring=smoothness, cv=KFold(2, shuffle=True, random_state=0)
+    )
+
+    assert search.fit(X).best_params_["graph__n_neighbors"] in (5, 10)
+
+
+def test_pipelines_and_data_frames(estimator, X):
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    pipeline = make_pipeline(StandardScaler(), clone(estimator)).set_output(transform="pandas")
+
+    pipeline.fit(frame)
+
+    assert list(pipeline[0].feature_names_in_) == list("abcde")
+    assert apply(pipeline, frame).shape[0] == 120
+
+
+def test_pickles_give_the_same_answers(estimator, X):
+    model = clone(estimator).fit(X)
+
+    assert_array_equal(apply(pickle.loads(pickle.dumps(model)), X + 0.1), apply(model, X + 0.1))
+
+
+def test_precomputed_matrices_and_graphs(estimator, X):
+    graph = KNNGraph(8).build(X)
+    expected = result(clone(estimator).fit(X))
+
+    for model in (
+        clone(estimator).set_params(graph="precomputed").fit(graph.weights),
+        clone(estimator).set_params(graph=graph).fit(X),
+        clone(estimator).set_params(graph=graph.weights.toarray()).fit(X),
+        clone(estimator).fit(graph),
+    ):
+        assert_array_equal(result(model), expected)
+        assert model.graph_.n_edges == graph.n_edges
+
+
+def test_new_points_need_a_recipe(estimator, X):
+    with pytest.raises(ValueError, match="fitted on a graph, not on points"):
+        apply(clone(estimator).fit(KNNGraph(8).build(X)), X)
+    with pytest.raises(ValueError, match="new points need a recipe to be joined to the graph"):
+        apply(clone(estimator).set_params(graph=KNNGraph(8).build(X)).fit(X), X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_torch_fits_and_predicts_without_leaving_torch(estimator, X, dtype):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X = X.astype(dtype)
+    reference = clone(estimator).fit(X)
+
+    model = clone(estimator).fit(torch.asarray(X))
+    new = model.predict(torch.asarray(X + 0.1)) if is_clusterer(model) else model.transform(torch.asarray(X + 0.1))
+
+    assert isinstance(new, torch.Tensor)
+    assert model.embedding_.dtype == getattr(torch, np.dtype(dtype).name)
+    if is_clusterer(model):
+        from fiedler.metrics import adjusted_rand_index
+
+        assert adjusted_rand_index(model.labels_, reference.labels_) == 1
+        assert adjusted_rand_index(new, reference.predict(X + 0.1)) == 1
+    else:
+        tol = 2e-3 if dtype == np.float32 else 1e-6
+        assert_allclose(to_numpy(model.embedding_), reference.embedding_, atol=tol)
+        assert_allclose(to_numpy(new), reference.transform(X + 0.1), atol=tol)
+
+
+def test_a_disconnected_graph_is_reported_with_a_remedy(estimator):
+    with pytest.warns(UserWarning, match=r"3 connected components \(sizes 6, 3, 1\).*KNNGraph\(connect='mst'\)"):
+        model = clone(estimator).fit(AffinityGraph.from_matrix(uneven_weights()))
+    assert model.n_connected_components_ == 3
+
+
+def test_residuals_and_convergence_are_reported(estimator, X):
+    model = clone(estimator).fit(X)
+
+    assert model.converged_
+    assert (model.eigen_residuals_ < 1e-8).all()
+    assert (np.diff(model.eigenvalues_) >= 0).all()
+
+
+def test_a_signed_graph_is_accepted(estimator, signed_graph):
+    with pytest.warns(UserWarning, match="connected components"):
+        fitted = clone(estimator).set_params(**({"n_clusters": 2} if is_clusterer(estimator) else {})).fit(signed_graph)
+
+    assert np.isfinite(result(fitted)).all()
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (8, 5)])
+def test_too_few_rows_for_the_graph_is_one_sentence(estimator, shape):
+    with pytest.raises(ValueError, match=r"n_neighbors=8 needs more rows than there are \(n_samples="):
+        clone(estimator).fit(np.random.RandomState(0).normal(size=shape))

@@ -1,0 +1,60 @@
+"""The package as a whole: what importing it costs, what it exposes, what it leaves out."""
+
+import subprocess
+import sys
+
+import pytest
+
+import fiedler
+from fiedler._files import whole_file
+from fiedler._validation import check_positive
+
+
+def test_importing_loads_no_heavy_library():
+    heavy = ["sklearn", "torch", "cupy", "matplotlib", "faiss", "pandas"]
+    code = f"import sys, fiedler; print([name for name in {heavy} if name in sys.modules])"
+
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
+
+
+def test_using_it_loads_no_optional_library():
+    optional = ["torch", "cupy", "matplotlib", "faiss"]
+    code = (
+        "import sys, fiedler; fiedler.SpectralClustering(2).fit([[i, i % 3] for i in range(20)]); "
+        f"print([name for name in {optional} if name in sys.modules])"
+    )
+
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
+
+
+@pytest.mark.parametrize("name", fiedler.__all__)
+def test_public_names_resolve_and_are_documented(name):
+    value = getattr(fiedler, name)
+
+    assert name == "__version__" or "Examples" in value.__doc__
+    assert name in dir(fiedler)
+
+
+def test_subpackages_are_reachable_and_strangers_are_not():
+    assert fiedler.metrics.purity([0], [0]) == 1
+    with pytest.raises(AttributeError, match="module 'fiedler' has no attribute 'nothing'"):
+        _ = fiedler.nothing
+
+
+def test_a_file_is_whole_or_absent(tmp_path):
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    with pytest.raises(UnicodeEncodeError), whole_file(target) as draft:
+        draft.write_text("half, then \ud800")
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "1", True, None])
+def test_positive_means_positive(value):
+    with pytest.raises(ValueError, match="width must be a positive number; got"):
+        check_positive(value, "width")
