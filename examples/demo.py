@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.manifold import TSNE
 from sklearn.mixture import GaussianMixture
 
 from fiedler import KNNGraph, LaplacianEigenmaps, SpectralClustering
@@ -59,10 +60,11 @@ def print_table(name, data, results):
 
 
 def plane(data):
-    """Two coordinates to draw: the data's own, or those of the graph."""
+    """Two coordinates to draw: the data's own, or a map of the graph's first twenty."""
     if data.X.shape[1] == 2:
         return data.X
-    return LaplacianEigenmaps(2, graph=KNNGraph(n_neighbors=15, connect="mst"), random_state=0).fit_transform(data.X)
+    coordinates = LaplacianEigenmaps(20, random_state=0).fit_transform(data.X)
+    return TSNE(init="random", random_state=0).fit_transform(coordinates / coordinates.std(axis=0))
 
 
 def draw(runs, path):

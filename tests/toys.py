@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -18,8 +21,15 @@ def uneven_weights() -> np.ndarray:
 
 
 def _to_torch(array):
+    """A tensor, on the device that FIEDLER_TORCH_DEVICE names (the CPU without it)."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    return torch.asarray(np.ascontiguousarray(array))
+    return torch.asarray(np.ascontiguousarray(array), device=os.environ.get("FIEDLER_TORCH_DEVICE", "cpu"))
+
+
+def _to_cupy(array):
+    return pytest.importorskip("cupy").asarray(array)
 
 
 BACKENDS = {"numpy": np.asarray, "strict": array_api_strict.asarray, "torch": _to_torch}
+if importlib.util.find_spec("cupy"):
+    BACKENDS["cupy"] = _to_cupy
