@@ -1,4 +1,4 @@
-import importlib
+import importlib.util
 
 import numpy as np
 import pytest
@@ -29,7 +29,11 @@ def as_matrix(edges):
     return to_numpy(edges.columns).reshape(edges.shape[0], -1), to_numpy(edges.distances).reshape(edges.shape[0], -1)
 
 
-@pytest.mark.parametrize("method", ["auto", "exact", "faiss"])
+NEEDS_FAISS = pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reason="faiss is not installed")
+FAISS = pytest.param("faiss", marks=NEEDS_FAISS)
+
+
+@pytest.mark.parametrize("method", ["auto", "exact", FAISS])
 @pytest.mark.parametrize("with_queries", [False, True])
 def test_neighbours_are_those_of_brute_force(method, with_queries, points, rng):
     Q = rng.normal(size=(13, 6)) if with_queries else None
@@ -76,7 +80,7 @@ def test_single_precision_far_from_the_origin_keeps_its_neighbours(rng, foreign)
     assert distances.dtype == np.float32
 
 
-@pytest.mark.parametrize("method", ["exact", "faiss", "sparse", *BACKENDS])
+@pytest.mark.parametrize("method", ["exact", FAISS, "sparse", *BACKENDS])
 def test_self_is_removed_by_index_so_that_copies_stay(method):
     """Twelve copies of one point: each has its eleven copies at distance 0, and never itself."""
     X = np.concatenate([np.ones((12, 3)), np.random.RandomState(0).normal(size=(30, 3)) + 9])
@@ -143,6 +147,7 @@ def test_pair_functions_equal_the_full_matrices(points, backend):
 # ---------------------------------------------------------------------------------------------- approximate neighbours
 
 
+@NEEDS_FAISS
 def test_probes_are_raised_until_the_recall_is_reached(rng):
     """Noise in 24 dimensions, which an inverted file with few probes gets wrong."""
     X = rng.normal(size=(6000, 24)).astype(np.float32)
@@ -156,6 +161,7 @@ def test_probes_are_raised_until_the_recall_is_reached(rng):
     assert graph.weights.dtype == np.float32
 
 
+@NEEDS_FAISS
 def test_auto_is_exact_for_small_trees_for_few_features_and_faiss_beyond(monkeypatch, rng):
     monkeypatch.setattr(neighbors, "APPROXIMATE_ABOVE", 100)
     called = []

@@ -85,35 +85,46 @@ def _on_cpu(X: Array) -> bool:
 def smallest_k(values: Array, k: int) -> tuple[Array, Array]:
     """The ``k`` smallest entries of each row, ascending, and their columns.
 
-    The standard has no partial sort. Where a library has none either, the row is cut into groups: the ``k`` smallest
-    entries lie in the ``k`` groups with the smallest minima, so only those groups are sorted.
+    The standard has no partial sort, and NumPy's is slow on long rows. So a row is cut into groups: its ``k`` smallest
+    entries lie in the ``k`` groups with the smallest minima, and only those are looked at again.
     """
     xp = namespace(values)
     if array_api_compat.is_torch_array(values):
         found = xp.topk(values, k, dim=1, largest=False, sorted=True)
         return found.values, found.indices
-    if array_api_compat.is_numpy_array(values):
-        columns = np.argpartition(values, k - 1, axis=1)[:, :k]
-    else:
-        columns = _group_candidates(values, k, xp)
-    order = xp.argsort(xp.take_along_axis(values, columns, axis=1), axis=1, stable=True)[:, :k]
-    columns = xp.take_along_axis(columns, order, axis=1)
-    return xp.take_along_axis(values, columns, axis=1), columns
+    columns = _candidates(values, k, xp)
+    inside = xp.take_along_axis(values, columns, axis=1)
+    order = _argpartition(inside, k, xp)
+    order = xp.take_along_axis(
+        order, xp.argsort(xp.take_along_axis(inside, order, axis=1), axis=1, stable=True), axis=1
+    )
+    return xp.take_along_axis(inside, order, axis=1), xp.take_along_axis(columns, order, axis=1)
 
 
-def _group_candidates(values: Array, k: int, xp: Any) -> Array:
-    """Columns of each row among which its ``k`` smallest entries are: those of the ``k`` best groups."""
+def _candidates(values: Array, k: int, xp: Any) -> Array:
+    """Columns of each row among which its ``k`` smallest entries are: those of the ``k`` best groups.
+
+    Group g holds the columns g, g + n_groups, g + 2 n_groups, ..., so that the minima are taken over whole stretches of
+    memory; the columns left over at the end are always candidates.
+    """
     n_rows, n_columns = values.shape
     width = max(1, int((n_columns / k) ** 0.5))
     n_groups = n_columns // width
-    if n_groups <= k:
+    if width < 4 or n_groups <= k:
         return xp.broadcast_to(arange(n_columns, values)[None, :], (n_rows, n_columns))
-    inside = xp.reshape(values[:, : n_groups * width], (n_rows, n_groups, width))
-    best = xp.argsort(xp.min(inside, axis=2), axis=1)[:, :k]
-    columns = best[:, :, None] * width + arange(width, values)[None, None, :]
+    inside = xp.reshape(values[:, : n_groups * width], (n_rows, width, n_groups))
+    best = _argpartition(xp.min(inside, axis=1), k, xp)
+    columns = best[:, :, None] + n_groups * arange(width, values)[None, None, :]
     columns = xp.reshape(columns, (n_rows, k * width))
     rest = xp.broadcast_to(arange(n_columns, values)[None, n_groups * width :], (n_rows, n_columns - n_groups * width))
     return xp.concat([columns, rest], axis=1)
+
+
+def _argpartition(values: Array, k: int, xp: Any) -> Array:
+    """Columns of the ``k`` smallest entries of each row, in no particular order where the library can save that."""
+    if array_api_compat.is_numpy_array(values):
+        return np.argpartition(values, k - 1, axis=1)[:, :k]
+    return xp.argsort(values, axis=1, stable=False)[:, :k]
 
 
 def fix_signs(vectors: Array) -> Array:

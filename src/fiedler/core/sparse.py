@@ -7,6 +7,9 @@ Index arrays are int32 wherever the sizes allow it: half the memory, and some li
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import array_api_compat
@@ -42,7 +45,10 @@ def csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> S
         import torch
 
         index = torch.int32 if fits else torch.int64
-        return torch.sparse_csr_tensor(indptr.to(index), indices.to(index), data, size=shape, check_invariants=False)
+        with _quiet():
+            return torch.sparse_csr_tensor(
+                indptr.to(index), indices.to(index), data, size=shape, check_invariants=False
+            )
     if array_api_compat.is_cupy_array(data):
         import cupyx.scipy.sparse as csp
 
@@ -50,6 +56,14 @@ def csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> S
     index = np.int32 if fits else np.int64
     pieces = (to_numpy(data), to_numpy(indices).astype(index, copy=False), to_numpy(indptr).astype(index, copy=False))
     return sp.csr_array(pieces, shape=shape)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No word from torch about its "beta" CSR layout and unchecked tensors: ours are built from checked parts."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"(?s).*[Ss]parse", category=UserWarning)
+        yield
 
 
 def pieces(S: Sparse) -> tuple[Array, Array, Array]:
@@ -75,9 +89,9 @@ def from_coo(rows: Array, columns: Array, data: Array, shape: tuple[int, int]) -
     if array_api_compat.is_torch_array(data):
         import torch
 
-        summed = torch.sparse_coo_tensor(
-            torch.stack([rows.to(torch.int64), columns.to(torch.int64)]), data, size=shape, check_invariants=False
-        ).coalesce()
+        positions = torch.stack([rows.to(torch.int64), columns.to(torch.int64)])
+        with _quiet():
+            summed = torch.sparse_coo_tensor(positions, data, size=shape, check_invariants=False).coalesce()
         row, column = summed.indices()
         counts = torch.bincount(row, minlength=shape[0])
         indptr = torch.nn.functional.pad(torch.cumsum(counts, 0), (1, 0))

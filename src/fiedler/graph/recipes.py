@@ -129,7 +129,7 @@ class KNNGraph(_Recipe):
     signed : bool, default=False
         Allow negative weights ('dot', 'polynomial', 'cosine').
     n_jobs : int, optional
-        Threads of the tree and sparse searches; the blocked ones use the BLAS's.
+        Threads of the search; None is as many as the BLAS has, or one for scikit-learn's trees.
 
     Examples
     --------
