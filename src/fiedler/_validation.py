@@ -89,8 +89,10 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
         return _check_foreign(X, estimator=estimator, reset=reset, min_samples=min_samples)
     options: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_min_samples": min_samples}
     if estimator is None:
-        return check_array(X, input_name="X", **options)
-    return validate_data(estimator, X, reset=reset, **options)
+        X = check_array(X, input_name="X", **options)
+    else:
+        X = validate_data(estimator, X, reset=reset, **options)
+    return sp.csr_array(X) if sp.issparse(X) else X
 
 
 def _check_foreign(X: Any, *, estimator: Any, reset: bool, min_samples: int) -> Any:

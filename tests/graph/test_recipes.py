@@ -97,7 +97,7 @@ def test_recipes_are_parameter_objects():
 
 def test_sparse_rows_are_never_densified(monkeypatch):
     """200,000 columns, one block of similarities at a time."""
-    X = sp.random_array((300, 200_000), density=2e-4, format="csr", rng=0)
+    X = sp.random(300, 200_000, density=2e-4, format="csr", random_state=0)
     monkeypatch.setattr("fiedler.core.backend.BLOCK_BYTES", 300_000)
     largest = []
     real = sp.csr_array.toarray

@@ -87,11 +87,11 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from fiedler import SpectralClustering
+    >>> from fiedler import KNNGraph, SpectralClustering
     >>> from fiedler.datasets import two_moons
     >>> from fiedler.metrics import clustering_accuracy
     >>> X, y = two_moons(n_samples=400, noise=0.05, random_state=0)
-    >>> model = SpectralClustering(n_clusters=2, random_state=0).fit(X)
+    >>> model = SpectralClustering(n_clusters=2, graph=KNNGraph(15), random_state=0).fit(X)
     >>> clustering_accuracy(y, model.labels_)
     1.0
     >>> X_new, y_new = two_moons(n_samples=100, noise=0.05, random_state=1)
@@ -102,8 +102,8 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def __init__(
         self,
         n_clusters: int = 8,
-        *,
         graph: Any = None,
+        *,
         cut: str = "ncut",
         n_init: int = 10,
         eigen_solver: str = "auto",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from collections.abc import Callable
@@ -13,6 +14,8 @@ import scipy.sparse.linalg as spla
 
 from .backend import Array, is_numpy, like, namespace, standard_normal
 from .sparse import add_diagonal, is_sparse, matmul, pieces, with_data
+
+log = logging.getLogger(__name__)
 
 GUARD = 8  # extra vectors of a block: they let the wanted ones converge at the speed of a wider gap
 FIRST_DEGREE = 30  # of the filter, before anything is known of the gap
@@ -57,6 +60,7 @@ def _chebyshev(problem: Problem) -> tuple[Array, int]:
         vectors = _filter(problem.matrix, vectors, degree, problem.lower, cut, problem.upper)
         ritz, vectors, residuals = _rayleigh_ritz(problem, vectors)
         worst = float(xp.max(residuals[:wanted]))
+        log.info("eigenpairs: round %d, degree %d, residual %.1e (wanted %.1e)", rounds, degree, worst, problem.tol)
         if worst <= problem.tol:
             break
         cut = float(ritz[-1])

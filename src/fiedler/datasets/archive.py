@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fiedler._files import whole_file
+from .._files import whole_file
 
 Arrays = dict[str, np.ndarray]
 

@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from fiedler._validation import check_int, choose
-from fiedler.datasets import archive
-from fiedler.datasets.registry import DATASETS, Dataset, RowFilter
-from fiedler.datasets.store import obtain
+from .._validation import check_int, choose
+from . import archive
+from .registry import DATASETS, Dataset, RowFilter
+from .store import obtain
 
 Fields = dict[str, Any]
 

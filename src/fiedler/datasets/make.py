@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from sklearn.datasets import make_blobs, make_circles, make_moons, make_swiss_roll
 from sklearn.utils import check_random_state
 
-from fiedler._validation import check_int, check_n_clusters, check_positive
+from .._validation import check_int, check_n_clusters, check_positive
 
 Labelled = tuple[np.ndarray, np.ndarray]
 

@@ -7,6 +7,7 @@ pieces) and ``y``.
 from __future__ import annotations
 
 import re
+import warnings
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 from scipy.io import loadmat
 
-from fiedler._validation import choose
-from fiedler.datasets.archive import Arrays, pack
+from .._validation import choose
+from .archive import Arrays, pack
 
 PORTRAIT = re.compile(r"(?:^|/)s(\d+)/(\d+)\.pgm$")
 PGM_HEADER = re.compile(rb"P5\s+(?:#[^\n]*\n\s*)*(\d+)\s+(\d+)\s+(\d+)\s")
@@ -60,7 +61,9 @@ def matlab(paths: Sequence[Path], *, dtype: DTypeLike) -> Arrays:
     Rows are sorted by class, as in our archives; files that are sorted already stay as they are.
     """
     (path,) = paths
-    content = loadmat(path, variable_names=["fea", "gnd", "testIdx"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # whichever sparse type SciPy settles on is converted below
+        content = loadmat(path, variable_names=["fea", "gnd", "testIdx"])
     y = content["gnd"].ravel().astype(np.int64) - 1
     order = np.argsort(y, kind="stable")
     X = content["fea"]

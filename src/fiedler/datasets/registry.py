@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn import datasets as sklearn_datasets
 
-from fiedler.datasets import make, names, parse
-from fiedler.datasets.archive import Arrays
+from . import make, names, parse
+from .archive import Arrays
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 ESL = "https://hastie.su.domains/ElemStatLearn/datasets/"

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from fiedler.datasets import archive
-from fiedler.datasets.archive import Arrays
-from fiedler.datasets.download import fetch
-from fiedler.datasets.registry import Dataset, Remote
+from . import archive
+from .archive import Arrays
+from .download import fetch
+from .registry import Dataset, Remote
 
 
 def obtain(row: Dataset, *, download: bool, cache: str | os.PathLike[str] | None, verbose: bool) -> Arrays:

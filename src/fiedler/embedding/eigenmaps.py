@@ -82,8 +82,8 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
     def __init__(
         self,
         n_components: int = 2,
-        *,
         graph: Any = None,
+        *,
         eigen_solver: str = "auto",
         eigen_tol: float = 1e-8,
         eigen_max_iter: int | None = None,

@@ -27,7 +27,7 @@ from scipy.sparse.csgraph import connected_components
 from .._validation import choose
 from ..core.backend import Array, like, namespace, to_numpy
 from ..core.eigen import SpectralForm
-from ..core.sparse import Sparse, add_diagonal, pieces, row_indices, row_sums, scale, to_scipy, with_data
+from ..core.sparse import Sparse, add_diagonal, keep, pieces, row_indices, row_sums, scale, to_scipy, with_data
 
 
 class Graph(Protocol):
@@ -168,7 +168,7 @@ def balanced_components(graph: Graph) -> tuple[int, np.ndarray, np.ndarray]:
     if not graph.signed:
         return count, component, np.ones(n)
     W = to_scipy(graph.weights)
-    positive, negative = W.maximum(0), (-W).maximum(0)
+    positive, negative = keep(W, W.data > 0), keep(W, W.data < 0)
     _, cover = connected_components(sp.block_array([[positive, negative], [negative, positive]]), directed=False)
     balanced = cover[:n] != cover[n:]
     first = np.full(count, -1)

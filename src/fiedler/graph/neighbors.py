@@ -14,6 +14,7 @@ Distances are recomputed from differences where a matrix product found the neigh
 from __future__ import annotations
 
 import importlib.util
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from .._validation import choose, is_foreign, require
 from ..core.backend import Array, arange, is_numpy, itemsize, namespace, row_blocks, smallest_k
+
+log = logging.getLogger(__name__)
 
 APPROXIMATE_ABOVE = 50_000  # rows; the exact search below takes seconds, and approximate indices gain little
 TREES_UP_TO = 15  # features; scikit-learn's trees beat any index there, so "auto" stays exact
@@ -236,6 +239,7 @@ def _raise_probes(index: Any, X: Array, k: int) -> float:
     while recall < TARGET_RECALL and index.nprobe < index.nlist:
         index.nprobe = min(2 * index.nprobe, index.nlist)
         recall = overlap(_drop_self(index.search(queries, k + 1)[1], own=sample), exact)
+        log.info("neighbours: %d of %d lists probed, recall %.4f on a sample", index.nprobe, index.nlist, recall)
     return recall
 
 
