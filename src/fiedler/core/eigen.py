@@ -15,6 +15,7 @@ Y. Zhou, Y. Saad, "A Chebyshev-Davidson algorithm for large symmetric eigenprobl
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,10 +28,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._records import EigenResult
-from .._validation import check_int, choose
+from .._validation import check_int, check_positive, choose, is_foreign
 from .backend import Array, eps, fix_signs, like, namespace, to_numpy
 from .solvers import GUARD, SOLVERS, Problem
-from .sparse import diagonal, is_sparse, matmul, pieces, row_sums, with_data
+from .sparse import diagonal, is_sparse, matmul, pieces, row_sums, to_scipy, with_data
 
 DENSE_UP_TO = 512  # rows; LAPACK is faster there and has no tolerance to miss
 PATIENCE = 15  # rounds after which "auto" calls the Chebyshev filter stalled
@@ -40,15 +41,14 @@ PATIENCE = 15  # rounds after which "auto" calls the Chebyshev filter stalled
 class SpectralForm:
     """A symmetric eigenproblem and what is known of it beforehand.
 
-    ``null_vectors(k)`` gives at most k orthonormal null vectors out of ``n_null``; eigenvectors are handed back
-    multiplied by ``row_scale``.
+    ``null_vectors(k)`` gives at most k orthonormal null vectors; eigenvectors are handed back multiplied by
+    ``row_scale``.
     """
 
     matrix: Any
     upper: float
     lower: float = 0.0
     null_vectors: Callable[[int], Array] | None = None
-    n_null: int = 0
     row_scale: Array | None = None
 
 
@@ -102,21 +102,34 @@ def smallest_eigenpairs(
     >>> np.round(result.vectors[:, 1], 3)  # the Fiedler vector
     array([ 0.653,  0.271, -0.271, -0.653])
     """
+    k, tol = check_int(k, "k"), check_positive(tol, "tol")
+    max_iter = None if max_iter is None else check_int(max_iter, "max_iter")
     form = _as_form(graph_or_matrix, kind)
     n = form.matrix.shape[0]
-    k = check_int(k, "k")
     if k > n:
         raise ValueError(f"k={k} eigenpairs were asked of a matrix with {n} rows; ask for at most {n}")
-    dtype_of = _reference(form)
-    known = form.null_vectors(k) if form.null_vectors else dtype_of[:, :0]
-    scale = 0.5 * max(form.upper, -form.lower)
-    floor = 50 * eps(dtype_of)
+    empty = _empty_block(form)
+    known = form.null_vectors(k) if form.null_vectors else empty
+    unit = _power_of_two(max(form.upper, -form.lower))
+    lower, upper = form.lower / unit, form.upper / unit
+    allowed = max(tol, 50 * eps(empty)) * 0.5 * max(upper, -lower)
     problem = Problem(
-        form.matrix, k - known.shape[1], known, form.lower, form.upper, max(tol, floor) * scale, max_iter,
+        _divided(form.matrix, unit), k - known.shape[1], known, lower, upper, allowed, max_iter,
         check_random_state(random_state),
     )  # fmt: skip
     vectors, iterations, method = _solve(problem, method)
-    return _finish(form, problem, vectors, iterations, method)
+    return _finish(form, problem, unit, vectors, iterations, method)
+
+
+def _power_of_two(bound: float) -> float:
+    """The unit to solve in, so that weights of any size are alike: dividing by a power of two is exact."""
+    return math.ldexp(1.0, math.frexp(bound)[1]) if bound > 0 else 1.0
+
+
+def _divided(matrix: Any, unit: float) -> Any:
+    if is_sparse(matrix):
+        return with_data(matrix, pieces(matrix)[0] / unit)
+    return matrix * (1 / unit)
 
 
 def _as_form(source: Any, kind: str | None) -> SpectralForm:
@@ -127,21 +140,43 @@ def _as_form(source: Any, kind: str | None) -> SpectralForm:
             f"kind={kind!r} names a Laplacian of a graph, but a matrix was given; leave kind out for the matrix's own "
             "eigenpairs, or pass AffinityGraph.from_matrix(W)"
         )
-    matrix = (
-        source if is_sparse(source) or hasattr(source, "matvec") or hasattr(source, "dtype") else np.asarray(source)
-    )
-    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"eigenpairs are defined for a square matrix; got shape {tuple(matrix.shape)}")
+    matrix = as_symmetric(source)
     lower, upper = spectral_bounds(matrix)
     return SpectralForm(matrix, upper=upper, lower=lower)
 
 
-def _reference(form: SpectralForm) -> Array:
-    """An empty (n, 0) array of the library, device and dtype that the vectors will have."""
+def as_symmetric(source: Any) -> Any:
+    """A square, finite matrix of floats: an array, CSR, or an operator if it is large (a small one is written out)."""
+    if isinstance(source, spla.LinearOperator):
+        matrix = source if source.shape[0] > DENSE_UP_TO else source @ np.eye(source.shape[1])
+    elif sp.issparse(source):
+        matrix = to_scipy(source)
+    else:
+        matrix = source if is_sparse(source) or is_foreign(source) else np.asarray(source)
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        raise ValueError(f"eigenpairs are defined for a square matrix; got shape {tuple(matrix.shape)}")
+    return matrix if isinstance(matrix, spla.LinearOperator) else _finite_floats(matrix)
+
+
+def _finite_floats(matrix: Any) -> Any:
+    data = pieces(matrix)[0] if is_sparse(matrix) else matrix
+    xp = namespace(data)
+    if not xp.isdtype(data.dtype, ("real floating", "integral", "bool")):
+        raise ValueError(f"eigenpairs are computed for real matrices; got dtype {data.dtype}")
+    if not xp.isdtype(data.dtype, "real floating"):
+        data = xp.astype(data, xp.float64)
+        matrix = with_data(matrix, data) if is_sparse(matrix) else data
+    if not bool(xp.all(xp.isfinite(data))):
+        raise ValueError("the matrix holds NaN or infinity; remove or fill those entries first")
+    return matrix
+
+
+def _empty_block(form: SpectralForm) -> Array:
+    """An (n, 0) array of the library, device and dtype that the vectors will have."""
     if form.null_vectors is not None:
         return form.null_vectors(0)
     if isinstance(form.matrix, spla.LinearOperator):
-        return np.empty((form.matrix.shape[0], 0), dtype=form.matrix.dtype)
+        return np.empty((form.matrix.shape[0], 0))
     data = pieces(form.matrix)[0] if is_sparse(form.matrix) else form.matrix
     return like(np.empty((form.matrix.shape[0], 0)), data, dtype=data.dtype)
 
@@ -181,26 +216,27 @@ def _solve(problem: Problem, method: str) -> tuple[Array, int, str]:
     return *SOLVERS["shift_invert"](problem), "shift_invert"
 
 
-def _finish(form: SpectralForm, problem: Problem, found: Array, iterations: int, method: str) -> EigenResult:
+def _finish(
+    form: SpectralForm, problem: Problem, unit: float, found: Array, iterations: int, method: str
+) -> EigenResult:
     """Rayleigh quotients, residuals, one order, one sign; a warning when the tolerance was missed."""
     xp = namespace(found)
     vectors = xp.concat([problem.known, found], axis=1)
-    values, residuals = _rayleigh(form.matrix, vectors)
+    values, residuals = _rayleigh(problem.matrix, vectors)
     order = xp.argsort(values, stable=True)
-    values, residuals = values[order], residuals[order]
-    vectors = fix_signs(xp.take(vectors, order, axis=1))
+    values, residuals, vectors = values[order], residuals[order], xp.take(vectors, order, axis=1)
     converged = bool(xp.all(residuals <= problem.tol))
     if not converged:
-        worst = float(xp.max(residuals))
+        worst, wanted = float(xp.max(residuals)) * unit, problem.tol * unit
         warnings.warn(
-            f"{method} stopped after {iterations} rounds with a residual of {worst:.1e} (wanted {problem.tol:.1e}); "
+            f"{method} stopped after {iterations} rounds with a residual of {worst:.1e} (wanted {wanted:.1e}); "
             "raise max_iter or tol, or try method='shift_invert'",
             ConvergenceWarning,
             stacklevel=3,
         )
     if form.row_scale is not None:
         vectors = vectors * form.row_scale[:, None]
-    return EigenResult(values, vectors, residuals, iterations, converged, method)
+    return EigenResult(values * unit, fix_signs(vectors), residuals * unit, iterations, converged, method)
 
 
 def _rayleigh(matrix: Any, vectors: Array) -> tuple[Array, Array]:
@@ -255,12 +291,15 @@ def generalized_eigenpairs(
     >>> result.values
     array([1., 3.])
     """
-    n, k = A.shape[0], check_int(k, "k")
+    A, B = as_symmetric(A), as_symmetric(B)
+    n, k, tol = A.shape[0], check_int(k, "k"), check_positive(tol, "tol")
     if A.shape != (n, n) or B.shape != (n, n) or k > n:
         raise ValueError(f"A and B must be square and alike with at least k={k} rows; got {A.shape} and {B.shape}")
     operators = [isinstance(M, spla.LinearOperator) or is_sparse(M) for M in (A, B)]
     if method == "auto":
-        method = "lobpcg" if any(operators) and n > max(DENSE_UP_TO, 5 * k) else "dense"
+        method = "lobpcg" if any(operators) and n > DENSE_UP_TO else "dense"
+    if method == "lobpcg" and 5 * (k + GUARD) > n:  # beyond which SciPy's blocks do not fit
+        method = "dense"
     solve = choose({"dense": _generalized_dense, "lobpcg": _generalized_lobpcg}, method, option="method")
     vectors, iterations = solve(A, B, k, largest, tol, max_iter, check_random_state(random_state))
     xp = namespace(vectors)
@@ -311,8 +350,7 @@ def _densify(matrix: Any) -> Array:
 def _generalized_lobpcg(
     A: Any, B: Any, k: int, largest: bool, tol: float, max_iter: int | None, rng: np.random.RandomState
 ) -> tuple[Array, int]:
-    width = min(k + GUARD, A.shape[0] // 5)
-    start = rng.standard_normal((A.shape[0], max(width, k))).astype(A.dtype)
+    start = rng.standard_normal((A.shape[0], k + GUARD))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         values, vectors, history = spla.lobpcg(

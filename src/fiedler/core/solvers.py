@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from .backend import Array, is_numpy, like, namespace, standard_normal
+from .backend import Array, eps, is_numpy, like, namespace, standard_normal, to_numpy
 from .sparse import add_diagonal, is_sparse, matmul, pieces, with_data
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ def _dense(problem: Problem) -> tuple[Array, int]:
     xp, matrix = namespace(problem.known), problem.matrix
     if isinstance(matrix, spla.LinearOperator) or is_sparse(matrix):
         matrix = matmul(matrix, like(np.eye(matrix.shape[0]), problem.known, dtype=problem.known.dtype))
-    lift = 2 * problem.upper - problem.lower + 1
+    lift = 2 * problem.upper - problem.lower
     _, vectors = xp.linalg.eigh(matrix + lift * (problem.known @ problem.known.T))
     return vectors[:, : problem.n_wanted], 0
 
@@ -50,42 +50,71 @@ def _chebyshev(problem: Problem) -> tuple[Array, int]:
     n, wanted = problem.matrix.shape[0], problem.n_wanted
     width = min(wanted + max(GUARD, wanted // 4), n - problem.known.shape[1])
     block = standard_normal((n, width), problem.rng, problem.known)
-    ritz, vectors, _ = _rayleigh_ritz(problem, block)
-    xp = namespace(vectors)
-    mean = float(xp.mean(ritz))
-    cut, degree, rounds = problem.lower + 0.1 * (mean - problem.lower), FIRST_DEGREE, 0
-    max_iter = 40 if problem.max_iter is None else problem.max_iter
-    while rounds < max_iter:
+    ritz, vectors, worst = _rayleigh_ritz(problem, block)
+    low, cut = problem.lower, problem.lower + 0.1 * (sum(ritz) / width - problem.lower)
+    degree, rounds = FIRST_DEGREE, 0
+    while worst > problem.tol and rounds < (problem.max_iter or 40):
         rounds += 1
-        vectors = _filter(problem.matrix, vectors, degree, problem.lower, cut, problem.upper)
-        ritz, vectors, residuals = _rayleigh_ritz(problem, vectors)
-        worst = float(xp.max(residuals[:wanted]))
+        vectors = _filter(problem, vectors, degree, low, cut)
+        ritz, vectors, worst = _rayleigh_ritz(problem, vectors)
         log.info("eigenpairs: round %d, degree %d, residual %.1e (wanted %.1e)", rounds, degree, worst, problem.tol)
-        if worst <= problem.tol:
-            break
-        cut = float(ritz[-1])
-        degree = _degree(float(ritz[wanted - 1]), cut, problem.upper, 10 * worst / problem.tol)
+        low, cut = ritz[0], min(ritz[-1], problem.upper - 1e-3 * (problem.upper - ritz[0]))
+        growth = _Growth(cut, problem.upper)
+        degree = _degree(growth(low), growth(ritz[wanted - 1]), 10 * worst / problem.tol, eps(vectors))
     return vectors[:, :wanted], rounds
 
 
-def _filter(matrix: Any, block: Array, degree: int, lower: float, cut: float, upper: float) -> Array:
-    """T_degree of the matrix mapped so that [cut, upper] goes to [-1, 1], scaled to be 1 at ``lower``.
+class _Growth(NamedTuple):
+    """How fast the Chebyshev polynomials of the interval [cut, upper] grow with their degree: T_r(x) ~ exp(r g(x))."""
+
+    cut: float
+    upper: float
+
+    def __call__(self, x: float) -> float:
+        position = (0.5 * (self.upper + self.cut) - x) / (0.5 * (self.upper - self.cut))
+        return math.acosh(max(position, 1.0))
+
+
+def _degree(growth_low: float, growth_wanted: float, gain: float, precision: float) -> int:
+    """The degree at which the filter lifts the last wanted value by ``gain`` over the damped ones.
+
+    Not so high that the lowest value outgrows it by what the precision can tell apart: rounding errors along the lowest
+    vectors would then fill the whole block.
+    """
+    enough = math.acosh(max(gain, 2.0)) / max(growth_wanted, 1e-12)
+    safe = math.log(0.01 / precision) / max(growth_low - growth_wanted, 1e-12)
+    return max(2, math.ceil(min(enough, safe, MAX_DEGREE)))
+
+
+def _filter(problem: Problem, block: Array, degree: int, low: float, cut: float) -> Array:
+    """T_degree of the matrix mapped so that [cut, upper] goes to [-1, 1], scaled to be 1 at ``low``.
 
     [Zhou & Saad 2007, Alg. 3.2]: Y_{j+1} = 2 σ_{j+1}/e (A - c) Y_j - σ_j σ_{j+1} Y_{j-1}, with c, e the centre and
-    half-width of the damped interval; the σ keep the values from overflowing.
+    half-width of the damped interval; the σ keep the values from overflowing. The known vectors, which the polynomial
+    would lift most of all, are projected out again before their rounding errors have grown a thousandfold.
     """
-    centre, half_width = 0.5 * (upper + cut), 0.5 * (upper - cut)
-    step = _shifted(matrix, centre, half_width)
-    first = sigma = half_width / (lower - centre)
+    centre, half_width = 0.5 * (problem.upper + cut), 0.5 * (problem.upper - cut)
+    step = _shifted(problem.matrix, centre, half_width)
+    growth = _Growth(cut, problem.upper)(problem.lower)
+    every = max(1, int(math.log(1000) / max(growth, 1e-3)))
+    first = sigma = half_width / (low - centre)
     previous, current = block, step(block) * sigma
-    for _ in range(degree - 1):
+    for j in range(1, degree):
         following = 1 / (2 / first - sigma)
         advanced = step(current)
         advanced *= 2 * following
         previous *= sigma * following
         advanced -= previous
+        if j % every == 0:
+            current, advanced = _without_known(problem, current), _without_known(problem, advanced)
         previous, current, sigma = current, advanced, following
     return current
+
+
+def _without_known(problem: Problem, block: Array) -> Array:
+    if problem.known.shape[1] == 0:
+        return block
+    return block - problem.known @ (problem.known.T @ block)
 
 
 def _shifted(matrix: Any, centre: float, half_width: float) -> Callable[[Array], Array]:
@@ -99,26 +128,18 @@ def _shifted(matrix: Any, centre: float, half_width: float) -> Callable[[Array],
     return lambda Y: (matmul(matrix, Y) - centre * Y) / half_width
 
 
-def _degree(wanted: float, cut: float, upper: float, gain: float) -> int:
-    """The degree at which the filter lifts the last wanted value by ``gain`` over the damped ones."""
-    position = (0.5 * (upper + cut) - wanted) / (0.5 * (upper - cut))
-    if position <= 1:
-        return MAX_DEGREE
-    return int(min(max(math.ceil(math.acosh(max(gain, 2.0)) / math.acosh(position)), 10), MAX_DEGREE))
-
-
-def _rayleigh_ritz(problem: Problem, block: Array) -> tuple[Array, Array, Array]:
-    """Orthonormalise against the known vectors and within, then the best values, vectors and residuals in the span."""
+def _rayleigh_ritz(problem: Problem, block: Array) -> tuple[list[float], Array, float]:
+    """The Ritz values and vectors of a block orthogonal to the known vectors, and the worst residual of the wanted."""
     xp = namespace(block)
     block = block / xp.sqrt(xp.sum(block * block, axis=0))[None, :]
-    block = block - problem.known @ (problem.known.T @ block)
-    basis, _ = xp.linalg.qr(block)
+    basis, _ = xp.linalg.qr(_without_known(problem, block))
+    basis = _without_known(problem, basis)
     product = matmul(problem.matrix, basis)
     small = basis.T @ product
     values, rotation = xp.linalg.eigh(0.5 * (small + small.T))
     vectors, product = basis @ rotation, product @ rotation
     residuals = xp.sqrt(xp.sum((product - vectors * values[None, :]) ** 2, axis=0))
-    return values, vectors, residuals
+    return to_numpy(values).tolist(), vectors, float(xp.max(residuals[: problem.n_wanted]))
 
 
 def _host_only(problem: Problem, method: str) -> None:
@@ -129,7 +150,9 @@ def _host_only(problem: Problem, method: str) -> None:
 def _lobpcg(problem: Problem) -> tuple[Array, int]:
     _host_only(problem, "lobpcg")
     n, wanted = problem.matrix.shape[0], problem.n_wanted
-    width = min(wanted + GUARD, n - problem.known.shape[1])
+    width = wanted + GUARD
+    if 5 * (width + problem.known.shape[1]) > n:  # beyond which SciPy's blocks do not fit
+        return _dense(problem)
     start = standard_normal((n, width), problem.rng, problem.known)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # we judge by the residuals ourselves
@@ -167,6 +190,8 @@ def _shift_invert(problem: Problem) -> tuple[Array, int]:
 
 
 def _lanczos(problem: Problem, product: Callable[[Array], Array], options: dict) -> tuple[Array, int]:
+    if problem.n_wanted + problem.known.shape[1] >= problem.matrix.shape[0] - 1:  # no room for Lanczos vectors
+        return _dense(problem)
     counter = [0]
 
     def counted(v: Array) -> Array:

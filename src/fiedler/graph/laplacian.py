@@ -133,7 +133,6 @@ def spectral_form(graph: Graph, kind: str = "symmetric") -> SpectralForm:
     return SpectralForm(
         matrix=laplacian(graph, "symmetric" if normalised else kind),
         null_vectors=lambda k: _null_vectors(heights, component, sign, min(k, count)),
-        n_null=count,
         upper=2.0 if normalised else _largest_edge_degree(graph),
         row_scale=xp.where(degrees > 0, 1 / heights, 1) if kind == "random_walk" else None,
     )
