@@ -92,12 +92,40 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
         X = check_array(X, input_name="X", **options)
     else:
         X = validate_data(estimator, X, reset=reset, **options)
-    return sp.csr_array(X) if sp.issparse(X) else X
+    X = _canonical(X) if sp.issparse(X) else X
+    check_range(X.data if sp.issparse(X) else X)
+    return X
+
+
+def _canonical(X: Any) -> sp.csr_array:
+    """CSR with sorted indices and no repeated entries; the caller's matrix is left as it is."""
+    X = sp.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def check_range(values: Any) -> None:
+    """Refuse numbers whose squares, added up over a row, leave the range of their dtype."""
+    xp = array_api_compat.array_namespace(values)
+    if values.size == 0 if isinstance(values, np.ndarray) else 0 in values.shape:
+        return
+    largest, limits = float(xp.max(xp.abs(values))), xp.finfo(values.dtype)
+    width = values.shape[-1]
+    if largest > (float(limits.max) / (8 * width)) ** 0.5:
+        raise ValueError(f"X has entries of size {largest:.1e}, whose squares overflow {values.dtype}; scale X down")
+    if 0 < largest < (float(limits.smallest_normal) / float(limits.eps)) ** 0.5:
+        raise ValueError(
+            f"no entry of X is larger than {largest:.1e} and their squares vanish in {values.dtype}; scale X up"
+        )
 
 
 def _check_foreign(X: Any, *, estimator: Any, reset: bool, min_samples: int) -> Any:
     """:func:`check_data` for arrays that scikit-learn would carry off to NumPy."""
     xp = array_api_compat.array_namespace(X)
+    if "sparse" in str(getattr(X, "layout", "")):
+        raise ValueError("sparse tensors are taken as graphs, not as data; pass X dense, or as a SciPy CSR matrix")
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (samples, features); got shape {tuple(X.shape)}")
     n_samples, n_features = X.shape
@@ -105,10 +133,13 @@ def _check_foreign(X: Any, *, estimator: Any, reset: bool, min_samples: int) -> 
         raise ValueError(
             f"X has n_samples={n_samples} and n_features={n_features}; at least {min_samples} and 1 are needed"
         )
-    if not xp.isdtype(X.dtype, "real floating"):
+    if xp.isdtype(X.dtype, ("integral", "bool")):
         X = xp.astype(X, xp.float64)
+    if X.dtype not in (xp.float32, xp.float64):
+        raise ValueError(f"X has dtype {X.dtype}; convert it to float32 or float64")
     if not bool(xp.all(xp.isfinite(X))):
         raise ValueError("Input X contains NaN or infinity; remove or fill those entries first")
+    check_range(X)
     if estimator is not None:
         if reset:
             estimator.n_features_in_ = n_features
@@ -122,7 +153,10 @@ def _check_foreign(X: Any, *, estimator: Any, reset: bool, min_samples: int) -> 
 
 def check_labels(labels: Any, name: str = "labels", *, n_samples: int | None = None) -> np.ndarray:
     """Cluster or class labels on the host as a one-dimensional NumPy array of the expected length."""
-    array = np.asarray(labels)
+    try:
+        array = np.asarray(labels)
+    except ValueError as error:
+        raise ValueError(f"{name} must be one label a sample; got a ragged list") from error
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must be one label a sample, a non-empty list or 1-D array; got shape {array.shape}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():

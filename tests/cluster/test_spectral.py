@@ -47,8 +47,8 @@ def test_curved_clusters_are_separated_and_predicted(cut, make):
     assert (model.predict(X) == model.labels_).all()
 
 
-def test_njw_agrees_with_scikit_learn_on_the_same_graph(rng):
-    """scikit-learn divides by the degrees and clusters the rows: our ncut, up to the scale of the columns."""
+def test_every_cut_agrees_with_scikit_learn_on_clear_clusters(rng):
+    """scikit-learn clusters the rows of D^-1/2 u: our ncut, up to the scale of the columns."""
     X = np.repeat(5 * np.eye(4)[:, :3], 50, axis=0) + rng.normal(size=(200, 3))
     graph = KNNGraph(10).build(X)
 

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fiedler import AffinityGraph, KNNGraph
 from fiedler.core.backend import to_numpy
 from fiedler.core.eigen import generalized_eigenpairs, smallest_eigenpairs, spectral_bounds
+from fiedler.core.sparse import to_scipy
 
 ITERATIVE = ["chebyshev", "lobpcg", "arpack", "shift_invert"]
 KINDS = ["symmetric", "combinatorial", "random_walk", "signed"]
@@ -27,7 +28,7 @@ def three_components():
 
 
 def lapack(graph, kind):
-    """Eigenvalues of the dense matrix; the random walk's through the generalised problem on the nodes with edges."""
+    """Eigenvalues of the dense matrix; the random walk's, which is not symmetric, by the general solver."""
     return np.linalg.eigvals(graph.laplacian(kind).toarray()).real if kind == "random_walk" else np.linalg.eigvalsh(
         graph.laplacian(kind).toarray()
     )  # fmt: skip
@@ -57,6 +58,14 @@ def test_vectors_solve_the_equation_and_are_orthonormal(kind, method, three_comp
     assert (V[np.abs(V).argmax(axis=0), np.arange(8)] > 0).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_largest_entry_is_positive_also_where_degrees_differ(kind):
+    graph = KNNGraph(6, weight="local").build(clouds((300,)))
+    V = smallest_eigenpairs(graph, 40, kind=kind).vectors
+
+    assert (V[np.abs(V).argmax(axis=0), np.arange(40)] > 0).all()
+
+
 @pytest.mark.parametrize("method", ["dense", *ITERATIVE])
 def test_more_components_than_pairs_needs_no_iteration(method, three_components):
     result = smallest_eigenpairs(three_components, 4, method=method)
@@ -74,6 +83,56 @@ def test_repeated_eigenvalues_are_all_found(method):
 
     j = np.array([0, 1, 1, 2, 2, 3, 3])
     assert_allclose(result.values, 1 - np.cos(2 * np.pi * j / n), atol=1e-10)
+
+
+@pytest.mark.parametrize(("dtype", "tol"), [(np.float32, 1e-8), (np.float64, 1e-8), (np.float64, 1e-14)])
+def test_a_wide_gap_above_the_known_zero_does_no_harm(dtype, tol, backend, rng):
+    """Noise in fifty dimensions: 0 is known and λ_2 near 0.5, so the filter lifts rounding along the first most."""
+    graph = KNNGraph(15).build(backend(rng.normal(size=(1500, 50)).astype(dtype)))
+
+    result = smallest_eigenpairs(graph, 8, method="chebyshev", tol=tol)
+
+    exact = np.linalg.eigvalsh(to_scipy(graph.laplacian("symmetric")).toarray().astype(np.float64))[:8]
+    assert result.converged
+    assert result.iterations < 12
+    assert_allclose(to_numpy(result.values), exact, atol=1e-5 if dtype == np.float32 else 1e-8)
+
+
+def test_an_outlier_far_below_does_no_harm():
+    A = np.diag(np.concatenate([[-100.0], np.linspace(0, 1, 900)]))
+
+    assert_allclose(smallest_eigenpairs(A, 3, method="chebyshev").values, [-100, 0, 1 / 899], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["dense", *ITERATIVE])
+@pytest.mark.parametrize("scale", [1e-200, 1e-16, 1e200])
+def test_the_size_of_the_weights_does_not_matter(method, scale):
+    graph = KNNGraph(6).build(clouds((700,)))
+    scaled = AffinityGraph.from_matrix(graph.weights * scale)
+    ours, theirs = (smallest_eigenpairs(g, 4, kind="combinatorial", method=method) for g in (graph, scaled))
+
+    assert theirs.converged
+    assert_allclose(theirs.values / scale, ours.values, atol=1e-6)
+    assert_allclose(np.abs(np.sum(ours.vectors * theirs.vectors, axis=0)), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [sp.csr_array, sp.coo_array, sp.lil_array, sp.dia_array, sp.csr_matrix, np.asarray])
+def test_matrices_of_any_kind_and_integers(shape):
+    A = np.diag(np.arange(5, 605))
+
+    assert_allclose(smallest_eigenpairs(shape(A), 3).values, [5, 6, 7])
+    assert_allclose(smallest_eigenpairs(sp.eye_array(700), 2).values, 1)
+    assert_allclose(smallest_eigenpairs(sp.csr_array((700, 700)), 2).values, 0)
+
+
+@pytest.mark.parametrize("method", ["dense", *ITERATIVE])
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_small_problems_and_all_pairs(method, k, connected_graph):
+    result = smallest_eigenpairs(connected_graph, k, method=method)
+
+    assert_allclose(result.values, np.linalg.eigvalsh(connected_graph.laplacian("symmetric").toarray())[:k], atol=1e-8)
+    operator = spla.aslinearoperator(np.diag([2.0, 1.0]))
+    assert_allclose(smallest_eigenpairs(operator, 2).values, [1, 2])
 
 
 def test_auto_turns_to_a_factorisation_where_the_filter_stalls():
@@ -159,6 +218,17 @@ def test_bad_questions_get_a_sentence(connected_graph):
         smallest_eigenpairs(np.eye(4), 2, kind="symmetric")
     with pytest.raises(ValueError, match="square matrix"):
         smallest_eigenpairs(np.ones((4, 3)), 2)
+    with pytest.raises(ValueError, match="the matrix holds NaN or infinity"):
+        smallest_eigenpairs(np.diag([1.0, np.nan]), 1)
+    with pytest.raises(ValueError, match="real matrices; got dtype complex128"):
+        smallest_eigenpairs(np.eye(3) * 1j, 1)
+    with pytest.raises(ValueError, match="not symmetric"):
+        smallest_eigenpairs(np.triu(np.ones((4, 4))), 1)
+    for tol in (0, -1, float("nan"), "small"):
+        with pytest.raises(ValueError, match="tol must be a positive number"):
+            smallest_eigenpairs(connected_graph, 1, tol=tol)
+    with pytest.raises(ValueError, match="max_iter must be a whole number of at least 1"):
+        smallest_eigenpairs(connected_graph, 1, max_iter=0)
 
 
 # ------------------------------------------------------------------------------------------- the generalised problem
@@ -184,7 +254,7 @@ def test_generalised_pairs_are_those_of_lapack(largest, pencil, backend):
 
 
 @pytest.mark.parametrize("wrap", [sp.csr_array, spla.aslinearoperator])
-def test_generalised_pairs_of_operators(wrap, three_components):
+def test_generalised_pairs_of_operators(wrap):
     """L y = λ D y is the random walk's problem."""
     graph = KNNGraph(10).build(clouds((700,)))
     L, D = graph.laplacian(), sp.diags_array(graph.degrees)

@@ -96,6 +96,22 @@ def test_duplicates_still_give_the_clusters_asked_for(backend):
     assert_allclose(run.inertia, 0, atol=1e-12)
 
 
+@pytest.mark.parametrize(("offset", "dtype"), [(3e4, np.float32), (3e8, np.float64)])
+def test_blobs_far_from_the_origin_are_told_apart(offset, dtype, blobs, backend):
+    X, y = blobs
+
+    run = kmeans(backend((X + offset).astype(dtype)), 4, random_state=0)
+
+    assert adjusted_rand_score(to_numpy(run.labels), y) == 1
+    assert_allclose(to_numpy(run.centers).mean(), offset, rtol=1e-3)
+
+
+def test_lists_and_frames_are_data_and_nan_is_not(backend):
+    assert kmeans([[0.0], [0.1], [5.0]], 2, random_state=0).labels.tolist() in ([0, 0, 1], [1, 1, 0])
+    with pytest.raises(ValueError, match="NaN"):
+        kmeans(backend(np.array([[0.0], [np.nan]])), 2, metric="cosine")
+
+
 def test_float32_stays(blobs, backend):
     run = kmeans(backend(blobs[0].astype(np.float32)), 3, random_state=0)
 

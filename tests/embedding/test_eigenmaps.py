@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
-from fiedler import AffinityGraph, KNNGraph, LaplacianEigenmaps, RadiusGraph
-from fiedler.graph.extend import matching_rows
+from fiedler import AffinityGraph, FullGraph, KNNGraph, LaplacianEigenmaps, RadiusGraph
+from fiedler.graph.extend import coincident_rows
 
 
 @pytest.fixture
@@ -77,17 +77,34 @@ def test_nystrom_is_the_eigenequation_of_the_new_row(ring):
 def test_a_point_beyond_the_radius_takes_the_nearest_row_and_says_so(ring):
     X, _ = ring
     model = LaplacianEigenmaps(2, graph=RadiusGraph(0.5), random_state=0).fit(X)
-    with pytest.warns(UserWarning, match=r"1 new point\(s\) have no neighbour in the graph"):
+    with pytest.warns(UserWarning, match=r"1 new point\(s\) have no weight to any row of the graph"):
         Y = model.transform(np.array([[50.0, 0.0]]))
 
     assert_allclose(Y[0], model.embedding_[np.argmax(X[:, 0])])
 
 
-def test_matching_rows_knows_equal_rows_only(rng):
-    X = rng.normal(size=(10, 3))
+def test_a_training_row_is_known_exactly(ring):
+    X, _ = ring
+    W = KNNGraph(5).link(np.concatenate([X[[7, 2]], X[:1] + 1e-12]), X, KNNGraph(5).build(X))
 
-    assert matching_rows(np.concatenate([X[[7, 2]], X[:1] + 1e-12]), X).tolist() == [7, 2, -1]
-    assert matching_rows(np.array([[0.0]]), np.array([[-0.0]])).tolist() == [0]
+    assert coincident_rows(W, np.concatenate([X[[7, 2]], X[:1] + 1e-12]), X).tolist() == [7, 2, -1]
+
+
+def test_new_points_on_a_signed_graph_divide_by_absolute_weights(rng):
+    """From D̄⁻¹W f = (1 - λ) f with D̄ = Σ|w|."""
+    X, x = rng.normal(size=(40, 3)), rng.normal(size=(1, 3))
+    model = LaplacianEigenmaps(2, graph=FullGraph("dot", signed=True)).fit(X)
+    w = (X @ x[0])[None, :]
+
+    printed = (w @ model.embedding_) / (np.abs(w).sum() * (1 - model.eigenvalues_))
+
+    assert_allclose(model.transform(x), printed)
+
+
+def test_a_graph_that_could_be_signed_but_is_not_drops_the_constant(ring):
+    plain, allowed = (LaplacianEigenmaps(2, graph=KNNGraph(10, signed=signed)).fit(ring[0]) for signed in (False, True))
+
+    assert_allclose(allowed.embedding_, plain.embedding_)
 
 
 def test_a_signed_graph_has_no_trivial_coordinate():

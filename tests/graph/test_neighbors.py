@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsTransformer
 from fiedler import KNNGraph
 from fiedler.core.backend import to_numpy
 from fiedler.graph import neighbors
-from fiedler.graph.neighbors import k_nearest, overlap, pair_distances, pair_products, pairwise_distances, within_radius
+from fiedler.graph.neighbors import k_nearest, pair_distances, pair_products, pairwise_distances, within_radius
 from toys import BACKENDS
 
 
@@ -69,15 +69,38 @@ def test_blocks_change_nothing(points, foreign, monkeypatch):
     )
 
 
-def test_single_precision_far_from_the_origin_keeps_its_neighbours(rng, foreign):
+def recall(found, exact):
+    """The share of the true neighbours, row by row, that were found."""
+    return np.mean([len(set(f) & set(e)) / len(e) for f, e in zip(found.tolist(), exact.tolist())])
+
+
+@pytest.mark.parametrize("given", ["sparse", *BACKENDS])
+@pytest.mark.parametrize("offset", [1.0, 100.0, 3000.0])
+def test_single_precision_keeps_its_neighbours_however_far_from_the_origin(given, offset, rng):
     """|x|² + |y|² - 2x'y has lost every digit of these distances in float32; the differences have not."""
-    X = (rng.normal(size=(200, 3)) + np.repeat([0.0, 300.0], 100)[:, None]).astype(np.float32)
+    X = (0.1 * rng.normal(size=(300, 20)) + offset * np.repeat(rng.normal(size=(3, 20)), 100, axis=0)).astype(
+        np.float32
+    )
 
-    columns, distances = as_matrix(k_nearest(foreign(X), 5))
+    edges = k_nearest(sp.csr_array(X) if given == "sparse" else BACKENDS[given](X), 8)
 
+    columns, distances = as_matrix(edges)
     expected = brute(X.astype(np.float64))
-    assert overlap(columns, np.argsort(expected, axis=1)[:, :5]) > 0.995
+    assert recall(columns, np.argsort(expected, axis=1)[:, :8]) == 1
+    assert_allclose(np.sort(distances), np.sort(expected, axis=1)[:, :8], rtol=1e-5)
     assert distances.dtype == np.float32
+
+
+@pytest.mark.parametrize("given", list(BACKENDS))
+def test_radius_and_full_distances_survive_single_precision(given, rng):
+    X = (0.1 * rng.normal(size=(60, 2)) + np.repeat([0.0, 300.0], 30)[:, None]).astype(np.float32)
+    own, expected = BACKENDS[given](X), brute(X.astype(np.float64))
+
+    edges = within_radius(own, 0.02)
+
+    assert edges.rows.shape[0] == pytest.approx(np.sum(expected <= 0.02), abs=2)
+    np.fill_diagonal(expected, 0)
+    assert_allclose(to_numpy(pairwise_distances(own, own)), expected, atol=1e-3)
 
 
 @pytest.mark.parametrize("method", ["exact", FAISS, "sparse", *BACKENDS])
@@ -157,8 +180,29 @@ def test_probes_are_raised_until_the_recall_is_reached(rng):
     exact, _ = as_matrix(k_nearest(X, 10, method="exact"))
     found, _ = as_matrix(k_nearest(X, 10, method="faiss"))
     assert graph.recall >= neighbors.TARGET_RECALL
-    assert overlap(found, exact) > 0.99
+    assert recall(found, exact) > 0.99
     assert graph.weights.dtype == np.float32
+
+
+@NEEDS_FAISS
+@pytest.mark.parametrize("scale", [1e-100, 1e19, 1e100])
+def test_faiss_takes_numbers_beyond_single_precision(scale, rng):
+    X = rng.normal(size=(500, 20))
+
+    assert_array_equal(
+        as_matrix(k_nearest(scale * X, 5, method="faiss"))[0], as_matrix(k_nearest(X, 5, method="faiss"))[0]
+    )
+
+
+@NEEDS_FAISS
+def test_faiss_counts_copies_as_found_and_hands_over_what_it_cannot_tell_apart(rng, caplog):
+    copies = np.repeat(rng.normal(size=(40, 20)), 50, axis=0)
+    assert k_nearest(copies, 8, method="faiss").recall == 1
+    assert k_nearest(copies[:8], 3, method="faiss").recall == 1
+    apart = rng.normal(size=(400, 20)) + 1e9 * np.repeat([0.0, 1.0], 200)[:, None]
+    found = k_nearest(apart, 8, method="faiss")
+    assert "searching exactly" in caplog.text
+    assert_array_equal(as_matrix(found)[0], as_matrix(k_nearest(apart, 8, method="exact"))[0])
 
 
 @NEEDS_FAISS

@@ -4,6 +4,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
+from sklearn.preprocessing import StandardScaler
 
 from fiedler import AffinityGraph, FullGraph, KNNGraph, RadiusGraph
 from fiedler.core.backend import to_numpy
@@ -141,6 +142,8 @@ def test_a_radius_transformer_is_a_graph_too(points):
     ("graph", "error", "message"),
     [
         (object(), TypeError, "is not a graph; give a recipe such as KNNGraph"),
+        (KNNGraph, TypeError, "is not a graph; give a recipe such as KNNGraph"),
+        (StandardScaler(), TypeError, "gives no sparse matrix of neighbours"),
         ("knn", ValueError, r"graph='knn' is not known; choose one of \['precomputed'\]"),
         (np.eye(4), ValueError, "the graph has 4 nodes, but X has 60 rows; build it on the same rows"),
         (AffinityGraph.from_matrix(np.eye(4)), ValueError, "the graph has 4 nodes, but X has 60 rows"),
@@ -177,6 +180,58 @@ def test_text_is_refused():
         KNNGraph(1).build([["a", "b"], ["c", "d"]])
 
 
+@pytest.mark.parametrize("factor", [1e-200, 1e155])
+def test_numbers_whose_squares_leave_the_range_are_refused(factor, points, backend):
+    with pytest.raises(ValueError, match=r"squares (overflow|vanish in) .*float64; scale X (up|down)"):
+        KNNGraph(4).build(backend(points * factor))
+
+
+def test_repeated_entries_of_a_sparse_matrix_are_added_up(points):
+    split = sp.coo_array(
+        (np.r_[points.ravel(), points.ravel()], np.indices((2, 60, 3)).reshape(3, -1)[1:]), shape=(60, 3)
+    )
+    for recipe in RECIPES:
+        built = recipe.build(sp.csr_array(split, copy=True))
+        assert_allclose(built.weights.toarray(), recipe.build(2 * points).weights.toarray(), atol=1e-6)
+
+
+def test_local_weights_with_a_transformer_take_their_scales_from_a_search(points):
+    theirs = KNNGraph(5, weight="local", method=KNeighborsTransformer(n_neighbors=5)).build(points)
+
+    assert_allclose(theirs.weights.toarray(), KNNGraph(5, weight="local").build(points).weights.toarray())
+
+
+def test_copies_keep_their_local_weight_in_sparse_single_precision(rng):
+    X = np.concatenate([np.tile(rng.uniform(size=(1, 30)), (9, 1)), rng.uniform(size=(20, 30))]).astype(np.float32)
+
+    assert_array_equal(KNNGraph(8, weight="local").build(sp.csr_array(X)).weights.toarray()[:9, :9], 1 - np.eye(9))
+
+
+@pytest.mark.parametrize(
+    ("convert", "message"),
+    [
+        (lambda X: X.half(), "X has dtype torch.float16; convert it to float32 or float64"),
+        (lambda X: X + 1j, "X has dtype torch.complex128; convert it to float32 or float64"),
+        (lambda X: X.to_sparse_csr(), "sparse tensors are taken as graphs, not as data"),
+    ],
+)
+def test_tensors_of_other_kinds_are_refused(convert, message, points):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    with pytest.raises(ValueError, match=message):
+        KNNGraph(4).build(convert(torch.asarray(points)))
+
+
+def test_integers_are_numbers(points, backend):
+    counts = np.round(10 * points).astype(np.int64)
+
+    built = KNNGraph(4, weight="polynomial").build(backend(counts))
+
+    assert_allclose(
+        to_scipy(built.weights).toarray(),
+        KNNGraph(4, weight="polynomial").build(counts.astype(float)).weights.toarray(),
+    )
+
+
 def test_constant_rows_make_a_binary_graph():
     graph = KNNGraph(3).build(np.ones((10, 4)))
 
@@ -203,5 +258,5 @@ def test_bad_options_get_a_sentence(recipe, message, points):
 
 def test_a_full_graph_beyond_memory_is_refused(monkeypatch, points):
     monkeypatch.setattr(module, "FULL_UP_TO", 50)
-    with pytest.raises(ValueError, match=r"FullGraph on 60 rows would hold 3,600 weights .* use KNNGraph"):
+    with pytest.raises(ValueError, match=r"FullGraph on 60 rows would hold 3,600 weights, .* use KNNGraph"):
         FullGraph().build(points)

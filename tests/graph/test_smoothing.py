@@ -139,13 +139,30 @@ def test_float32_stays_and_agrees_with_float64(smoother, rng, backend):
     assert_allclose(to_numpy(single), double, atol=1e-4)
 
 
+def graph_of(F):
+    return AffinityGraph.from_matrix(np.ones((len(F), len(F))))
+
+
+def test_operator_and_array_must_be_of_one_kind():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    L = AffinityGraph.from_matrix(torch.ones((4, 4), dtype=torch.float64)).laplacian()
+    for F in (np.ones((4, 1)), torch.ones((4, 1), dtype=torch.float32)):
+        with pytest.raises(ValueError, match="bring both to one library and precision"):
+            diffuse(F, L, 0.1)
+
+
 def test_bad_options_get_a_sentence(connected_graph, signed_graph, F):
     with pytest.raises(ValueError, match=r"gamma must be in \[0, 1\); got 1"):
         resolvent(F, connected_graph, 1)
     with pytest.raises(ValueError, match="needs nonnegative weights, but the graph is signed"):
         resolvent(F, signed_graph, 0.5)
-    with pytest.raises(ValueError, match="time must not be negative"):
+    with pytest.raises(ValueError, match="time must be finite and not negative"):
         heat_flow(F, connected_graph.laplacian(), -1.0)
+    with pytest.raises(ValueError, match=r"time=1e.20 is too long to follow on this graph"):
+        heat_flow(F, connected_graph.laplacian(), 1e20)
+    for bad in (F[:, 0], F[:3], F.tolist()):
+        with pytest.raises(ValueError, match=r"F must be an array of shape \(\d+, k\), a row a node"):
+            diffuse(bad, graph_of(F).laplacian(), 0.1)
     with pytest.raises(ValueError, match="n_steps must be a whole number of at least 0"):
         diffuse(F, connected_graph.laplacian(), 0.1, -1)
 

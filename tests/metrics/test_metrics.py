@@ -103,6 +103,7 @@ def test_names_and_order_do_not_matter(score, rng, backend):
         ([], [], "labels_true must be one label a sample, a non-empty list"),
         ([[0, 1]], [0, 1], r"labels_true must be one label a sample.* got shape \(1, 2\)"),
         ([0.0, np.nan], [0, 1], "labels_true contain NaN or infinity"),
+        ([[0], [1, 2]], [0, 1], "labels_true must be one label a sample; got a ragged list"),
     ],
 )
 def test_bad_labels_get_a_sentence(score, y, labels, message):
@@ -150,6 +151,12 @@ def test_components_cost_nothing(uneven_graph):
     _, labels = uneven_graph.components()
 
     assert_allclose([ratio_cut(uneven_graph, labels), normalized_cut(uneven_graph, labels)], 0, atol=1e-15)
+
+
+def test_a_matrix_is_a_graph_too(uneven_graph, rng):
+    labels = rng.randint(2, size=10)
+
+    assert ratio_cut(uneven_graph.weights.toarray(), labels) == ratio_cut(uneven_graph, labels)
 
 
 def test_labels_must_fit_the_graph(uneven_graph):

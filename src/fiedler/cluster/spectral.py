@@ -21,19 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import check_n_clusters, choose
 from ..core.backend import Array, namespace
 from ..core.eigen import smallest_eigenpairs
-from ..core.kmeans import kmeans
+from ..core.kmeans import kmeans, nearest_center
+from ..core.rows import unit_rows
 from ..graph.estimator import GraphEstimatorMixin
 
 
 def _as_they_are(vectors: Array) -> Array:
     return vectors
-
-
-def _unit_rows(vectors: Array) -> Array:
-    """Rows at length one; a row of zeros (a component beyond the first K) stays."""
-    xp = namespace(vectors)
-    lengths = xp.sqrt(xp.sum(vectors * vectors, axis=1))
-    return vectors / xp.where(lengths > 0, lengths, 1)[:, None]
 
 
 class _Cut(NamedTuple):
@@ -43,8 +37,9 @@ class _Cut(NamedTuple):
 
 CUTS = {
     "ncut": _Cut("random_walk", _as_they_are),
-    # u = D^1/2 v, so that the rows of the symmetric vectors u and of the random walk's v have the same direction.
-    "njw": _Cut("random_walk", _unit_rows),
+    # u = D^1/2 v, so that the rows of the symmetric vectors u and of the random walk's v have the same direction; a row
+    # of zeros, a component beyond the first K, stays.
+    "njw": _Cut("random_walk", unit_rows),
     "ratio": _Cut("combinatorial", _as_they_are),
 }
 
@@ -122,8 +117,8 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> SpectralClustering:
         """Cluster the rows of ``X``, or the nodes of a graph."""
-        cut = choose(CUTS, self.cut, option="cut")
-        X, graph = self._build_graph(X)
+        self._cut = cut = choose(CUTS, self.cut, option="cut")
+        graph = self._build_graph(X)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
         rng = check_random_state(self.random_state)
         pairs = smallest_eigenpairs(
@@ -135,13 +130,12 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.eigenvalues_, self.eigen_residuals_, self.converged_ = pairs.values, pairs.residuals, pairs.converged
         self.n_connected_components_ = graph.components()[0]
-        self.graph_, self._eigenvectors, self._fit_X = graph, pairs.vectors, X
+        self.graph_, self._eigenvectors = graph, pairs.vectors
         return self
 
     def predict(self, X: Any) -> Array:
         """The cluster of each new point: its place in the embedding (Nyström), then the nearest centre."""
         check_is_fitted(self)
-        cut = CUTS[self.cut]
-        rows = cut.rows(self._extend(X, self._eigenvectors, self.eigenvalues_, cut.kind))
-        xp, centers = namespace(rows), self.cluster_centers_
-        return xp.argmin(xp.sum(centers * centers, axis=1)[None, :] - 2 * (rows @ centers.T), axis=1)
+        rows = self._cut.rows(self._extend(X, self._eigenvectors, self.eigenvalues_, self._cut.kind))
+        labels, _ = nearest_center(rows, self.cluster_centers_)
+        return namespace(labels).astype(labels, self.labels_.dtype)

@@ -49,6 +49,21 @@ def like(values: Any, reference: Array, *, dtype: Any = None) -> Array:
     return xp.asarray(values, dtype=dtype, device=array_api_compat.device(reference))
 
 
+def alike(X: Array, reference: Array) -> Array:
+    """Rows ``X`` in the container of ``reference``: dense or CSR, its library, its device, its dtype."""
+    if sp.issparse(reference):
+        return sp.csr_array(X if sp.issparse(X) else to_numpy(X), dtype=reference.dtype)
+    dense = X.toarray() if sp.issparse(X) else X
+    if is_numpy(reference):
+        return to_numpy(dense).astype(reference.dtype, copy=False)
+    foreign = not is_numpy(dense) and namespace(dense) is namespace(reference)
+    return (
+        namespace(reference).astype(dense, reference.dtype)
+        if foreign
+        else like(dense, reference, dtype=reference.dtype)
+    )
+
+
 def arange(n: int, reference: Array, *, dtype: Any = None) -> Array:
     """The integers 0 .. n-1 beside ``reference``."""
     xp = namespace(reference)

@@ -168,7 +168,20 @@ def _finite_floats(matrix: Any) -> Any:
         matrix = with_data(matrix, data) if is_sparse(matrix) else data
     if not bool(xp.all(xp.isfinite(data))):
         raise ValueError("the matrix holds NaN or infinity; remove or fill those entries first")
+    if not _is_symmetric(matrix):
+        raise ValueError("the matrix is not symmetric; use (A + A.T) / 2 if that is what is meant")
     return matrix
+
+
+def _is_symmetric(matrix: Any) -> bool:
+    """Up to rounding; a sparse matrix on a device is taken at its word."""
+    if is_sparse(matrix) and not sp.issparse(matrix):
+        return True
+    difference = matrix - matrix.T
+    entries, gaps = (matrix.data, difference.data) if sp.issparse(matrix) else (matrix, difference)
+    xp = namespace(entries)
+    largest = lambda values: float(xp.max(xp.abs(values))) if 0 not in values.shape else 0.0  # noqa: E731
+    return largest(gaps) <= 1e-6 * largest(entries)
 
 
 def _empty_block(form: SpectralForm) -> Array:

@@ -7,6 +7,7 @@ a cluster's sum is a product with one-hot memberships, so that no back end needs
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
 from .._records import KMeansResult
-from .._validation import check_int, check_n_clusters, choose
+from .._validation import check_data, check_int, check_n_clusters, choose
 from .backend import Array, arange, is_numpy, like, namespace
+from .rows import sq_row_norms, unit_rows
 
 METRICS = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are kept at length one
 
@@ -39,8 +41,8 @@ def kmeans(
         On NumPy, torch or CuPy.
     n_clusters : int
     metric : {'euclidean', 'cosine'}, default='euclidean'
-        'cosine' is spherical k-means: rows and centres have length one. A row of zeros has no direction and goes to
-        the first cluster.
+        'cosine' is spherical k-means: rows and centres have length one. A row of zeros has no direction and may land in
+        any cluster.
     n_init : int, default=10
         Seedings tried; the run of lowest inertia is kept.
     max_iter : int, default=300
@@ -60,6 +62,7 @@ def kmeans(
     0.01
     """
     spherical = choose(METRICS, metric, option="metric")
+    X = check_data(X)
     n_clusters = check_n_clusters(n_clusters, X.shape[0])
     n_init, max_iter = check_int(n_init, "n_init"), check_int(max_iter, "max_iter")
     rng = check_random_state(random_state)
@@ -67,11 +70,14 @@ def kmeans(
         model = KMeans(n_clusters, n_init=n_init, max_iter=max_iter, tol=tol, random_state=rng).fit(X)
         converged = model.n_iter_ < max_iter
         return KMeansResult(model.labels_, model.cluster_centers_, float(model.inertia_), model.n_iter_, converged)
-    X = _unit(X) if spherical else X
+    xp = namespace(X)
+    centre = None if spherical else xp.mean(X, axis=0)  # nearer the origin fewer digits cancel
+    X = unit_rows(X) if spherical else X - centre
     allowed = tol * _mean_variance(X)
     seeds = rng.randint(2**31 - 1, size=n_init)
     runs = (_lloyd(X, n_clusters, seed, spherical, max_iter, allowed) for seed in seeds)
-    return min(runs, key=lambda run: run.inertia)
+    best = min(runs, key=lambda run: run.inertia)
+    return best if spherical else replace(best, centers=best.centers + centre)
 
 
 def _lloyd(X: Array, k: int, seed: int, spherical: bool, max_iter: int, allowed: float) -> KMeansResult:
@@ -82,21 +88,21 @@ def _lloyd(X: Array, k: int, seed: int, spherical: bool, max_iter: int, allowed:
     n_iter, converged = 0, False
     while n_iter < max_iter and not converged:
         n_iter += 1
-        labels, sq_distances = _assign(X, centers)
+        labels, sq_distances = nearest_center(X, centers)
         moved = _means(X, labels, sq_distances, k, spherical)
         converged = float(xp.sum((moved - centers) ** 2)) <= allowed
         centers = moved
-    labels, sq_distances = _assign(X, centers)
+    labels, sq_distances = nearest_center(X, centers)
     inertia = float(xp.sum(sq_distances)) * (0.5 if spherical else 1.0)  # |x - c|² = 2 (1 - cos) on the sphere
     return KMeansResult(labels, centers, inertia, n_iter, converged)
 
 
-def _assign(X: Array, centers: Array) -> tuple[Array, Array]:
+def nearest_center(X: Array, centers: Array) -> tuple[Array, Array]:
     """The nearest centre of each row and the squared distance to it."""
     xp = namespace(centers)
     scores = xp.sum(centers * centers, axis=1)[None, :] - 2 * (X @ centers.T)
     labels = xp.argmin(scores, axis=1)
-    sq_distances = xp.min(scores, axis=1) + _sq_norms(X)
+    sq_distances = xp.min(scores, axis=1) + sq_row_norms(X)
     return labels, xp.where(sq_distances > 0, sq_distances, 0)
 
 
@@ -113,21 +119,21 @@ def _means(X: Array, labels: Array, sq_distances: Array, k: int, spherical: bool
         order[empty] = np.arange(len(empty))
         refill = xp.take(_rows(X, farthest), like(np.maximum(order, 0), labels, dtype=xp.int64), axis=0)
         means = xp.where((counts == 0)[:, None], refill, means)
-    return _unit(means) if spherical else means
+    return unit_rows(means) if spherical else means
 
 
 def _seed(X: Array, k: int, rng: np.random.RandomState) -> Array:
     """Greedy k-means++ (Arthur & Vassilvitskii 2007): of a few rows drawn by squared distance, the best is taken."""
     n, n_trials = X.shape[0], 2 + int(math.log(k))
-    centers = _rows(X, like(np.array([rng.randint(n)]), _reference(X)))
+    centers = _rows(X, like(np.array([rng.randint(n)]), X.data if sp.issparse(X) else X))
     xp = namespace(centers)
-    closest = _assign(X, centers)[1]
+    closest = nearest_center(X, centers)[1]
     while centers.shape[0] < k:
         cumulative = xp.cumulative_sum(closest)
         draws = like(rng.uniform(size=n_trials), closest, dtype=closest.dtype) * cumulative[-1]
         chosen = xp.clip(xp.searchsorted(cumulative, draws), 0, n - 1)
         candidates = _rows(X, chosen)
-        distances = _sq_norms(X)[:, None] + xp.sum(candidates**2, axis=1)[None, :] - 2 * (X @ candidates.T)
+        distances = sq_row_norms(X)[:, None] + xp.sum(candidates**2, axis=1)[None, :] - 2 * (X @ candidates.T)
         distances = xp.where(distances > 0, distances, 0)
         improved = xp.where(distances < closest[:, None], distances, closest[:, None])
         best = int(xp.argmin(xp.sum(improved, axis=0)))
@@ -139,24 +145,6 @@ def _seed(X: Array, k: int, rng: np.random.RandomState) -> Array:
 def _rows(X: Array, indices: Array) -> Array:
     """Some rows, dense."""
     return X[indices].toarray() if sp.issparse(X) else namespace(X).take(X, indices, axis=0)
-
-
-def _reference(X: Array) -> Array:
-    return X.data if sp.issparse(X) else X
-
-
-def _sq_norms(X: Array) -> Array:
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return namespace(X).sum(X * X, axis=1)
-
-
-def _unit(X: Array) -> Array:
-    """Rows at length one; rows of zeros stay."""
-    lengths = namespace(_reference(X)).sqrt(_sq_norms(X))
-    xp = namespace(lengths)
-    scale = 1 / xp.where(lengths > 0, lengths, 1)
-    return sp.csr_array(sp.diags_array(scale) @ X) if sp.issparse(X) else X * scale[:, None]
 
 
 def _mean_variance(X: Array) -> float:

@@ -150,6 +150,11 @@ def matmul(S: Any, X: Array) -> Array:
     """``S @ X`` for a sparse or dense ``S`` and a dense ``X``; a SciPy matrix meets a foreign array on the host."""
     if sp.issparse(S) and not is_numpy(X):
         return like(S @ to_numpy(X), X, dtype=X.dtype)
+    if is_sparse(S) and not sp.issparse(S):
+        home = pieces(S)[0]
+        if is_numpy(X) or namespace(X) is not namespace(home) or X.dtype != home.dtype:
+            here, there = (f"{array.dtype} on {type(array).__module__}" for array in (home, X))
+            raise ValueError(f"the operator is {here}, the array {there}; bring both to one library and precision")
     return S @ X
 
 
@@ -164,7 +169,11 @@ def row_sums(S: Sparse, reference: Array | None = None) -> Array:
 def to_scipy(S: Sparse) -> sp.csr_array:
     """The matrix on the host, as SciPy CSR."""
     if sp.issparse(S):
-        return _int32(sp.csr_array(S))
+        host = sp.csr_array(S)
+        if not host.has_canonical_format:
+            host = host.copy()
+            host.sum_duplicates()
+        return _int32(host)
     data, indices, indptr = (to_numpy(piece) for piece in pieces(S))
     return _int32(sp.csr_array((data, indices, indptr), shape=S.shape))
 

@@ -98,13 +98,13 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
 
     def fit(self, X: Any, y: Any = None) -> LaplacianEigenmaps:
         """Build the graph on ``X`` (or take ``X`` as the graph) and find its smoothest functions."""
-        X, graph = self._build_graph(X)
+        graph = self._build_graph(X)
         n_components = check_int(self.n_components, "n_components")
         if n_components >= graph.n_nodes:
             raise ValueError(
                 f"n_components={n_components} must be less than the number of rows (n_samples={graph.n_nodes})"
             )
-        n_trivial = 0 if graph.signed else 1  # on a signed graph the constant is no eigenvector
+        n_trivial = 0 if graph.has_negative_weights else 1  # there the constant is no eigenvector
         pairs = smallest_eigenpairs(
             graph, n_components + n_trivial, kind="symmetric", method=self.eigen_solver, tol=self.eigen_tol,
             max_iter=self.eigen_max_iter, random_state=self.random_state,
@@ -118,7 +118,7 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         self.embedding_ = fix_signs(vectors / heights[:, None])
         self.eigenvalues_ = pairs.values[n_trivial:]
         self.eigen_residuals_, self.converged_ = pairs.residuals, pairs.converged
-        self.graph_, self._fit_X = graph, X
+        self.graph_ = graph
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:

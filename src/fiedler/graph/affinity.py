@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from functools import cached_property
 from typing import Any
 
@@ -12,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._files import whole_file
-from .._validation import choose
+from .._validation import check_data, choose
 from ..core.backend import Array, like, namespace, to_numpy
 from ..core.eigen import SpectralForm
-from ..core.sparse import Sparse, from_coo, from_scipy, is_sparse, keep, pieces, row_indices, to_scipy
+from ..core.sparse import Sparse, csr, from_coo, from_scipy, is_sparse, keep, pieces, row_indices, to_scipy
 from .connect import BRIDGES
 from .kernels import Constants
 from .laplacian import component_labels, laplacian, spectral_form, weighted_degrees
@@ -82,12 +81,11 @@ class AffinityGraph:
         ...
         ValueError: the affinity matrix has negative weights (smallest -1); pass signed=True if they mean repulsion...
         """
-        host = _as_host_matrix(W)
-        _check_affinity(host, signed=signed)
-        host = 0.5 * (host + host.T)
-        weights = to_scipy(_without_diagonal(host))
-        data = _home(W)
-        return cls(weights if data is None else from_scipy(weights, data), signed=signed)
+        weights = _as_host_matrix(W)
+        _check_affinity(weights, signed=signed)
+        weights = to_scipy(0.5 * (weights + weights.T))
+        home = _home(W)
+        return cls(weights if home is None else from_scipy(weights, home), signed=signed)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> AffinityGraph:
@@ -97,14 +95,12 @@ class AffinityGraph:
                 arrays = {name: file[name] for name in file.files}
         except FileNotFoundError:
             raise FileNotFoundError(f"there is no graph file {str(path)!r}") from None
-        except (zipfile.BadZipFile, OSError, ValueError, EOFError) as error:
+        except Exception as error:  # a damaged archive fails in more ways than can be listed
             raise ValueError(f"{str(path)!r} is not a graph file, or it is damaged: {error}") from error
-        if "fiedler_graph" not in arrays:
-            raise ValueError(f"{str(path)!r} holds no fiedler graph; write one with AffinityGraph.save")
-        version = int(arrays["fiedler_graph"])
-        if version > FILE_VERSION:
-            raise ValueError(f"{str(path)!r} has graph format {version}, newer than this version reads; update fiedler")
-        return _from_arrays(cls, arrays)
+        try:
+            return _from_arrays(cls, arrays)
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise ValueError(f"{str(path)!r} holds no sound graph: {error}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to one ``.npz`` file, whole or not at all."""
@@ -141,6 +137,12 @@ class AffinityGraph:
         return self._recall
 
     @cached_property
+    def has_negative_weights(self) -> bool:
+        """Whether any weight is below zero."""
+        data = pieces(self._weights)[0]
+        return bool(namespace(data).any(data < 0))
+
+    @cached_property
     def degrees(self) -> Array:
         """d_i = Σ_j |w_ij|, shape (n_nodes,)."""
         return weighted_degrees(self._weights, signed=self._signed)
@@ -158,10 +160,12 @@ class AffinityGraph:
     def __repr__(self) -> str:
         return f"AffinityGraph(n_nodes={self.n_nodes}, n_edges={self.n_edges}, signed={self._signed})"
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(self.__dict__)
-        state.pop("_components", None)
-        return state
+    def __deepcopy__(self, memo: dict[int, Any]) -> AffinityGraph:
+        return self  # immutable, so that clone need not copy it
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._weights = _freeze(self._weights)
 
     # -------------------------------------------------------------------------------------------------- what it offers
 
@@ -198,6 +202,7 @@ class AffinityGraph:
         AffinityGraph
             This graph itself if it is connected.
         """
+        X = check_data(X)
         n_components, labels = self.components()
         if X.shape[0] != self.n_nodes:
             raise ValueError(
@@ -225,11 +230,13 @@ class AffinityGraph:
 
 
 def _freeze(weights: Sparse) -> Sparse:
-    """Read-only arrays, where the library has such a thing."""
-    if sp.issparse(weights):
-        for array in pieces(weights):
-            array.flags.writeable = False
-    return weights
+    """The same matrix behind read-only views, where the library has such a thing; the caller's arrays stay writable."""
+    if not sp.issparse(weights):
+        return weights
+    data, indices, indptr = (array.view() for array in pieces(weights))
+    for view in (data, indices, indptr):
+        view.flags.writeable = False
+    return csr(data, indices, indptr, weights.shape)
 
 
 def _home(W: Any) -> Array | None:
@@ -242,20 +249,18 @@ def _home(W: Any) -> Array | None:
 
 
 def _as_host_matrix(W: Any) -> sp.csr_array:
-    """``W`` as square float CSR on the host, in float32 if it came so."""
-    if is_sparse(W):
-        host = to_scipy(W)
-    else:
-        dense = to_numpy(W)
-        if dense.ndim != 2 or dense.dtype.kind not in "fiub":
-            raise ValueError(f"an affinity matrix is square and numeric; got shape {dense.shape}, dtype {dense.dtype}")
-        host = sp.csr_array(dense)
+    """The edges of ``W`` as square float CSR on the host, in float32 if it came so: off the diagonal and not zero."""
+    host = to_scipy(W) if is_sparse(W) else to_numpy(W)
+    if host.ndim != 2 or host.dtype.kind not in "fiub":
+        raise ValueError(f"an affinity matrix is square and numeric; got shape {host.shape}, dtype {host.dtype}")
     if host.shape[0] != host.shape[1] or host.shape[0] == 0:
         raise ValueError(f"an affinity matrix is square, one row a node; got shape {host.shape}")
-    return host if host.dtype == np.float32 else host.astype(np.float64)
+    host = sp.csr_array(host, dtype=np.float32 if host.dtype == np.float32 else np.float64)
+    return keep(host, (row_indices(host) != host.indices))
 
 
 def _check_affinity(W: sp.csr_array, *, signed: bool) -> None:
+    """Finite, symmetric, and nonnegative unless signed."""
     if not np.isfinite(W.data).all():
         raise ValueError("the affinity matrix holds NaN or infinity; remove or fill those entries first")
     if W.nnz == 0:
@@ -274,22 +279,20 @@ def _check_affinity(W: sp.csr_array, *, signed: bool) -> None:
         )
 
 
-def _without_diagonal(W: sp.csr_array) -> sp.csr_array:
-    """Off the diagonal and not zero: what an edge is."""
-    W = sp.csr_array(W)
-    return keep(W, (row_indices(W) != W.indices) & (W.data != 0))
-
-
 def _from_arrays(cls: type[AffinityGraph], arrays: dict[str, np.ndarray]) -> AffinityGraph:
-    try:
-        shape = tuple(int(size) for size in arrays["shape"])
-        W = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-        W.check_format(full_check=True)
-        constants = None
-        if arrays["has_constants"]:
-            bandwidth = float(arrays["bandwidth"]) if "bandwidth" in arrays else None
-            constants = Constants(bandwidth, int(arrays["degree"]), arrays.get("scales"))
-        recall = float(arrays["recall"]) if "recall" in arrays else None
-        return cls(to_scipy(W), signed=bool(arrays["signed"]), constants=constants, recall=recall)
-    except (KeyError, ValueError, TypeError) as error:
-        raise ValueError(f"the graph file is damaged: {error}") from error
+    """A graph from the arrays of a file, none of which is trusted."""
+    if "fiedler_graph" not in arrays:
+        raise ValueError("it was not written by AffinityGraph.save")
+    if (version := int(arrays["fiedler_graph"])) > FILE_VERSION:
+        raise ValueError(f"its format {version} is newer than this version reads; update fiedler")
+    shape = tuple(int(size) for size in arrays["shape"])
+    W = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+    W.check_format(full_check=True)
+    signed = bool(arrays["signed"])
+    _check_affinity(W, signed=signed)
+    constants = None
+    if arrays["has_constants"]:
+        bandwidth = float(arrays["bandwidth"]) if "bandwidth" in arrays else None
+        constants = Constants(bandwidth, int(arrays["degree"]), arrays.get("scales"))
+    recall = float(arrays["recall"]) if "recall" in arrays else None
+    return cls(to_scipy(W), signed=signed, constants=constants, recall=recall)

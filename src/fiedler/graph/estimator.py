@@ -6,10 +6,11 @@ import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import Tags
 
 from .._validation import check_data
-from ..core.backend import Array
+from ..core.backend import Array, alike
 from .affinity import AffinityGraph
 from .extend import extend_eigenvectors
 from .recipes import KNNGraph, as_affinity, is_pairwise
@@ -24,6 +25,7 @@ class GraphEstimatorMixin:
     graph: Any
     graph_: AffinityGraph
     _fit_X: Array | None
+    _fit_recipe: Any
 
     def _recipe(self) -> Any:
         """The graph parameter with its default filled in."""
@@ -41,25 +43,27 @@ class GraphEstimatorMixin:
         tags.input_tags.pairwise = is_pairwise(self.graph)
         return tags
 
-    def _build_graph(self, X: Any) -> tuple[Array | None, AffinityGraph]:
-        """The checked data (None when ``X`` is itself a graph) and the graph on it; warns when it falls apart."""
+    def _build_graph(self, X: Any) -> AffinityGraph:
+        """The graph on ``X``, or ``X`` itself if it is one; keeps what new points need, warns if it falls apart."""
+        self._fit_recipe, self._fit_X = self._recipe(), None
         if isinstance(X, AffinityGraph):
-            graph, data = X, None
+            graph = X
             self.n_features_in_ = X.n_nodes
         else:
-            data = check_data(X, estimator=self, min_samples=2)
-            graph = as_affinity(self._recipe(), data)
-        if is_pairwise(self.graph):
-            data = None
+            X = check_data(X, estimator=self, min_samples=2)
+            graph = as_affinity(self._fit_recipe, X)
+            self._fit_X = None if is_pairwise(self._fit_recipe) else X
+        if hasattr(self._fit_recipe, "build"):
+            self._fit_recipe = clone(self._fit_recipe)  # a later set_params is for the next fit
         warn_if_disconnected(graph)
-        return data, graph
+        return graph
 
     def _extend(self, X: Any, F: Array, values: Array, kind: str) -> Array:
-        """Eigenvectors at new points."""
+        """Eigenvectors at new points, which are brought to where the training rows are."""
         if self._fit_X is None:
             raise ValueError("the model was fitted on a graph, not on points, so new points have no place; fit on data")
-        X = check_data(X, estimator=self, reset=False)
-        return extend_eigenvectors(F, values, kind, recipe=self._recipe(), X_new=X, X=self._fit_X, graph=self.graph_)
+        X = alike(check_data(X, estimator=self, reset=False), self._fit_X)
+        return extend_eigenvectors(F, values, kind, recipe=self._fit_recipe, X_new=X, X=self._fit_X, graph=self.graph_)
 
 
 def warn_if_disconnected(graph: AffinityGraph) -> None:

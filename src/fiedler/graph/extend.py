@@ -1,4 +1,4 @@
-"""From the nodes of a graph to new points: average over the neighbours, and eigenvectors by the Nyström formula."""
+"""From the nodes of a graph to new points: eigenvectors by the Nyström formula."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..core.backend import Array, is_numpy, like, namespace, to_numpy
-from ..core.sparse import is_sparse, matmul, row_sums
+from ..core.sparse import Sparse, is_sparse, matmul, pieces, row_indices
 from .affinity import AffinityGraph
-from .neighbors import k_nearest
+from .laplacian import weighted_degrees
+from .neighbors import k_nearest, pair_distances
 from .recipes import link_new_points
 
 
@@ -26,11 +26,23 @@ def extend_eigenvectors(
     """
     W = link_new_points(recipe, X_new, X, graph)
     xp = namespace(F)
-    degrees = row_sums(W, F) if is_sparse(W) else xp.sum(W, axis=1)
+    if (
+        not is_sparse(W) and namespace(W) is not xp
+    ):  # a back end without sparse matrices has its eigenvectors on the host
+        W = like(to_numpy(W), F, dtype=F.dtype)
+    degrees = link_degrees(W, signed=graph.signed)
     shrink = (1 - values)[None, :] if kind == "random_walk" else 1 - values[None, :] / _positive(degrees)[:, None]
     average = matmul(W, F) / _positive(degrees)[:, None]
     extended = average / xp.where(shrink > 1e-3, shrink, 1)  # a vector beyond the smooth ones is averaged, not blown up
-    return _known_rows(extended, F, to_numpy(degrees) == 0, X_new, X)
+    return _known_rows(extended, F, W, to_numpy(degrees) == 0, X_new, X)
+
+
+def link_degrees(W: Sparse, *, signed: bool) -> Array:
+    """The degrees of new points: the sums of their weights, or of the sizes of those on a signed graph."""
+    if is_sparse(W):
+        return weighted_degrees(W, signed=signed)
+    xp = namespace(W)
+    return xp.sum(xp.abs(W) if signed else W, axis=1)
 
 
 def _positive(values: Array) -> Array:
@@ -38,39 +50,37 @@ def _positive(values: Array) -> Array:
     return xp.where(values > 0, values, 1)
 
 
-def _known_rows(extended: Array, F: Array, alone: np.ndarray, X_new: Array, X: Array) -> Array:
+def _known_rows(extended: Array, F: Array, W: Sparse, alone: np.ndarray, X_new: Array, X: Array) -> Array:
     """Rows of ``F`` in place of extended ones, where the new point is a training row or has no neighbour."""
-    source = matching_rows(X_new, X)
+    source = coincident_rows(W, X_new, X)
     lost = np.flatnonzero(alone & (source < 0))
     if len(lost):
         warnings.warn(
-            f"{len(lost)} new point(s) have no neighbour in the graph and take the values of the nearest training row; "
-            "use a larger radius or a KNNGraph",
+            f"{len(lost)} new point(s) have no weight to any row of the graph and take the values of the nearest one; "
+            "use a larger radius or bandwidth, or weight='binary'",
             UserWarning,
             stacklevel=4,
         )
         points = X_new[lost] if is_numpy(X_new) else namespace(X_new).take(X_new, like(lost, X_new), axis=0)
         source[lost] = to_numpy(k_nearest(X, 1, queries=points, method="exact").columns)
+    if (source < 0).all():
+        return extended
     xp = namespace(F)
     known = like(source >= 0, F, dtype=xp.bool)
     rows = xp.take(F, like(np.maximum(source, 0), F, dtype=xp.int64), axis=0)
     return xp.where(known[:, None], rows, extended)
 
 
-def matching_rows(X_new: Array, X: Array) -> np.ndarray:
-    """For each new row the index of an equal row of ``X``, or -1."""
-    first: dict[bytes, int] = {}
-    for i, key in enumerate(_row_keys(X)):
-        first.setdefault(key, i)
-    return np.array([first.get(key, -1) for key in _row_keys(X_new)], dtype=np.int64)
-
-
-def _row_keys(X: Array) -> list[bytes]:
-    """One byte string a row, equal for equal rows."""
-    if sp.issparse(X):
-        X = sp.csr_array(X)
-        X.sum_duplicates()
-        ends = zip(X.indptr[:-1], X.indptr[1:])
-        return [X.indices[a:b].astype(np.int64).tobytes() + X.data[a:b].astype(np.float64).tobytes() for a, b in ends]
-    rows = np.ascontiguousarray(to_numpy(X), dtype=np.float64) + 0.0  # -0.0 is 0.0
-    return [row.tobytes() for row in rows]
+def coincident_rows(W: Sparse, X_new: Array, X: Array) -> np.ndarray:
+    """For each new point the index of an equal training row among those it is linked to, or -1."""
+    if is_sparse(W):
+        rows, columns = row_indices(W), pieces(W)[1]
+        if is_numpy(rows) and not is_numpy(X):
+            rows, columns = like(rows, X), like(columns, X)
+    else:
+        nearest = k_nearest(X, 1, queries=X_new, method="exact")
+        rows, columns = nearest.rows, nearest.columns
+    equal = to_numpy(pair_distances(X_new, X, rows, columns)) == 0
+    source = np.full(X_new.shape[0], -1, dtype=np.int64)
+    source[to_numpy(rows)[equal]] = to_numpy(columns)[equal]
+    return source

@@ -19,7 +19,8 @@ import numpy as np
 
 from .._validation import check_int, check_positive, choose
 from ..core.backend import Array, namespace, to_numpy
-from .neighbors import pair_products, row_norms
+from ..core.rows import row_norms
+from .neighbors import pair_products
 
 LOCAL_NEIGHBOR = 7
 
@@ -66,7 +67,7 @@ def _binary(pairs: Pairs, constants: Constants) -> Array:
 
 def _heat(pairs: Pairs, constants: Constants) -> Array:
     assert constants.bandwidth is not None
-    return namespace(pairs.distances).exp(-(pairs.distances**2) / (2 * constants.bandwidth**2))
+    return namespace(pairs.distances).exp(-0.5 * (pairs.distances / constants.bandwidth) ** 2)
 
 
 def _dot(pairs: Pairs, constants: Constants) -> Array:

@@ -8,7 +8,8 @@ CSR rows                a blocked sparse product; nothing is densified beyond on
 ======================  ==============================================================================================
 
 ``method="auto"`` is exact up to `APPROXIMATE_ABOVE` rows and, where faiss is installed, approximate above.
-Distances are recomputed from differences where a matrix product found the neighbours, since |x|² + |y|² - 2x'y cancels.
+Where a matrix product finds the neighbours, |x|² + |y|² - 2x'y cancels. So products only propose; distances come from
+differences, and rows in which single precision may have hidden a neighbour are searched again in double.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from .._validation import choose, is_foreign, require
-from ..core.backend import Array, arange, is_numpy, itemsize, namespace, row_blocks, smallest_k
+from ..core.backend import Array, arange, eps, is_numpy, itemsize, namespace, row_blocks, smallest_k
+from ..core.rows import row_norms, sq_row_norms, unit_rows
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +60,7 @@ def k_nearest(
     *,
     queries: Array | None = None,
     metric: str = "euclidean",
-    method: str | BaseEstimator = "auto",
+    method: Any = "auto",
     n_jobs: int | None = None,
 ) -> Edges:
     """Each row's ``n_neighbors`` nearest rows of ``X``, sorted by distance.
@@ -99,25 +102,17 @@ def _as_euclidean(X: Array, queries: Array | None, metric: str) -> tuple[Array, 
                 f"metric={metric!r} is offered for dense NumPy arrays; {kind} ones take 'euclidean', 'cosine'"
             )
         return X, queries, None
-    return unit_rows(X), None if queries is None else unit_rows(queries), lambda d: 0.5 * d * d
+    return directions(X), None if queries is None else directions(queries), lambda d: 0.5 * d * d
 
 
-def unit_rows(X: Array) -> Array:
-    """Rows scaled to length one; a row of zeros has no direction and is refused."""
+def directions(X: Array) -> Array:
+    """Rows at length one; a row of zeros has no direction and is refused."""
     norms = row_norms(X)
     xp = namespace(norms)
     n_zero = int(xp.sum(xp.astype(norms == 0, xp.int64)))
     if n_zero:
         raise ValueError(f"{n_zero} row(s) of X are all zero and have no cosine; remove them or use metric='euclidean'")
-    return sp.diags_array(1 / norms) @ X if sp.issparse(X) else X / norms[:, None]
-
-
-def row_norms(X: Array) -> Array:
-    """The Euclidean length of every row."""
-    if sp.issparse(X):
-        return np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-    xp = namespace(X)
-    return xp.sqrt(xp.sum(X * X, axis=1))
+    return unit_rows(X)
 
 
 def _approximate_pays(X: Array, metric: str) -> bool:
@@ -135,60 +130,82 @@ def _exact(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | N
     if sp.issparse(X):
         return *_exact_sparse(X, queries, k, n_jobs), 1.0
     if is_foreign(X) or (metric == "euclidean" and X.dtype == np.float32 and X.shape[1] > TREES_UP_TO):
-        return *_exact_blocks(X, queries, k, n_jobs), 1.0
+        return *_exact_products(X, queries, k, n_jobs), 1.0
     search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=n_jobs).fit(X)
     distances, indices = search.kneighbors(queries)  # without queries scikit-learn drops each row by its index
     return distances.astype(X.dtype, copy=False), indices, 1.0
 
 
-def _exact_blocks(X: Array, queries: Array | None, k: int, n_jobs: int | None) -> tuple[Array, Array]:
-    """Blocked matrix products and a partial sort, for any array library.
-
-    The products only propose: of about twice as many candidates as wanted, the nearest by their differences are kept,
-    so that digits lost to cancellation in single precision do not swap neighbours.
-    """
+def _exact_products(X: Array, queries: Array | None, k: int, n_jobs: int | None) -> tuple[Array, Array]:
+    """By matrix products, and again in double precision for the rows that single precision leaves in doubt."""
     xp = namespace(X)
     Q = X if queries is None else queries
+    own = arange(Q.shape[0], X) if queries is None else None
+    distances, indices, certain = _propose_and_check(X, Q, own, k, n_jobs)
+    if X.dtype == xp.float64 or bool(xp.all(certain)):
+        return distances, indices
+    doubtful, sure = xp.nonzero(~certain)[0], xp.nonzero(certain)[0]
+    double = lambda A: xp.astype(A, xp.float64)  # noqa: E731
+    redone = _propose_and_check(
+        double(X), double(xp.take(Q, doubtful, axis=0)), None if own is None else doubtful, k, n_jobs
+    )
+    place = xp.argsort(xp.concat([sure, doubtful]))
+    merge = lambda old, new: xp.take(  # noqa: E731
+        xp.concat([xp.take(old, sure, axis=0), xp.astype(new, old.dtype)], axis=0), place, axis=0
+    )
+    return merge(distances, redone[0]), merge(indices, redone[1])
+
+
+def _propose_and_check(X: Array, Q: Array, own: Array | None, k: int, n_jobs: int | None) -> tuple[Array, Array, Array]:
+    """Blocked matrix products and a partial sort, for any array library; ``own`` is each query's row in ``X``, if any.
+
+    The products propose about twice as many candidates as wanted, of which the nearest by their differences are kept. A
+    row is certain if its k-th distance is below that of every row not proposed, by more than the products' rounding.
+    """
+    xp = namespace(X)
     n_proposed = min(k + max(k, 16), X.shape[0])
     centre = xp.mean(X, axis=0)  # nearer the origin fewer digits cancel
     # |x|²/2 - q'x orders the rows x as the distance to q does: one product, the norms being a column more.
     shifted = X - centre
-    right = xp.concat([shifted, 0.5 * xp.sum(shifted * shifted, axis=1)[:, None]], axis=1).T
-    own = arange(Q.shape[0], X)
+    half_sq_norms = 0.5 * xp.sum(shifted * shifted, axis=1)
+    right = xp.concat([shifted, half_sq_norms[:, None]], axis=1).T
+    largest = float(xp.max(half_sq_norms))
+    rounding = (4 + 2 * X.shape[1] ** 0.5) * eps(X)
 
-    def search(rows: slice) -> tuple[Array, Array]:
+    def search(rows: slice) -> tuple[Array, Array, Array]:
         block = Q[rows, :]
         left = xp.concat([centre - block, xp.ones_like(block[:, :1])], axis=1)
-        _, proposed = smallest_k(left @ right, n_proposed)
+        scores, proposed = smallest_k(left @ right, n_proposed)
         candidates = xp.reshape(xp.take(X, xp.reshape(proposed, (-1,)), axis=0), (*proposed.shape, -1))
         distances = xp.sqrt(xp.sum((block[:, None, :] - candidates) ** 2, axis=2))
-        if queries is None:
+        if own is not None:
             distances = xp.where(proposed == own[rows][:, None], xp.inf, distances)
         nearest, order = smallest_k(distances, k)
-        return nearest, xp.take_along_axis(proposed, order, axis=1)
+        half_sq_query = 0.5 * xp.sum((block - centre) ** 2, axis=1)
+        slack = scores[:, -1] + half_sq_query - 0.5 * nearest[:, -1] ** 2
+        certain = slack >= rounding * (half_sq_query + largest)
+        return nearest, xp.take_along_axis(proposed, order, axis=1), certain | (n_proposed == X.shape[0])
 
     found = _over_blocks(search, Q, 2 * itemsize(X) * (X.shape[0] + n_proposed * X.shape[1]), n_jobs)
-    distances, indices = (xp.concat(list(part), axis=0) for part in zip(*found))
-    return distances, indices
+    distances, indices, certain = (xp.concat(list(part), axis=0) for part in zip(*found))
+    return distances, indices, certain
 
 
 def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs: int | None) -> tuple[Array, Array]:
-    """Blocks of the similarity matrix by sparse products; one dense block a worker is all that is held."""
+    """Blocks of the similarity matrix by sparse products in double; one dense block a worker is all that is held."""
     Q = X if queries is None else queries
-    sq_norms, columns = row_norms(X) ** 2, X.T.tocsr()
+    columns = X.T.tocsr().astype(np.float64, copy=False)
+    half_sq_norms = 0.5 * sq_row_norms(X.astype(np.float64, copy=False))
 
-    def search(rows: slice) -> tuple[Array, Array]:
-        block = (Q[rows] @ columns).toarray()
-        np.subtract(0.5 * sq_norms, block, out=block)  # half the squared distance, less |q|²/2, which orders alike
+    def search(rows: slice) -> Array:
+        block = (Q[rows].astype(np.float64, copy=False) @ columns).toarray()
+        np.subtract(half_sq_norms, block, out=block)  # half the squared distance, less |q|²/2, which orders alike
         if queries is None:
             block[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = np.inf
-        half, indices = smallest_k(block, k)
-        sq_distances = 2 * half + (row_norms(Q[rows]) ** 2)[:, None]
-        return np.sqrt(np.maximum(sq_distances, 0)), indices
+        return smallest_k(block, k)[1]
 
-    found = _over_blocks(search, Q, 3 * X.dtype.itemsize * X.shape[0], n_jobs)
-    distances, indices = (np.concatenate(part) for part in zip(*found))
-    return distances.astype(X.dtype, copy=False), indices
+    indices = np.concatenate(_over_blocks(search, Q, 24 * X.shape[0], n_jobs))
+    return pair_distances(Q, X, *_flat(indices)).reshape(indices.shape), indices
 
 
 def _over_blocks(search: Callable, Q: Array, bytes_per_row: int, n_jobs: int | None) -> list:
@@ -206,63 +223,64 @@ def _faiss(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | N
     """An inverted file of √n lists; the probes double until a sample of rows reaches `TARGET_RECALL`."""
     if is_foreign(X) or sp.issparse(X) or metric != "euclidean":
         raise ValueError("method='faiss' takes dense NumPy rows and metric 'euclidean' or 'cosine'; use method='exact'")
-    index = _inverted_file(X)
-    recall = _raise_probes(index, X, k)
-    Q = np.ascontiguousarray(X if queries is None else queries, dtype=np.float32)
-    _, indices = index.search(Q, k + (queries is None))
+    index, rows = _inverted_file(X)
+    recall = _raise_probes(index, rows, X, k)
+    if recall < TARGET_RECALL:  # single precision cannot tell these rows apart
+        log.warning("neighbours: faiss reaches recall %.3f only on this data; searching exactly", recall)
+        return _exact(X, queries, k, metric, n_jobs)
     if queries is None:
-        indices = _drop_self(indices)
-    short = (indices < 0).any(axis=1)  # too few candidates in the probed lists: those rows are searched exactly
-    if short.any():
-        indices[short] = _exact_rows(X, np.flatnonzero(short) if queries is None else Q[short], k)
-    pairs = pair_distances(X if queries is None else queries, X, *_flat(indices))
-    return pairs.reshape(indices.shape), indices, recall
+        indices = _drop_self(index.search(rows(X), k + 1)[1], np.arange(X.shape[0]))
+    else:
+        indices = index.search(rows(queries), k)[1]
+    short = np.flatnonzero((indices < 0).any(axis=1))  # too few candidates in the probed lists
+    if len(short):
+        indices[short] = (
+            _exact_rows(X, short, k) if queries is None else _exact(X, queries[short], k, metric, n_jobs)[1]
+        )
+    distances = pair_distances(X if queries is None else queries, X, *_flat(indices))
+    return distances.reshape(indices.shape), indices, recall
 
 
-def _inverted_file(X: Array) -> Any:
+def _inverted_file(X: Array) -> tuple[Any, Callable[[Array], Array]]:
+    """The index, and how rows are given to it: in float32, centred and scaled into the middle of its range."""
     faiss = require("faiss", extra="ann", purpose="approximate neighbours")
     n, d = X.shape
-    n_lists = max(1, int(np.sqrt(n)))
-    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, n_lists)
-    rows = np.ascontiguousarray(X, dtype=np.float32)
-    index.cp.niter, index.cp.max_points_per_centroid = 10, 64
-    index.train(rows)
-    index.add(rows)
-    return index
+    centre = X.mean(axis=0)
+    scale = max(float(np.abs(X - centre).max()), np.finfo(X.dtype).tiny)
+    rows = lambda A: np.ascontiguousarray((A - centre) / scale, dtype=np.float32)  # noqa: E731
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, max(1, int(np.sqrt(n))))
+    index.cp.niter, index.cp.max_points_per_centroid, index.cp.min_points_per_centroid = 10, 64, 1
+    index.train(rows(X))
+    index.add(rows(X))
+    return index, rows
 
 
-def _raise_probes(index: Any, X: Array, k: int) -> float:
+def _raise_probes(index: Any, rows: Callable[[Array], Array], X: Array, k: int) -> float:
+    """Double the probes until the recall is reached or all lists are probed; copies of a neighbour count as found."""
     sample = np.random.RandomState(0).permutation(X.shape[0])[:RECALL_SAMPLE]
-    exact = _exact_rows(X, sample, k)
-    queries = np.ascontiguousarray(X[sample], dtype=np.float32)
-    index.nprobe, recall = 2, 0.0
-    while recall < TARGET_RECALL and index.nprobe < index.nlist:
+    lengths = lambda found: pair_distances(X[sample], X, *_flat(found)).reshape(found.shape)  # noqa: E731
+    reach = (1 + 1e-5) * lengths(_exact_rows(X, sample, k)).max(axis=1)
+    index.nprobe = 2
+    while True:
         index.nprobe = min(2 * index.nprobe, index.nlist)
-        recall = overlap(_drop_self(index.search(queries, k + 1)[1], own=sample), exact)
+        found = _drop_self(index.search(rows(X[sample]), k + 1)[1], sample)
+        recall = float(np.mean((lengths(found) <= reach[:, None]) & (found >= 0)))
         log.info("neighbours: %d of %d lists probed, recall %.4f on a sample", index.nprobe, index.nlist, recall)
-    return recall
+        if recall >= TARGET_RECALL or index.nprobe == index.nlist:
+            return recall
 
 
-def _exact_rows(X: Array, rows: Array, k: int) -> Array:
-    """Exact neighbours of some rows of ``X`` (given by index, self removed) or of new points."""
+def _exact_rows(X: Array, rows: np.ndarray, k: int) -> np.ndarray:
+    """Exact neighbours of some rows of ``X``, given by their indices."""
     search = NearestNeighbors(algorithm="brute").fit(X)
-    if rows.ndim == 2:
-        return search.kneighbors(rows, k, return_distance=False)
-    return _drop_self(search.kneighbors(X[rows], k + 1, return_distance=False), own=rows)
+    return _drop_self(search.kneighbors(X[rows], k + 1, return_distance=False), rows)
 
 
-def _drop_self(indices: np.ndarray, own: np.ndarray | None = None) -> np.ndarray:
+def _drop_self(indices: np.ndarray, own: np.ndarray) -> np.ndarray:
     """Each row of k + 1 candidates less the row itself; where copies crowded it out, less the farthest."""
-    own = np.arange(len(indices)) if own is None else own
     drop = indices == own[:, None]
     drop[~drop.any(axis=1), -1] = True
     return indices[~drop].reshape(len(indices), -1)
-
-
-def overlap(found: np.ndarray, exact: np.ndarray) -> float:
-    """Recall: the share of the exact neighbours that were found, row by row."""
-    hits = [np.isin(e, f, assume_unique=False).sum() for f, e in zip(found, exact)]
-    return float(np.sum(hits) / exact.size)
 
 
 SEARCHES = {"exact": _exact, "faiss": _faiss}
@@ -287,7 +305,7 @@ def within_radius(
         lengths, indices = search.radius_neighbors(queries)
         rows = np.repeat(np.arange(Q.shape[0]), [len(i) for i in indices])
         columns, distances = np.concatenate(indices), np.concatenate(lengths).astype(X.dtype, copy=False)
-    return Edges(rows, columns, distances if back is None else back(distances), (Q.shape[0], X.shape[0]))
+    return Edges(rows, columns, distances if back is None else back(distances), (Q.shape[0], X.shape[0]), recall=1.0)
 
 
 def _radius_device(X: Array, queries: Array | None, radius: float) -> tuple[Array, Array]:
@@ -304,47 +322,61 @@ def _radius_device(X: Array, queries: Array | None, radius: float) -> tuple[Arra
     return xp.concat(rows_found), xp.concat(columns_found)
 
 
-def from_transformer(transformer: BaseEstimator, X: Array, queries: Array | None = None) -> Edges:
+def from_transformer(transformer: Any, X: Array, queries: Array | None = None) -> Edges:
     """The edges that a scikit-learn neighbours transformer (or a compatible object) finds, in distances."""
+    if isinstance(transformer, type) or not hasattr(transformer, "fit_transform") or is_foreign(X):
+        raise TypeError(
+            f"{transformer!r} cannot search for neighbours here; give 'auto', 'exact', 'faiss', or, for NumPy rows, "
+            "a neighbours transformer such as KNeighborsTransformer()"
+        )
     fitted = clone(transformer)
     if "mode" in fitted.get_params():
         fitted.set_params(mode="distance")
     fitted.fit(X)
-    found = sp.coo_array(fitted.transform(X if queries is None else queries))
-    others = found.row != found.col if queries is None else np.ones(found.nnz, dtype=bool)
-    rows, columns = found.row[others], found.col[others]
-    return Edges(rows, columns, found.data[others].astype(X.dtype, copy=False), found.shape)
+    found = fitted.transform(X if queries is None else queries)
+    if not sp.issparse(found) or found.shape[1] != X.shape[0]:
+        raise TypeError(
+            f"{transformer!r} gives no sparse matrix of neighbours; use one such as KNeighborsTransformer()"
+        )
+    found = sp.coo_array(found)
+    rows, columns, data = found.row, found.col, found.data.astype(X.dtype, copy=False)
+    others = rows != columns if queries is None else np.ones(len(rows), dtype=bool)
+    return Edges(rows[others], columns[others], data[others], found.shape)
 
 
 # ---------------------------------------------------------------------------------------------- distances and products
 
 
 def pairwise_distances(A: Array, B: Array) -> Array:
-    """All Euclidean distances between the rows of ``A`` and ``B``, dense."""
-    if sp.issparse(A):
-        products = (A @ B.T).toarray()
-        xp, sq_a, sq_b = np, row_norms(A) ** 2, row_norms(B) ** 2
-    else:
-        xp = namespace(A)
-        centre = xp.mean(B, axis=0)
-        A, B = A - centre, B - centre
-        products, sq_a, sq_b = A @ B.T, xp.sum(A * A, axis=1), xp.sum(B * B, axis=1)
-    sq_distances = sq_a[:, None] + sq_b[None, :] - 2 * products
-    return xp.sqrt(xp.where(sq_distances > 0, sq_distances, 0))
+    """All Euclidean distances between the rows of ``A`` and ``B``, dense; the products are made in double precision."""
+    if is_numpy(A):
+        return euclidean_distances(A, B)
+    xp = namespace(A)
+    centre = xp.mean(B, axis=0)
+    left, right = xp.astype(A - centre, xp.float64), xp.astype(B - centre, xp.float64)
+    sq_distances = xp.sum(left**2, axis=1)[:, None] + xp.sum(right**2, axis=1)[None, :] - 2 * (left @ right.T)
+    return xp.astype(xp.sqrt(xp.where(sq_distances > 0, sq_distances, 0)), A.dtype)
 
 
 def pair_distances(A: Array, B: Array, rows: Array, columns: Array) -> Array:
     """The distance of each pair ``A[rows[e]], B[columns[e]]``, from the differences."""
+    if sp.issparse(A):
+        return np.sqrt(_over_sparse_pairs(A, B, rows, columns, lambda a, b: (a - b).multiply(a - b)))
     return _over_pairs(A, B, rows, columns, lambda a, b, xp: xp.sqrt(xp.sum((a - b) ** 2, axis=1)))
 
 
 def pair_products(A: Array, B: Array, rows: Array, columns: Array) -> Array:
     """The inner product of each pair ``A[rows[e]], B[columns[e]]``."""
     if sp.issparse(A):
-        blocks = row_blocks(rows.shape[0], 24 * max(1, A.nnz // A.shape[0]), A)
-        parts = [np.asarray(A[rows[e]].multiply(B[columns[e]]).sum(axis=1)).ravel() for e in blocks]
-        return np.concatenate(parts) if parts else np.empty(0, dtype=A.dtype)
+        return _over_sparse_pairs(A, B, rows, columns, lambda a, b: a.multiply(b))
     return _over_pairs(A, B, rows, columns, lambda a, b, xp: xp.sum(a * b, axis=1))
+
+
+def _over_sparse_pairs(A: Array, B: Array, rows: Array, columns: Array, entries: Callable) -> Array:
+    """Row sums of a sparse function of each pair of rows, in blocks."""
+    blocks = row_blocks(rows.shape[0], 48 * max(1, A.nnz // A.shape[0]), A)
+    parts = [np.asarray(entries(A[rows[e]], B[columns[e]]).sum(axis=1)).ravel() for e in blocks]
+    return np.concatenate(parts).astype(A.dtype, copy=False) if parts else np.empty(0, dtype=A.dtype)
 
 
 def _over_pairs(A: Array, B: Array, rows: Array, columns: Array, function: Callable) -> Array:

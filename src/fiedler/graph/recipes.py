@@ -13,12 +13,13 @@ from sklearn.base import BaseEstimator
 
 from .._validation import check_data, check_int, check_positive, choose, is_foreign
 from ..core.backend import Array, arange, like, namespace
+from ..core.rows import unit_rows
 from ..core.sparse import Sparse, csr, from_coo, is_sparse, keep, pieces, row_indices, with_data
 from .affinity import AffinityGraph
 from .kernels import KERNELS, LOCAL_NEIGHBOR, Constants, Pairs, edge_weights, fit_constants
-from .neighbors import Edges, from_transformer, k_nearest, pairwise_distances, unit_rows, within_radius
+from .neighbors import Edges, directions, from_transformer, k_nearest, pairwise_distances, within_radius
 
-FULL_UP_TO = 20_000  # nodes of a FullGraph: 400 million weights, about 5 GB
+FULL_UP_TO = 10_000  # nodes of a FullGraph: 100 million weights, 1.2 GB and about 4.5 GB while it is built
 
 # An edge found from one side counts once, from both sides twice; what remains of it, as a factor on its weight:
 SYMMETRIZE = {
@@ -64,7 +65,7 @@ class _Recipe(BaseEstimator):
         data = pieces(weights)[0]
         xp = namespace(data)
         if not bool(xp.all(xp.isfinite(data))):
-            raise ValueError(f"weight={self.weight!r} overflows on this data; scale X down or use weight='heat'")
+            raise ValueError(f"weight={self.weight!r} overflows on this data; scale X down")
         smallest = float(xp.min(data)) if data.shape[0] else 0.0
         if smallest < 0 and not self.signed:
             raise ValueError(
@@ -74,7 +75,9 @@ class _Recipe(BaseEstimator):
         if not bool(xp.all(data != 0)):
             weights = keep(weights, data != 0)
         graph = AffinityGraph(weights, signed=self.signed, constants=constants, recall=recall)
-        return graph if self.connect is None else graph.connect(X, self.connect)
+        if self.connect is None:
+            return graph
+        return graph.connect(unit_rows(X) if self.metric == "cosine" else X, self.connect)
 
     def _cross(self, X_new: Array, X: Array, edges: Edges, graph: AffinityGraph, scales_new: Array | None) -> Sparse:
         """Weights on the edges from new points, with the training data's constants."""
@@ -173,7 +176,8 @@ class KNNGraph(_Recipe):
 
     def link(self, X_new: Any, X: Any, graph: AffinityGraph) -> Sparse:
         """The weights (n_new, n) from new points to their nearest rows of ``X``, on which ``graph`` was built."""
-        edges, scales = self._search(check_data(X), queries=check_data(X_new))
+        X_new, X = check_data(X_new), check_data(X)
+        edges, scales = self._search(X, queries=X_new)
         return self._cross(X_new, X, edges, graph, scales)
 
     def _search(self, X: Array, queries: Array | None = None) -> tuple[Edges, Array | None]:
@@ -237,7 +241,8 @@ class RadiusGraph(_Recipe):
 
     def link(self, X_new: Any, X: Any, graph: AffinityGraph) -> Sparse:
         """The weights (n_new, n) from new points to the rows of ``X`` within the radius."""
-        edges, scales = self._search(check_data(X), queries=check_data(X_new))
+        X_new, X = check_data(X_new), check_data(X)
+        edges, scales = self._search(X, queries=X_new)
         return self._cross(X_new, X, edges, graph, scales)
 
     def _search(self, X: Array, queries: Array | None = None) -> tuple[Edges, Array | None]:
@@ -248,7 +253,7 @@ class RadiusGraph(_Recipe):
 
 
 class FullGraph(_Recipe):
-    """The complete graph: every pair has a weight. Quadratic in memory, so for up to 20 000 rows.
+    """The complete graph: every pair has a weight. Quadratic in memory, so for up to 10 000 rows.
 
     Parameters
     ----------
@@ -288,8 +293,8 @@ class FullGraph(_Recipe):
         X = check_data(X, min_samples=2)
         n = X.shape[0]
         if n > FULL_UP_TO:
-            size = 12e-9 * n * n
-            raise ValueError(f"FullGraph on {n} rows would hold {n * n:,} weights (about {size:.0f} GB); use KNNGraph")
+            size = f"{n * n:,} weights, about {45e-9 * n * n:.0f} GB while it is built"
+            raise ValueError(f"FullGraph on {n} rows would hold {size}; use KNNGraph")
         distances, scales = self._all_pairs(X, X, own=True)
         return self._assemble(X, distances, scales)
 
@@ -324,7 +329,7 @@ class FullGraph(_Recipe):
 
 
 def _cosine_distances(A: Array, B: Array) -> Array:
-    return 0.5 * pairwise_distances(unit_rows(A), unit_rows(B)) ** 2
+    return 0.5 * pairwise_distances(directions(A), directions(B)) ** 2
 
 
 FULL_METRICS = {"euclidean": pairwise_distances, "cosine": _cosine_distances}
@@ -333,6 +338,8 @@ FULL_METRICS = {"euclidean": pairwise_distances, "cosine": _cosine_distances}
 def local_scales(X: Array, *, queries: Array | None, **search: Any) -> Array:
     """Each row's distance to its seventh neighbour (to its last, where there are fewer)."""
     k = min(LOCAL_NEIGHBOR, X.shape[0] - (queries is None))
+    if not isinstance(search.get("method", "auto"), str):  # a transformer finds as many neighbours as it likes
+        search["method"] = "exact"
     edges = k_nearest(X, k, queries=queries, **search)
     xp = namespace(edges.distances)
     return xp.max(xp.reshape(edges.distances, (-1, k)), axis=1)
@@ -352,14 +359,14 @@ def as_affinity(graph: Any, X: Any) -> AffinityGraph:
     if isinstance(graph, str):
         choose({"precomputed": None}, graph, option="graph")
         return AffinityGraph.from_matrix(X)
-    if hasattr(graph, "build"):
+    if hasattr(graph, "build") and not isinstance(graph, type):
         return graph.build(X)
     if isinstance(graph, AffinityGraph):
         return _matching(graph, X)
-    if hasattr(graph, "fit_transform"):
+    if hasattr(graph, "fit_transform") and not isinstance(graph, type):
         edges = from_transformer(graph, check_data(X))
         return KNNGraph()._weigh(X, edges, None)
-    if is_sparse(graph) or hasattr(graph, "shape") or isinstance(graph, list):
+    if is_sparse(graph) or isinstance(graph, list) or (hasattr(graph, "shape") and not isinstance(graph, type)):
         return _matching(AffinityGraph.from_matrix(graph), X)
     raise TypeError(
         f"graph={graph!r} is not a graph; give a recipe such as KNNGraph(), an AffinityGraph, a symmetric matrix, "

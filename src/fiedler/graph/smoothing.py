@@ -26,6 +26,15 @@ from ..core.sparse import Sparse, matmul
 from .affinity import AffinityGraph
 from .laplacian import power_of_degrees
 
+LONGEST_FLOW = 1e8  # time times half the spectrum's bound: some 40,000 products
+
+
+def _apply(L: Sparse, F: Array) -> Array:
+    """``L @ F``, with a sentence when they do not fit."""
+    if not hasattr(F, "shape") or len(F.shape) != 2 or F.shape[0] != L.shape[1]:
+        raise ValueError(f"F must be an array of shape ({L.shape[1]}, k), a row a node; got {getattr(F, 'shape', F)!r}")
+    return matmul(L, F)
+
 
 def dirichlet_energy(F: Array, L: Sparse) -> float:
     """How much ``F`` varies over the graph: tr(F'LF).
@@ -39,7 +48,7 @@ def dirichlet_energy(F: Array, L: Sparse) -> float:
     12.0
     """
     # [vonLuxburg07, Prop. 1]  f'Lf = 1/2 sum_ij w_ij (f_i - f_j)^2, added over the columns of F
-    return float(namespace(F).sum(F * matmul(L, F)))
+    return float(namespace(F).sum(F * _apply(L, F)))
 
 
 def diffuse(F: Array, L: Sparse, step: float, n_steps: int = 1) -> Array:
@@ -48,14 +57,14 @@ def diffuse(F: Array, L: Sparse, step: float, n_steps: int = 1) -> Array:
     With the random-walk Laplacian and 0 ≤ step ≤ 1 this is [lapgmm, Eq. 12]: (1 - step) F + step · D⁻¹W F.
     """
     for _ in range(check_int(n_steps, "n_steps", minimum=0)):
-        F = F - step * matmul(L, F)
+        F = F - step * _apply(L, F)
     return F
 
 
 def iterate(F: Array, L: Sparse, power: int) -> Array:
     """Lᵐ F for m = ``power`` (0 gives F)."""
     for _ in range(check_int(power, "power", minimum=0)):
-        F = matmul(L, F)
+        F = _apply(L, F)
     return F
 
 
@@ -65,12 +74,14 @@ def heat_flow(F: Array, L: Sparse, time: float) -> Array:
     exp(-tx) on [0, b] is e^(-tb/2) Σ_j (2 - δ_j0) (-1)^j I_j(tb/2) T_j(2x/b - 1) with Bessel functions I_j; about
     √(tb) products are needed. The matrix may be the random-walk Laplacian: only its spectrum counts, and it is real.
     """
-    if not time >= 0:
-        raise ValueError(f"time must not be negative (heat does not flow back); got {time!r}")
+    if not 0 <= time < math.inf:
+        raise ValueError(f"time must be finite and not negative (heat does not flow back); got {time!r}")
     _, upper = spectral_bounds(L)
     half = 0.5 * max(upper, np.finfo(float).tiny)
+    if time * half > LONGEST_FLOW:
+        raise ValueError(f"time={time:.3g} is too long to follow on this graph; at most {LONGEST_FLOW / half:.3g} is")
     coefficients = _heat_coefficients(time * half, eps(F))
-    shifted = lambda Y: matmul(L, Y) / half - Y  # noqa: E731
+    shifted = lambda Y: _apply(L, Y) / half - Y  # noqa: E731
     previous, current = F, shifted(F)
     total = coefficients[0] * previous + (coefficients[1] * current if len(coefficients) > 1 else 0)
     for coefficient in coefficients[2:]:
@@ -115,5 +126,5 @@ def resolvent(P: Array, graph: AffinityGraph, gamma: float, *, tol: float = 1e-8
     diagonal = xp.where(degrees > 0, degrees, 1)
     alone = (inverse == 0)[:, None]
     right = xp.where(alone, P, (1 - gamma) * degrees[:, None] * P)
-    product = lambda F: diagonal[:, None] * F - gamma * matmul(graph.weights, F)  # noqa: E731
+    product = lambda F: diagonal[:, None] * F - gamma * _apply(graph.weights, F)  # noqa: E731
     return conjugate_gradient(product, right, diagonal=diagonal, start=P, tol=tol, max_iter=max_iter).solution

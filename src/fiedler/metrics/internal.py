@@ -10,11 +10,13 @@ from .._validation import check_labels
 from ..core.backend import to_numpy
 from ..core.sparse import to_scipy
 from ..graph.affinity import AffinityGraph
+from .matching import on_host
 
 
-def _cuts(graph: AffinityGraph, labels: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _cuts(graph: Any, labels: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of every cluster: the weight of the edges that leave it, its size, and its volume (sum of degrees)."""
-    labels = check_labels(to_numpy(labels), n_samples=graph.n_nodes)
+    graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
+    labels = check_labels(on_host(labels), n_samples=graph.n_nodes)
     _, codes = np.unique(labels, return_inverse=True)
     sizes = np.bincount(codes)
     onehot = np.eye(len(sizes))[codes]
@@ -24,7 +26,7 @@ def _cuts(graph: AffinityGraph, labels: Any) -> tuple[np.ndarray, np.ndarray, np
     return volumes - inside, sizes, volumes
 
 
-def ratio_cut(graph: AffinityGraph, labels: Any) -> float:
+def ratio_cut(graph: Any, labels: Any) -> float:
     """Σ_k cut(A_k, rest) / |A_k| = tr(H'LH) for the normalised indicators H. [nle, Eqs 4-5]
 
     On a signed graph the cut of a cluster is the size of all weights that leave it plus twice that of the negative
@@ -41,7 +43,7 @@ def ratio_cut(graph: AffinityGraph, labels: Any) -> float:
     return float(np.sum(cuts / sizes))
 
 
-def normalized_cut(graph: AffinityGraph, labels: Any) -> float:
+def normalized_cut(graph: Any, labels: Any) -> float:
     """Σ_k cut(A_k, rest) / vol(A_k), a cluster without edges counting 0.
 
     Examples

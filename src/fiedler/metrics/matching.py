@@ -8,14 +8,19 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
-from .._validation import check_labels
+from .._validation import check_labels, is_foreign
 from ..core.backend import to_numpy
 
 
 def check_pair(labels_true: Any, labels_pred: Any) -> tuple[np.ndarray, np.ndarray]:
     """Two labelings of the same samples."""
-    truth = check_labels(to_numpy(labels_true), "labels_true")
-    return truth, check_labels(to_numpy(labels_pred), "labels_pred", n_samples=len(truth))
+    truth = check_labels(on_host(labels_true), "labels_true")
+    return truth, check_labels(on_host(labels_pred), "labels_pred", n_samples=len(truth))
+
+
+def on_host(labels: Any) -> Any:
+    """Labels of another array library brought to NumPy; everything else as it is."""
+    return to_numpy(labels) if is_foreign(labels) else labels
 
 
 def match_labels(labels_true: Any, labels_pred: Any) -> np.ndarray:

@@ -1,0 +1,29 @@
+"""Rows of a dense or sparse matrix: their lengths, and the same rows at length one."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from .backend import Array, namespace
+
+
+def sq_row_norms(X: Array) -> Array:
+    """The squared Euclidean length of every row."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return namespace(X).sum(X * X, axis=1)
+
+
+def row_norms(X: Array) -> Array:
+    """The Euclidean length of every row."""
+    lengths = sq_row_norms(X)
+    return namespace(lengths).sqrt(lengths)
+
+
+def unit_rows(X: Array) -> Array:
+    """Rows scaled to length one; a row of zeros stays."""
+    lengths = row_norms(X)
+    xp = namespace(lengths)
+    factor = 1 / xp.where(lengths > 0, lengths, 1)
+    return sp.csr_array(sp.diags_array(factor) @ X) if sp.issparse(X) else X * factor[:, None]
