@@ -197,15 +197,21 @@ def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs:
     columns = X.T.tocsr().astype(np.float64, copy=False)
     half_sq_norms = 0.5 * sq_row_norms(X.astype(np.float64, copy=False))
 
-    def search(rows: slice) -> Array:
+    def search(rows: slice) -> tuple[Array, Array]:
         block = (Q[rows].astype(np.float64, copy=False) @ columns).toarray()
         np.subtract(half_sq_norms, block, out=block)  # half the squared distance, less |q|²/2, which orders alike
         if queries is None:
             block[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = np.inf
-        return smallest_k(block, k)[1]
+        return smallest_k(block, k)
 
-    indices = np.concatenate(_over_blocks(search, Q, 24 * X.shape[0], n_jobs))
-    return pair_distances(Q, X, *_flat(indices)).reshape(indices.shape), indices
+    found = _over_blocks(search, Q, 24 * X.shape[0], n_jobs)
+    scores, indices = (np.concatenate(part) for part in zip(*found))
+    sq_norms = sq_row_norms(Q.astype(np.float64, copy=False))[:, None]
+    sq_distances = np.maximum(2 * scores + sq_norms, 0)
+    near = sq_distances <= 1e-6 * sq_norms  # half of the digits have cancelled: from the differences, then
+    distances = np.sqrt(sq_distances).astype(X.dtype)
+    distances[near] = pair_distances(Q, X, np.nonzero(near)[0], indices[near])
+    return distances, indices
 
 
 def _over_blocks(search: Callable, Q: Array, bytes_per_row: int, n_jobs: int | None) -> list:
@@ -361,7 +367,7 @@ def pairwise_distances(A: Array, B: Array) -> Array:
 def pair_distances(A: Array, B: Array, rows: Array, columns: Array) -> Array:
     """The distance of each pair ``A[rows[e]], B[columns[e]]``, from the differences."""
     if sp.issparse(A):
-        return np.sqrt(_over_sparse_pairs(A, B, rows, columns, lambda a, b: (a - b).multiply(a - b)))
+        return np.sqrt(_over_sparse_pairs(A, B, rows, columns, lambda a, b: (a - b).power(2)))
     return _over_pairs(A, B, rows, columns, lambda a, b, xp: xp.sqrt(xp.sum((a - b) ** 2, axis=1)))
 
 
