@@ -14,20 +14,27 @@ if TYPE_CHECKING:
     from .cluster import SpectralClustering
     from .embedding import LaplacianEigenmaps
     from .graph import AffinityGraph, FullGraph, KNNGraph, RadiusGraph
+    from .mixture import LCGMM, GaussianMixture, LapGMM
 
 _HOMES = {
     "AffinityGraph": "graph",
     "FullGraph": "graph",
+    "GaussianMixture": "mixture",
     "KNNGraph": "graph",
+    "LCGMM": "mixture",
+    "LapGMM": "mixture",
     "LaplacianEigenmaps": "embedding",
     "RadiusGraph": "graph",
     "SpectralClustering": "cluster",
 }
 
 __all__ = [
+    "LCGMM",
     "AffinityGraph",
     "FullGraph",
+    "GaussianMixture",
     "KNNGraph",
+    "LapGMM",
     "LaplacianEigenmaps",
     "RadiusGraph",
     "SpectralClustering",
@@ -38,7 +45,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name in ("cluster", "core", "datasets", "embedding", "graph", "metrics"):
+    if name in ("cluster", "core", "datasets", "embedding", "graph", "metrics", "mixture"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -142,6 +142,28 @@ def _argpartition(values: Array, k: int, xp: Any) -> Array:
     return xp.argsort(values, axis=1, stable=False)[:, :k]
 
 
+def logsumexp(values: Array) -> Array:
+    """Log Σ_k exp(values_ik) of every row, without overflow; a row of -inf gives -inf."""
+    xp = namespace(values)
+    top = xp.max(values, axis=1)
+    finite = xp.where(xp.isfinite(top), top, 0)
+    return finite + xp.log(xp.sum(xp.exp(values - finite[:, None]), axis=1))
+
+
+def softmax(values: Array) -> Array:
+    """Rows of exp(values) scaled to sum to one."""
+    xp = namespace(values)
+    weights = xp.exp(values - xp.max(values, axis=1)[:, None])
+    return weights / xp.sum(weights, axis=1)[:, None]
+
+
+def one_hot(labels: Array, k: int, reference: Array) -> Array:
+    """Labels 0..k-1 as rows with a single one, in the dtype and place of ``reference``; a negative label gives none."""
+    xp = namespace(reference)
+    labels = like(labels, reference) if is_numpy(labels) and not is_numpy(reference) else labels
+    return xp.astype(labels[:, None] == arange(k, reference, dtype=labels.dtype)[None, :], reference.dtype)
+
+
 def fix_signs(vectors: Array) -> Array:
     """Columns turned so that their entry of largest size is positive: the one sign rule.
 

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from .._records import KMeansResult
 from .._validation import check_data, check_int, check_n_clusters, choose
-from .backend import Array, arange, is_numpy, like, namespace
+from .backend import Array, is_numpy, like, namespace, one_hot
 from .rows import sq_row_norms, unit_rows
 
 METRICS = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are kept at length one
@@ -109,7 +109,7 @@ def nearest_center(X: Array, centers: Array) -> tuple[Array, Array]:
 def _means(X: Array, labels: Array, sq_distances: Array, k: int, spherical: bool) -> Array:
     """The clusters' means; a cluster that lost all its points takes the row farthest from its own centre."""
     xp = namespace(sq_distances)
-    onehot = xp.astype(labels[:, None] == arange(k, labels, dtype=labels.dtype)[None, :], sq_distances.dtype)
+    onehot = one_hot(labels, k, sq_distances)
     counts, sums = xp.sum(onehot, axis=0), onehot.T @ X
     means = sums / xp.where(counts > 0, counts, 1)[:, None]
     empty = [c for c in range(k) if float(counts[c]) == 0]

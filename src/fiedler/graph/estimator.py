@@ -23,7 +23,7 @@ class GraphEstimatorMixin:
     """
 
     graph: Any
-    graph_: AffinityGraph
+    graph_: Any
     _fit_X: Array | None
     _fit_recipe: Any
 

@@ -1,0 +1,308 @@
+"""What the mixtures share around the EM loop: starts, fit, prediction, scores."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from .._validation import check_data, check_int, check_n_clusters, check_positive, choose
+from ..core.backend import Array, alike, is_numpy, like, logsumexp, namespace, one_hot, softmax, to_numpy
+from ..core.kmeans import kmeans
+from ..core.pca import Projection, fit_pca
+from ..graph.affinity import AffinityGraph
+from ..graph.estimator import GraphEstimatorMixin
+from ..graph.partition import spectral_labels
+from ..graph.recipes import as_affinity
+from .covariance import SHAPES, Gaussians, SingularCovarianceError, estimate, log_joint, n_parameters
+from .em import EMResult, Hooks, Step, objective_settled, run_em
+
+# ------------------------------------------------------------------------------------------------------------ starts
+
+
+def _kmeans_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
+    return one_hot(kmeans(Z, k, n_init=10, random_state=rng).labels, k, Z)
+
+
+def _spectral_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
+    assert graph is not None
+    return one_hot(spectral_labels(graph, k, random_state=rng), k, Z)
+
+
+def _random_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
+    """Memberships from k rows drawn as centres, which parts the data more than memberships drawn at random."""
+    centers = namespace(Z).take(Z, like(rng.permutation(Z.shape[0])[:k], Z), axis=0)
+    xp = namespace(Z)
+    scores = 2 * (Z @ centers.T) - xp.sum(centers * centers, axis=1)[None, :]
+    return one_hot(xp.argmax(scores, axis=1), k, Z)
+
+
+STARTS = {"kmeans": _kmeans_start, "spectral": _spectral_start, "random": _random_start}
+
+
+def given_start(init: Any, k: int, Z: Array) -> Array:
+    """Memberships (n, k) or labels (n,) that the caller brought, as memberships."""
+    host = to_numpy(init)
+    n = Z.shape[0]
+    if host.shape == (n,) and host.dtype.kind in "iu" and host.min() >= 0 and host.max() < k:
+        return one_hot(host.astype(np.int64), k, Z)
+    if host.shape == (n, k) and np.isfinite(host).all() and (host >= 0).all() and (host.sum(axis=1) > 0).all():
+        return like(host / host.sum(axis=1, keepdims=True), Z, dtype=Z.dtype)
+    raise ValueError(
+        f"init must be one of {list(STARTS)}, labels 0..{k - 1} of shape ({n},), or nonnegative memberships of shape "
+        f"({n}, {k}); got an array of shape {host.shape}"
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- hooks
+
+
+class PlainHooks:
+    """EM for a Gaussian mixture with row weights and, where labels are known, memberships held fixed."""
+
+    def __init__(
+        self, Z: Array, *, kind: str, ridge: float, sample_weight: Array | None = None, known: Array | None = None
+    ) -> None:
+        self.Z, self.kind, self.ridge = Z, kind, ridge
+        self.sample_weight = sample_weight  # (n,) or None
+        self.known = known  # (n, k) one-hot rows where the label is known, zeros elsewhere, or None
+
+    def expect(self, model: Gaussians) -> Array:
+        """The joint log-densities."""
+        return log_joint(self.Z, model)
+
+    def refine(self, log_joint: Array, resp: Array) -> Array:
+        """The posterior [lapgmm, Eq. 8]."""
+        return self.clamp(softmax(log_joint))
+
+    def maximise(self, resp: Array) -> Gaussians:
+        """The weighted estimates [lapgmm, Eqs 13-15]."""
+        return estimate(self.Z, self.weighted(resp), kind=self.kind, ridge=self.ridge)
+
+    def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
+        """The log-likelihood."""
+        likelihood = self.total(logsumexp(log_joint))
+        return Step(likelihood, likelihood, 0.0, self.moved(resp, last))
+
+    def settled(self, history: list[Step], tol: float) -> bool:
+        """By the objective."""
+        return objective_settled(history, self.Z.shape[0], tol)
+
+    def clamp(self, resp: Array) -> Array:
+        """Rows with a known label keep it."""
+        if self.known is None:
+            return resp
+        xp = namespace(resp)
+        return xp.where(xp.sum(self.known, axis=1)[:, None] > 0, self.known, resp)
+
+    def weighted(self, resp: Array) -> Array:
+        """Memberships times the rows' weights."""
+        return resp if self.sample_weight is None else resp * self.sample_weight[:, None]
+
+    def total(self, values: Array) -> float:
+        """The weighted sum over rows."""
+        xp = namespace(values)
+        return float(xp.sum(values if self.sample_weight is None else values * self.sample_weight))
+
+    @staticmethod
+    def moved(resp: Array, last: Array) -> float:
+        """The mean distance that memberships moved."""
+        xp = namespace(resp)
+        return float(xp.sum(xp.abs(resp - last))) / resp.shape[0]
+
+
+# --------------------------------------------------------------------------------------------------------- the class
+
+
+class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
+    """Fit, predict and score around :func:`run_em`; a model overrides ``_hooks`` and names its parameters."""
+
+    n_clusters: int
+    covariance_type: str
+    ridge: float
+    pca: Any
+    init: Any
+    n_init: int
+    max_iter: int
+    tol: float
+    random_state: Any
+
+    _needs_graph = True
+
+    def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None) -> Hooks:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Sparse rows need ``pca``.
+        y : array of shape (n,), optional
+            Known clusters 0..n_clusters-1 of some rows, -1 where unknown; known rows keep theirs. Ignored if it holds
+            no -1, as every clusterer ignores the labels that pipelines and searches pass along.
+        sample_weight : array of shape (n,), optional
+        """
+        X = check_data(X, estimator=self, min_samples=2)
+        k = check_n_clusters(self.n_clusters, X.shape[0])
+        choose(SHAPES, self.covariance_type, option="covariance_type")
+        rng = check_random_state(self.random_state)
+        graph = self._graph_for(X)
+        self._projection = self._project(X, rng)
+        Z = self._coordinates(X)
+        options = self._plain_options(X, Z, k, y, sample_weight)
+        best = self._best_of_starts(Z, k, graph, lambda: self._hooks(options, Z, graph), rng)
+        self._store(best, graph, X)
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.pca is not None
+        return tags
+
+    def _graph_for(self, X: Array) -> AffinityGraph | None:
+        """The graph, if the model or its start asks for one."""
+        self._fit_recipe = self._recipe()
+        if not self._needs_graph and not (isinstance(self.init, str) and self.init == "spectral"):
+            return None
+        graph = as_affinity(self._fit_recipe, X)
+        if graph.has_negative_weights:
+            raise ValueError("memberships are smoothed over nonnegative weights, but the graph has negative ones")
+        return graph
+
+    def _project(self, X: Array, rng: np.random.RandomState) -> Projection | None:
+        if self.pca is not None:
+            return fit_pca(X, self.pca, random_state=rng.randint(2**31 - 1))
+        if is_numpy(X) and hasattr(X, "tocsr"):
+            raise ValueError("densities on sparse rows need fewer dimensions; give pca, for example pca=100")
+        return None
+
+    def _coordinates(self, X: Array) -> Array:
+        """Where the densities live: the rows themselves or their principal coordinates."""
+        return X if self._projection is None else self._projection(X)
+
+    def _plain_options(self, X: Array, Z: Array, k: int, y: Any, sample_weight: Any) -> dict[str, Any]:
+        xp = namespace(Z)
+        variance = float(xp.mean(xp.var(Z, axis=0)))
+        ridge = check_ridge(self.ridge) * variance
+        if variance == 0:
+            raise ValueError("all rows of X are equal, so there is nothing to cluster; check the data")
+        weights = None
+        if sample_weight is not None:
+            host = _check_sample_weight(to_numpy(sample_weight), np.empty((X.shape[0], 1)), ensure_non_negative=True)
+            weights = like(host, Z, dtype=Z.dtype)
+        return {"kind": self.covariance_type, "ridge": ridge, "sample_weight": weights, "known": known_rows(y, k, Z)}
+
+    def _best_of_starts(
+        self, Z: Array, k: int, graph: AffinityGraph | None, make_hooks: Callable[[], Any], rng: np.random.RandomState
+    ) -> EMResult:
+        """The run of highest objective; a start that ends in a singular covariance does not stop the others."""
+        max_iter, tol = check_int(self.max_iter, "max_iter"), check_positive(self.tol, "tol")
+        runs, failures = [], []
+        for seed in rng.randint(2**31 - 1, size=check_int(self.n_init, "n_init")):
+            child = np.random.RandomState(seed)
+            if isinstance(self.init, str):
+                start = choose(STARTS, self.init, option="init")(Z, k, graph, child)
+            else:
+                start = given_start(self.init, k, Z)
+            hooks = make_hooks()
+            try:
+                runs.append(run_em(hooks.clamp(start), hooks, max_iter=max_iter, tol=tol))
+            except SingularCovarianceError as error:
+                failures.append(error)
+        if not runs:
+            raise failures[0]
+        best = max(runs, key=lambda run: run.history[-1].objective)
+        if not best.converged:
+            warnings.warn(
+                f"EM did not settle within max_iter={self.max_iter} iterations; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return best
+
+    def _store(self, best: EMResult, graph: AffinityGraph | None, X: Array) -> None:
+        self._model = best.model
+        self.weights_, self.means_, self.covariances_ = best.model.weights, best.model.means, best.model.covariances
+        self.memberships_ = best.resp
+        self.labels_ = namespace(best.resp).argmax(best.resp, axis=1)
+        self.history_, self.n_iter_, self.converged_ = best.history, best.n_iter, best.converged
+        self.objective_, self.likelihood_, self.penalty_, _ = best.history[-1]
+        self.graph_, self._fit_X = graph, X
+        n_clusters, n_found = best.resp.shape[1], len(np.unique(to_numpy(self.labels_)))
+        if n_found < n_clusters:
+            warnings.warn(
+                f"only {n_found} of the {n_clusters} clusters are any row's most probable one; ask for fewer, weaken "
+                "the smoothing, or try another init",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    # ------------------------------------------------------------------------------------------------ after the fit
+
+    def _log_joint(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = check_data(X, estimator=self, reset=False)
+        return log_joint(self._coordinates(alike(X, self._fit_X)), self._model)
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of every cluster for each new point, from the densities."""
+        return softmax(self._log_joint(X))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable cluster of each new point."""
+        proba = self.predict_proba(X)
+        return namespace(proba).argmax(proba, axis=1)
+
+    def score_samples(self, X: Any) -> Array:
+        """The log-density of each row (in the principal coordinates, with ``pca``)."""
+        return logsumexp(self._log_joint(X))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean log-density."""
+        density = self.score_samples(X)
+        return float(namespace(density).mean(density))
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion; lower is better."""
+        return self._deviance(X) + self._n_parameters() * math.log(X.shape[0])
+
+    def aic(self, X: Any) -> float:
+        """Akaike information criterion; lower is better."""
+        return self._deviance(X) + 2 * self._n_parameters()
+
+    def _deviance(self, X: Any) -> float:
+        density = self.score_samples(X)
+        return -2 * float(namespace(density).sum(density))
+
+    def _n_parameters(self) -> int:
+        return n_parameters(self._model.kind, *self.means_.shape)
+
+
+def check_ridge(ridge: Any) -> float:
+    """A nonnegative number."""
+    if isinstance(ridge, (int, float)) and not isinstance(ridge, bool) and 0 <= ridge < math.inf:
+        return float(ridge)
+    raise ValueError(f"ridge must be a nonnegative number, relative to the mean variance; got {ridge!r}")
+
+
+def known_rows(y: Any, k: int, Z: Array) -> Array | None:
+    """One-hot rows where ``y`` names a cluster, zeros where it says -1.
+
+    A ``y`` without any -1 is not for us: pipelines and searches hand true labels to every estimator, and a clusterer
+    must not look at them.
+    """
+    labels = None if y is None else np.asarray(to_numpy(y))
+    if labels is None or labels.dtype.kind not in "iu" or labels.ndim != 1 or (labels != -1).all():
+        return None
+    if len(labels) != Z.shape[0] or labels.min() < -1 or labels.max() >= k:
+        raise ValueError(f"y must hold {Z.shape[0]} clusters from 0 to {k - 1}, or -1 where unknown; got {y!r:.80}")
+    return one_hot(labels.astype(np.int64), k, Z) if (labels >= 0).any() else None

@@ -1,0 +1,88 @@
+"""One EM loop for all mixtures: the models differ in four hooks.
+
+=========  ==========================================  ============================  ==============================
+model      memberships from log α_k N_k(x_i)           M-step weights                penalty
+=========  ==========================================  ============================  ==============================
+GMM        normalised                                  the memberships               0
+LapGMM     smoothed over the graph                     the memberships               λ tr(Q'LQ)
+LCGMM      normalised                                  (I - λL) memberships          λ Σ_k p_k' L log p_k
+=========  ==========================================  ============================  ==============================
+
+The loop ends after an E-step, so that the memberships it returns belong to the components it returns.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from ..core.backend import Array
+from .covariance import Gaussians
+
+log = logging.getLogger(__name__)
+
+
+class Step(NamedTuple):
+    """What one iteration reached: objective = likelihood - penalty, and how far the memberships moved."""
+
+    objective: float
+    likelihood: float
+    penalty: float
+    change: float
+
+
+class Hooks(Protocol):
+    """What a model brings to the loop."""
+
+    def expect(self, model: Gaussians) -> Array:
+        """Log α_k + log N(x_i; θ_k), shape (n, k)."""
+
+    def refine(self, log_joint: Array, resp: Array) -> Array:
+        """New memberships, given the last ones."""
+
+    def maximise(self, resp: Array) -> Gaussians:
+        """Components for given memberships."""
+
+    def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
+        """The objective and its parts."""
+
+    def settled(self, history: list[Step], tol: float) -> bool:
+        """Whether the last iterations changed no more than ``tol``."""
+
+
+@dataclass(frozen=True)
+class EMResult:
+    """Where one start of EM ended."""
+
+    resp: Array
+    model: Any
+    history: tuple[Step, ...]
+    n_iter: int
+    converged: bool
+
+
+def run_em(start: Array, hooks: Hooks, *, max_iter: int, tol: float) -> EMResult:
+    """From memberships to a fixed point, or to ``max_iter`` iterations."""
+    resp, model, history = start, hooks.maximise(start), list[Step]()
+    while True:
+        log_joint = hooks.expect(model)
+        last, resp = resp, hooks.refine(log_joint, resp)
+        history.append(hooks.score(log_joint, resp, last))
+        log.info(
+            "EM: iteration %d, objective %.6g, change %.1e", len(history), history[-1].objective, history[-1].change
+        )
+        converged = len(history) > 1 and hooks.settled(history, tol)
+        if converged or len(history) >= max_iter:
+            return EMResult(resp, model, tuple(history), len(history), converged)
+        model = hooks.maximise(resp)
+
+
+def objective_settled(history: list[Step], n_samples: int, tol: float) -> bool:
+    """The objective moved by at most ``tol`` a sample."""
+    return abs(history[-1].objective - history[-2].objective) <= tol * n_samples
+
+
+def memberships_settled(history: list[Step], tol: float) -> bool:
+    """The memberships moved by at most ``tol`` on average: the test for iterations that are not monotone."""
+    return history[-1].change <= tol

@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal
+
+from fiedler.core.backend import to_numpy
+from fiedler.mixture import covariance as module
+from fiedler.mixture.covariance import SHAPES, SingularCovarianceError, estimate, log_joint, n_parameters
+
+
+@pytest.fixture
+def weighted(rng):
+    X = rng.normal(size=(60, 3)) + 50
+    R = rng.uniform(size=(60, 2))
+    return X, R / R.sum(axis=1, keepdims=True)
+
+
+def printed(X, R):
+    """[lapgmm, Eqs 13-15], entry by entry."""
+    n, k = R.shape
+    alpha = [sum(R[j, i] for j in range(n)) / n for i in range(k)]
+    mu = [sum(R[j, i] * X[j] for j in range(n)) / R[:, i].sum() for i in range(k)]
+    sigma = [sum(R[j, i] * np.outer(X[j] - mu[i], X[j] - mu[i]) for j in range(n)) / R[:, i].sum() for i in range(k)]
+    return np.array(alpha), np.array(mu), np.array(sigma)
+
+
+def expand(model, d):
+    """Covariances of any shape as full matrices."""
+    S, k = to_numpy(model.covariances), len(to_numpy(model.weights))
+    return {
+        "full": lambda: S,
+        "tied": lambda: np.tile(S, (k, 1, 1)),
+        "diag": lambda: np.array([np.diag(s) for s in S]),
+        "spherical": lambda: np.array([s * np.eye(d) for s in S]),
+    }[model.kind]()
+
+
+def test_full_estimates_are_the_printed_sums(weighted, backend):
+    X, R = weighted
+    model = estimate(backend(X), backend(R), kind="full", ridge=0.0)
+
+    for found, expected in zip((model.weights, model.means, model.covariances), printed(X, R)):
+        assert_allclose(to_numpy(found), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", list(SHAPES))
+def test_other_shapes_are_parts_of_the_full_one(kind, weighted, backend):
+    X, R = weighted
+    alpha, _, sigma = printed(X, R)
+    expected = {
+        "full": sigma,
+        "tied": np.tile(np.tensordot(alpha, sigma, 1), (2, 1, 1)),
+        "diag": np.array([np.diag(np.diag(s)) for s in sigma]),
+        "spherical": np.array([np.trace(s) / 3 * np.eye(3) for s in sigma]),
+    }[kind] + 0.2 * np.eye(3)
+
+    assert_allclose(expand(estimate(backend(X), backend(R), kind=kind, ridge=0.2), 3), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", list(SHAPES))
+def test_densities_are_scipys_less_the_blur(kind, weighted, backend):
+    """E log N(x + ε; μ, Σ) = log N(x; μ, Σ) - ½ρ tr Σ⁻¹ for ε ~ N(0, ρI)."""
+    X, R = weighted
+    model = estimate(backend(X), backend(R), kind=kind, ridge=0.01)
+    alpha, means, sigma = to_numpy(model.weights), to_numpy(model.means), expand(model, 3)
+
+    expected = [
+        np.log(a) + multivariate_normal(m, s).logpdf(X) - 0.5 * 0.01 * np.trace(np.linalg.inv(s))
+        for a, m, s in zip(alpha, means, sigma)
+    ]
+
+    assert_allclose(to_numpy(log_joint(backend(X), model)), np.array(expected).T, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", list(SHAPES))
+def test_blocks_change_nothing(kind, weighted, monkeypatch):
+    X, R = weighted
+    whole = estimate(X, R, kind=kind, ridge=0.1)
+    monkeypatch.setattr(module, "CACHE_BYTES", 1)
+    X, R = np.tile(X, (3, 1)), np.tile(R, (3, 1))
+
+    assert_allclose(estimate(X, R, kind=kind, ridge=0.1).covariances, whole.covariances)
+
+
+@pytest.mark.parametrize("kind", list(SHAPES))
+def test_the_ridge_maximises_the_expected_density_of_blurred_rows(kind, weighted, rng):
+    X, R = weighted
+    best = estimate(X, R, kind=kind, ridge=0.3)
+
+    def expected(scale):
+        changed = best._replace(covariances=best.covariances * scale, factors=best.factors / np.sqrt(scale))
+        return np.sum(R * log_joint(X, changed))
+
+    assert all(expected(1.0) > expected(scale) for scale in (0.8, 0.95, 1.05, 1.3))
+
+
+def test_log_determinants_do_not_underflow():
+    """In 300 dimensions with variances of 1e-4 the determinant is 1e-1200; its logarithm is not."""
+    X = 0.01 * np.random.RandomState(0).normal(size=(400, 300))
+    model = estimate(X, np.ones((400, 1)), kind="full", ridge=1e-6)
+
+    assert np.isfinite(log_joint(X, model)).all()
+
+
+def test_a_singular_covariance_ends_in_a_sentence(backend):
+    X = backend(np.ones((5, 2)))
+    for kind in SHAPES:
+        with pytest.raises(SingularCovarianceError, match=r"not positive definite: .* raise ridge, .* pca"):
+            estimate(X, backend(np.ones((5, 1))), kind=kind, ridge=0.0)
+
+
+@pytest.mark.parametrize(("kind", "count"), [("full", 3 * 10), ("tied", 10), ("diag", 12), ("spherical", 3)])
+def test_parameters_are_counted(kind, count):
+    assert n_parameters(kind, 3, 4) == count + 3 * 4 + 2

@@ -1,0 +1,154 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture as Peer
+
+from fiedler import GaussianMixture
+from fiedler.core.backend import to_numpy
+from fiedler.metrics import adjusted_rand_index
+from fiedler.mixture.covariance import SHAPES, estimate
+
+
+@pytest.fixture
+def groups(rng):
+    X = [rng.normal(size=(100, 4)) @ rng.normal(size=(4, 4)) + 4 * rng.normal(size=4) for _ in range(3)]
+    return np.concatenate(X), np.repeat(np.arange(3), 100)
+
+
+@pytest.mark.parametrize("kind", list(SHAPES))
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_it_is_scikit_learns_after_as_many_steps_from_the_same_start(kind, groups):
+    X, start = groups
+    first = estimate(X, np.eye(3)[start], kind=kind, ridge=0.0)  # with a ridge, ours counts in the E-step too
+    precisions = np.linalg.inv(first.covariances) if kind in ("full", "tied") else 1 / first.covariances
+    peer = Peer(3, covariance_type=kind, reg_covar=0.0, weights_init=first.weights, means_init=first.means,
+                precisions_init=precisions, tol=0, max_iter=30).fit(X)  # fmt: skip
+
+    model = GaussianMixture(3, covariance_type=kind, ridge=0.0, init=start, tol=1e-300, max_iter=31).fit(X)
+
+    assert_allclose(model.memberships_, peer.predict_proba(X), atol=1e-6)
+    assert_allclose(model.predict_proba(X + 0.1), peer.predict_proba(X + 0.1), atol=1e-6)
+    assert_allclose([model.score(X), model.bic(X), model.aic(X)], [peer.score(X), peer.bic(X), peer.aic(X)], rtol=1e-8)
+    assert_allclose(model.covariances_, peer.covariances_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", list(SHAPES))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_likelihood_never_falls_and_back_ends_agree(kind, dtype, groups, backend):
+    X, y = groups
+    X = X.astype(dtype)
+    reference = GaussianMixture(3, covariance_type=kind, init=(y + (X[:, 0] > 0)) % 3, tol=1e-9).fit(X)
+
+    model = GaussianMixture(3, covariance_type=kind, init=(y + (X[:, 0] > 0)) % 3, tol=1e-9).fit(backend(X))
+
+    tol = 1e-2 if dtype == np.float32 else 1e-9
+    assert np.diff([step.objective for step in reference.history_]).min() > -tol * len(X)
+    assert np.dtype(dtype).name in str(model.memberships_.dtype)
+    assert_allclose(to_numpy(model.memberships_), reference.memberships_, atol=1e-2 if dtype == np.float32 else 1e-6)
+
+
+def test_memberships_are_the_prediction_and_labels_their_argmax(groups):
+    X, _ = groups
+    model = GaussianMixture(3, random_state=0).fit(X)
+
+    assert_allclose(model.memberships_, model.predict_proba(X))
+    assert_array_equal(model.labels_, model.memberships_.argmax(axis=1))
+    assert_allclose(model.memberships_.sum(axis=1), 1)
+    assert model.penalty_ == 0
+
+
+def test_weights_are_repetitions(groups, rng):
+    X, _ = groups
+    counts = rng.randint(1, 4, size=300)
+    start = rng.randint(3, size=300)
+
+    weighted = GaussianMixture(3, init=start, max_iter=5, tol=1e-12, ridge=1e-9)
+    repeated = GaussianMixture(3, init=np.repeat(start, counts), max_iter=5, tol=1e-12, ridge=1e-9)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+        weighted.fit(X, sample_weight=counts)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+        repeated.fit(np.repeat(X, counts, axis=0))
+
+    assert_allclose(weighted.means_, repeated.means_, rtol=1e-5)
+
+
+def test_known_rows_keep_their_label(groups):
+    X, y = groups
+    partial = np.where(np.arange(300) % 10 == 0, (y + 1) % 3, -1)
+    model = GaussianMixture(3, random_state=0).fit(X, partial)
+
+    assert_array_equal(model.labels_[partial >= 0], partial[partial >= 0])
+    assert adjusted_rand_index(y, model.labels_) > 0.6
+
+
+@pytest.mark.parametrize("init", ["kmeans", "spectral", "random"])
+def test_every_start_finds_clear_groups(init, rng):
+    y = np.repeat(np.arange(3), 80)
+    X = rng.normal(size=(240, 3)) + 12 * np.eye(3)[y]
+
+    assert adjusted_rand_index(y, GaussianMixture(3, init=init, n_init=5, random_state=0).fit(X).labels_) == 1
+
+
+def test_one_bad_start_does_not_kill_the_rest(groups, monkeypatch):
+    X, _ = groups
+    from fiedler.mixture import base
+
+    starts = iter([np.eye(3)[np.zeros(300, dtype=int)], np.eye(3)[np.arange(300) % 3]])
+    monkeypatch.setitem(base.STARTS, "kmeans", lambda *a: next(starts))
+
+    assert GaussianMixture(3, ridge=0.0, n_init=2, random_state=0).fit(X).n_iter_ > 0
+
+
+def test_sparse_rows_go_through_pca_without_being_filled():
+    X = sp.random(200, 3000, density=0.01, format="lil", random_state=0)
+    X[:100, :20] = 1
+    X, start = X.tocsr(), np.repeat([0, 1], 100)
+
+    sparse, dense = (GaussianMixture(2, pca=3, init=start, random_state=0).fit(rows) for rows in (X, X.toarray()))
+
+    assert_allclose(sparse.memberships_, dense.memberships_, atol=1e-3)
+    assert_allclose(sparse.score(X), dense.score(X.toarray()), rtol=1e-2)
+
+
+@pytest.mark.parametrize("pca", [2, 0.8])
+def test_pca_reduces_the_densities_on_every_back_end(pca, groups, backend):
+    X, y = groups
+    model = GaussianMixture(3, pca=pca, init=y).fit(backend(X))
+    reference = GaussianMixture(3, pca=pca, init=y).fit(X)
+
+    assert model.means_.shape == reference.means_.shape
+    assert_allclose(to_numpy(model.memberships_), reference.memberships_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "data", "message"),
+    [
+        ({"covariance_type": "round"}, None, r"covariance_type='round' is not known; choose one of \['full', 'tied'"),
+        ({"init": "magic"}, None, r"init='magic' is not known; choose one of \['kmeans', 'spectral', 'random'\]"),
+        ({"init": np.zeros(7)}, None, r"init must be one of .* got an array of shape \(7,\)"),
+        ({"ridge": -1}, None, "ridge must be a nonnegative number"),
+        ({"pca": 9}, None, r"pca=9 must be a share of the variance in \(0, 1\) or a whole number of at most 4"),
+        ({}, np.ones((20, 2)), "all rows of X are equal"),
+        ({"ridge": 0.0, "init": np.arange(20) % 10, "n_clusters": 10}, np.random.RandomState(0).normal(size=(20, 9)),
+         "not positive definite"),
+        ({}, sp.eye_array(20, format="csr"), "densities on sparse rows need fewer dimensions; give pca"),
+    ],
+)  # fmt: skip
+def test_bad_input_gets_a_sentence(options, data, message, groups):
+    with pytest.raises(ValueError, match=message):
+        GaussianMixture(**({"n_clusters": 3} | options)).fit(groups[0] if data is None else data)
+
+
+@pytest.mark.parametrize("y", [[0, -1], [5, -1] * 150, [-2, -1] * 150])
+def test_labels_that_make_no_sense_are_refused(y, groups):
+    with pytest.raises(ValueError, match="y must hold 300 clusters from 0 to 2, or -1 where unknown"):
+        GaussianMixture(3).fit(groups[0], y)
+
+
+def test_full_labels_are_not_looked_at(groups):
+    X, y = groups
+    plain, told = GaussianMixture(3, random_state=0).fit(X), GaussianMixture(3, random_state=0).fit(X, (y + 1) % 3)
+
+    assert_array_equal(plain.labels_, told.labels_)
