@@ -147,6 +147,39 @@ def test_labels_that_make_no_sense_are_refused(y, groups):
         GaussianMixture(3).fit(groups[0], y)
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_the_scale_of_the_weights_does_not_matter(scale, groups):
+    X, y = groups
+    plain = GaussianMixture(3, init=y).fit(X, sample_weight=np.ones(300))
+    scaled = GaussianMixture(3, init=y).fit(X, sample_weight=np.full(300, scale))
+
+    assert scaled.n_iter_ == plain.n_iter_
+    assert_allclose(scaled.memberships_, plain.memberships_, atol=1e-9)
+
+
+def test_scores_are_densities(rng):
+    """exp(score_samples) integrates to one, whatever the ridge."""
+    model = GaussianMixture(2, random_state=0).fit(rng.normal(size=(100, 1)))
+    grid = np.linspace(-20, 20, 4001)[:, None]
+
+    assert_allclose(np.exp(model.score_samples(grid)).sum() * 0.01, 1, atol=1e-6)
+
+
+def test_a_cluster_without_rows_gets_its_own_sentence(groups):
+    with pytest.raises(ValueError, match="a component has lost all its rows; use fewer clusters or another init"):
+        GaussianMixture(3, init=np.zeros(300, dtype=int)).fit(groups[0])
+
+
+def test_a_failed_refit_changes_nothing(groups):
+    X, y = groups
+    model = GaussianMixture(3, init=y, pca=2).fit(X)
+    expected = model.predict_proba(X)
+    with pytest.raises(ValueError, match="lost all its rows"):
+        model.set_params(init=np.zeros(300, dtype=int), pca=3).fit(X)
+
+    assert_array_equal(model.predict_proba(X), expected)
+
+
 def test_full_labels_are_not_looked_at(groups):
     X, y = groups
     plain, told = GaussianMixture(3, random_state=0).fit(X), GaussianMixture(3, random_state=0).fit(X, (y + 1) % 3)

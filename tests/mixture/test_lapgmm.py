@@ -83,7 +83,7 @@ def converge(joint, smoother, lam, steps=6000):
 def test_the_entropic_maximiser_is_stationary(dtype, backend, rng):
     """a - b q - log q is constant along each row, for scores and quadratic terms of any size."""
     a = rng.normal(size=(500, 4)) * np.exp(rng.uniform(-3, 4, size=(500, 1)))
-    b = np.exp(rng.uniform(-6, 7, size=(500, 1)))
+    b = np.exp(rng.uniform(-6, 20, size=(500, 1)))
     b[:20] = 0
 
     q = to_numpy(entropic_maximiser(backend(a.astype(dtype)), backend(b.astype(dtype))))
@@ -93,7 +93,7 @@ def test_the_entropic_maximiser_is_stationary(dtype, backend, rng):
     assert_allclose(q[:20], np.exp(a[:20]) / np.exp(a[:20]).sum(axis=1, keepdims=True), atol=1e-6)
     if dtype == np.float64:
         gradient = np.where(q > 1e-200, a - b * q - np.log(np.maximum(q, 1e-300)), np.nan)
-        assert_allclose(np.nanmax(gradient, axis=1), np.nanmin(gradient, axis=1), atol=1e-9)
+        assert_allclose(np.nanmax(gradient, axis=1), np.nanmin(gradient, axis=1), atol=1e-5)
 
 
 @pytest.mark.parametrize("operator", list(OPERATORS))
@@ -189,6 +189,44 @@ def test_new_points_may_ask_their_neighbours():
     assert_allclose(coupled.sum(axis=1), 1)
     assert clustering_accuracy(y_new, coupled.argmax(axis=1)) > 0.99
     assert clustering_accuracy(y_new, model.predict(X_new)) < clustering_accuracy(y_new, coupled.argmax(axis=1))
+
+
+@pytest.mark.parametrize("make", [GaussianMixture, LapGMM])
+def test_wrong_labels_do_not_make_the_objective_fall(make, rng):
+    X, _ = two_moons(200, noise=0.2, random_state=0)
+    partial = np.where(rng.uniform(size=200) < 0.3, rng.randint(2, size=200), -1)
+
+    assert np.diff(objectives(make(2, tol=1e-9, random_state=0).fit(X, partial))).min() > -1e-8
+
+
+def test_rows_of_weight_zero_follow_their_neighbours(rng):
+    X, y = two_moons(300, noise=0.05, random_state=0)
+    weight = (rng.uniform(size=300) < 0.7).astype(float)
+    model = LapGMM(2, KNNGraph(15), lam=100.0, init="spectral", random_state=0).fit(X, sample_weight=weight)
+
+    assert clustering_accuracy(y, model.labels_) > 0.98
+
+
+def test_known_rows_steer_the_printed_rule():
+    X, y = two_moons(400, noise=0.1, random_state=0)
+    partial = np.where(np.arange(400) % 2, y, -1)
+
+    assert clustering_accuracy(y, LapGMM(2, solver="printed", random_state=0).fit(X, partial).labels_) > 0.98
+
+
+def test_what_is_set_after_the_fit_is_for_the_next():
+    X, _ = two_moons(200, noise=0.1, random_state=0)
+    model = LapGMM(2, KNNGraph(8), lam=5.0, random_state=0).fit(X)
+    expected = model.predict_proba(X + 0.05, use_graph=True)
+    model.set_params(lam=0.0, graph__n_neighbors=3)
+
+    assert_allclose(model.predict_proba(X + 0.05, use_graph=True), expected)
+
+
+def test_constant_memberships_are_smooth_for_every_operator(rng):
+    X = rng.normal(size=(30, 2))
+    for make in OPERATORS.values():
+        assert_allclose(make(KNNGraph(4).build(X), X).apply(np.ones((30, 2))), 0, atol=1e-10)
 
 
 def test_partial_labels_and_weights_keep_the_objective_rising(rng):

@@ -92,6 +92,13 @@ def test_negative_weights_are_clipped_only_when_they_must(rng):
     assert not gentle.clipped
 
 
+def test_row_weights_are_not_smoothed(rng):
+    """With one component nothing is smoothed, so the mean is the weighted mean."""
+    X, w = rng.normal(size=(50, 2)), rng.uniform(size=50)
+
+    assert_allclose(LCGMM(1, lam=0.1).fit(X, sample_weight=w).means_[0], np.average(X, axis=0, weights=w))
+
+
 def test_clusters_that_vanish_are_reported(rng):
     with pytest.warns(UserWarning, match=r"only \d+ of the 20 clusters are any row's most probable one"):
         LCGMM(20, random_state=0).fit(rng.normal(size=(60, 3)))

@@ -20,7 +20,9 @@ class Projection(NamedTuple):
 
     def __call__(self, X: Array) -> Array:
         """The coordinates of rows; a sparse matrix stays sparse, since the mean is subtracted after the product."""
-        return X @ self.components - self.mean @ self.components
+        if sp.issparse(X):
+            return X @ self.components - self.mean @ self.components
+        return (X - self.mean) @ self.components
 
 
 def fit_pca(X: Array, size: int | float, *, random_state: int | None = None) -> Projection:

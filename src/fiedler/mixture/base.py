@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import numbers
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -37,11 +38,8 @@ def _spectral_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.rando
 
 
 def _random_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
-    """Memberships from k rows drawn as centres, which parts the data more than memberships drawn at random."""
-    centers = namespace(Z).take(Z, like(rng.permutation(Z.shape[0])[:k], Z), axis=0)
-    xp = namespace(Z)
-    scores = 2 * (Z @ centers.T) - xp.sum(centers * centers, axis=1)[None, :]
-    return one_hot(xp.argmax(scores, axis=1), k, Z)
+    """The nearest of k rows drawn far from each other, after one step of k-means."""
+    return one_hot(kmeans(Z, k, n_init=1, max_iter=1, random_state=rng).labels, k, Z)
 
 
 STARTS = {"kmeans": _kmeans_start, "spectral": _spectral_start, "random": _random_start}
@@ -88,12 +86,25 @@ class PlainHooks:
 
     def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
         """The log-likelihood."""
-        likelihood = self.total(logsumexp(log_joint))
+        likelihood = self.likelihood(log_joint)
         return Step(likelihood, likelihood, 0.0, self.moved(resp, last))
+
+    def likelihood(self, log_joint: Array) -> float:
+        """Σ_i log p(x_i), or log p(x_i, known cluster) where it is known."""
+        rows = logsumexp(log_joint)
+        if self.known is not None:
+            xp = namespace(rows)
+            is_known = xp.sum(self.known, axis=1) > 0
+            rows = xp.where(is_known, xp.sum(xp.where(self.known > 0, log_joint, 0), axis=1), rows)
+        return self.total(rows)
+
+    def finish(self, model: Gaussians, resp: Array) -> Gaussians:
+        """The components to return with ``resp``: those it came from."""
+        return model
 
     def settled(self, history: list[Step], tol: float) -> bool:
         """By the objective."""
-        return objective_settled(history, self.Z.shape[0], tol)
+        return objective_settled(history, self.total_weight, tol)
 
     def clamp(self, resp: Array) -> Array:
         """Rows with a known label keep it."""
@@ -105,6 +116,12 @@ class PlainHooks:
     def weighted(self, resp: Array) -> Array:
         """Memberships times the rows' weights."""
         return resp if self.sample_weight is None else resp * self.sample_weight[:, None]
+
+    @property
+    def total_weight(self) -> float:
+        """The rows' weights added up, or their number."""
+        weights = self.sample_weight
+        return float(self.Z.shape[0] if weights is None else namespace(weights).sum(weights))
 
     def total(self, values: Array) -> float:
         """The weighted sum over rows."""
@@ -156,11 +173,11 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         choose(SHAPES, self.covariance_type, option="covariance_type")
         rng = check_random_state(self.random_state)
         graph = self._graph_for(X)
-        self._projection = self._project(X, rng)
-        Z = self._coordinates(X)
+        projection = self._project(X, rng)
+        Z = X if projection is None else projection(X)
         options = self._plain_options(X, Z, k, y, sample_weight)
         best = self._best_of_starts(Z, k, graph, lambda: self._hooks(options, Z, graph), rng)
-        self._store(best, graph, X)
+        self._store(best, graph, X, projection)
         return self
 
     def __sklearn_tags__(self) -> Tags:
@@ -170,10 +187,10 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     def _graph_for(self, X: Array) -> AffinityGraph | None:
         """The graph, if the model or its start asks for one."""
-        self._fit_recipe = self._recipe()
+        recipe = self._recipe()
         if not self._needs_graph and not (isinstance(self.init, str) and self.init == "spectral"):
             return None
-        graph = as_affinity(self._fit_recipe, X)
+        graph = as_affinity(recipe, X)
         if graph.has_negative_weights:
             raise ValueError("memberships are smoothed over nonnegative weights, but the graph has negative ones")
         return graph
@@ -185,14 +202,10 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             raise ValueError("densities on sparse rows need fewer dimensions; give pca, for example pca=100")
         return None
 
-    def _coordinates(self, X: Array) -> Array:
-        """Where the densities live: the rows themselves or their principal coordinates."""
-        return X if self._projection is None else self._projection(X)
-
     def _plain_options(self, X: Array, Z: Array, k: int, y: Any, sample_weight: Any) -> dict[str, Any]:
         xp = namespace(Z)
         variance = float(xp.mean(xp.var(Z, axis=0)))
-        ridge = check_ridge(self.ridge) * variance
+        ridge = check_nonnegative(self.ridge, "ridge") * variance
         if variance == 0:
             raise ValueError("all rows of X are equal, so there is nothing to cluster; check the data")
         weights = None
@@ -229,8 +242,10 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             )
         return best
 
-    def _store(self, best: EMResult, graph: AffinityGraph | None, X: Array) -> None:
-        self._model = best.model
+    def _store(self, best: EMResult, graph: AffinityGraph | None, X: Array, projection: Projection | None) -> None:
+        self._model, self._projection = best.model, projection
+        recipe = self._recipe()
+        self._fit_recipe = clone(recipe) if hasattr(recipe, "build") else recipe  # set_params is for the next fit
         self.weights_, self.means_, self.covariances_ = best.model.weights, best.model.means, best.model.covariances
         self.memberships_ = best.resp
         self.labels_ = namespace(best.resp).argmax(best.resp, axis=1)
@@ -250,8 +265,12 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     def _log_joint(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = check_data(X, estimator=self, reset=False)
-        return log_joint(self._coordinates(alike(X, self._fit_X)), self._model)
+        return log_joint(self._coordinates(X), self._model)
+
+    def _coordinates(self, X: Any) -> Array:
+        """Where the densities live: the rows themselves or their principal coordinates."""
+        X = alike(check_data(X, estimator=self, reset=False), self._fit_X)
+        return X if self._projection is None else self._projection(X)
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of every cluster for each new point, from the densities."""
@@ -263,8 +282,9 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return namespace(proba).argmax(proba, axis=1)
 
     def score_samples(self, X: Any) -> Array:
-        """The log-density of each row (in the principal coordinates, with ``pca``)."""
-        return logsumexp(self._log_joint(X))
+        """The log-density of each row (in the principal coordinates, with ``pca``), without the ridge's blur."""
+        check_is_fitted(self)
+        return logsumexp(log_joint(self._coordinates(X), self._model._replace(ridge=0.0)))
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean log-density."""
@@ -273,7 +293,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion; lower is better."""
-        return self._deviance(X) + self._n_parameters() * math.log(X.shape[0])
+        return self._deviance(X) + self._n_parameters() * math.log(np.shape(X)[0])
 
     def aic(self, X: Any) -> float:
         """Akaike information criterion; lower is better."""
@@ -287,11 +307,11 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return n_parameters(self._model.kind, *self.means_.shape)
 
 
-def check_ridge(ridge: Any) -> float:
-    """A nonnegative number."""
-    if isinstance(ridge, (int, float)) and not isinstance(ridge, bool) and 0 <= ridge < math.inf:
-        return float(ridge)
-    raise ValueError(f"ridge must be a nonnegative number, relative to the mean variance; got {ridge!r}")
+def check_nonnegative(value: Any, name: str) -> float:
+    """A finite number of at least zero."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf:
+        return float(value)
+    raise ValueError(f"{name} must be a nonnegative number; got {value!r}")
 
 
 def known_rows(y: Any, k: int, Z: Array) -> Array | None:
@@ -301,6 +321,8 @@ def known_rows(y: Any, k: int, Z: Array) -> Array | None:
     must not look at them.
     """
     labels = None if y is None else np.asarray(to_numpy(y))
+    if labels is not None and labels.dtype.kind == "f" and (labels == np.round(labels)).all():
+        labels = labels.astype(np.int64)
     if labels is None or labels.dtype.kind not in "iu" or labels.ndim != 1 or (labels != -1).all():
         return None
     if len(labels) != Z.shape[0] or labels.min() < -1 or labels.max() >= k:

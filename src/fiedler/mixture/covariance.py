@@ -245,6 +245,8 @@ def estimate(X: Array, weights: Array, *, kind: str, ridge: float, priors: Array
     shape = choose(SHAPES, kind, option="covariance_type")
     xp = namespace(X)
     counts = xp.sum(weights, axis=0)
+    if not bool(xp.all(counts > 0)):
+        raise SingularCovarianceError("a component has lost all its rows; use fewer clusters or another init")
     means = (weights.T @ X) / counts[:, None]
     covariances = shape.add_ridge(shape.estimate(X, weights, means, counts), ridge)
     mass = counts if priors is None else xp.sum(priors, axis=0)

@@ -8,7 +8,8 @@ LapGMM     smoothed over the graph                     the memberships          
 LCGMM      normalised                                  (I - λL) memberships          λ Σ_k p_k' L log p_k
 =========  ==========================================  ============================  ==============================
 
-The loop ends after an E-step, so that the memberships it returns belong to the components it returns.
+The loop ends after an E-step: the memberships it returns are those of the components it returns (or, for the paper's
+own solvers of LapGMM, the components are refitted from the smoothed memberships).
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ class Hooks(Protocol):
     def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
         """The objective and its parts."""
 
+    def finish(self, model: Gaussians, resp: Array) -> Gaussians:
+        """The components to return with the last memberships."""
+
     def settled(self, history: list[Step], tol: float) -> bool:
         """Whether the last iterations changed no more than ``tol``."""
 
@@ -74,13 +78,13 @@ def run_em(start: Array, hooks: Hooks, *, max_iter: int, tol: float) -> EMResult
         )
         converged = len(history) > 1 and hooks.settled(history, tol)
         if converged or len(history) >= max_iter:
-            return EMResult(resp, model, tuple(history), len(history), converged)
+            return EMResult(resp, hooks.finish(model, resp), tuple(history), len(history), converged)
         model = hooks.maximise(resp)
 
 
-def objective_settled(history: list[Step], n_samples: int, tol: float) -> bool:
-    """The objective moved by at most ``tol`` a sample."""
-    return abs(history[-1].objective - history[-2].objective) <= tol * n_samples
+def objective_settled(history: list[Step], total_weight: float, tol: float) -> bool:
+    """The objective moved by at most ``tol`` a sample (a unit of weight)."""
+    return abs(history[-1].objective - history[-2].objective) <= tol * total_weight
 
 
 def memberships_settled(history: list[Step], tol: float) -> bool:

@@ -21,18 +21,20 @@ Three ways to the memberships, rows of `SOLVERS`:
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .._validation import check_data, check_int, choose
-from ..core.backend import Array, alike, like, logsumexp, namespace, softmax, to_numpy
+from ..core.backend import Array, alike, like, namespace, softmax, to_numpy
 from ..core.eigen import spectral_bounds
 from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
 from ..graph.extend import link_degrees
 from ..graph.recipes import link_new_points
 from ..graph.smoothing import diffuse, heat_flow, iterate, resolvent
-from .base import BaseMixture, PlainHooks
+from .base import BaseMixture, PlainHooks, check_nonnegative
+from .covariance import Gaussians
 from .em import Hooks, Step
 
 GAMMAS = (0.0, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99)
@@ -65,10 +67,10 @@ def _iterated(graph: AffinityGraph, reference: Array) -> Smoother:
 
 
 def _heat(graph: AffinityGraph, reference: Array) -> Smoother:
-    """A = d̄ (I - exp(-L_sym)), which penalises what a unit of heat flow would smooth away; below the mean degree."""
-    L, xp = graph.laplacian("symmetric"), namespace(reference)
-    scale = float(to_numpy(graph.degrees).mean())
-    return Smoother(lambda F: scale * (F - heat_flow(F, L, 1.0)), xp.full_like(reference[:, :1], scale))
+    """A = d̄ (I - exp(-L/d̄)), which penalises what a unit of heat flow would smooth away; below the mean degree d̄."""
+    L, xp = graph.laplacian(), namespace(reference)
+    scale = max(float(to_numpy(graph.degrees).mean()), 1e-300)
+    return Smoother(lambda F: scale * (F - heat_flow(F, L, 1 / scale)), xp.full_like(reference[:, :1], scale))
 
 
 OPERATORS = {"laplacian": _laplacian, "iterated": _iterated, "heat": _heat}
@@ -97,9 +99,12 @@ def entropic_maximiser(a: Array, b: Array, n_newton: int = 30) -> Array:
 def _log_share(s: Array, b: Array) -> Array:
     """The u with u + b exp(u) = s (the logarithm of Lambert's W, over b), by Newton's steps from above."""
     xp = namespace(s)
-    # u ≤ s; and where u ≥ 0, b exp(u) ≤ s. From an upper bound the steps fall towards the root.
-    cap = xp.log(xp.where(s > 0, s, 1) / xp.where(b > 0, b, 1))
-    u = xp.where((s > 0) & (b > 0), xp.minimum(s, xp.maximum(cap, xp.zeros_like(cap))), s)
+    log_b = xp.log(xp.where(b > 0, b, 1))
+    t = s + log_b
+    # W(e^t) lies below softplus(t), and u below s; from an upper bound the steps fall towards the root.
+    softplus = xp.where(t > 0, t, 0) + xp.log1p(xp.exp(-xp.abs(t)))
+    upper = xp.log(xp.where(t > -20, softplus, 1)) - log_b
+    u = xp.where((t > -20) & (b > 0) & (upper < s), upper, s)
     for _ in range(12):
         scaled = b * xp.exp(u)
         u = u - (u + scaled - s) / (1 + scaled)
@@ -119,14 +124,18 @@ class _Variational(PlainHooks):
 
     def __init__(self, model: LapGMM, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
         super().__init__(Z, **plain)
-        self.lam, self.n_smooth = check_lam(model.lam), check_int(model.n_smooth, "n_smooth")
+        self.lam, self.n_smooth = check_nonnegative(model.lam, "lam"), check_int(model.n_smooth, "n_smooth")
         self.smoother = choose(OPERATORS, model.operator, option="operator")(graph, Z)
+        if self.sample_weight is not None:  # a row of weight zero follows its neighbours, by an entropy of almost none
+            xp = namespace(Z)
+            least = 1e-8 * float(xp.max(self.sample_weight))
+            self.row_weight = xp.where(self.sample_weight > least, self.sample_weight, least)
 
     def refine(self, log_joint: Array, resp: Array) -> Array:
         """``n_smooth`` steps from the last memberships; without the graph term, the posterior."""
         if self.lam == 0:
             return self.clamp(softmax(log_joint))
-        rows = 1.0 if self.sample_weight is None else self.sample_weight[:, None]
+        rows = 1.0 if self.sample_weight is None else self.row_weight[:, None]
         c = self.lam * self.smoother.bound
         for _ in range(self.n_smooth):
             resp = self.clamp(smoothing_step(log_joint, resp, self.lam * self.smoother.apply(resp), c, rows))
@@ -150,7 +159,7 @@ class _Regularised(PlainHooks):
         super().__init__(Z, **plain)
         if model.operator != "laplacian":
             raise ValueError(f"operator={model.operator!r} is offered by solver='variational'; this one is the paper's")
-        self.lam, self.graph = check_lam(model.lam), graph
+        self.lam, self.graph = check_nonnegative(model.lam, "lam"), graph
         self.smoother, self.reached = _laplacian(graph, Z), (-math.inf, 0.0)
 
     def penalty(self, resp: Array) -> float:
@@ -159,7 +168,11 @@ class _Regularised(PlainHooks):
 
     def refitted(self, resp: Array) -> tuple[float, float]:
         """The two parts of the regularised log-likelihood (6) for the components refitted from ``resp``."""
-        return self.total(logsumexp(self.expect(self.maximise(resp)))), self.penalty(resp)
+        return self.likelihood(self.expect(self.maximise(resp))), self.penalty(resp)
+
+    def finish(self, model: Gaussians, resp: Array) -> Gaussians:
+        """Refitted from the smoothed memberships: line 7 of Table 1."""
+        return self.maximise(resp)
 
     def accept(self, resp: Array, last: Array) -> Array:
         """``resp`` if its refitted objective is no lower than the best so far, else the last memberships again."""
@@ -189,7 +202,7 @@ class _Printed(_Regularised):
 
     def refine(self, log_joint: Array, resp: Array) -> Array:
         """Lines 5, 6, 9 and 10 of Table 1: γ shrinks until the objective does not fall, or smoothing has ended."""
-        posterior = softmax(log_joint)
+        posterior = self.clamp(softmax(log_joint))
         while (found := self.accept(self.smooth(posterior), resp)) is resp and self.gamma > SMALLEST_GAMMA:
             self.gamma *= 0.9
         return found
@@ -211,16 +224,9 @@ class _Anchored(_Regularised):
 SOLVERS = {"variational": _Variational, "printed": _Printed, "anchored": _Anchored}
 
 
-def check_lam(lam: Any) -> float:
-    """A nonnegative number."""
-    if isinstance(lam, (int, float)) and not isinstance(lam, bool) and 0 <= lam < math.inf:
-        return float(lam)
-    raise ValueError(f"lam must be a nonnegative number; got {lam!r}")
-
-
 def check_gamma(gamma: Any) -> float:
     """A step in [0, 1]."""
-    if isinstance(gamma, (int, float)) and not isinstance(gamma, bool) and 0 <= gamma <= 1:
+    if isinstance(gamma, numbers.Real) and not isinstance(gamma, bool) and 0 <= float(gamma) <= 1:
         return float(gamma)
     raise ValueError(f"gamma must be in [0, 1]; got {gamma!r}")
 
@@ -310,11 +316,15 @@ class LapGMM(BaseMixture):
         assert graph is not None
         return choose(SOLVERS, self.solver, option="solver")(self, graph, Z, **plain)
 
+    def _store(self, *fitted: Any) -> None:
+        super()._store(*fitted)
+        self._fit_lam = float(self.lam)
+
     def predict_proba(self, X: Any, *, use_graph: bool = False) -> Array:
         """The probability of every cluster for each new point.
 
         With ``use_graph`` the points are also joined to their training neighbours, whose memberships q_j stay as they
-        are: the maximiser of Σ_k q_k (log α_k p_k - log q_k) - λ Σ_j w_j ‖q - q_j‖².
+        are: the maximiser of Σ_k q_k (log α_k p_k - log q_k) - λ Σ_j w_j ‖q - q_j‖², whatever ``operator`` was.
         """
         joint = self._log_joint(X)
         if not use_graph:
@@ -322,5 +332,5 @@ class LapGMM(BaseMixture):
         X = alike(check_data(X), self._fit_X)
         W = link_new_points(self._fit_recipe, X, self._fit_X, self.graph_)
         degrees, target = link_degrees(W, signed=False)[:, None], matmul(W, self.memberships_)
-        lam = check_lam(self.lam)
+        lam = self._fit_lam
         return entropic_maximiser(joint + 2 * lam * target, 2 * lam * degrees)

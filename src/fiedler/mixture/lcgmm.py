@@ -18,14 +18,12 @@ import warnings
 from typing import Any
 
 from .._validation import choose
-from ..core.backend import Array, logsumexp, namespace
+from ..core.backend import Array, namespace
 from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
-from ..graph.smoothing import diffuse
-from .base import BaseMixture, PlainHooks
+from .base import BaseMixture, PlainHooks, check_nonnegative
 from .covariance import Gaussians, SingularCovarianceError, estimate
 from .em import Hooks, Step, memberships_settled
-from .lapgmm import check_lam
 
 
 class _LocallyConsistent(PlainHooks):
@@ -33,17 +31,17 @@ class _LocallyConsistent(PlainHooks):
 
     def __init__(self, model: LCGMM, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
         super().__init__(Z, **plain)
-        self.lam, self.L = check_lam(model.lam), graph.laplacian()
+        self.lam, self.L = check_nonnegative(model.lam, "lam"), graph.laplacian()
         self.signed, self.may_clip = choose(NEGATIVE_WEIGHTS, model.negative_weights, option="negative_weights")
         self.clipped = False
 
     def maximise(self, resp: Array) -> Gaussians:
         """Eqs 7, 9 and 11: mixing weights from P, means and covariances from (I - λL)P."""
-        resp = self.weighted(resp)
-        weights = diffuse(resp, self.L, self.lam)
+        priors = self.weighted(resp)
+        weights = priors - self.lam * matmul(self.L, resp)
         if self.signed and not self.clipped:
             try:
-                return estimate(self.Z, weights, kind=self.kind, ridge=self.ridge, priors=resp)
+                return estimate(self.Z, weights, kind=self.kind, ridge=self.ridge, priors=priors)
             except SingularCovarianceError:
                 if not self.may_clip:
                     raise
@@ -55,14 +53,14 @@ class _LocallyConsistent(PlainHooks):
                     stacklevel=6,
                 )
         xp = namespace(weights)
-        return estimate(self.Z, xp.where(weights > 0, weights, 0), kind=self.kind, ridge=self.ridge, priors=resp)
+        return estimate(self.Z, xp.where(weights > 0, weights, 0), kind=self.kind, ridge=self.ridge, priors=priors)
 
     def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
         """The penalised log-likelihood, R = Σ_k p_k' L log p_k."""
         xp = namespace(resp)
         floor = float(xp.finfo(resp.dtype).smallest_normal)
         log_resp = xp.log(xp.where(resp > floor, resp, floor))
-        likelihood = self.total(logsumexp(log_joint))
+        likelihood = self.likelihood(log_joint)
         penalty = self.lam * float(xp.sum(resp * matmul(self.L, log_resp)))
         return Step(likelihood - penalty, likelihood, penalty, self.moved(resp, last))
 
