@@ -39,14 +39,6 @@ class _Recipe(BaseEstimator):
     connect: str | None
     signed: bool
 
-    def build(self, X: Any) -> AffinityGraph:
-        """The graph on the rows of ``X``."""
-        raise NotImplementedError
-
-    def link(self, X_new: Any, X: Any, graph: AffinityGraph) -> Sparse:
-        """The weights (n_new, n) between new points and the rows ``X`` that ``graph`` was built on."""
-        raise NotImplementedError
-
     def _weigh(self, X: Array, edges: Edges, scales: Array | None, symmetrize: str = "union") -> AffinityGraph:
         """Symmetrise the edges, weigh them, and check that the weights are what a graph may hold."""
         pattern, distances = symmetric_edges(edges, symmetrize)

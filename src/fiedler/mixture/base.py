@@ -152,9 +152,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     random_state: Any
 
     _needs_graph = True
-
-    def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None) -> Hooks:
-        raise NotImplementedError
+    _hooks: Callable[..., Hooks]  # (options of PlainHooks, coordinates, graph) -> what the model brings to the loop
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit the mixture.
