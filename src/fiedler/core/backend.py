@@ -86,10 +86,19 @@ def itemsize(X: Array) -> int:
     return int(namespace(X).finfo(X.dtype).bits) // 8
 
 
-def row_blocks(n_rows: int, bytes_per_row: int, reference: Array) -> Iterator[slice]:
-    """Slices of rows small enough for a temporary of ``bytes_per_row`` a row."""
-    budget = BLOCK_BYTES if is_numpy(reference) or _on_cpu(reference) else DEVICE_BLOCK_BYTES
-    size = max(1, min(n_rows, budget // max(1, bytes_per_row)))
+def row_blocks(
+    n_rows: int,
+    bytes_per_row: int,
+    reference: Array,
+    *,
+    host: int | None = None,
+    device: int | None = None,
+    least: int = 1,
+) -> Iterator[slice]:
+    """Slices of rows small enough for a temporary of ``bytes_per_row`` a row, within the budget of host or device."""
+    on_host = is_numpy(reference) or _on_cpu(reference)
+    budget = (host or BLOCK_BYTES) if on_host else (device or DEVICE_BLOCK_BYTES)
+    size = max(least, min(n_rows, budget // max(1, bytes_per_row)))
     return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
 
 
@@ -148,6 +157,13 @@ def logsumexp(values: Array) -> Array:
     top = xp.max(values, axis=1)
     finite = xp.where(xp.isfinite(top), top, 0)
     return finite + xp.log(xp.sum(xp.exp(values - finite[:, None]), axis=1))
+
+
+def safe_log(shares: Array) -> Array:
+    """The logarithm of nonnegative numbers, that of zero being the smallest normal number's."""
+    xp = namespace(shares)
+    floor = float(xp.finfo(shares.dtype).smallest_normal)
+    return xp.log(xp.where(shares > floor, shares, floor))
 
 
 def softmax(values: Array) -> Array:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import array_api_compat
 
 from .._validation import choose
-from ..core.backend import Array, itemsize, namespace
+from ..core.backend import Array, itemsize, namespace, row_blocks
 
 CACHE_BYTES = 2**18  # of a block of rows on the host: what a core keeps close
 DEVICE_BYTES = 2**28  # and on an accelerator
@@ -48,9 +48,7 @@ class SingularCovarianceError(ValueError):
 
 def blocks(X: Array) -> Iterator[slice]:
     """Slices of rows that fit the cache (host) or fill the device."""
-    on_host = "cuda" not in str(array_api_compat.device(X)).lower()
-    size = max(64, (CACHE_BYTES if on_host else DEVICE_BYTES) // (itemsize(X) * X.shape[1]))
-    return (slice(start, min(start + size, X.shape[0])) for start in range(0, X.shape[0], size))
+    return row_blocks(X.shape[0], itemsize(X) * X.shape[1], X, host=CACHE_BYTES, device=DEVICE_BYTES, least=64)
 
 
 # ---------------------------------------------------------------------------------------------------- weighted sums
@@ -141,23 +139,13 @@ def _singular() -> SingularCovarianceError:
 # -------------------------------------------------------------------------------------------------------- densities
 
 
-def _mahalanobis_matrix(X: Array, means: Array, factor_of: Callable[[int], Array]) -> Array:
-    """‖(x_i - μ_k)' F_k‖² for every row and component."""
+def _mahalanobis(X: Array, means: Array, whiten: Callable[[Array, int], Array]) -> Array:
+    """‖(x_i - μ_k)' F_k‖² for every row and component; ``whiten(difference, k)`` multiplies by F_k."""
     xp = namespace(X)
     parts = []
     for rows in blocks(X):
         block = X[rows, :]
-        columns = [xp.sum(((block - means[c, :]) @ factor_of(c)) ** 2, axis=1) for c in range(means.shape[0])]
-        parts.append(xp.stack(columns, axis=1))
-    return xp.concat(parts, axis=0)
-
-
-def _mahalanobis_scaled(X: Array, means: Array, scale_of: Callable[[int], Array]) -> Array:
-    xp = namespace(X)
-    parts = []
-    for rows in blocks(X):
-        block = X[rows, :]
-        columns = [xp.sum(((block - means[c, :]) * scale_of(c)) ** 2, axis=1) for c in range(means.shape[0])]
+        columns = [xp.sum(whiten(block - means[c, :], c) ** 2, axis=1) for c in range(means.shape[0])]
         parts.append(xp.stack(columns, axis=1))
     return xp.concat(parts, axis=0)
 
@@ -190,7 +178,7 @@ SHAPES = {
         _full,
         _ridge_matrix,
         _factor_matrix,
-        lambda X, means, factors: _mahalanobis_matrix(X, means, lambda c: factors[c, :, :]),
+        lambda X, means, factors: _mahalanobis(X, means, lambda z, c: z @ factors[c, :, :]),
         _log_det_matrix,
         _trace_matrix,
         lambda k, d: k * d * (d + 1) // 2,
@@ -199,7 +187,7 @@ SHAPES = {
         _tied,
         _ridge_matrix,
         _factor_matrix,
-        lambda X, means, factors: _mahalanobis_matrix(X, means, lambda c: factors),
+        lambda X, means, factors: _mahalanobis(X, means, lambda z, c: z @ factors),
         _log_det_matrix,
         _trace_matrix,
         lambda k, d: d * (d + 1) // 2,
@@ -208,7 +196,7 @@ SHAPES = {
         _diag,
         _ridge_variances,
         _factor_variances,
-        lambda X, means, factors: _mahalanobis_scaled(X, means, lambda c: factors[c, :]),
+        lambda X, means, factors: _mahalanobis(X, means, lambda z, c: z * factors[c, :]),
         lambda factors, k, d: namespace(factors).sum(namespace(factors).log(factors), axis=1),
         lambda factors, k, d: namespace(factors).sum(factors**2, axis=1),
         lambda k, d: k * d,
@@ -217,7 +205,7 @@ SHAPES = {
         _spherical,
         _ridge_variances,
         _factor_variances,
-        lambda X, means, factors: _mahalanobis_scaled(X, means, lambda c: factors[c]),
+        lambda X, means, factors: _mahalanobis(X, means, lambda z, c: z * factors[c]),
         lambda factors, k, d: d * namespace(factors).log(factors),
         lambda factors, k, d: d * factors**2,
         lambda k, d: k,

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .._validation import check_data, check_int, choose
-from ..core.backend import Array, alike, like, namespace, softmax, to_numpy
+from ..core.backend import Array, alike, like, namespace, safe_log, softmax, to_numpy
 from ..core.eigen import spectral_bounds
 from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
@@ -144,9 +144,7 @@ class _Variational(PlainHooks):
     def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
         """J and its two parts."""
         xp = namespace(resp)
-        floor = float(xp.finfo(resp.dtype).smallest_normal)
-        log_resp = xp.log(xp.where(resp > floor, resp, floor))
-        bound = xp.sum(resp * (xp.where(resp > 0, log_joint, 0) - log_resp), axis=1)
+        bound = xp.sum(resp * (xp.where(resp > 0, log_joint, 0) - safe_log(resp)), axis=1)
         likelihood = self.total(bound)
         penalty = self.lam * float(xp.sum(resp * self.smoother.apply(resp)))
         return Step(likelihood - penalty, likelihood, penalty, self.moved(resp, last))

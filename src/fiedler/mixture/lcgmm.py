@@ -18,7 +18,7 @@ import warnings
 from typing import Any
 
 from .._validation import choose
-from ..core.backend import Array, namespace
+from ..core.backend import Array, namespace, safe_log
 from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
 from .base import BaseMixture, PlainHooks, check_nonnegative
@@ -57,11 +57,8 @@ class _LocallyConsistent(PlainHooks):
 
     def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
         """The penalised log-likelihood, R = Σ_k p_k' L log p_k."""
-        xp = namespace(resp)
-        floor = float(xp.finfo(resp.dtype).smallest_normal)
-        log_resp = xp.log(xp.where(resp > floor, resp, floor))
         likelihood = self.likelihood(log_joint)
-        penalty = self.lam * float(xp.sum(resp * matmul(self.L, log_resp)))
+        penalty = self.lam * float(namespace(resp).sum(resp * matmul(self.L, safe_log(resp))))
         return Step(likelihood - penalty, likelihood, penalty, self.moved(resp, last))
 
     def settled(self, history: list[Step], tol: float) -> bool:
