@@ -53,3 +53,23 @@ class KMeansResult:
     inertia: float
     n_iter: int
     converged: bool
+
+
+@dataclass(frozen=True)
+class CommunityResult:
+    """A partition of a graph's nodes.
+
+    Attributes
+    ----------
+    labels : array of shape (n,)
+    modularity : float
+        At ``resolution``.
+    resolution : float
+    n_communities : int
+        Labels in use.
+    """
+
+    labels: Any
+    modularity: float
+    resolution: float
+    n_communities: int

@@ -126,7 +126,7 @@ def test_pca_reduces_the_densities_on_every_back_end(pca, groups, backend):
     ("options", "data", "message"),
     [
         ({"covariance_type": "round"}, None, r"covariance_type='round' is not known; choose one of \['full', 'tied'"),
-        ({"init": "magic"}, None, r"init='magic' is not known; choose one of \['kmeans', 'spectral', 'random'\]"),
+        ({"init": "magic"}, None, r"init='magic' is not known; choose one of \['kmeans', 'spectral', 'com"),
         ({"init": np.zeros(7)}, None, r"init must be one of .* got an array of shape \(7,\)"),
         ({"ridge": -1}, None, "ridge must be a nonnegative number"),
         ({"pca": 9}, None, r"pca=9 must be a share of the variance in \(0, 1\) or a whole number of at most 4"),

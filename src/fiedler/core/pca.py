@@ -24,6 +24,10 @@ class Projection(NamedTuple):
             return X @ self.components - self.mean @ self.components
         return (X - self.mean) @ self.components
 
+    def back(self, Z: Array) -> Array:
+        """The rows at given coordinates."""
+        return Z @ namespace(Z).astype(self.components, Z.dtype).T + self.mean
+
 
 def fit_pca(X: Array, size: int | float, *, random_state: int | None = None) -> Projection:
     """The leading principal components: a number of them, or as many as hold a share of the variance.

@@ -17,6 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .backend import Array, arange, is_numpy, like, namespace, to_numpy
+from .blocks import over_blocks
+
+THREADED_FROM = 2**22  # multiplications, below which starting threads costs more than they save
 
 Sparse = Any  # scipy.sparse.csr_array, torch.sparse_csr tensor or cupyx csr_matrix
 
@@ -155,7 +158,22 @@ def matmul(S: Any, X: Array) -> Array:
         if is_numpy(X) or namespace(X) is not namespace(home) or X.dtype != home.dtype:
             here, there = (f"{array.dtype} on {type(array).__module__}" for array in (home, X))
             raise ValueError(f"the operator is {here}, the array {there}; bring both to one library and precision")
+    if sp.issparse(S) and S.format == "csr" and X.ndim == 2 and S.nnz * X.shape[1] > THREADED_FROM:
+        return _threaded(S, X)
     return S @ X
+
+
+def _threaded(S: sp.csr_array, X: np.ndarray) -> np.ndarray:
+    """The product by blocks of rows; SciPy lets go of the interpreter while it multiplies."""
+
+    def product(rows: slice) -> np.ndarray:
+        first, last = S.indptr[rows.start], S.indptr[rows.stop]
+        part = (S.data[first:last], S.indices[first:last], S.indptr[rows.start : rows.stop + 1] - first)
+        return sp.csr_array(part, shape=(rows.stop - rows.start, S.shape[1])) @ X
+
+    width = -(-S.shape[0] // 16)
+    blocks = (slice(start, min(start + width, S.shape[0])) for start in range(0, S.shape[0], width))
+    return np.concatenate(over_blocks(product, blocks, X))
 
 
 def row_sums(S: Sparse, reference: Array | None = None) -> Array:

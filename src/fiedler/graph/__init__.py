@@ -1,6 +1,7 @@
 """Data to graph, and the operators on it."""
 
 from .affinity import AffinityGraph
+from .community import communities, modularity
 from .laplacian import laplacian
 from .recipes import FullGraph, KNNGraph, RadiusGraph, as_affinity
 from .smoothing import diffuse, dirichlet_energy, heat_flow, iterate, resolvent
@@ -11,10 +12,12 @@ __all__ = [
     "KNNGraph",
     "RadiusGraph",
     "as_affinity",
+    "communities",
     "diffuse",
     "dirichlet_energy",
     "heat_flow",
     "iterate",
     "laplacian",
+    "modularity",
     "resolvent",
 ]

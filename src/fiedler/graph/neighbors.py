@@ -22,14 +22,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from .._validation import choose, is_foreign, require
 from ..core.backend import Array, arange, eps, is_numpy, itemsize, namespace, row_blocks, smallest_k
+from ..core.blocks import over_blocks
 from ..core.rows import row_norms, sq_row_norms, unit_rows
 
 log = logging.getLogger(__name__)
@@ -186,7 +185,8 @@ def _propose_and_check(X: Array, Q: Array, own: Array | None, k: int, n_jobs: in
         certain = slack >= rounding * (half_sq_query + largest)
         return nearest, xp.take_along_axis(proposed, order, axis=1), certain | (n_proposed == X.shape[0])
 
-    found = _over_blocks(search, Q, 2 * itemsize(X) * (X.shape[0] + n_proposed * X.shape[1]), n_jobs)
+    blocks = row_blocks(Q.shape[0], 2 * itemsize(X) * (X.shape[0] + n_proposed * X.shape[1]), Q)
+    found = over_blocks(search, blocks, Q, n_jobs=n_jobs)
     distances, indices, certain = (xp.concat(list(part), axis=0) for part in zip(*found))
     return distances, indices, certain
 
@@ -204,7 +204,7 @@ def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs:
             block[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = np.inf
         return smallest_k(block, k)
 
-    found = _over_blocks(search, Q, 24 * X.shape[0], n_jobs)
+    found = over_blocks(search, row_blocks(Q.shape[0], 24 * X.shape[0], Q), Q, n_jobs=n_jobs)
     scores, indices = (np.concatenate(part) for part in zip(*found))
     sq_norms = sq_row_norms(Q.astype(np.float64, copy=False))[:, None]
     sq_distances = np.maximum(2 * scores + sq_norms, 0)
@@ -212,17 +212,6 @@ def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs:
     distances = np.sqrt(sq_distances).astype(X.dtype)
     distances[near] = pair_distances(Q, X, np.nonzero(near)[0], indices[near])
     return distances, indices
-
-
-def _over_blocks(search: Callable, Q: Array, bytes_per_row: int, n_jobs: int | None) -> list:
-    """``search`` over blocks of the rows of ``Q``: in threads of one BLAS thread each, or in turn on a device."""
-    blocks = list(row_blocks(Q.shape[0], bytes_per_row, Q))
-    if is_foreign(Q):
-        return [search(rows) for rows in blocks]
-    if n_jobs is None:
-        n_jobs = max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
-    with threadpool_limits(1, user_api="blas"):
-        return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(search)(rows) for rows in blocks)
 
 
 def _faiss(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:

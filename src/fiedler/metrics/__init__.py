@@ -1,5 +1,6 @@
 """Scores of a clustering: against a truth (external) and on a graph (internal)."""
 
+from ..graph.community import modularity
 from ..graph.smoothing import dirichlet_energy
 from .external import adjusted_rand_index, balanced_rand_index, normalized_mutual_information, purity, rand_index
 from .internal import normalized_cut, ratio_cut
@@ -11,6 +12,7 @@ __all__ = [
     "clustering_accuracy",
     "dirichlet_energy",
     "match_labels",
+    "modularity",
     "normalized_cut",
     "normalized_mutual_information",
     "purity",

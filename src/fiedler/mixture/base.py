@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,16 @@ from .._validation import check_data, check_int, check_n_clusters, check_positiv
 from ..core.backend import Array, alike, is_numpy, like, logsumexp, namespace, one_hot, softmax, to_numpy
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
+from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
+from ..graph.community import RESOLUTION, communities, modularity
 from ..graph.estimator import GraphEstimatorMixin
+from ..graph.extend import link_degrees
 from ..graph.partition import spectral_labels
-from ..graph.recipes import as_affinity
-from .covariance import SHAPES, Gaussians, SingularCovarianceError, estimate, log_joint, n_parameters
+from ..graph.recipes import KNNGraph, as_affinity, link_new_points
+from .covariance import SHAPES, Gaussians, SingularCovarianceError, draw, estimate, log_joint, n_parameters
 from .em import EMResult, Hooks, Step, objective_settled, run_em
+from .simplex import entropic_maximiser
 
 # ------------------------------------------------------------------------------------------------------------ starts
 
@@ -42,7 +46,22 @@ def _random_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.
     return one_hot(kmeans(Z, k, n_init=1, max_iter=1, random_state=rng).labels, k, Z)
 
 
-STARTS = {"kmeans": _kmeans_start, "spectral": _spectral_start, "random": _random_start}
+def _community_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
+    """The communities of the graph, of which the search begins from k-means on the rows as well."""
+    assert graph is not None
+    rows = kmeans(Z, k, n_init=1, random_state=rng).labels
+    return one_hot(communities(graph, k, starts=[rows], random_state=rng).labels, k, Z)
+
+
+STARTS = {
+    "kmeans": _kmeans_start,
+    "spectral": _spectral_start,
+    "community": _community_start,
+    "random": _random_start,
+}
+FROM_GRAPH = ("spectral", "community", "auto")
+N_NEIGHBORS = 10
+AUTO = ("community", "spectral", "kmeans")  # what init="auto" tries
 
 
 def given_start(init: Any, k: int, Z: Array) -> Array:
@@ -54,8 +73,8 @@ def given_start(init: Any, k: int, Z: Array) -> Array:
     if host.shape == (n, k) and np.isfinite(host).all() and (host >= 0).all() and (host.sum(axis=1) > 0).all():
         return like(host / host.sum(axis=1, keepdims=True), Z, dtype=Z.dtype)
     raise ValueError(
-        f"init must be one of {list(STARTS)}, labels 0..{k - 1} of shape ({n},), or nonnegative memberships of shape "
-        f"({n}, {k}); got an array of shape {host.shape}"
+        f"init must be one of {[*STARTS, 'auto']}, labels 0..{k - 1} of shape ({n},), or nonnegative memberships of "
+        f"shape ({n}, {k}); got an array of shape {host.shape}"
     )
 
 
@@ -150,6 +169,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     max_iter: int
     tol: float
     random_state: Any
+    verbose: Any
 
     _needs_graph = True
     _hooks: Callable[..., Hooks]  # (options of PlainHooks, coordinates, graph) -> what the model brings to the loop
@@ -174,7 +194,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         projection = self._project(X, rng)
         Z = X if projection is None else projection(X)
         options = self._plain_options(X, Z, k, y, sample_weight)
-        best = self._best_of_starts(Z, k, graph, lambda: self._hooks(options, Z, graph), rng)
+        best = self._best_of_starts(Z, k, graph, options, rng)
         self._store(best, graph, X, projection)
         return self
 
@@ -183,10 +203,18 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = self.pca is not None
         return tags
 
+    def _recipe(self) -> Any:
+        """The graph parameter with the mixtures' default filled in.
+
+        Self-tuned weights, an edge found from one side only counting half: sparse enough to keep close clusters apart,
+        dense enough that a thin cluster holds together.
+        """
+        return KNNGraph(N_NEIGHBORS, weight="local", symmetrize="mean") if self.graph is None else self.graph
+
     def _graph_for(self, X: Array) -> AffinityGraph | None:
         """The graph, if the model or its start asks for one."""
         recipe = self._recipe()
-        if not self._needs_graph and not (isinstance(self.init, str) and self.init == "spectral"):
+        if not self._needs_graph and not (isinstance(self.init, str) and self.init in FROM_GRAPH):
             return None
         graph = as_affinity(recipe, X)
         if graph.has_negative_weights:
@@ -213,25 +241,29 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return {"kind": self.covariance_type, "ridge": ridge, "sample_weight": weights, "known": known_rows(y, k, Z)}
 
     def _best_of_starts(
-        self, Z: Array, k: int, graph: AffinityGraph | None, make_hooks: Callable[[], Any], rng: np.random.RandomState
+        self,
+        Z: Array,
+        k: int,
+        graph: AffinityGraph | None,
+        options: dict[str, Any],
+        rng: np.random.RandomState,
     ) -> EMResult:
-        """The run of highest objective; a start that ends in a singular covariance does not stop the others."""
-        max_iter, tol = check_int(self.max_iter, "max_iter"), check_positive(self.tol, "tol")
+        """The best run; a start that ends in a singular covariance does not stop the others.
+
+        Of runs from one kind of start the best has the highest objective. Of several kinds (``init='auto'``) it is the
+        one whose partition has the highest modularity: the likelihood prefers starts that suit the Gaussians.
+        """
         runs, failures = [], []
         for seed in rng.randint(2**31 - 1, size=check_int(self.n_init, "n_init")):
-            child = np.random.RandomState(seed)
-            if isinstance(self.init, str):
-                start = choose(STARTS, self.init, option="init")(Z, k, graph, child)
-            else:
-                start = given_start(self.init, k, Z)
-            hooks = make_hooks()
-            try:
-                runs.append(run_em(hooks.clamp(start), hooks, max_iter=max_iter, tol=tol))
-            except SingularCovarianceError as error:
-                failures.append(error)
+            for start in self._starts(Z, k, graph, np.random.RandomState(seed)):
+                try:
+                    runs.append(self._run(start, Z, graph, options))
+                except SingularCovarianceError as error:
+                    failures.append(error)
         if not runs:
             raise failures[0]
-        best = max(runs, key=lambda run: run.history[-1].objective)
+        auto = isinstance(self.init, str) and self.init == "auto"
+        best = max(runs, key=lambda run: quality(run.resp, graph) if auto else run.history[-1].objective)
         if not best.converged:
             warnings.warn(
                 f"EM did not settle within max_iter={self.max_iter} iterations; raise max_iter or tol",
@@ -240,13 +272,42 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             )
         return best
 
+    def _starts(self, Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Iterator[Array]:
+        """First memberships of every kind that ``init`` stands for."""
+        if not isinstance(self.init, str):
+            yield given_start(self.init, k, Z)
+            return
+        for kind in AUTO if self.init == "auto" else (self.init,):
+            yield choose(STARTS, kind, option="init")(Z, k, graph, rng)
+
+    def _run(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
+        """EM from one start."""
+        hooks = self._hooks(options, Z, graph)
+        return run_em(start, hooks, **self._limits())
+
+    def _limits(self) -> dict[str, Any]:
+        """How long EM runs, and who hears of it."""
+        report = None if not self.verbose else self._report
+        return {
+            "max_iter": check_int(self.max_iter, "max_iter"),
+            "tol": check_positive(self.tol, "tol"),
+            "report": report,
+        }
+
+    def _report(self, iteration: int, step: Step) -> None:
+        print(f"{type(self).__name__}: iteration {iteration}, objective {step.objective:.6g}, change {step.change:.1e}")
+
     def _store(self, best: EMResult, graph: AffinityGraph | None, X: Array, projection: Projection | None) -> None:
         self._model, self._projection = best.model, projection
         recipe = self._recipe()
         self._fit_recipe = clone(recipe) if hasattr(recipe, "build") else recipe  # set_params is for the next fit
-        self.weights_, self.means_, self.covariances_ = best.model.weights, best.model.means, best.model.covariances
+        xp, dtype = namespace(best.resp), best.resp.dtype
+        model = best.model
+        self.weights_, self.means_, self.covariances_ = (
+            xp.astype(part, dtype) for part in (model.weights, model.means, model.covariances)
+        )
         self.memberships_ = best.resp
-        self.labels_ = namespace(best.resp).argmax(best.resp, axis=1)
+        self.labels_ = xp.argmax(best.resp, axis=1)
         self.history_, self.n_iter_, self.converged_ = best.history, best.n_iter, best.converged
         self.objective_, self.likelihood_, self.penalty_, _ = best.history[-1]
         self.graph_, self._fit_X = graph, X
@@ -270,9 +331,25 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         X = alike(check_data(X, estimator=self, reset=False), self._fit_X)
         return X if self._projection is None else self._projection(X)
 
-    def predict_proba(self, X: Any) -> Array:
-        """The probability of every cluster for each new point, from the densities."""
-        return softmax(self._log_joint(X))
+    def predict_proba(self, X: Any, *, use_graph: bool = False) -> Array:
+        """The probability of every cluster for each new point.
+
+        By the densities; with ``use_graph`` the points are also joined to their training neighbours, whose memberships
+        q_j stay as they are: the maximiser of Σ_k q_k (log α_k p_k - log q_k) - λ Σ_j w_j ‖q - q_j‖². λ is that of a
+        fitted LapGMM; for the other models it is such that neighbours count about as much as densities.
+        """
+        joint = self._log_joint(X)
+        if not use_graph:
+            return softmax(joint)
+        X = alike(check_data(X), self._fit_X)
+        graph = as_affinity(self._fit_recipe, self._fit_X) if self.graph_ is None else self.graph_
+        W = link_new_points(self._fit_recipe, X, self._fit_X, graph)
+        degrees, target = link_degrees(W, signed=False)[:, None], matmul(W, self.memberships_)
+        lam = self._coupling(joint, graph)
+        return entropic_maximiser(joint + 2 * lam * target, 2 * lam * degrees)
+
+    def _coupling(self, joint: Array, graph: AffinityGraph) -> float:
+        return natural_scale(joint, graph)
 
     def predict(self, X: Any) -> Array:
         """The most probable cluster of each new point."""
@@ -288,6 +365,17 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """The mean log-density."""
         density = self.score_samples(X)
         return float(namespace(density).mean(density))
+
+    def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
+        """Rows drawn from the mixture, and the cluster of each, in the order of the clusters.
+
+        With ``pca`` the rows lie in the plane of the principal components.
+        """
+        check_is_fitted(self)
+        rng = check_random_state(self.random_state)
+        Z, labels = draw(check_int(n_samples, "n_samples"), self._model, rng)
+        X = Z if self._projection is None else self._projection.back(Z)
+        return namespace(X).astype(X, self.means_.dtype), like(labels, self.means_)
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion; lower is better."""
@@ -305,11 +393,32 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return n_parameters(self._model.kind, *self.means_.shape)
 
 
-def check_nonnegative(value: Any, name: str) -> float:
+def quality(resp: Array, graph: AffinityGraph | None) -> tuple[int, float]:
+    """How good a partition the memberships make, without labels: clusters in use, then modularity."""
+    assert graph is not None
+    labels = to_numpy(namespace(resp).argmax(resp, axis=1))
+    return len(np.unique(labels)), modularity(graph, labels, resolution=RESOLUTION)
+
+
+def natural_scale(log_joint: Array, graph: AffinityGraph) -> float:
+    """The λ at which a row's neighbours weigh as much as its densities.
+
+    A row whose neighbours all are in another cluster pays 2λ times its degree for staying in its own, and gains the
+    difference of the log-densities: so this is the median difference between the two best clusters over twice the mean
+    degree.
+    """
+    if log_joint.shape[1] == 1:
+        return 0.0
+    two = np.partition(to_numpy(log_joint), -2, axis=1)[:, -2:]
+    degree = float(to_numpy(graph.degrees).mean())
+    return float(np.median(two[:, 1] - two[:, 0])) / (2 * degree) if degree > 0 else 0.0
+
+
+def check_nonnegative(value: Any, name: str, *, or_else: str | None = None) -> float:
     """A finite number of at least zero."""
     if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf:
         return float(value)
-    raise ValueError(f"{name} must be a nonnegative number; got {value!r}")
+    raise ValueError(f"{name} must be a nonnegative number{f' or {or_else}' if or_else else ''}; got {value!r}")
 
 
 def known_rows(y: Any, k: int, Z: Array) -> Array | None:

@@ -15,6 +15,7 @@ own solvers of LapGMM, the components are refitted from the smoothed memberships
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -48,6 +49,9 @@ class Hooks(Protocol):
     def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
         """The objective and its parts."""
 
+    def clamp(self, resp: Array) -> Array:
+        """Memberships with the known rows put right."""
+
     def finish(self, model: Gaussians, resp: Array) -> Gaussians:
         """The components to return with the last memberships."""
 
@@ -64,18 +68,27 @@ class EMResult:
     history: tuple[Step, ...]
     n_iter: int
     converged: bool
+    lam: float = 0.0  # the weight of the penalty, where a model has found it itself
 
 
-def run_em(start: Array, hooks: Hooks, *, max_iter: int, tol: float) -> EMResult:
-    """From memberships to a fixed point, or to ``max_iter`` iterations."""
-    resp, model, history = start, hooks.maximise(start), list[Step]()
+def run_em(
+    start: Array,
+    hooks: Hooks,
+    *,
+    max_iter: int,
+    tol: float,
+    report: Callable[[int, Step], None] | None = None,
+) -> EMResult:
+    """From memberships to a fixed point, or to ``max_iter`` iterations; ``report`` hears of every one."""
+    resp, history = hooks.clamp(start), list[Step]()
+    model = hooks.maximise(resp)
     while True:
         log_joint = hooks.expect(model)
         last, resp = resp, hooks.refine(log_joint, resp)
         history.append(hooks.score(log_joint, resp, last))
-        log.info(
-            "EM: iteration %d, objective %.6g, change %.1e", len(history), history[-1].objective, history[-1].change
-        )
+        log.info("EM: iteration %d, %s", len(history), history[-1])
+        if report is not None:
+            report(len(history), history[-1])
         converged = len(history) > 1 and hooks.settled(history, tol)
         if converged or len(history) >= max_iter:
             return EMResult(resp, hooks.finish(model, resp), tuple(history), len(history), converged)

@@ -31,6 +31,8 @@ class GaussianMixture(BaseMixture):
     tol : float, default=1e-5
         On the change of the objective a sample.
     random_state : int, RandomState or None, default=None
+    verbose : bool, default=False
+        Print a line an iteration.
 
     Attributes
     ----------
@@ -70,6 +72,7 @@ class GaussianMixture(BaseMixture):
         max_iter: int = 200,
         tol: float = 1e-5,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.graph = graph
@@ -81,6 +84,7 @@ class GaussianMixture(BaseMixture):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
 
     def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None) -> Hooks:
         return PlainHooks(Z, **plain)

@@ -20,25 +20,40 @@ Three ways to the memberships, rows of `SOLVERS`:
 
 from __future__ import annotations
 
+import logging
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .._validation import check_data, check_int, choose
-from ..core.backend import Array, alike, like, namespace, safe_log, softmax, to_numpy
+from .._validation import check_int, choose
+from ..core.backend import (
+    Array,
+    itemsize,
+    like,
+    namespace,
+    row_blocks,
+    safe_log,
+    softmax,
+    to_numpy,
+)
+from ..core.blocks import over_blocks
 from ..core.eigen import spectral_bounds
 from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
-from ..graph.extend import link_degrees
-from ..graph.recipes import link_new_points
 from ..graph.smoothing import diffuse, heat_flow, iterate, resolvent
-from .base import BaseMixture, PlainHooks, check_nonnegative
+from .base import BaseMixture, PlainHooks, check_nonnegative, natural_scale, quality
 from .covariance import Gaussians
-from .em import Hooks, Step
+from .em import EMResult, Hooks, Step, memberships_settled, run_em
+from .simplex import entropic_maximiser
+
+log = logging.getLogger(__name__)
 
 GAMMAS = (0.0, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99)
 SMALLEST_GAMMA = 1e-3
+LADDER = (1.0, 4.0, 16.0, 64.0, 256.0)  # of lam='auto', in units of the natural scale
+TRIAL = 50  # iterations with each of them
 
 
 # --------------------------------------------------------------------------------------------- smoothing operators
@@ -76,44 +91,20 @@ def _heat(graph: AffinityGraph, reference: Array) -> Smoother:
 OPERATORS = {"laplacian": _laplacian, "iterated": _iterated, "heat": _heat}
 
 
-def entropic_maximiser(a: Array, b: Array, n_newton: int = 30) -> Array:
-    """Argmax over the simplex of q'a - ½ b ‖q‖² - q' log q, row by row; b = 0 gives the softmax.
-
-    Stationarity reads log q_k + b q_k = a_k - ν, with ν the row's multiplier. Σ_k q_k(ν) - 1 is convex and falling in
-    ν, so Newton's steps from a ν at which the largest entry alone is 1 approach the root from one side.
-    """
-    xp = namespace(a)
-    a = a - xp.max(a, axis=1)[:, None]
-    nu, u = -b, _log_share(a + b, b)
-    for _ in range(n_newton):
-        q = xp.exp(u)
-        excess = xp.sum(q, axis=1)[:, None] - 1
-        if not bool(xp.any(excess > 8 * float(xp.finfo(a.dtype).eps))):
-            break
-        nu = nu + excess / xp.sum(q / (1 + b * q), axis=1)[:, None]
-        u = _log_share(a - nu, b)
-    q = xp.exp(u)
-    return q / xp.sum(q, axis=1)[:, None]
-
-
-def _log_share(s: Array, b: Array) -> Array:
-    """The u with u + b exp(u) = s (the logarithm of Lambert's W, over b), by Newton's steps from above."""
-    xp = namespace(s)
-    log_b = xp.log(xp.where(b > 0, b, 1))
-    t = s + log_b
-    # W(e^t) lies below softplus(t), and u below s; from an upper bound the steps fall towards the root.
-    softplus = xp.where(t > 0, t, 0) + xp.log1p(xp.exp(-xp.abs(t)))
-    upper = xp.log(xp.where(t > -20, softplus, 1)) - log_b
-    u = xp.where((t > -20) & (b > 0) & (upper < s), upper, s)
-    for _ in range(12):
-        scaled = b * xp.exp(u)
-        u = u - (u + scaled - s) / (1 + scaled)
-    return u
-
-
 def smoothing_step(log_joint: Array, resp: Array, pull: Array, c: Array, row_weight: Array | float = 1.0) -> Array:
-    """One step of the Q-step that never lowers J; ``pull`` is λAQ and ``c`` the bound λ·diag on it."""
-    return entropic_maximiser(log_joint + 2 * (c * resp - pull) / row_weight, 2 * c / row_weight)
+    """One step of the Q-step that never lowers J; ``pull`` is AQ with its λ and ``c`` the bound λ·diag on A, (n, 1)."""
+    c, pull = c / row_weight, pull / row_weight
+
+    def step(rows: slice) -> Array:
+        target = log_joint[rows, :] + 2 * (c[rows, :] * resp[rows, :] - pull[rows, :])
+        return entropic_maximiser(target, 2 * c[rows, :])
+
+    return namespace(resp).concat(over_blocks(step, _blocks(resp), resp), axis=0)
+
+
+def _blocks(resp: Array) -> Iterator[slice]:
+    """Rows of memberships that stay in the cache, a few times over."""
+    return row_blocks(resp.shape[0], 4 * itemsize(resp) * resp.shape[1], resp, host=2**20, device=2**30, least=64)
 
 
 # ------------------------------------------------------------------------------------------------------------- hooks
@@ -122,10 +113,11 @@ def smoothing_step(log_joint: Array, resp: Array, pull: Array, c: Array, row_wei
 class _Variational(PlainHooks):
     """The penalised evidence bound J; monotone."""
 
-    def __init__(self, model: LapGMM, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
+    def __init__(self, model: LapGMM, lam: float, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
         super().__init__(Z, **plain)
-        self.lam, self.n_smooth = check_nonnegative(model.lam, "lam"), check_int(model.n_smooth, "n_smooth")
+        self.lam, self.n_smooth = lam, check_int(model.n_smooth, "n_smooth")
         self.smoother = choose(OPERATORS, model.operator, option="operator")(graph, Z)
+        self.pulled: tuple[Any, Any] = (None, None)
         if self.sample_weight is not None:  # a row of weight zero follows its neighbours, by an entropy of almost none
             xp = namespace(Z)
             least = 1e-8 * float(xp.max(self.sample_weight))
@@ -138,26 +130,40 @@ class _Variational(PlainHooks):
         rows = 1.0 if self.sample_weight is None else self.row_weight[:, None]
         c = self.lam * self.smoother.bound
         for _ in range(self.n_smooth):
-            resp = self.clamp(smoothing_step(log_joint, resp, self.lam * self.smoother.apply(resp), c, rows))
+            resp = self.clamp(smoothing_step(log_joint, resp, self.lam * self.pull(resp), c, rows))
         return resp
+
+    def pull(self, resp: Array) -> Array:
+        """A times the memberships; the last product is kept, since the score needs what the next step begins with."""
+        if self.pulled[0] is not resp:
+            self.pulled = resp, self.smoother.apply(resp)
+        return self.pulled[1]
+
+    def settled(self, history: list[Step], tol: float) -> bool:
+        """By the memberships: see `LapGMM`."""
+        return memberships_settled(history, tol)
 
     def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
         """J and its two parts."""
         xp = namespace(resp)
-        bound = xp.sum(resp * (xp.where(resp > 0, log_joint, 0) - safe_log(resp)), axis=1)
-        likelihood = self.total(bound)
-        penalty = self.lam * float(xp.sum(resp * self.smoother.apply(resp)))
+
+        def bound(rows: slice) -> Array:
+            q = resp[rows, :]
+            return xp.sum(q * (xp.where(q > 0, log_joint[rows, :], 0) - safe_log(q)), axis=1)
+
+        likelihood = self.total(xp.concat(over_blocks(bound, _blocks(resp), resp)))
+        penalty = self.lam * float(xp.sum(resp * self.pull(resp)))
         return Step(likelihood - penalty, likelihood, penalty, self.moved(resp, last))
 
 
 class _Regularised(PlainHooks):
     """What the paper's own readings share: the regularised log-likelihood (6) of smoothed memberships."""
 
-    def __init__(self, model: LapGMM, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
+    def __init__(self, model: LapGMM, lam: float, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
         super().__init__(Z, **plain)
         if model.operator != "laplacian":
             raise ValueError(f"operator={model.operator!r} is offered by solver='variational'; this one is the paper's")
-        self.lam, self.graph = check_nonnegative(model.lam, "lam"), graph
+        self.lam, self.graph = lam, graph
         self.smoother, self.reached = _laplacian(graph, Z), (-math.inf, 0.0)
 
     def penalty(self, resp: Array) -> float:
@@ -189,8 +195,8 @@ class _Regularised(PlainHooks):
 class _Printed(_Regularised):
     """Table 1 of the paper with a fixed number of smoothing steps."""
 
-    def __init__(self, model: LapGMM, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
-        super().__init__(model, graph, Z, **plain)
+    def __init__(self, model: LapGMM, lam: float, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
+        super().__init__(model, lam, graph, Z, **plain)
         self.walk, self.n_smooth = graph.laplacian("random_walk"), check_int(model.n_smooth, "n_smooth")
         self.gamma = check_gamma(model.gamma)
 
@@ -240,24 +246,31 @@ class LapGMM(BaseMixture):
     n_clusters : int, default=8
     graph : recipe, AffinityGraph or matrix, default=None
         How the graph is made; None is ``KNNGraph()``, the paper's. It sees all of X, whatever ``pca``.
-    lam : float, default=1.0
-        Weight of the smoothness, in nats an edge. Good values grow with the dimension over the mean degree.
+    lam : float or 'auto', default='auto'
+        Weight of the smoothness, in nats an edge. 'auto' tries multiples of the value at which a row's neighbours weigh
+        as much as its densities, and keeps the one whose partition has the highest modularity on the graph.
     solver : {'variational', 'anchored', 'printed'}, default='variational'
         See the module's page; 'variational' is monotone and has no further options.
     operator : {'laplacian', 'iterated', 'heat'}, default='laplacian'
         The smoothing operator of 'variational'.
     gamma : float, default=0.9
         First step of 'printed'.
-    n_smooth : int, default=3
+    n_smooth : int, default=1
         Smoothing steps an iteration, of 'variational' and 'printed'.
-    covariance_type, ridge, pca, init, n_init, max_iter, tol, random_state
+    covariance_type, ridge, pca, init, n_init, max_iter, random_state, verbose
         As in :class:`GaussianMixture`.
+    tol : float, default=1e-3
+        On the mean movement of the memberships in an iteration. Not smaller without need: the last digits of J are won
+        by letting memberships leak along the graph, and a thin cluster, such as a half moon, then loses its shape
+        before J rests.
 
     Attributes
     ----------
     labels_, memberships_, weights_, means_, covariances_, history_, n_iter_, converged_
         As in :class:`GaussianMixture`, and so are ``objective_``, ``likelihood_`` and ``penalty_``.
     graph_ : AffinityGraph
+    lam_ : float
+        The λ that was used.
 
     References
     ----------
@@ -266,11 +279,11 @@ class LapGMM(BaseMixture):
 
     Examples
     --------
-    >>> from fiedler import KNNGraph, LapGMM
+    >>> from fiedler import LapGMM
     >>> from fiedler.datasets import two_moons
     >>> from fiedler.metrics import clustering_accuracy
     >>> X, y = two_moons(n_samples=400, noise=0.05, random_state=0)
-    >>> model = LapGMM(2, KNNGraph(15), lam=100.0, init="spectral", random_state=0).fit(X)
+    >>> model = LapGMM(2, random_state=0).fit(X)
     >>> clustering_accuracy(y, model.labels_) > 0.99
     True
     """
@@ -280,19 +293,20 @@ class LapGMM(BaseMixture):
         n_clusters: int = 8,
         graph: Any = None,
         *,
-        lam: float = 1.0,
+        lam: Any = "auto",
         solver: str = "variational",
         operator: str = "laplacian",
         gamma: float = 0.9,
-        n_smooth: int = 3,
+        n_smooth: int = 1,
         covariance_type: str = "full",
         ridge: float = 0.1,
         pca: Any = None,
-        init: Any = "kmeans",
+        init: Any = "community",
         n_init: int = 1,
         max_iter: int = 200,
-        tol: float = 1e-5,
+        tol: float = 1e-3,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.graph = graph
@@ -309,26 +323,55 @@ class LapGMM(BaseMixture):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
 
-    def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None) -> Hooks:
+    def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None, lam: float = 0.0) -> Hooks:
         assert graph is not None
-        return choose(SOLVERS, self.solver, option="solver")(self, graph, Z, **plain)
+        return choose(SOLVERS, self.solver, option="solver")(self, lam, graph, Z, **plain)
 
-    def _store(self, *fitted: Any) -> None:
-        super()._store(*fitted)
-        self._fit_lam = float(self.lam)
+    def _run(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
+        """EM from one start, with the λ given or found."""
+        if isinstance(self.lam, str) and self.lam == "auto":
+            return self._climb(start, Z, graph, options)
+        return self._run_with(check_nonnegative(self.lam, "lam", or_else="'auto'"), start, Z, graph, options)
 
-    def predict_proba(self, X: Any, *, use_graph: bool = False) -> Array:
-        """The probability of every cluster for each new point.
+    def _run_with(
+        self,
+        lam: float,
+        start: Array,
+        Z: Array,
+        graph: AffinityGraph | None,
+        options: dict[str, Any],
+        **limits: Any,
+    ) -> EMResult:
+        return replace(run_em(start, self._hooks(options, Z, graph, lam), **self._limits() | limits), lam=lam)
 
-        With ``use_graph`` the points are also joined to their training neighbours, whose memberships q_j stay as they
-        are: the maximiser of Σ_k q_k (log α_k p_k - log q_k) - λ Σ_j w_j ‖q - q_j‖², whatever ``operator`` was.
-        """
-        joint = self._log_joint(X)
-        if not use_graph:
-            return softmax(joint)
-        X = alike(check_data(X), self._fit_X)
-        W = link_new_points(self._fit_recipe, X, self._fit_X, self.graph_)
-        degrees, target = link_degrees(W, signed=False)[:, None], matmul(W, self.memberships_)
-        lam = self._fit_lam
-        return entropic_maximiser(joint + 2 * lam * target, 2 * lam * degrees)
+    def _climb(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
+        """Every λ of the ladder for `TRIAL` iterations; the one whose partition has the highest modularity goes on."""
+        most = self._limits()["max_iter"]
+        best, reached = None, (0, -math.inf)
+        for lam in self._ladder(start, Z, graph, options):
+            run = self._run_with(lam, start, Z, graph, options, max_iter=min(TRIAL, most))
+            here = quality(run.resp, graph)
+            log.info("LapGMM: λ = %.4g gives %d clusters of modularity %.4f", lam, *here)
+            if here > reached:
+                best, reached = run, here
+        assert best is not None
+        if best.converged or best.n_iter >= most:
+            return best
+        rest = self._run_with(best.lam, best.resp, Z, graph, options, max_iter=most - best.n_iter)
+        return replace(rest, history=best.history + rest.history, n_iter=best.n_iter + rest.n_iter)
+
+    def _ladder(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> list[float]:
+        """The λ to try: multiples of the one at which neighbours weigh as much as densities."""
+        assert graph is not None
+        plain = PlainHooks(Z, **options)
+        scale = natural_scale(plain.expect(plain.maximise(plain.clamp(start))), graph)
+        return [step * scale for step in LADDER]
+
+    def _store(self, best: EMResult, *fitted: Any) -> None:
+        super()._store(best, *fitted)
+        self.lam_ = best.lam
+
+    def _coupling(self, joint: Array, graph: AffinityGraph) -> float:
+        return self.lam_

@@ -85,7 +85,7 @@ class LCGMM(BaseMixture):
         Weight of the consistency; λ times the largest degree up to 1 keeps all weights nonnegative.
     negative_weights : {'auto', 'signed', 'clip'}, default='auto'
         Use negative weights while the covariances allow it, then clip; insist on them; or always clip.
-    covariance_type, ridge, pca, init, n_init, max_iter, tol, random_state
+    covariance_type, ridge, pca, init, n_init, max_iter, tol, random_state, verbose
         As in :class:`GaussianMixture`; ``tol`` is on the mean movement of the posteriors.
 
     Attributes
@@ -119,11 +119,12 @@ class LCGMM(BaseMixture):
         covariance_type: str = "full",
         ridge: float = 0.1,
         pca: Any = None,
-        init: Any = "kmeans",
+        init: Any = "community",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-4,
         random_state: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
         self.graph = graph
@@ -137,6 +138,7 @@ class LCGMM(BaseMixture):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
 
     def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None) -> Hooks:
         assert graph is not None

@@ -1,0 +1,58 @@
+"""The row problem of smoothed memberships: a concave function on the simplex, maximised in closed form or by Newton."""
+
+from __future__ import annotations
+
+from ..core.backend import Array, eps, exp_or_zero, namespace, one_hot
+
+
+def entropic_maximiser(a: Array, b: Array) -> Array:
+    """Argmax over the simplex of q'a - ½ b ‖q‖² - q' log q, row by row; b = 0 gives the softmax.
+
+    Stationarity reads log q_k + b q_k = a_k - ν, with ν the row's multiplier. Where one entry takes all but a share s
+    of the row with s(1 + b) tiny, the others are exp(a_k - a_top + b - s(1 + b)) to the last digits that matter: no
+    equation to solve. The remaining rows, near the borders of clusters, go to `_solve_rows`.
+    """
+    xp = namespace(a)
+    tiny = 8 * eps(a) ** 0.5  # its square is what the formula leaves out
+    a = a - xp.max(a, axis=1)[:, None]
+    top = one_hot(xp.argmax(a, axis=1), a.shape[1], a) > 0
+    shares = xp.where(top, 0, exp_or_zero(xp.where(a + b > 0, 0, a + b)))
+    rest = xp.sum(shares, axis=1)[:, None] * (1 + b)
+    shares = shares * xp.exp(-xp.where(rest < tiny, rest, 0))
+    q = xp.where(top, 1 - xp.sum(shares, axis=1)[:, None], shares)
+    open_rows = (rest >= tiny)[:, 0]
+    if bool(xp.any(open_rows)):
+        q[open_rows] = _solve_rows(a[open_rows], b[open_rows])
+    return q
+
+
+def _solve_rows(a: Array, b: Array, n_newton: int = 100) -> Array:
+    """The stationarity equations and Σ_k q_k = 1 by Newton's method in (log q, ν) together.
+
+    u + b exp(u) is convex and increasing in u = log q. From upper bounds of the u for a ν at which the largest entry
+    alone would be 1, the steps approach the solution from one side.
+    """
+    xp = namespace(a)
+    tol = 8 * eps(a)
+    nu, u = -b, _upper_bound(a + b, b)
+    for _ in range(n_newton):
+        q = xp.exp(u)
+        slope, residual = 1 / (1 + b * q), a - nu - u - b * q
+        weight = q * slope
+        total = xp.sum(weight, axis=1)[:, None]
+        step = (xp.sum(weight * residual, axis=1)[:, None] + xp.sum(q, axis=1)[:, None] - 1) / total
+        nu, u = nu + step, u + (residual - step) * slope
+        if not bool(xp.any(xp.abs(step) * total > tol)) and not bool(xp.any(xp.abs(weight * residual) > tol)):
+            break
+    q = exp_or_zero(u)
+    return q / xp.sum(q, axis=1)[:, None]
+
+
+def _upper_bound(s: Array, b: Array) -> Array:
+    """A bound from above on the u with u + b exp(u) = s: W(exp t) lies below softplus(t), and u below s."""
+    xp = namespace(s)
+    log_b = xp.log(xp.where(b > 0, b, 1))
+    t = s + log_b
+    softplus = xp.where(t > 0, t, 0) + xp.log1p(xp.exp(-xp.abs(t)))
+    bound = xp.log(xp.where(t > -20, softplus, 1)) - log_b
+    return xp.where((t > -20) & (b > 0) & (bound < s), bound, s)
