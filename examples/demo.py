@@ -1,4 +1,4 @@
-"""What fiedler does, in half a minute: several methods on two embedded data sets, a table and a figure."""
+"""What fiedler does, in a minute: several methods on two embedded data sets, a table and two figures."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.manifold import TSNE
-from sklearn.mixture import GaussianMixture
 
-from fiedler import KNNGraph, LaplacianEigenmaps, SpectralClustering
-from fiedler.datasets import load
+from fiedler import LCGMM, GaussianMixture, KNNGraph, LapGMM, LaplacianEigenmaps, SpectralClustering
+from fiedler.datasets import load, two_moons
 from fiedler.metrics import (
     adjusted_rand_index,
     clustering_accuracy,
@@ -29,11 +28,15 @@ DATASETS = {
 
 METHODS = {
     "k-means": lambda k, graph: KMeans(k, n_init=10, random_state=0),
-    "GMM": lambda k, graph: GaussianMixture(k, n_init=3, reg_covar=1e-4, random_state=0),
+    "GMM": lambda k, graph: GaussianMixture(k, pca=0.98, random_state=0),
     "spectral, ncut": lambda k, graph: SpectralClustering(k, graph=graph, cut="ncut", random_state=0),
     "spectral, njw": lambda k, graph: SpectralClustering(k, graph=graph, cut="njw", random_state=0),
     "spectral, ratio": lambda k, graph: SpectralClustering(k, graph=graph, cut="ratio", random_state=0),
+    "LCGMM": lambda k, graph: LCGMM(k, pca=0.98, random_state=0),
+    "LapGMM": lambda k, graph: LapGMM(k, pca=0.98, random_state=0),
 }
+
+ITERATIONS = (1, 3, 10, 40)
 
 
 def run(name):
@@ -88,6 +91,26 @@ def draw(runs, path):
     figure.savefig(path, dpi=120)
 
 
+def draw_memberships(path):
+    """How memberships change over the iterations: Gaussians alone, and with the graph. [lapgmm, Fig. 1]"""
+    import matplotlib.pyplot as plt
+
+    X, y = two_moons(n_samples=600, noise=0.1, random_state=0)
+    strength = LapGMM(2, random_state=0).fit(X).lam_
+    models = {"GMM": GaussianMixture(2, random_state=0), "LapGMM": LapGMM(2, lam=strength, random_state=0)}
+    figure, axes = plt.subplots(2, len(ITERATIONS), figsize=(3 * len(ITERATIONS), 5), sharex=True, sharey=True)
+    for row, (name, model) in zip(axes, models.items()):
+        for axis, max_iter in zip(row, ITERATIONS):
+            shares = model.set_params(max_iter=max_iter).fit(X).memberships_
+            upper = shares[:, 0] if np.mean(shares[y == 0, 0]) > 0.5 else shares[:, 1]
+            axis.scatter(*X.T, c=upper, cmap="coolwarm", vmin=0, vmax=1, s=5, linewidths=0)
+            axis.set(xticks=[], yticks=[], title=f"iteration {model.n_iter_}")
+        row[0].set_ylabel(name)
+    figure.suptitle("the share of each point in one of two clusters")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
 def main():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the moons may be two components, which is the answer
@@ -96,7 +119,8 @@ def main():
             print_table(name, data, results)
         OUT.mkdir(exist_ok=True)
         draw(runs, OUT / "demo.png")
-    print(f"\nThe clusters, drawn: {OUT / 'demo.png'}")
+        draw_memberships(OUT / "memberships.png")
+    print(f"\nThe clusters, drawn: {OUT / 'demo.png'}; memberships over iterations: {OUT / 'memberships.png'}")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ STARTS = {
     "random": _random_start,
 }
 FROM_GRAPH = ("spectral", "community", "auto")
-N_NEIGHBORS = 10
+N_NEIGHBORS = 9
 AUTO = ("community", "spectral", "kmeans")  # what init="auto" tries
 
 

@@ -1,0 +1,175 @@
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+
+from fiedler import AffinityGraph, KNNGraph
+from fiedler.core.backend import to_numpy
+from fiedler.datasets import load, two_moons
+from fiedler.graph import communities
+from fiedler.graph.community import RESOLUTION, _agglomerate, _move_cells, _Search
+from fiedler.metrics import clustering_accuracy, modularity
+from toys import uneven_weights
+
+
+def printed(W, labels, gamma):
+    """Q, pair by pair."""
+    d, total, n = W.sum(axis=1), W.sum(), len(W)
+    pairs = itertools.product(range(n), range(n))
+    return sum(W[i, j] - gamma * d[i] * d[j] / total for i, j in pairs if labels[i] == labels[j]) / total
+
+
+def planted(rng, sizes=(40, 25, 12), inside=0.8, outside=0.02):
+    """A random graph in which the groups are denser than the rest."""
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    odds = np.where(y[:, None] == y[None, :], inside, outside)
+    W = np.triu(rng.uniform(size=odds.shape) < odds, 1) * rng.uniform(0.5, 1.5, size=odds.shape)
+    return W + W.T, y
+
+
+@pytest.mark.parametrize("gamma", [0.3, 1.0, 2.0])
+def test_modularity_is_the_printed_sum(gamma, rng):
+    W, labels = uneven_weights(), rng.randint(3, size=10)
+
+    assert_allclose(modularity(W, labels, resolution=gamma), printed(W, labels, gamma), rtol=1e-12)
+
+
+def test_gains_are_differences_of_modularity(rng):
+    """Moving node i from its community to c changes Q by 2/2m (gain_ic - what it has)."""
+    W, labels = uneven_weights(), rng.randint(3, size=10)
+    search = _Search.on(AffinityGraph.from_matrix(W), 3, rng)
+
+    gains, own, reached = search.gains(labels, 3, 0.7)
+
+    assert_allclose(reached, printed(W, labels, 0.7))
+    for i, c in itertools.product(range(10), range(3)):
+        if c == labels[i]:
+            continue
+        moved = labels.copy()
+        moved[i] = c
+        expected = printed(W, moved, 0.7) - printed(W, labels, 0.7)
+        assert_allclose(2 * (gains[i, c] - own[i]) / W.sum(), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_small_graphs_reach_the_best_partition_of_all(k, rng):
+    W, _ = planted(rng, sizes=(4, 3, 2), inside=0.9, outside=0.2)
+
+    found = communities(AffinityGraph.from_matrix(W), k, resolution=1.0, random_state=0)
+
+    best = max(printed(W, labels, 1.0) for labels in itertools.product(range(k), repeat=len(W)))
+    assert_allclose(found.modularity, best, rtol=1e-9)
+
+
+def test_planted_groups_are_found_on_every_back_end(backend, rng):
+    W, y = planted(rng)
+    graph = AffinityGraph.from_matrix(backend(W))
+
+    found = communities(graph, 3, random_state=0)
+
+    assert clustering_accuracy(y, to_numpy(found.labels)) == 1.0
+    assert_allclose(found.modularity, modularity(graph, found.labels, resolution=found.resolution), rtol=1e-6)
+
+
+def test_the_result_is_no_lower_than_any_start(rng):
+    X = load("digits", classes=5, normalize="unit").X
+    graph = KNNGraph().build(X)
+    starts = [rng.randint(5, size=len(X)) for _ in range(2)]
+
+    found = communities(graph, 5, starts=starts, resolution=1.0, random_state=0)
+
+    assert all(found.modularity > modularity(graph, start) for start in starts)
+
+
+def test_halves_and_cells_add_up(rng):
+    """Regrouping cells sees the same modularity as the nodes do."""
+    W, y = planted(rng)
+    search = _Search.on(AffinityGraph.from_matrix(W), 3, rng)
+    cells = rng.randint(12, size=len(W))
+    cohesion = search.cohesion(cells, 12, 0.8)
+
+    labels = _agglomerate(cohesion, 3)
+    moved = _move_cells(labels, cohesion, 3)
+
+    same = labels[:, None] == labels[None, :]
+    assert_allclose(cohesion[same].sum(), printed(W, labels[cells], 0.8), rtol=1e-9)
+    assert printed(W, moved[cells], 0.8) >= printed(W, labels[cells], 0.8)
+    assert set(search.bisect(y, 0.8) // 2) == {0, 1, 2}
+    assert (search.bisect(y, 0.8) // 2 == y).all()
+
+
+def test_all_communities_remain_where_a_low_resolution_would_merge_them(rng):
+    W, _ = planted(rng, sizes=(30, 30), inside=0.6, outside=0.02)
+
+    found = communities(AffinityGraph.from_matrix(W), 6, random_state=0)
+
+    assert found.n_communities == 6
+    assert found.resolution > RESOLUTION
+    assert communities(AffinityGraph.from_matrix(W), 6, resolution=0.1, random_state=0).n_communities < 6
+
+
+def test_moons_are_followed_where_eigenvectors_are_not():
+    """More than the second eigenvector of a chain-like graph is needed; modularity knows the difference."""
+    recipe = KNNGraph(10, weight="local", symmetrize="mean")
+    for seed in range(3):
+        X, y = two_moons(n_samples=600, noise=0.09, random_state=seed)
+        assert clustering_accuracy(y, communities(recipe.build(X), 2, random_state=seed).labels) > 0.98
+
+
+def test_the_same_seed_gives_the_same_partition(rng):
+    W, _ = planted(rng)
+    graph = AffinityGraph.from_matrix(W)
+    one, two = (communities(graph, 4, random_state=3).labels for _ in range(2))
+
+    assert (one == two).all()
+
+
+def test_one_community_and_as_many_as_nodes(rng):
+    graph = AffinityGraph.from_matrix(uneven_weights())
+
+    assert set(communities(graph, 1, random_state=0).labels) == {0}
+    assert communities(graph, 10, random_state=0).n_communities <= 10
+
+
+def test_beside_louvain():
+    """Not below scikit-network's Louvain, whose resolution is tuned until it has as many communities."""
+    clustering = pytest.importorskip("sknetwork.clustering", reason="scikit-network is not installed")
+    k, graph = 10, KNNGraph().build(load("digits", normalize="unit").X)
+    W = sp.csr_matrix(graph.weights)
+    for resolution in np.geomspace(0.1, 3, 40):
+        labels = clustering.Louvain(resolution=resolution, random_state=0).fit_predict(W)
+        if len(set(labels)) == k:
+            break
+    else:
+        pytest.skip("Louvain did not reach the number of communities")
+
+    ours = communities(graph, k, resolution=1.0, random_state=0)
+
+    assert ours.modularity >= modularity(graph, labels) - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("matrix", "options", "sentence"),
+    [
+        (np.zeros((4, 4)), {}, "no edges, so it has no communities; use more neighbours"),
+        (uneven_weights(), {"starts": [np.zeros(3, dtype=int)]}, "3"),
+        (uneven_weights(), {"starts": [np.full(10, 7)]}, "a start holds the labels 0 to 1"),
+        (uneven_weights(), {"resolution": -1.0}, "resolution must be"),
+    ],
+)
+def test_bad_input_gets_a_sentence(matrix, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        communities(AffinityGraph.from_matrix(matrix), 2, **options)
+
+
+def test_signed_graphs_are_refused():
+    graph = AffinityGraph.from_matrix([[0, -1.0], [-1.0, 0]], signed=True)
+
+    with pytest.raises(ValueError, match="nonnegative weights"):
+        communities(graph, 2)
+    with pytest.raises(ValueError, match="nonnegative weights"):
+        modularity(graph, [0, 1])
+    with pytest.raises(ValueError, match="no edges"):
+        modularity(np.zeros((2, 2)), [0, 1])

@@ -1,0 +1,139 @@
+"""Starts, the λ that finds itself, sampling and neighbours: what the mixtures share beyond EM."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fiedler import LCGMM, GaussianMixture, KNNGraph, LapGMM
+from fiedler.core.backend import to_numpy
+from fiedler.datasets import blobs, circles, load, two_moons
+from fiedler.metrics import clustering_accuracy, modularity
+from fiedler.mixture.base import RESOLUTION, natural_scale, quality
+from fiedler.mixture.covariance import SHAPES
+from fiedler.mixture.lapgmm import LADDER
+
+SETS = {
+    "moons": lambda: two_moons(n_samples=300, noise=0.06, random_state=0),
+    "circles": lambda: circles(n_samples=300, noise=0.03, random_state=0),
+    "blobs": lambda: blobs(n_samples=300, n_clusters=3, noise=0.5, random_state=0),
+    "digits": lambda: (lambda data: (data.X, data.y))(load("digits", classes=4, normalize="unit")),
+    "iris": lambda: (lambda data: (data.X, data.y))(load("iris", normalize="standard")),
+}
+
+
+@pytest.mark.filterwarnings("ignore:EM did not settle", "ignore:only .* clusters")
+@pytest.mark.parametrize("name", list(SETS))
+def test_the_strength_that_is_found_has_the_highest_modularity_of_the_ladder(name):
+    X, y = SETS[name]()
+    k = len(np.unique(y))
+    start = LapGMM(k, lam=0, max_iter=1, random_state=0).fit(X)  # builds the graph
+    labels = np.asarray(y) if name == "iris" else start.labels_
+    found = LapGMM(k, start.graph_, init=labels, pca=None, random_state=0).fit(X)
+
+    plain = GaussianMixture(k, init=labels, max_iter=1).fit(X)
+    scale = natural_scale(plain._log_joint(X), start.graph_)
+    rungs = [LapGMM(k, start.graph_, lam=step * scale, init=labels).fit(X) for step in LADDER]
+
+    assert_allclose(min(abs(np.log(found.lam_ / (step * scale))) for step in LADDER), 0, atol=1e-6)
+    best = max(quality(model.memberships_, start.graph_) for model in rungs)
+    assert quality(found.memberships_, start.graph_)[1] >= best[1] - 0.01
+
+
+def test_the_natural_scale_is_where_neighbours_weigh_as_much_as_densities(rng):
+    """Half the difference of the log-densities over the mean degree."""
+    joint = np.tile([[0.0, -6.0]], (5, 1))
+    graph = KNNGraph(2).build(rng.normal(size=(20, 2)))
+
+    assert_allclose(natural_scale(joint, graph), 6.0 / (2 * graph.degrees.mean()))
+    assert natural_scale(joint[:, :1], graph) == 0.0
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.1])
+def test_moons_are_separated_by_the_graph_and_not_by_densities(noise):
+    for seed in range(10):
+        X, y = two_moons(n_samples=1000, noise=noise, random_state=seed)
+
+        assert clustering_accuracy(y, LapGMM(2, random_state=seed).fit(X).labels_) >= 0.99
+        assert clustering_accuracy(y, GaussianMixture(2, random_state=seed).fit(X).labels_) < 0.95
+
+
+@pytest.mark.parametrize("model", [GaussianMixture, LapGMM, LCGMM])
+@pytest.mark.parametrize("init", ["community", "auto"])
+def test_starts_from_the_graph_serve_every_model(model, init):
+    X, y = SETS["blobs"]()
+    fitted = model(3, init=init, random_state=0).fit(X)
+
+    assert fitted.graph_ is not None
+    assert clustering_accuracy(y, fitted.labels_) > 0.95
+
+
+def test_auto_takes_the_partition_of_highest_modularity():
+    X, _ = SETS["digits"]()
+    options = {"lam": 5.0, "random_state": 0}
+    auto = LapGMM(4, init="auto", **options).fit(X)
+    reached = modularity(auto.graph_, auto.labels_, resolution=RESOLUTION)
+
+    for init in ("spectral", "kmeans"):
+        other = LapGMM(4, init=init, **options).fit(X)
+        assert reached >= modularity(other.graph_, other.labels_, resolution=RESOLUTION) - 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:EM did not settle")
+@pytest.mark.parametrize("kind", list(SHAPES))
+def test_samples_have_the_moments_of_the_components(kind):
+    X, _ = SETS["blobs"]()
+    model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(X)
+    drawn, labels = model.sample(20_000)
+
+    assert drawn.shape == (20_000, 2)
+    assert drawn.dtype == X.dtype
+    assert_allclose(np.bincount(labels) / 20_000, model.weights_, atol=0.02)
+    means = [drawn[labels == c].mean(axis=0) for c in range(3)]
+    assert_allclose(means, model.means_, atol=0.1)
+    again = GaussianMixture(3, covariance_type=kind, ridge=0.0, init=labels, max_iter=1).fit(drawn)
+    assert_allclose(again.covariances_, model.covariances_, atol=0.1)
+
+
+def test_samples_lie_in_the_plane_of_the_components(backend):
+    data = load("iris").X
+    model = GaussianMixture(2, pca=2, random_state=0).fit(backend(data))
+    drawn, _ = model.sample(50)
+
+    centred = to_numpy(drawn) - data.mean(axis=0)
+    assert np.linalg.matrix_rank(centred, tol=1e-6) == 2
+
+
+@pytest.mark.filterwarnings("ignore:EM did not settle")
+@pytest.mark.parametrize("model", [GaussianMixture, LapGMM, LCGMM])
+def test_neighbours_may_be_asked_by_every_model(model):
+    X, y = two_moons(n_samples=500, noise=0.05, random_state=0)
+    fitted = model(2, init=y[::2], max_iter=1, random_state=0).fit(X[::2])
+    own, both = fitted.predict_proba(X[1::2]), fitted.predict_proba(X[1::2], use_graph=True)
+
+    assert_allclose(both.sum(axis=1), 1, rtol=1e-6)
+    assert np.mean(both.argmax(axis=1) == y[1::2]) >= np.mean(own.argmax(axis=1) == y[1::2])
+    assert np.abs(own - both).max() > 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:EM did not settle")
+def test_a_search_over_strength_and_neighbours():
+    X, _ = SETS["iris"]()
+    grid = {"lam": [0.1, 1.0], "graph__n_neighbors": [5, 8]}
+    search = GridSearchCV(LapGMM(3, init="kmeans", random_state=0), grid, cv=KFold(2, shuffle=True, random_state=0))
+
+    assert search.fit(X).best_params_.keys() == grid.keys()
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    labels = make_pipeline(StandardScaler(), LapGMM(3, random_state=0)).fit_predict(X)
+    assert len(set(labels)) == 3
+
+
+def test_verbose_says_what_goes_on(capsys):
+    X, _ = SETS["blobs"]()
+    model = LapGMM(3, lam=1.0, verbose=True, random_state=0).fit(X)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == model.n_iter_
+    assert lines[0].startswith("LapGMM: iteration 1, objective ")
