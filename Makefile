@@ -48,6 +48,7 @@ test: lint types unit
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_graph.py
 	$(BIN)/python benchmarks/bench_eigen.py
+	$(BIN)/python benchmarks/bench_mixture.py
 
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache

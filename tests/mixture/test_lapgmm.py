@@ -135,7 +135,7 @@ def test_printed_with_one_step_is_equation_12(rng):
     X = rng.normal(size=(40, 2))
     graph = KNNGraph(4).build(X)
     model = LapGMM(2, graph=graph, solver="printed", lam=0.5, gamma=0.9, n_smooth=1)
-    hooks = model._hooks({"kind": "full", "ridge": 0.1}, X, graph)
+    hooks = model._hooks({"kind": "full", "ridge": 0.1}, X, graph, 0.5)
     joint = hooks.expect(hooks.maximise(np.eye(2)[(X[:, 0] > 0).astype(int)]))
     P, S = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True), graph.weights.toarray()
 
@@ -147,7 +147,7 @@ def test_printed_with_one_step_is_equation_12(rng):
 def test_printed_shrinks_its_step_when_the_objective_falls(rng):
     X = rng.normal(size=(60, 2))
     graph = KNNGraph(4).build(X)
-    hooks = LapGMM(2, solver="printed", lam=0.5)._hooks({"kind": "full", "ridge": 0.1}, X, graph)
+    hooks = LapGMM(2, solver="printed", lam=0.5)._hooks({"kind": "full", "ridge": 0.1}, X, graph, 0.5)
     joint = hooks.expect(hooks.maximise(np.eye(2)[(X[:, 0] > 0).astype(int)]))
     hooks.reached, last = (1e9, 0.0), np.exp(joint)
 
@@ -158,7 +158,7 @@ def test_printed_shrinks_its_step_when_the_objective_falls(rng):
 def test_anchored_takes_the_best_of_the_dense_resolvents(rng):
     X = rng.normal(size=(40, 2))
     graph = KNNGraph(4).build(X)
-    hooks = LapGMM(2, graph=graph, solver="anchored", lam=0.5)._hooks({"kind": "full", "ridge": 0.1}, X, graph)
+    hooks = LapGMM(2, graph=graph, solver="anchored", lam=0.5)._hooks({"kind": "full", "ridge": 0.1}, X, graph, 0.5)
     joint = hooks.expect(hooks.maximise(np.eye(2)[(X[:, 0] > 0).astype(int)]))
     P = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True)
     walk = graph.weights.toarray() / graph.degrees[:, None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -30,24 +31,38 @@ def over_blocks(work: Callable[[slice], Any], blocks: Iterable[slice], X: Array,
     blocks = list(blocks)
     if len(blocks) == 1 or not is_numpy(X):
         return [work(rows) for rows in blocks]
-    pools = _pools()
-    n_threads = pools.n_blas_threads() if n_jobs is None else effective_n_jobs(n_jobs)
-    with pools.controller.limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as executor:
+    blas = _blas()
+    with blas as n_threads, ThreadPoolExecutor(effective_n_jobs(n_jobs) if n_jobs else n_threads) as executor:
         return list(executor.map(work, blocks))
 
 
-class _Pools:
-    """The BLAS libraries of this process; finding them takes milliseconds, so it is done once."""
+class _OneThreadBLAS:
+    """While anyone is inside, BLAS uses one thread; says how many it had.
+
+    The limit belongs to the process, not to a thread: the first to come sets it, the last to go lifts it.
+    """
 
     def __init__(self) -> None:
-        self.controller = ThreadpoolController()
+        self.controller = ThreadpoolController()  # finding the libraries takes milliseconds, so it is done once
+        self.lock, self.inside, self.n_threads = Lock(), 0, 1
+        self.limit: Any = None
 
-    def n_blas_threads(self) -> int:
-        """The threads that BLAS would use now."""
-        pools = self.controller.select(user_api="blas").lib_controllers
-        return max((pool.num_threads for pool in pools), default=1)
+    def __enter__(self) -> int:
+        with self.lock:
+            if self.inside == 0:
+                pools = self.controller.select(user_api="blas").lib_controllers
+                self.n_threads = max((pool.num_threads for pool in pools), default=1)
+                self.limit = self.controller.limit(limits=1, user_api="blas")
+            self.inside += 1
+            return self.n_threads
+
+    def __exit__(self, *_: Any) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.limit.restore_original_limits()
 
 
 @cache
-def _pools() -> _Pools:
-    return _Pools()
+def _blas() -> _OneThreadBLAS:
+    return _OneThreadBLAS()

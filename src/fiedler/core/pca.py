@@ -39,10 +39,11 @@ def fit_pca(X: Array, size: int | float, *, random_state: int | None = None) -> 
         How many, or, for a number below one, the share of the variance to keep (dense rows only).
     """
     is_share = isinstance(size, numbers.Real) and 0 < float(size) < 1
-    if not is_share and not (isinstance(size, numbers.Integral) and 1 <= int(size) <= min(X.shape)):
+    most = min(X.shape) - (1 if sp.issparse(X) else 0)  # Lanczos' method finds all but one
+    if not is_share and not (isinstance(size, numbers.Integral) and 1 <= int(size) <= most):
         raise ValueError(
-            f"pca={size!r} must be a share of the variance in (0, 1) or a whole number of at most {min(X.shape)} "
-            "(the smaller of rows and columns)"
+            f"pca={size!r} must be a share of the variance in (0, 1) or a whole number of at most {most}: the smaller "
+            "of rows and columns, less one for sparse rows"
         )
     if is_numpy(X):
         if sp.issparse(X) and is_share:

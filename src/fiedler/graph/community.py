@@ -3,7 +3,8 @@
     Q(labels; γ) = (1/2m) Σ_ij [S_ij - γ d_i d_j / 2m] 1(l_i = l_j),      2m = Σ_i d_i,
 
 the modularity at resolution γ, for a number of communities that is given. The search needs products of the sparse
-weights with one-hot memberships, and small dense matrices of the communities: it runs wherever the graph lives.
+weights with one-hot memberships, which run wherever the graph lives, and small dense matrices of the communities, for
+which labels come to the host.
 
 1. *Moves*: every node has the gain SH - γ d vol'/2m of each community; a random half of those that would gain by moving
    move at once (if all did, neighbours would swap places to and fro).
@@ -62,13 +63,15 @@ def modularity(graph: Any, labels: Any, *, resolution: float = 1.0) -> float:
     if graph.has_negative_weights:
         raise ValueError("modularity is defined for nonnegative weights, but the graph has negative ones")
     codes = np.unique(check_labels(to_numpy(labels), n_samples=graph.n_nodes), return_inverse=True)[1]
-    W = to_scipy(graph.weights)
     volumes = np.bincount(codes, to_numpy(graph.degrees))
     total = float(volumes.sum())
     if total <= 0:
         raise ValueError("the graph has no edges, so its modularity is undefined; use more neighbours")
-    inside = W.data[codes[row_indices(W)] == codes[W.indices]].sum(dtype=np.float64)
-    return float(inside / total - resolution * np.sum((volumes / total) ** 2))
+    data, columns, _ = pieces(graph.weights)
+    xp, placed = namespace(data), like(codes, data)
+    same = xp.take(placed, row_indices(graph.weights)) == xp.take(placed, columns)
+    inside = float(xp.sum(xp.where(same, data, 0), dtype=xp.float64))
+    return inside / total - check_positive(resolution, "resolution") * float(np.sum((volumes / total) ** 2))
 
 
 def communities(
@@ -83,7 +86,7 @@ def communities(
 
     Parameters
     ----------
-    graph : AffinityGraph
+    graph : AffinityGraph or matrix
         With nonnegative weights.
     n_clusters : int
     starts : iterable of label arrays, optional
@@ -104,6 +107,7 @@ def communities(
     >>> bool(found.labels[0] == found.labels[2] != found.labels[3] == found.labels[5])
     True
     """
+    graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
     k = check_n_clusters(n_clusters, graph.n_nodes)
     if graph.has_negative_weights:
         raise ValueError("modularity is defined for nonnegative weights, but the graph has negative ones")
@@ -117,7 +121,7 @@ def communities(
     while resolution is None and best.n_communities < k and gamma < HIGHEST_RESOLUTION:
         gamma *= RAISE
         best = search.improve(search.refill(best.labels, gamma), gamma)
-    return best
+    return best if resolution is not None else search.without_empty(best)
 
 
 def _as_start(labels: Any, search: _Search) -> Array:
@@ -297,6 +301,18 @@ class _Search:
             jitter = np.exp(self.rng.standard_normal(cohesion.shape))
             tries.append(_move_cells(_agglomerate(cohesion * (jitter + jitter.T), self.k), cohesion, self.k))
         return self.place(max(tries, key=lambda labels: _inside(labels, cohesion))[cells])
+
+    def without_empty(self, found: CommunityResult) -> CommunityResult:
+        """Where no resolution keeps all communities alive: the largest ones halved until K are there."""
+        labels = to_numpy(found.labels).copy()
+        for free in np.flatnonzero(np.bincount(labels, minlength=self.k) == 0):
+            largest = int(np.argmax(np.bincount(labels)))
+            halves = to_numpy(self.bisect(self.place(labels), found.resolution))
+            own = np.flatnonzero(labels == largest)
+            second = own[halves[own] == 2 * largest + 1]
+            labels[second if 0 < len(second) < len(own) else own[: len(own) // 2]] = free
+        reached = self.gains(self.place(labels), self.k, found.resolution)[2]
+        return CommunityResult(self.place(labels), reached, found.resolution, _count(labels))
 
     def refill(self, labels: Array, gamma: float) -> Array:
         """Empty communities take the halves that others would gain most from letting go."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
@@ -24,7 +25,7 @@ from ..graph.community import RESOLUTION, communities, modularity
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.extend import link_degrees
 from ..graph.partition import spectral_labels
-from ..graph.recipes import KNNGraph, as_affinity, link_new_points
+from ..graph.recipes import KNNGraph, as_affinity, is_pairwise, link_new_points
 from .covariance import SHAPES, Gaussians, SingularCovarianceError, draw, estimate, log_joint, n_parameters
 from .em import EMResult, Hooks, Step, objective_settled, run_em
 from .simplex import entropic_maximiser
@@ -66,16 +67,30 @@ AUTO = ("community", "spectral", "kmeans")  # what init="auto" tries
 
 def given_start(init: Any, k: int, Z: Array) -> Array:
     """Memberships (n, k) or labels (n,) that the caller brought, as memberships."""
-    host = to_numpy(init)
     n = Z.shape[0]
+    wanted = f"labels 0..{k - 1} of shape ({n},), or nonnegative memberships of shape ({n}, {k})"
+    try:
+        host = to_numpy(init)
+    except ValueError as error:
+        raise ValueError(f"init must be {wanted}; its rows are of different lengths") from error
+    if host.dtype.kind not in "iuf":
+        raise ValueError(f"init must be {wanted}; got entries of type {host.dtype}")
     if host.shape == (n,) and host.dtype.kind in "iu" and host.min() >= 0 and host.max() < k:
         return one_hot(host.astype(np.int64), k, Z)
     if host.shape == (n, k) and np.isfinite(host).all() and (host >= 0).all() and (host.sum(axis=1) > 0).all():
         return like(host / host.sum(axis=1, keepdims=True), Z, dtype=Z.dtype)
     raise ValueError(
-        f"init must be one of {[*STARTS, 'auto']}, labels 0..{k - 1} of shape ({n},), or nonnegative memberships of "
-        f"shape ({n}, {k}); got an array of shape {host.shape}"
+        f"init must be one of {[*STARTS, 'auto']}, {wanted}; got an array of shape {host.shape} and type {host.dtype}"
     )
+
+
+def named_after(known: Array | None, start: Array) -> Array:
+    """The start with its clusters numbered so that as many known rows as can be are in the cluster they belong to."""
+    if known is None:
+        return start
+    together = to_numpy(known.T @ start)
+    _, columns = linear_sum_assignment(together, maximize=True)
+    return namespace(start).take(start, like(columns, start), axis=1)
 
 
 # ------------------------------------------------------------------------------------------------------------- hooks
@@ -186,9 +201,26 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             no -1, as every clusterer ignores the labels that pipelines and searches pass along.
         sample_weight : array of shape (n,), optional
         """
+        before = dict(self.__dict__)
+        try:
+            self._fit(X, y, sample_weight)
+        except BaseException:  # a fit that fails leaves the model as it was
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit the mixture and give each row's cluster; parameters as in :meth:`fit`."""
+        return self.fit(X, y, sample_weight=sample_weight).labels_
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
+            raise ValueError("densities need the rows themselves: fit on data, and pass the affinities as graph=")
         X = check_data(X, estimator=self, min_samples=2)
         k = check_n_clusters(self.n_clusters, X.shape[0])
         choose(SHAPES, self.covariance_type, option="covariance_type")
+        self._limits()
         rng = check_random_state(self.random_state)
         graph = self._graph_for(X)
         projection = self._project(X, rng)
@@ -196,7 +228,6 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         options = self._plain_options(X, Z, k, y, sample_weight)
         best = self._best_of_starts(Z, k, graph, options, rng)
         self._store(best, graph, X, projection)
-        return self
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -248,22 +279,17 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         options: dict[str, Any],
         rng: np.random.RandomState,
     ) -> EMResult:
-        """The best run; a start that ends in a singular covariance does not stop the others.
-
-        Of runs from one kind of start the best has the highest objective. Of several kinds (``init='auto'``) it is the
-        one whose partition has the highest modularity: the likelihood prefers starts that suit the Gaussians.
-        """
+        """The best run by `_merit`; a start that ends in a singular covariance does not stop the others."""
         runs, failures = [], []
         for seed in rng.randint(2**31 - 1, size=check_int(self.n_init, "n_init")):
-            for start in self._starts(Z, k, graph, np.random.RandomState(seed)):
+            for start in self._starts(Z, k, graph, options["known"], np.random.RandomState(seed)):
                 try:
                     runs.append(self._run(start, Z, graph, options))
                 except SingularCovarianceError as error:
                     failures.append(error)
         if not runs:
             raise failures[0]
-        auto = isinstance(self.init, str) and self.init == "auto"
-        best = max(runs, key=lambda run: quality(run.resp, graph) if auto else run.history[-1].objective)
+        best = max(runs, key=lambda run: self._merit(run, graph))
         if not best.converged:
             warnings.warn(
                 f"EM did not settle within max_iter={self.max_iter} iterations; raise max_iter or tol",
@@ -272,13 +298,28 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             )
         return best
 
-    def _starts(self, Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Iterator[Array]:
-        """First memberships of every kind that ``init`` stands for."""
+    def _merit(self, run: EMResult, graph: AffinityGraph | None) -> Any:
+        """What runs are compared by: the objective, but modularity across kinds of start (``init='auto'``).
+
+        The likelihood prefers starts that suit the Gaussians.
+        """
+        auto = isinstance(self.init, str) and self.init == "auto"
+        return quality(run.resp, graph) if auto else run.history[-1].objective
+
+    def _starts(
+        self,
+        Z: Array,
+        k: int,
+        graph: AffinityGraph | None,
+        known: Array | None,
+        rng: np.random.RandomState,
+    ) -> Iterator[Array]:
+        """First memberships of every kind that ``init`` stands for, numbered like the known rows."""
         if not isinstance(self.init, str):
             yield given_start(self.init, k, Z)
             return
         for kind in AUTO if self.init == "auto" else (self.init,):
-            yield choose(STARTS, kind, option="init")(Z, k, graph, rng)
+            yield named_after(known, choose(STARTS, kind, option="init")(Z, k, graph, rng))
 
     def _run(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
         """EM from one start."""
@@ -344,7 +385,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         X = alike(check_data(X), self._fit_X)
         graph = as_affinity(self._fit_recipe, self._fit_X) if self.graph_ is None else self.graph_
         W = link_new_points(self._fit_recipe, X, self._fit_X, graph)
-        degrees, target = link_degrees(W, signed=False)[:, None], matmul(W, self.memberships_)
+        degrees, target = link_degrees(W, signed=False), matmul(W, self.memberships_)
+        degrees = like(to_numpy(degrees), joint, dtype=joint.dtype)[:, None]
         lam = self._coupling(joint, graph)
         return entropic_maximiser(joint + 2 * lam * target, 2 * lam * degrees)
 

@@ -12,8 +12,8 @@ Both steps of EM are matrix products over blocks of rows, for all components at 
     E:  ‖(x - μ_k)'F_k‖²  from  x'[F_1 ... F_K]         M:  Σ_i w_ik x_i x_i'  from  [w_1 x ... w_K x]' x
 
 and for variances along the axes products with x² take their place. Blocks are as large as a core's cache, rows are
-measured from their mean, and all sums are in double precision, whatever the rows are in: clusters a million times as
-far apart as they are wide still keep four digits of their covariance.
+measured from their mean, and what may cancel is computed in double precision, whatever the rows are in: clusters a
+million times as far apart as they are wide still keep four digits of their covariance.
 
 The ridge ρ is noise: every row is taken to carry a blur ε ~ N(0, ρI). Added to the variances in the M-step alone it
 would be no step of any likelihood; but Σ = S + ρI is exactly the maximiser of the expected log-density
@@ -38,6 +38,7 @@ from ..core.blocks import over_blocks
 
 CACHE_BYTES = 2**22  # of a block of rows on the host: what a core keeps close
 DEVICE_BYTES = 2**28  # and on an accelerator
+PART_BYTES = 2**26  # of the sums of all parts together
 PARTS = 16  # of the rows, whose sums are added up in order, however many threads there are
 
 
@@ -84,6 +85,8 @@ def _singular() -> SingularCovarianceError:
 class Full:
     """A matrix for every component."""
 
+    forms_differences = True  # before they are squared, so that single precision serves for single-precision rows
+
     @staticmethod
     def second(Z: Array, w: Array) -> Array:
         """Σ_i w_ik x_i x_i', (k d, d).
@@ -118,7 +121,9 @@ class Full:
         xp = namespace(covariances)
         try:
             lower = xp.linalg.cholesky(covariances)
-        except Exception as error:  # every library has its own name for it
+        except Exception as error:  # every library has its own, by the same name
+            if not any(kind.__name__.endswith("LinAlgError") for kind in type(error).__mro__):
+                raise
             raise _singular() from error
         if not bool(xp.all(xp.isfinite(lower))):
             raise _singular()
@@ -163,6 +168,8 @@ class Full:
 class Tied(Full):
     """One matrix for all components: the mean of theirs."""
 
+    forms_differences = False
+
     @staticmethod
     def second(Z: Array, w: Array) -> Array:
         """Σ_ik w_ik x_i x_i', (d, d)."""
@@ -192,6 +199,8 @@ class Tied(Full):
 
 class Diag:
     """Variances along the axes, for every component."""
+
+    forms_differences = False
 
     @staticmethod
     def second(Z: Array, w: Array) -> Array:
@@ -320,13 +329,13 @@ def log_joint(X: Array, model: Gaussians) -> Array:
     shape, xp, (k, d) = SHAPES[model.kind], namespace(X), model.means.shape
     constants = shape.log_det(model.factors, d) + xp.log(model.weights) - 0.5 * d * math.log(2 * math.pi)
     constants = constants - 0.5 * model.ridge * shape.trace(model.factors, d)
-    means, factors, constants = (
-        xp.astype(part, X.dtype) for part in (model.means - model.origin, model.factors, constants)
-    )
-    distances = shape.sq_distances(means, factors)
+    dtype = X.dtype if shape.forms_differences else xp.float64
+    means, factors = (xp.astype(part, dtype) for part in (model.means - model.origin, model.factors))
+    distances, constants = shape.sq_distances(means, factors), xp.astype(constants, dtype)
 
     def densities(rows: slice) -> Array:
-        return constants - 0.5 * distances(xp.astype(_centred(X[rows, :], model.origin), X.dtype))
+        Z = xp.astype(_centred(X[rows, :], model.origin), dtype)
+        return xp.astype(constants - 0.5 * distances(Z), X.dtype)
 
     return xp.concat(over_blocks(densities, _blocks(X, k), X), axis=0)
 
@@ -390,7 +399,9 @@ def _sums(X: Array, weights: Array, origin: Array, shape: Shape) -> tuple[Array,
             second = second + shape.second(Z, w)
         return counts, first, second
 
-    width = n if 8 * n * k * X.shape[1] <= CACHE_BYTES else -(-n // PARTS)
+    d = X.shape[1]
+    n_parts = 1 if 8 * n * k * d <= CACHE_BYTES else min(PARTS, max(1, PART_BYTES // (8 * k * d * d)))
+    width = -(-n // n_parts)
     parts = (slice(start, min(start + width, n)) for start in range(0, n, width))
     counts, first, second = (sum(part) for part in zip(*over_blocks(sums, parts, X)))
     return counts, first, second

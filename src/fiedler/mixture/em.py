@@ -1,4 +1,4 @@
-"""One EM loop for all mixtures: the models differ in four hooks.
+"""One EM loop for all mixtures: the models differ in a few hooks.
 
 =========  ==========================================  ============================  ==============================
 model      memberships from log α_k N_k(x_i)           M-step weights                penalty

@@ -17,16 +17,18 @@ class GaussianMixture(BaseMixture):
     ----------
     n_clusters : int, default=8
     graph : recipe, AffinityGraph or matrix, default=None
-        Used by ``init='spectral'`` only; None is ``KNNGraph()``.
+        Used by the starts 'spectral', 'community' and 'auto' and by ``predict_proba(use_graph=True)``; None is
+        ``KNNGraph(9, weight="local", symmetrize="mean")``.
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
     ridge : float, default=0.1
         Added to the variances, relative to the mean variance of the coordinates.
     pca : int, float or None, default=None
         Reduce the rows for the densities: to a number of components, or to a share of the variance.
-    init : {'kmeans', 'spectral', 'random'} or array, default='kmeans'
-        The first memberships: by name, or labels (n,), or memberships (n, k).
+    init : {'kmeans', 'spectral', 'community', 'random', 'auto'} or array, default='kmeans'
+        The first memberships: by name, or labels (n,), or memberships (n, k). 'auto' fits from communities, spectral
+        clustering and k-means, and keeps the run whose partition has the highest modularity.
     n_init : int, default=1
-        Starts; the run of highest objective is kept.
+        Starts; of one kind, the run of highest objective is kept.
     max_iter : int, default=200
     tol : float, default=1e-5
         On the change of the objective a sample.

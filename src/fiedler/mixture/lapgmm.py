@@ -40,11 +40,11 @@ from ..core.backend import (
 )
 from ..core.blocks import over_blocks
 from ..core.eigen import spectral_bounds
-from ..core.sparse import matmul
+from ..core.sparse import Sparse, matmul, pieces, with_data
 from ..graph.affinity import AffinityGraph
 from ..graph.smoothing import diffuse, heat_flow, iterate, resolvent
 from .base import BaseMixture, PlainHooks, check_nonnegative, natural_scale, quality
-from .covariance import Gaussians
+from .covariance import Gaussians, SingularCovarianceError
 from .em import EMResult, Hooks, Step, memberships_settled, run_em
 from .simplex import entropic_maximiser
 
@@ -66,16 +66,26 @@ class Smoother(NamedTuple):
     bound: Array  # (n, 1)
 
 
+def _in_precision_of(reference: Array, S: Sparse) -> Sparse:
+    """A matrix whose products with memberships stay in their precision."""
+    data = pieces(S)[0]
+    bits = namespace(data).finfo(data.dtype).bits
+    if bits == namespace(reference).finfo(reference.dtype).bits:
+        return S
+    xp = namespace(data)
+    return with_data(S, xp.astype(data, xp.float32 if bits == 64 else xp.float64))
+
+
 def _laplacian(graph: AffinityGraph, reference: Array) -> Smoother:
     """A = L = D - S, below 2D."""
-    L = graph.laplacian()
+    L = _in_precision_of(reference, graph.laplacian())
     degrees = like(to_numpy(graph.degrees), reference, dtype=reference.dtype)
     return Smoother(lambda F: matmul(L, F), 2 * degrees[:, None])
 
 
 def _iterated(graph: AffinityGraph, reference: Array) -> Smoother:
     """A = L², scaled by the mean degree to the size of L."""
-    L, xp = graph.laplacian(), namespace(reference)
+    L, xp = _in_precision_of(reference, graph.laplacian()), namespace(reference)
     scale = max(float(to_numpy(graph.degrees).mean()), 1e-300)
     top = spectral_bounds(L)[1] ** 2 / scale
     return Smoother(lambda F: iterate(F, L, 2) / scale, xp.full_like(reference[:, :1], top))
@@ -83,7 +93,7 @@ def _iterated(graph: AffinityGraph, reference: Array) -> Smoother:
 
 def _heat(graph: AffinityGraph, reference: Array) -> Smoother:
     """A = d̄ (I - exp(-L/d̄)), which penalises what a unit of heat flow would smooth away; below the mean degree d̄."""
-    L, xp = graph.laplacian(), namespace(reference)
+    L, xp = _in_precision_of(reference, graph.laplacian()), namespace(reference)
     scale = max(float(to_numpy(graph.degrees).mean()), 1e-300)
     return Smoother(lambda F: scale * (F - heat_flow(F, L, 1 / scale)), xp.full_like(reference[:, :1], scale))
 
@@ -245,12 +255,13 @@ class LapGMM(BaseMixture):
     ----------
     n_clusters : int, default=8
     graph : recipe, AffinityGraph or matrix, default=None
-        How the graph is made; None is ``KNNGraph()``, the paper's. It sees all of X, whatever ``pca``.
+        How the graph is made; None is ``KNNGraph(9, weight="local", symmetrize="mean")``, and the paper's is
+        ``KNNGraph(8)``. It sees all of X, whatever ``pca``.
     lam : float or 'auto', default='auto'
         Weight of the smoothness, in nats an edge. 'auto' tries multiples of the value at which a row's neighbours weigh
         as much as its densities, and keeps the one whose partition has the highest modularity on the graph.
     solver : {'variational', 'anchored', 'printed'}, default='variational'
-        See the module's page; 'variational' is monotone and has no further options.
+        See the module's page; 'variational' is monotone.
     operator : {'laplacian', 'iterated', 'heat'}, default='laplacian'
         The smoothing operator of 'variational'.
     gamma : float, default=0.9
@@ -258,7 +269,8 @@ class LapGMM(BaseMixture):
     n_smooth : int, default=1
         Smoothing steps an iteration, of 'variational' and 'printed'.
     covariance_type, ridge, pca, init, n_init, max_iter, random_state, verbose
-        As in :class:`GaussianMixture`.
+        As in :class:`GaussianMixture`; ``init`` is 'community' by default, and with ``lam='auto'`` several starts are
+        compared by modularity.
     tol : float, default=1e-3
         On the mean movement of the memberships in an iteration. Not smaller without need: the last digits of J are won
         by letting memberships leak along the graph, and a thin cluster, such as a half moon, then loses its shape
@@ -325,7 +337,7 @@ class LapGMM(BaseMixture):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None, lam: float = 0.0) -> Hooks:
+    def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None, lam: float) -> Hooks:
         assert graph is not None
         return choose(SOLVERS, self.solver, option="solver")(self, lam, graph, Z, **plain)
 
@@ -333,34 +345,39 @@ class LapGMM(BaseMixture):
         """EM from one start, with the λ given or found."""
         if isinstance(self.lam, str) and self.lam == "auto":
             return self._climb(start, Z, graph, options)
-        return self._run_with(check_nonnegative(self.lam, "lam", or_else="'auto'"), start, Z, graph, options)
-
-    def _run_with(
-        self,
-        lam: float,
-        start: Array,
-        Z: Array,
-        graph: AffinityGraph | None,
-        options: dict[str, Any],
-        **limits: Any,
-    ) -> EMResult:
-        return replace(run_em(start, self._hooks(options, Z, graph, lam), **self._limits() | limits), lam=lam)
+        lam = check_nonnegative(self.lam, "lam", or_else="'auto'")
+        return replace(run_em(start, self._hooks(options, Z, graph, lam), **self._limits()), lam=lam)
 
     def _climb(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
         """Every λ of the ladder for `TRIAL` iterations; the one whose partition has the highest modularity goes on."""
-        most = self._limits()["max_iter"]
-        best, reached = None, (0, -math.inf)
+        limits = self._limits()
+        most, trials, failures = limits["max_iter"], [], []
         for lam in self._ladder(start, Z, graph, options):
-            run = self._run_with(lam, start, Z, graph, options, max_iter=min(TRIAL, most))
-            here = quality(run.resp, graph)
-            log.info("LapGMM: λ = %.4g gives %d clusters of modularity %.4f", lam, *here)
-            if here > reached:
-                best, reached = run, here
-        assert best is not None
+            hooks = self._hooks(options, Z, graph, lam)
+            try:
+                run = replace(run_em(start, hooks, **limits | {"max_iter": min(TRIAL, most)}), lam=lam)
+            except SingularCovarianceError as error:
+                failures.append(error)
+                continue
+            trials.append((quality(run.resp, graph), run, hooks))
+            self._report_trial(lam, *trials[-1][0])
+        if not trials:
+            raise failures[0]
+        _, best, hooks = max(trials, key=lambda trial: trial[0])
         if best.converged or best.n_iter >= most:
             return best
-        rest = self._run_with(best.lam, best.resp, Z, graph, options, max_iter=most - best.n_iter)
-        return replace(rest, history=best.history + rest.history, n_iter=best.n_iter + rest.n_iter)
+        rest = run_em(best.resp, hooks, **limits | {"max_iter": most - best.n_iter})
+        return replace(rest, history=best.history + rest.history, n_iter=best.n_iter + rest.n_iter, lam=best.lam)
+
+    def _report_trial(self, lam: float, n_clusters: int, reached: float) -> None:
+        text = f"LapGMM: lam = {lam:.4g} gives {n_clusters} clusters of modularity {reached:.4f}"
+        log.info(text)
+        if self.verbose:
+            print(text)
+
+    def _merit(self, run: EMResult, graph: AffinityGraph | None) -> Any:
+        """Modularity where λ was found: objectives of different λ do not compare."""
+        return quality(run.resp, graph) if isinstance(self.lam, str) else super()._merit(run, graph)
 
     def _ladder(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> list[float]:
         """The λ to try: multiples of the one at which neighbours weigh as much as densities."""

@@ -80,13 +80,15 @@ class LCGMM(BaseMixture):
     ----------
     n_clusters : int, default=8
     graph : recipe, AffinityGraph or matrix, default=None
-        How the graph is made; None is ``KNNGraph()``. It sees all of X, whatever ``pca``.
+        How the graph is made; None is ``KNNGraph(9, weight="local", symmetrize="mean")``. It sees all of X, whatever
+        ``pca``.
     lam : float, default=0.1
         Weight of the consistency; λ times the largest degree up to 1 keeps all weights nonnegative.
     negative_weights : {'auto', 'signed', 'clip'}, default='auto'
         Use negative weights while the covariances allow it, then clip; insist on them; or always clip.
     covariance_type, ridge, pca, init, n_init, max_iter, tol, random_state, verbose
-        As in :class:`GaussianMixture`; ``tol`` is on the mean movement of the posteriors.
+        As in :class:`GaussianMixture`; ``init`` is 'community' by default, and ``tol`` is on the mean movement of the
+        posteriors.
 
     Attributes
     ----------

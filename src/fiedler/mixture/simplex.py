@@ -9,8 +9,8 @@ def entropic_maximiser(a: Array, b: Array) -> Array:
     """Argmax over the simplex of q'a - ½ b ‖q‖² - q' log q, row by row; b = 0 gives the softmax.
 
     Stationarity reads log q_k + b q_k = a_k - ν, with ν the row's multiplier. Where one entry takes all but a share s
-    of the row with s(1 + b) tiny, the others are exp(a_k - a_top + b - s(1 + b)) to the last digits that matter: no
-    equation to solve. The remaining rows, near the borders of clusters, go to `_solve_rows`.
+    of the row with s(1 + b) tiny, the others are exp(a_k - a_top + b - s(1 + b)) up to the square of that: no equation
+    to solve. The remaining rows, near the borders of clusters, go to `_solve_rows`.
     """
     xp = namespace(a)
     tiny = 8 * eps(a) ** 0.5  # its square is what the formula leaves out
