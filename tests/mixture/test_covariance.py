@@ -112,3 +112,17 @@ def test_a_singular_covariance_ends_in_a_sentence(backend):
 @pytest.mark.parametrize(("kind", "count"), [("full", 3 * 10), ("tied", 10), ("diag", 12), ("spherical", 3)])
 def test_parameters_are_counted(kind, count):
     assert n_parameters(kind, 3, 4) == count + 3 * 4 + 2
+
+
+@pytest.mark.parametrize("kind", list(SHAPES))
+def test_clusters_far_apart_keep_their_digits_in_single_precision(kind, rng):
+    """A thousand widths apart, from the origin and from each other."""
+    y = np.repeat([0, 1], 200)
+    X = (rng.normal(size=(400, 3)) + 1000.0 * y[:, None]).astype(np.float32)
+    R = np.eye(2, dtype=np.float32)[y]
+    exact = estimate(X.astype(np.float64), R.astype(np.float64), kind=kind, ridge=0.0)
+    single = estimate(X, R, kind=kind, ridge=0.0)
+
+    assert_allclose(single.covariances, exact.covariances, rtol=1e-4, atol=1e-4)
+    own = np.take_along_axis(log_joint(X, single) - log_joint(X.astype(np.float64), exact), y[:, None], axis=1)
+    assert np.abs(own).max() < 0.05

@@ -11,7 +11,10 @@ from typing import Any
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from .backend import Array, is_numpy
+from .backend import Array, is_numpy, itemsize, namespace, row_blocks
+
+ROW_BYTES = 2**20  # of a few temporaries of a row-wise computation: what a core keeps close
+DEVICE_ROW_BYTES = 2**30
 
 
 def over_blocks(work: Callable[[slice], Any], blocks: Iterable[slice], X: Array, *, n_jobs: int | None = None) -> list:
@@ -34,6 +37,15 @@ def over_blocks(work: Callable[[slice], Any], blocks: Iterable[slice], X: Array,
     blas = _blas()
     with blas as n_threads, ThreadPoolExecutor(effective_n_jobs(n_jobs) if n_jobs else n_threads) as executor:
         return list(executor.map(work, blocks))
+
+
+def by_rows(function: Callable[..., Array], *arrays: Array) -> Array:
+    """``function`` of arrays with as many rows, computed block by block; it gives a row for each of theirs."""
+    first = arrays[0]
+    width = 4 * itemsize(first) * first.shape[1]
+    blocks = row_blocks(first.shape[0], width, first, host=ROW_BYTES, device=DEVICE_ROW_BYTES, least=64)
+    work = lambda rows: function(*(array[rows, ...] for array in arrays))  # noqa: E731
+    return namespace(first).concat(over_blocks(work, blocks, first), axis=0)
 
 
 class _OneThreadBLAS:

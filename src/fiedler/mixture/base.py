@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._validation import check_data, check_int, check_n_clusters, check_positive, choose
 from ..core.backend import Array, alike, is_numpy, like, logsumexp, namespace, one_hot, softmax, to_numpy
+from ..core.blocks import by_rows
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
 from ..core.sparse import matmul
@@ -112,7 +113,7 @@ class PlainHooks:
 
     def refine(self, log_joint: Array, resp: Array) -> Array:
         """The posterior [lapgmm, Eq. 8]."""
-        return self.clamp(softmax(log_joint))
+        return self.clamp(by_rows(softmax, log_joint))
 
     def maximise(self, resp: Array) -> Gaussians:
         """The weighted estimates [lapgmm, Eqs 13-15]."""
@@ -125,7 +126,7 @@ class PlainHooks:
 
     def likelihood(self, log_joint: Array) -> float:
         """Σ_i log p(x_i), or log p(x_i, known cluster) where it is known."""
-        rows = logsumexp(log_joint)
+        rows = by_rows(logsumexp, log_joint)
         if self.known is not None:
             xp = namespace(rows)
             is_known = xp.sum(self.known, axis=1) > 0
@@ -166,7 +167,7 @@ class PlainHooks:
     def moved(resp: Array, last: Array) -> float:
         """The mean distance that memberships moved."""
         xp = namespace(resp)
-        return float(xp.sum(xp.abs(resp - last))) / resp.shape[0]
+        return float(xp.sum(by_rows(lambda q, p: xp.sum(xp.abs(q - p), axis=1), resp, last))) / resp.shape[0]
 
 
 # --------------------------------------------------------------------------------------------------------- the class

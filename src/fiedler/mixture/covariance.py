@@ -134,11 +134,11 @@ class Full:
         """Rows -> ‖(x - μ_k)'F_k‖², (b, k)."""
         xp, (k, d) = namespace(means), means.shape
         stacked = xp.reshape(xp.permute_dims(factors, (1, 0, 2)), (d, k * d))
-        offsets = xp.reshape(means[:, None, :] @ factors, (k * d,))
+        offsets = xp.reshape(means[:, None, :] @ factors, (1, k * d))
+        affine = xp.concat([stacked, -offsets], axis=0)
 
         def distances(Z: Array) -> Array:
-            white = Z @ stacked
-            white -= offsets
+            white = xp.concat([Z, xp.ones_like(Z[:, :1])], axis=1) @ affine
             return sq_lengths(xp.reshape(white, (Z.shape[0], k, d)))
 
         return distances

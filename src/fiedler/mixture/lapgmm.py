@@ -23,22 +23,20 @@ from __future__ import annotations
 import logging
 import math
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .._validation import check_int, choose
 from ..core.backend import (
     Array,
-    itemsize,
     like,
     namespace,
-    row_blocks,
     safe_log,
     softmax,
     to_numpy,
 )
-from ..core.blocks import over_blocks
+from ..core.blocks import by_rows
 from ..core.eigen import spectral_bounds
 from ..core.sparse import Sparse, matmul, pieces, with_data
 from ..graph.affinity import AffinityGraph
@@ -103,18 +101,11 @@ OPERATORS = {"laplacian": _laplacian, "iterated": _iterated, "heat": _heat}
 
 def smoothing_step(log_joint: Array, resp: Array, pull: Array, c: Array, row_weight: Array | float = 1.0) -> Array:
     """One step of the Q-step that never lowers J; ``pull`` is AQ with its λ and ``c`` the bound λ·diag on A, (n, 1)."""
-    c, pull = c / row_weight, pull / row_weight
 
-    def step(rows: slice) -> Array:
-        target = log_joint[rows, :] + 2 * (c[rows, :] * resp[rows, :] - pull[rows, :])
-        return entropic_maximiser(target, 2 * c[rows, :])
+    def step(log_joint: Array, resp: Array, pull: Array, c: Array) -> Array:
+        return entropic_maximiser(log_joint + 2 * (c * resp - pull), 2 * c)
 
-    return namespace(resp).concat(over_blocks(step, _blocks(resp), resp), axis=0)
-
-
-def _blocks(resp: Array) -> Iterator[slice]:
-    """Rows of memberships that stay in the cache, a few times over."""
-    return row_blocks(resp.shape[0], 4 * itemsize(resp) * resp.shape[1], resp, host=2**20, device=2**30, least=64)
+    return by_rows(step, log_joint, resp, pull / row_weight, c / row_weight)
 
 
 # ------------------------------------------------------------------------------------------------------------- hooks
@@ -156,14 +147,15 @@ class _Variational(PlainHooks):
     def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
         """J and its two parts."""
         xp = namespace(resp)
-
-        def bound(rows: slice) -> Array:
-            q = resp[rows, :]
-            return xp.sum(q * (xp.where(q > 0, log_joint[rows, :], 0) - safe_log(q)), axis=1)
-
-        likelihood = self.total(xp.concat(over_blocks(bound, _blocks(resp), resp)))
-        penalty = self.lam * float(xp.sum(resp * self.pull(resp)))
+        likelihood = self.total(by_rows(_evidence_bound, resp, log_joint))
+        penalty = self.lam * float(xp.sum(by_rows(lambda q, pull: xp.sum(q * pull, axis=1), resp, self.pull(resp))))
         return Step(likelihood - penalty, likelihood, penalty, self.moved(resp, last))
+
+
+def _evidence_bound(q: Array, log_joint: Array) -> Array:
+    """Σ_k q_k (log α_k p_k - log q_k) of every row."""
+    xp = namespace(q)
+    return xp.sum(q * (xp.where(q > 0, log_joint, 0) - safe_log(q)), axis=1)
 
 
 class _Regularised(PlainHooks):

@@ -1,0 +1,56 @@
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from threadpoolctl import threadpool_info
+
+from fiedler.core import sparse as sparse_module
+from fiedler.core.backend import softmax, to_numpy
+from fiedler.core.blocks import by_rows, over_blocks
+from fiedler.core.sparse import matmul
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_results_come_in_order_and_errors_come_through():
+    blocks = [slice(start, start + 1) for start in range(50)]
+
+    assert over_blocks(lambda rows: rows.start, blocks, np.zeros(50), n_jobs=3) == list(range(50))
+    with pytest.raises(ZeroDivisionError):
+        over_blocks(lambda rows: 1 / (rows.start - 7), blocks, np.zeros(50), n_jobs=3)
+
+
+def test_overlapping_calls_leave_blas_as_it_was():
+    before, first_inside, second_done = blas_threads(), threading.Event(), threading.Event()
+
+    def slow(rows):
+        first_inside.set()
+        assert second_done.wait(10)
+
+    blocks = [slice(0, 1), slice(1, 2)]
+    other = threading.Thread(target=over_blocks, args=(slow, blocks, np.zeros(2)), kwargs={"n_jobs": 2})
+    other.start()
+    assert first_inside.wait(10)
+    over_blocks(lambda rows: None, blocks, np.zeros(2), n_jobs=2)
+    second_done.set()
+    other.join()
+
+    assert blas_threads() == before
+
+
+def test_rows_by_blocks_are_rows_at_once(backend, rng, monkeypatch):
+    monkeypatch.setattr("fiedler.core.blocks.ROW_BYTES", 1)
+    values = rng.normal(size=(200, 3))
+
+    assert_allclose(to_numpy(by_rows(softmax, backend(values))), softmax(values))
+
+
+def test_threaded_products_are_plain_products(rng, monkeypatch):
+    monkeypatch.setattr(sparse_module, "THREADED_FROM", 0)
+    S, X = sp.random_array((101, 60), density=0.1, format="csr", rng=np.random.default_rng(0)), rng.normal(size=(60, 4))
+
+    assert_allclose(matmul(S, X), S.toarray() @ X)
