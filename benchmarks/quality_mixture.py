@@ -4,7 +4,7 @@
 
 Rows at unit length (USPS from [0, 1], TDT2's thirty largest categories by tf-idf); pca keeps 98 % of the variance, or
 100 components of the sparse text. "paper" is LapGMM as published: k-means start, 8 binary neighbours, λ = 10.
-No setting looks at the labels.
+No fit sees a label; docs/mixtures.md says how the defaults were chosen.
 """
 
 from __future__ import annotations

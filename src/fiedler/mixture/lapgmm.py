@@ -264,9 +264,8 @@ class LapGMM(BaseMixture):
         As in :class:`GaussianMixture`; ``init`` is 'community' by default, and with ``lam='auto'`` several starts are
         compared by modularity.
     tol : float, default=1e-3
-        On the mean movement of the memberships in an iteration. Not smaller without need: the last digits of J are won
-        by letting memberships leak along the graph, and a thin cluster, such as a half moon, then loses its shape
-        before J rests.
+        On the mean movement of the memberships in an iteration. An early stop, and part of the method: run further, J
+        still rises, but memberships leak along the graph and a thin cluster, such as a half moon, loses its shape.
 
     Attributes
     ----------
