@@ -17,7 +17,7 @@ from bench_gpu import BACKENDS, timed
 from measure import arguments, markdown
 from sklearn.base import clone
 
-from fiedler import GaussianMixture, KNNGraph, LapGMM
+from fiedler import GaussianMixture, LapGMM
 from fiedler.core.backend import to_numpy
 from fiedler.metrics import clustering_accuracy
 
@@ -54,7 +54,7 @@ def seconds_per_iteration(fit, synchronize, few=3, many=13):
 def iterations(name, X, y):
     """Ours with and without the graph, from the same labels, a third of them wrong."""
     own, synchronize = BACKENDS[name](X)
-    graph = KNNGraph(9, weight="local", symmetrize="mean").build(own)
+    graph = LapGMM()._recipe().build(own)
     rng = np.random.RandomState(0)
     start = np.where(rng.uniform(size=len(y)) < 0.3, rng.randint(CLUSTERS, size=len(y)), y)
     models = {"GaussianMixture": GaussianMixture(CLUSTERS), "LapGMM": LapGMM(CLUSTERS, graph, lam=3.0)}
@@ -93,7 +93,7 @@ def parity(X, y):
     host = None
     for name in ("numpy", *DEVICES):
         own, _ = BACKENDS[name](X)
-        graph = KNNGraph(9, weight="local", symmetrize="mean", method="exact").build(own)
+        graph = LapGMM()._recipe().set_params(method="exact").build(own)
         Q = to_numpy(LapGMM(CLUSTERS, graph, lam=3.0, init=start).fit(own).memberships_)
         host = Q if host is None else host
         same = float(np.mean(Q.argmax(axis=1) == host.argmax(axis=1)))

@@ -48,6 +48,13 @@ def check_positive(value: object, name: str) -> float:
     raise ValueError(f"{name} must be a positive number; got {value!r}")
 
 
+def check_nonnegative(value: Any, name: str, *, or_else: str | None = None) -> float:
+    """A finite number of at least zero."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 <= float(value) < float("inf"):
+        return float(value)
+    raise ValueError(f"{name} must be a nonnegative number{f' or {or_else}' if or_else else ''}; got {value!r}")
+
+
 def check_n_clusters(value: object, n_samples: int) -> int:
     """``n_clusters`` as an int between 1 and the number of samples."""
     n_clusters = check_int(value, "n_clusters")

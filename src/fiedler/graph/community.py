@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from ..core.backend import Array, eps, is_numpy, like, namespace, one_hot, to_nu
 from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans
 from ..core.rows import unit_rows
-from ..core.sparse import Sparse, from_coo, matmul, pieces, row_indices, to_scipy, with_data
+from ..core.sparse import Sparse, from_coo, matmul, pieces, row_indices, row_sums, to_scipy, with_data
 from .affinity import AffinityGraph
 
 RESOLUTION = 0.5
@@ -166,6 +167,12 @@ class _Search:
         degrees = graph.degrees if is_numpy(data) == is_numpy(graph.degrees) else like(host, data, dtype=data.dtype)
         return cls(graph.weights, degrees, float(host.sum(dtype=np.float64)), k, rng)
 
+    @cached_property
+    def edges(self) -> tuple[Array, Array, Array]:
+        """Row, column and weight of every stored entry; every exchange asks for them."""
+        data, columns, _ = pieces(self.weights)
+        return row_indices(self.weights), columns, data
+
     @property
     def n(self) -> int:
         """The number of nodes."""
@@ -229,12 +236,12 @@ class _Search:
     def bisect(self, labels: Array, gamma: float, n_power: int = 60, n_moves: int = 15) -> Array:
         """Every community cut in two: labels 2l and 2l + 1, from its Fiedler vector and then by moves."""
         xp = namespace(self.degrees)
-        data, columns, _ = pieces(self.weights)
-        same = xp.take(labels, row_indices(self.weights)) == xp.take(labels, columns)
+        rows, columns, data = self.edges
+        same = xp.take(labels, rows) == xp.take(labels, columns)
         inner = with_data(self.weights, xp.where(same, data, 0))
         H = one_hot(labels, self.k, self.degrees)
-        side = xp.astype(self._fiedler_vectors(inner, H, labels, n_power) > 0, self.degrees.dtype)
-        pull = matmul(inner, xp.ones_like(self.degrees)[:, None])[:, 0]
+        pull = row_sums(inner)
+        side = xp.astype(self._fiedler_vectors(inner, pull, H, labels, n_power) > 0, self.degrees.dtype)
         volumes = xp.take(H.T @ self.degrees, labels)
         for _ in range(n_moves):
             # the weight to the second half less that to the first, each less what the halves' volumes explain
@@ -247,10 +254,9 @@ class _Search:
             side = xp.where(willing & self.half(), 1 - side, side)
         return 2 * labels + xp.astype(side, labels.dtype)
 
-    def _fiedler_vectors(self, inner: Sparse, H: Array, labels: Array, n_power: int) -> Array:
+    def _fiedler_vectors(self, inner: Sparse, degrees: Array, H: Array, labels: Array, n_power: int) -> Array:
         """The second eigenvector of the random walk inside each community, all in one vector, by power iteration."""
         xp = namespace(self.degrees)
-        degrees = matmul(inner, xp.ones_like(self.degrees)[:, None])[:, 0]
         degrees = xp.where(degrees > 0, degrees, 1)
         volumes = H.T @ degrees
         volumes = xp.where(volumes > 0, volumes, 1)
@@ -265,9 +271,8 @@ class _Search:
     def cohesion(self, labels: Array, k: int, gamma: float) -> np.ndarray:
         """The weight between communities less what their volumes explain, as shares: (k, k), on the host."""
         xp = namespace(self.degrees)
-        _, columns, _ = pieces(self.weights)
-        rows = xp.take(labels, row_indices(self.weights))
-        between = from_coo(rows, xp.take(labels, columns), pieces(self.weights)[0], (k, k))
+        rows, columns, data = self.edges
+        between = from_coo(xp.take(labels, rows), xp.take(labels, columns), data, (k, k))
         volumes = np.bincount(to_numpy(labels), to_numpy(self.degrees), minlength=k) / self.total
         return to_scipy(between).toarray().astype(np.float64) / self.total - gamma * np.outer(volumes, volumes)
 

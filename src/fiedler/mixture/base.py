@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-import numbers
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from .._validation import check_data, check_int, check_n_clusters, check_positive, choose
-from ..core.backend import Array, alike, is_numpy, like, logsumexp, namespace, one_hot, softmax, to_numpy
+from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_positive, choose
+from ..core.backend import Array, alike, like, logsumexp, namespace, one_hot, softmax, to_numpy
 from ..core.blocks import by_rows
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
@@ -209,7 +209,22 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+        self._warn_of_trouble()
         return self
+
+    def _warn_of_trouble(self) -> None:
+        """What a user should know of a fit that did not fail, said where ``fit`` was called."""
+        if not self.converged_:
+            text = f"EM did not settle within max_iter={self.max_iter} iterations; raise max_iter or tol"
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        n_clusters, n_found = self.memberships_.shape[1], len(np.unique(to_numpy(self.labels_)))
+        if n_found < n_clusters:
+            warnings.warn(
+                f"only {n_found} of the {n_clusters} clusters are any row's most probable one; ask for fewer, weaken "
+                "the smoothing, or try another init",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit the mixture and give each row's cluster; parameters as in :meth:`fit`."""
@@ -256,7 +271,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def _project(self, X: Array, rng: np.random.RandomState) -> Projection | None:
         if self.pca is not None:
             return fit_pca(X, self.pca, random_state=rng.randint(2**31 - 1))
-        if is_numpy(X) and hasattr(X, "tocsr"):
+        if sp.issparse(X):
             raise ValueError("densities on sparse rows need fewer dimensions; give pca, for example pca=100")
         return None
 
@@ -290,14 +305,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
                     failures.append(error)
         if not runs:
             raise failures[0]
-        best = max(runs, key=lambda run: self._merit(run, graph))
-        if not best.converged:
-            warnings.warn(
-                f"EM did not settle within max_iter={self.max_iter} iterations; raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return best
+        return max(runs, key=lambda run: self._merit(run, graph))
 
     def _merit(self, run: EMResult, graph: AffinityGraph | None) -> Any:
         """What runs are compared by: the objective, but modularity across kinds of start (``init='auto'``).
@@ -353,14 +361,6 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self.history_, self.n_iter_, self.converged_ = best.history, best.n_iter, best.converged
         self.objective_, self.likelihood_, self.penalty_, _ = best.history[-1]
         self.graph_, self._fit_X = graph, X
-        n_clusters, n_found = best.resp.shape[1], len(np.unique(to_numpy(self.labels_)))
-        if n_found < n_clusters:
-            warnings.warn(
-                f"only {n_found} of the {n_clusters} clusters are any row's most probable one; ask for fewer, weaken "
-                "the smoothing, or try another init",
-                UserWarning,
-                stacklevel=3,
-            )
 
     # ------------------------------------------------------------------------------------------------ after the fit
 
@@ -455,13 +455,6 @@ def natural_scale(log_joint: Array, graph: AffinityGraph) -> float:
     two = np.partition(to_numpy(log_joint), -2, axis=1)[:, -2:]
     degree = float(to_numpy(graph.degrees).mean())
     return float(np.median(two[:, 1] - two[:, 0])) / (2 * degree) if degree > 0 else 0.0
-
-
-def check_nonnegative(value: Any, name: str, *, or_else: str | None = None) -> float:
-    """A finite number of at least zero."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf:
-        return float(value)
-    raise ValueError(f"{name} must be a nonnegative number{f' or {or_else}' if or_else else ''}; got {value!r}")
 
 
 def known_rows(y: Any, k: int, Z: Array) -> Array | None:

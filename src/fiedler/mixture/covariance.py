@@ -35,6 +35,7 @@ import numpy as np
 from .._validation import choose
 from ..core.backend import Array, like, namespace, row_blocks, sq_lengths, to_numpy
 from ..core.blocks import over_blocks
+from ..core.rows import sq_row_norms
 
 CACHE_BYTES = 2**22  # of a block of rows on the host: what a core keeps close
 DEVICE_BYTES = 2**28  # and on an accelerator
@@ -285,7 +286,7 @@ class Spherical(Diag):
 
 def _sq_distances(rows: Array, points: Array) -> Array:
     """‖x - p‖² of every row and point, by one product."""
-    return sq_lengths(rows)[:, None] - 2 * (rows @ points.T) + sq_lengths(points)
+    return sq_row_norms(rows)[:, None] - 2 * (rows @ points.T) + sq_row_norms(points)
 
 
 Shape = type[Full] | type[Diag]

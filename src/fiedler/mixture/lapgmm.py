@@ -27,13 +27,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from .._validation import check_int, choose
+from .._validation import check_int, check_nonnegative, choose
 from ..core.backend import (
     Array,
     like,
     namespace,
     safe_log,
-    softmax,
     to_numpy,
 )
 from ..core.blocks import by_rows
@@ -41,7 +40,7 @@ from ..core.eigen import spectral_bounds
 from ..core.sparse import Sparse, matmul, pieces, with_data
 from ..graph.affinity import AffinityGraph
 from ..graph.smoothing import diffuse, heat_flow, iterate, resolvent
-from .base import BaseMixture, PlainHooks, check_nonnegative, natural_scale, quality
+from .base import BaseMixture, PlainHooks, natural_scale, quality
 from .covariance import Gaussians, SingularCovarianceError
 from .em import EMResult, Hooks, Step, memberships_settled, run_em
 from .simplex import entropic_maximiser
@@ -127,7 +126,7 @@ class _Variational(PlainHooks):
     def refine(self, log_joint: Array, resp: Array) -> Array:
         """``n_smooth`` steps from the last memberships; without the graph term, the posterior."""
         if self.lam == 0:
-            return self.clamp(softmax(log_joint))
+            return super().refine(log_joint, resp)
         rows = 1.0 if self.sample_weight is None else self.row_weight[:, None]
         c = self.lam * self.smoother.bound
         for _ in range(self.n_smooth):
@@ -208,7 +207,7 @@ class _Printed(_Regularised):
 
     def refine(self, log_joint: Array, resp: Array) -> Array:
         """Lines 5, 6, 9 and 10 of Table 1: γ shrinks until the objective does not fall, or smoothing has ended."""
-        posterior = self.clamp(softmax(log_joint))
+        posterior = super().refine(log_joint, resp)
         while (found := self.accept(self.smooth(posterior), resp)) is resp and self.gamma > SMALLEST_GAMMA:
             self.gamma *= 0.9
         return found
@@ -219,7 +218,7 @@ class _Anchored(_Regularised):
 
     def refine(self, log_joint: Array, resp: Array) -> Array:
         """The best of the candidates, if it is better than what was."""
-        posterior = self.clamp(softmax(log_joint))
+        posterior = super().refine(log_joint, resp)
         found = resp
         for gamma in GAMMAS:
             candidate = self.accept(self.clamp(resolvent(posterior, self.graph, gamma, tol=1e-6)), resp)

@@ -17,11 +17,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .._validation import choose
+from .._validation import check_nonnegative, choose
 from ..core.backend import Array, namespace, safe_log
 from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
-from .base import BaseMixture, PlainHooks, check_nonnegative
+from .base import BaseMixture, PlainHooks
 from .covariance import Gaussians, SingularCovarianceError, estimate
 from .em import Hooks, Step, memberships_settled
 
@@ -50,7 +50,7 @@ class _LocallyConsistent(PlainHooks):
                     "the smoothed weights turned negative enough to spoil a covariance, so they are clipped at zero "
                     "from here on; a smaller lam avoids that",
                     UserWarning,
-                    stacklevel=6,
+                    stacklevel=7,
                 )
         xp = namespace(weights)
         return estimate(self.Z, xp.where(weights > 0, weights, 0), kind=self.kind, ridge=self.ridge, priors=priors)
