@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from fiedler.core.backend import to_numpy
-from fiedler.core.linear import conjugate_gradient
+from fiedler.core.linear import conjugate_gradient, inverse_of_lower
 
 
 @pytest.fixture
@@ -32,3 +32,11 @@ def test_running_out_of_rounds_is_said(system):
         result = conjugate_gradient(lambda X: A @ X, B, diagonal=np.diag(A), max_iter=2)
     assert not result.converged
     assert result.iterations == 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_triangular_matrices_are_inverted(rng, backend, dtype):
+    lower = np.linalg.cholesky([(A := rng.normal(size=(6, 9))) @ A.T for _ in range(4)]).astype(dtype)
+    inverses = to_numpy(inverse_of_lower(backend(lower)))
+    assert inverses.dtype == dtype
+    assert_allclose(inverses @ lower, np.broadcast_to(np.eye(6), (4, 6, 6)), atol=1e-4 if dtype == "float32" else 1e-12)

@@ -126,3 +126,26 @@ def test_clusters_far_apart_keep_their_digits_in_single_precision(kind, rng):
     assert_allclose(single.covariances, exact.covariances, rtol=1e-4, atol=1e-4)
     own = np.take_along_axis(log_joint(X, single) - log_joint(X.astype(np.float64), exact), y[:, None], axis=1)
     assert np.abs(own).max() < 0.05
+
+
+@pytest.mark.parametrize("kind", list(SHAPES))
+def test_single_precision_sums_serve_where_little_cancels_and_only_there(kind, rng, monkeypatch):
+    used = []
+
+    def sums(*args):
+        used.append(np.dtype(args[-1]).name)
+        return original(*args)
+
+    original = module._sums
+    monkeypatch.setattr(module, "_sums", sums)
+    y = np.repeat([0, 1], 200)
+    near = rng.normal(size=(400, 3)) + y[:, None]
+    correlated = near @ (np.ones((3, 3)) + 1e-3 * np.eye(3)) if kind in ("full", "tied") else near + 1e3 * y[:, None]
+    R = np.eye(2)[y]
+    for X, expected in ((near, ["float32"]), (correlated, ["float32", "float64"])):
+        used.clear()
+        rows = X.astype(np.float32)
+        single = estimate(rows, R.astype(np.float32), kind=kind, ridge=0.0)
+        assert used == expected
+        exact = estimate(rows.astype(np.float64), R, kind=kind, ridge=0.0)
+        assert_allclose(single.covariances, exact.covariances, rtol=1e-4, atol=1e-5)

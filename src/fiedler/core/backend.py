@@ -72,6 +72,12 @@ def arange(n: int, reference: Array, *, dtype: Any = None) -> Array:
     return xp.arange(n, dtype=dtype or xp.int64, device=device)
 
 
+def identity(matrices: Array) -> Array:
+    """The identity of the size, precision and device of (..., d, d) matrices."""
+    xp = namespace(matrices)
+    return xp.eye(matrices.shape[-1], dtype=matrices.dtype, device=array_api_compat.device(matrices))
+
+
 def standard_normal(shape: tuple[int, ...], rng: np.random.RandomState, reference: Array) -> Array:
     """Normal numbers drawn on the host: the same ones for a seed on every back end."""
     return like(rng.standard_normal(shape), reference, dtype=reference.dtype)

@@ -11,9 +11,10 @@ Both steps of EM are matrix products over blocks of rows, for all components at 
 
     E:  ‖(x - μ_k)'F_k‖²  from  x'[F_1 ... F_K]         M:  Σ_i w_ik x_i x_i'  from  [w_1 x ... w_K x]' x
 
-and for variances along the axes products with x² take their place. Blocks are as large as a core's cache, rows are
-measured from their mean, and what may cancel is computed in double precision, whatever the rows are in: clusters a
-million times as far apart as they are wide still keep four digits of their covariance.
+and for variances along the axes products with x² take their place. Blocks are as large as a core's cache, and rows are
+measured from their mean. The sums of single-precision rows are made in single precision, block by block; where
+E[xx'] - μμ' then leaves too few digits, they are made again in double: clusters a million times as far apart as they
+are wide still keep four digits of their covariance.
 
 The ridge ρ is noise: every row is taken to carry a blur ε ~ N(0, ρI). Added to the variances in the M-step alone it
 would be no step of any likelihood; but Σ = S + ρI is exactly the maximiser of the expected log-density
@@ -26,21 +27,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import array_api_compat
 import numpy as np
 
 from .._validation import choose
-from ..core.backend import Array, like, namespace, row_blocks, sq_lengths, to_numpy
+from ..core.backend import Array, identity, like, namespace, row_blocks, sq_lengths, to_numpy
 from ..core.blocks import over_blocks
+from ..core.linear import inverse_of_lower
 from ..core.rows import sq_row_norms
 
 CACHE_BYTES = 2**22  # of a block of rows on the host: what a core keeps close
 DEVICE_BYTES = 2**28  # and on an accelerator
 PART_BYTES = 2**26  # of the sums of all parts together
 PARTS = 16  # of the rows, whose sums are added up in order, however many threads there are
+CANCELLED = 1e3  # of the digits of single-precision sums: so much may be lost in the difference
 
 
 class Gaussians(NamedTuple):
@@ -50,7 +53,7 @@ class Gaussians(NamedTuple):
     means: Array
     covariances: Array
     factors: Array  # F with F F' = Σ^-1
-    origin: Array  # (d,), the point from which rows are measured
+    origin: Array  # (d,), the point from which rows are measured, a number of their own precision
     kind: str
     ridge: float
 
@@ -60,11 +63,6 @@ class SingularCovarianceError(ValueError):
 
 
 # ------------------------------------------------------------------------------------------------- the four shapes
-
-
-def _identity(matrices: Array) -> Array:
-    xp = namespace(matrices)
-    return xp.eye(matrices.shape[-1], dtype=matrices.dtype, device=array_api_compat.device(matrices))
 
 
 @cache
@@ -114,7 +112,7 @@ class Full:
     @staticmethod
     def add_ridge(covariances: Array, ridge: float) -> Array:
         """Σ + ρI."""
-        return covariances + ridge * _identity(covariances)
+        return covariances + ridge * identity(covariances)
 
     @staticmethod
     def factorise(covariances: Array) -> Array:
@@ -128,7 +126,7 @@ class Full:
             raise _singular() from error
         if not bool(xp.all(xp.isfinite(lower))):
             raise _singular()
-        return xp.matrix_transpose(xp.linalg.solve(lower, xp.broadcast_to(_identity(lower), lower.shape)))
+        return xp.matrix_transpose(inverse_of_lower(lower))
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
@@ -151,9 +149,14 @@ class Full:
         return xp.sum(xp.log(xp.linalg.diagonal(factors)), axis=-1)
 
     @staticmethod
-    def trace(factors: Array, d: int) -> Array:
-        """Tr Σ⁻¹ = ‖F‖²."""
-        return namespace(factors).sum(factors**2, axis=(-2, -1))
+    def variances(covariances: Array) -> Array:
+        """Diag Σ, (k, d)."""
+        return namespace(covariances).linalg.diagonal(covariances)
+
+    @staticmethod
+    def precisions(factors: Array, d: int) -> Array:
+        """Diag Σ⁻¹, (k, d)."""
+        return namespace(factors).sum(factors**2, axis=-1)
 
     @staticmethod
     def colour(noise: Array, covariances: Array, c: int) -> Array:
@@ -240,9 +243,14 @@ class Diag:
         return xp.sum(xp.log(factors), axis=1)
 
     @staticmethod
-    def trace(factors: Array, d: int) -> Array:
-        """Σ 1/σ²."""
-        return namespace(factors).sum(factors**2, axis=1)
+    def variances(covariances: Array) -> Array:
+        """σ²."""
+        return covariances
+
+    @staticmethod
+    def precisions(factors: Array, d: int) -> Array:
+        """1/σ²."""
+        return factors**2
 
     @staticmethod
     def colour(noise: Array, covariances: Array, c: int) -> Array:
@@ -274,9 +282,14 @@ class Spherical(Diag):
         return d * namespace(factors).log(factors)
 
     @staticmethod
-    def trace(factors: Array, d: int) -> Array:
-        """d/σ²."""
-        return d * factors**2
+    def variances(covariances: Array) -> Array:
+        """σ², (k, 1)."""
+        return covariances[:, None]
+
+    @staticmethod
+    def precisions(factors: Array, d: int) -> Array:
+        """1/σ², d times."""
+        return namespace(factors).broadcast_to((factors**2)[:, None], (factors.shape[0], d))
 
     @staticmethod
     def n_parameters(k: int, d: int) -> int:
@@ -311,31 +324,45 @@ def estimate(X: Array, weights: Array, *, kind: str, ridge: float, priors: Array
     priors : array of shape (n, k), optional
         Memberships for the mixing weights, where they differ from ``weights``.
     """
-    shape = choose(SHAPES, kind, option="covariance_type")
-    xp = namespace(X)
-    origin = _mean(X)
-    counts, first, second = _sums(X, weights, origin, shape)
-    if not bool(xp.all(counts > 0)):
-        raise SingularCovarianceError("a component has lost all its rows; use fewer clusters or another init")
-    means = first / counts[:, None]
-    covariances = shape.add_ridge(shape.covariances(second, counts, means), ridge)
-    mass = counts if priors is None else xp.astype(xp.sum(priors, axis=0), xp.float64)
-    return Gaussians(
-        mass / xp.sum(mass), means + origin, covariances, shape.factorise(covariances), origin, kind, ridge
-    )
+    shape, xp = choose(SHAPES, kind, option="covariance_type"), namespace(X)
+    origin = _origin(X)
+
+    def components(dtype: Any) -> Gaussians:
+        counts, first, second = _sums(X, weights, origin, shape, dtype)
+        if not bool(xp.all(counts > 0)):
+            raise SingularCovarianceError("a component has lost all its rows; use fewer clusters or another init")
+        means = first / counts[:, None]
+        covariances = shape.add_ridge(shape.covariances(second, counts, means), ridge)
+        mass = counts if priors is None else xp.astype(xp.sum(priors, axis=0), xp.float64)
+        shares, factors = mass / xp.sum(mass), shape.factorise(covariances)
+        return Gaussians(shares, means + origin, covariances, factors, origin, kind, ridge)
+
+    if X.dtype != xp.float64:
+        with suppress(SingularCovarianceError):
+            model = components(X.dtype)
+            if _cancelled(model) < CANCELLED:
+                return model
+    return components(xp.float64)
+
+
+def _cancelled(model: Gaussians) -> float:
+    """How many times an error of E[x_a²], relative to it, is as large relative to Σ: the mean of (Σ⁻¹)_aa E[x_a²]."""
+    shape, xp, d = SHAPES[model.kind], namespace(model.means), model.means.shape[1]
+    squares = shape.variances(model.covariances) + (model.means - model.origin) ** 2
+    return float(xp.max(xp.mean(shape.precisions(model.factors, d) * squares, axis=-1)))
 
 
 def log_joint(X: Array, model: Gaussians) -> Array:
     """Log α_k + log N(x_i; μ_k, Σ_k) - ½ρ tr Σ_k⁻¹, shape (n, k): the joint log-density of blurred rows."""
     shape, xp, (k, d) = SHAPES[model.kind], namespace(X), model.means.shape
     constants = shape.log_det(model.factors, d) + xp.log(model.weights) - 0.5 * d * math.log(2 * math.pi)
-    constants = constants - 0.5 * model.ridge * shape.trace(model.factors, d)
+    constants = constants - 0.5 * model.ridge * xp.sum(shape.precisions(model.factors, d), axis=-1)
     dtype = X.dtype if shape.forms_differences else xp.float64
     means, factors = (xp.astype(part, dtype) for part in (model.means - model.origin, model.factors))
     distances, constants = shape.sq_distances(means, factors), xp.astype(constants, dtype)
 
     def densities(rows: slice) -> Array:
-        Z = xp.astype(_centred(X[rows, :], model.origin), dtype)
+        Z = _centred(X[rows, :], model.origin, dtype)
         return xp.astype(constants - 0.5 * distances(Z), X.dtype)
 
     return xp.concat(over_blocks(densities, _blocks(X, k), X), axis=0)
@@ -368,40 +395,43 @@ def _runs(sizes: np.ndarray) -> list[slice]:
 
 
 def _blocks(X: Array, k: int, part: slice | None = None) -> Iterator[slice]:
-    """Slices of (a part of) the rows that, once for every component, fit the cache (host) or fill the device."""
+    """Slices of (a part of) the rows that, once for every component, fit the cache (host) or fill the device.
+
+    At least twice as many rows as columns, or the (k, d, d) sums would be more work to add up than to make.
+    """
     first, last = (0, X.shape[0]) if part is None else (part.start, part.stop)
-    width = 8 * X.shape[1] * k
-    sized = row_blocks(last - first, width, X, host=CACHE_BYTES, device=DEVICE_BYTES, least=64)
+    d = X.shape[1]
+    sized = row_blocks(last - first, 8 * d * k, X, host=CACHE_BYTES, device=DEVICE_BYTES, least=max(64, 2 * d))
     return (slice(first + block.start, first + block.stop) for block in sized)
 
 
-def _centred(X: Array, origin: Array) -> Array:
-    """Rows x - origin in double precision."""
+def _centred(X: Array, origin: Array, dtype: Any) -> Array:
+    """Rows x - origin, rounded once to ``dtype``."""
     xp = namespace(X)
-    return xp.astype(X, xp.float64) - origin
+    return xp.astype(X, dtype) - xp.astype(origin, dtype)
 
 
-def _mean(X: Array) -> Array:
-    """The mean row in double precision, without a copy of X in it."""
+def _origin(X: Array) -> Array:
+    """The mean row as a number of X's precision, in double: differences from it are then exact up to one rounding."""
     xp = namespace(X)
     sums = over_blocks(lambda rows: xp.sum(xp.astype(X[rows, :], xp.float64), axis=0), _blocks(X, 1), X)
-    return sum(sums) / X.shape[0]
+    return xp.astype(xp.astype(sum(sums) / X.shape[0], X.dtype), xp.float64)
 
 
-def _sums(X: Array, weights: Array, origin: Array, shape: Shape) -> tuple[Array, Array, Array]:
-    """Σ w (k,), Σ w x (k, d) and Σ w xx' (by shape) over the rows x measured from ``origin``."""
+def _sums(X: Array, weights: Array, origin: Array, shape: Shape, dtype: Any) -> tuple[Array, Array, Array]:
+    """Σ w (k,), Σ w x (k, d) and Σ w xx' (by shape) over the rows x measured from ``origin``; blocks in ``dtype``."""
     xp, (n, k) = namespace(X), weights.shape
 
     def sums(part: slice) -> tuple[Array, Array, Array]:
-        counts, first, second = 0.0, 0.0, 0.0
+        totals = (0.0, 0.0, 0.0)
         for rows in _blocks(X, k, part):
-            Z, w = _centred(X[rows, :], origin), xp.astype(weights[rows, :], xp.float64)
-            counts, first = counts + xp.sum(w, axis=0), first + w.T @ Z
-            second = second + shape.second(Z, w)
-        return counts, first, second
+            Z, w = _centred(X[rows, :], origin, dtype), xp.astype(weights[rows, :], dtype)
+            block = (xp.sum(w, axis=0), w.T @ Z, shape.second(Z, w))
+            totals = tuple(total + xp.astype(term, xp.float64) for total, term in zip(totals, block))
+        return totals
 
     d = X.shape[1]
-    n_parts = 1 if 8 * n * k * d <= CACHE_BYTES else min(PARTS, max(1, PART_BYTES // (8 * k * d * d)))
+    n_parts = 1 if 8 * n * k * d <= CACHE_BYTES else max(1, min(PARTS, PART_BYTES // (8 * k * d * d), n // (4 * d)))
     width = -(-n // n_parts)
     parts = (slice(start, min(start + width, n)) for start in range(0, n, width))
     counts, first, second = (sum(part) for part in zip(*over_blocks(sums, parts, X)))
