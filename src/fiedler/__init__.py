@@ -12,8 +12,8 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .cluster import SpectralClustering
-    from .embedding import LaplacianEigenmaps
-    from .graph import AffinityGraph, FullGraph, KNNGraph, RadiusGraph
+    from .embedding import LPI, LaplacianEigenmaps
+    from .graph import AffinityGraph, FullGraph, KNNGraph, LabelGraph, RadiusGraph
     from .mixture import LCGMM, GaussianMixture, LapGMM
 
 _HOMES = {
@@ -22,6 +22,8 @@ _HOMES = {
     "GaussianMixture": "mixture",
     "KNNGraph": "graph",
     "LCGMM": "mixture",
+    "LPI": "embedding",
+    "LabelGraph": "graph",
     "LapGMM": "mixture",
     "LaplacianEigenmaps": "embedding",
     "RadiusGraph": "graph",
@@ -30,10 +32,12 @@ _HOMES = {
 
 __all__ = [
     "LCGMM",
+    "LPI",
     "AffinityGraph",
     "FullGraph",
     "GaussianMixture",
     "KNNGraph",
+    "LabelGraph",
     "LapGMM",
     "LaplacianEigenmaps",
     "RadiusGraph",

@@ -118,7 +118,7 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> SpectralClustering:
         """Cluster the rows of ``X``, or the nodes of a graph."""
         self._cut = cut = choose(CUTS, self.cut, option="cut")
-        graph = self._build_graph(X)
+        graph = self._build_graph(X, y)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
         rng = check_random_state(self.random_state)
         pairs = smallest_eigenpairs(

@@ -212,6 +212,17 @@ def spectral_bounds(matrix: Any) -> tuple[float, float]:
     return float(xp.min(centres - off)), float(xp.max(centres + off))
 
 
+def widest_gap(values: np.ndarray) -> int:
+    """How many of the ascending values, at least one, come before the widest gap between two of them.
+
+    Examples
+    --------
+    >>> widest_gap(np.array([0.01, 0.02, 0.5, 0.6]))
+    2
+    """
+    return len(values) if len(values) < 2 else int(np.argmax(np.diff(values))) + 1
+
+
 def _solve(problem: Problem, method: str) -> tuple[Array, int, str]:
     """Vectors that span the wanted space, by the named method or by the rule of ``auto``."""
     n = problem.matrix.shape[0]

@@ -1,5 +1,6 @@
 """Coordinates from a graph."""
 
-from .eigenmaps import LaplacianEigenmaps
+from .eigenmaps import LaplacianEigenmaps, eigenmap
+from .lpi import LPI
 
-__all__ = ["LaplacianEigenmaps"]
+__all__ = ["LPI", "LaplacianEigenmaps", "eigenmap"]

@@ -7,15 +7,18 @@ space with a dimension a component: exactly that direction is left out, the othe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._records import EigenResult
 from .._validation import check_int
 from ..core.backend import Array, fix_signs, like, namespace, to_numpy
 from ..core.eigen import smallest_eigenpairs
+from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
 
 
@@ -29,6 +32,35 @@ def drop_constant(vectors: Array, n_null: int, heights: Array) -> Array:
     rotation, _ = np.linalg.qr(np.concatenate([overlap, np.eye(n_null)], axis=1))
     rotated = null @ like(rotation[:, 1:], vectors, dtype=vectors.dtype)
     return xp.concat([rotated, vectors[:, n_null:]], axis=1)
+
+
+def eigenmap(graph: AffinityGraph, n_components: int, **solver: Any) -> EigenResult:
+    """The smoothest functions on a graph, without the trivial one, as columns Y with Y'DY = I.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+    n_components : int
+    **solver
+        Options of :func:`fiedler.core.eigen.smallest_eigenpairs`.
+
+    Returns
+    -------
+    EigenResult
+        Vectors Y, their eigenvalues, and the residuals of all pairs computed, the trivial one included.
+    """
+    if n_components >= graph.n_nodes:
+        raise ValueError(
+            f"n_components={n_components} must be less than the number of rows (n_samples={graph.n_nodes})"
+        )
+    n_trivial = 0 if graph.has_negative_weights else 1  # there the constant is no eigenvector
+    pairs = smallest_eigenpairs(graph, n_components + n_trivial, kind="symmetric", **solver)
+    xp = namespace(graph.degrees)
+    heights = xp.sqrt(xp.where(graph.degrees > 0, graph.degrees, 1))
+    vectors = pairs.vectors
+    if n_trivial:
+        vectors = drop_constant(vectors, min(graph.components()[0], n_components + 1), heights)
+    return replace(pairs, values=pairs.values[n_trivial:], vectors=fix_signs(vectors / heights[:, None]))
 
 
 class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -98,25 +130,14 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
 
     def fit(self, X: Any, y: Any = None) -> LaplacianEigenmaps:
         """Build the graph on ``X`` (or take ``X`` as the graph) and find its smoothest functions."""
-        graph = self._build_graph(X)
+        graph = self._build_graph(X, y)
         n_components = check_int(self.n_components, "n_components")
-        if n_components >= graph.n_nodes:
-            raise ValueError(
-                f"n_components={n_components} must be less than the number of rows (n_samples={graph.n_nodes})"
-            )
-        n_trivial = 0 if graph.has_negative_weights else 1  # there the constant is no eigenvector
-        pairs = smallest_eigenpairs(
-            graph, n_components + n_trivial, kind="symmetric", method=self.eigen_solver, tol=self.eigen_tol,
-            max_iter=self.eigen_max_iter, random_state=self.random_state,
+        pairs = eigenmap(
+            graph, n_components, method=self.eigen_solver, tol=self.eigen_tol, max_iter=self.eigen_max_iter,
+            random_state=self.random_state,
         )  # fmt: skip
         self.n_connected_components_ = graph.components()[0]
-        xp = namespace(graph.degrees)
-        heights = xp.sqrt(xp.where(graph.degrees > 0, graph.degrees, 1))
-        vectors = pairs.vectors
-        if n_trivial:
-            vectors = drop_constant(vectors, min(self.n_connected_components_, n_components + 1), heights)
-        self.embedding_ = fix_signs(vectors / heights[:, None])
-        self.eigenvalues_ = pairs.values[n_trivial:]
+        self.embedding_, self.eigenvalues_ = pairs.vectors, pairs.values
         self.eigen_residuals_, self.converged_ = pairs.residuals, pairs.converged
         self.graph_ = graph
         return self

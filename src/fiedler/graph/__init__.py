@@ -2,6 +2,7 @@
 
 from .affinity import AffinityGraph
 from .community import communities, modularity
+from .labels import LabelGraph
 from .laplacian import laplacian
 from .recipes import FullGraph, KNNGraph, RadiusGraph, as_affinity
 from .smoothing import diffuse, dirichlet_energy, heat_flow, iterate, resolvent
@@ -10,6 +11,7 @@ __all__ = [
     "AffinityGraph",
     "FullGraph",
     "KNNGraph",
+    "LabelGraph",
     "RadiusGraph",
     "as_affinity",
     "communities",

@@ -24,7 +24,7 @@ FILE_VERSION = 1
 
 
 class AffinityGraph:
-    """A weighted undirected graph without self-loops, immutable.
+    """A weighted undirected graph, immutable.
 
     Made by a recipe (``KNNGraph(...).build(X)``) or from a matrix (:meth:`from_matrix`). The weights live where the
     data did: SciPy CSR for NumPy, a CSR tensor for torch, a CuPy matrix for CuPy.
@@ -39,6 +39,8 @@ class AffinityGraph:
         What the kernel took from the data (bandwidth, local scales), for edges to new points.
     recall : float, optional
         The share of true neighbours that the search found; 1 for an exact one.
+    loops : array of shape (n_nodes,), optional
+        Weights of self-loops. They add to the degrees and to nothing else; only :class:`LabelGraph` has them.
 
     Examples
     --------
@@ -59,7 +61,9 @@ class AffinityGraph:
         signed: bool = False,
         constants: Constants | None = None,
         recall: float | None = None,
+        loops: Array | None = None,
     ) -> None:
+        self._loops = loops
         self._weights = _freeze(weights)
         self._signed = bool(signed)
         self._constants = constants
@@ -107,7 +111,8 @@ class AffinityGraph:
         if not str(path).endswith(".npz"):
             raise ValueError(f"graph files end in .npz; got {str(path)!r}")
         W, constants = to_scipy(self._weights), self._constants or Constants()
-        optional = {"bandwidth": constants.bandwidth, "scales": constants.scales, "recall": self._recall}
+        optional = {"bandwidth": constants.bandwidth, "scales": constants.scales}
+        optional |= {"recall": self._recall, "loops": self._loops}
         arrays: dict[str, Any] = {name: to_numpy(value) for name, value in optional.items() if value is not None}
         arrays |= {"data": W.data, "indices": W.indices, "indptr": W.indptr, "shape": np.array(W.shape)}
         arrays |= {"signed": self._signed, "degree": constants.degree, "has_constants": self._constants is not None}
@@ -136,6 +141,11 @@ class AffinityGraph:
         """The share of true neighbours found by the search, estimated on a sample; 1 if exact, None if unknown."""
         return self._recall
 
+    @property
+    def loops(self) -> Array | None:
+        """The weights of the self-loops, or None if there are none."""
+        return self._loops
+
     @cached_property
     def has_negative_weights(self) -> bool:
         """Whether any weight is below zero."""
@@ -144,8 +154,9 @@ class AffinityGraph:
 
     @cached_property
     def degrees(self) -> Array:
-        """d_i = Σ_j |w_ij|, shape (n_nodes,)."""
-        return weighted_degrees(self._weights, signed=self._signed)
+        """d_i = Σ_j |w_ij|, shape (n_nodes,); a self-loop counts once."""
+        degrees = weighted_degrees(self._weights, signed=self._signed)
+        return degrees if self._loops is None else degrees + self._loops
 
     @property
     def n_nodes(self) -> int:
@@ -223,7 +234,8 @@ class AffinityGraph:
             xp.concat([data, like(np.full(2 * len(rows), lightest), data, dtype=data.dtype)]),
             self._weights.shape,
         )
-        return AffinityGraph(joined, signed=self._signed, constants=self._constants, recall=self._recall)
+        kept: dict[str, Any] = {"constants": self._constants, "recall": self._recall, "loops": self._loops}
+        return AffinityGraph(joined, signed=self._signed, **kept)
 
 
 # ---------------------------------------------------------------------------------------------------------- its parts
@@ -295,4 +307,7 @@ def _from_arrays(cls: type[AffinityGraph], arrays: dict[str, np.ndarray]) -> Aff
         bandwidth = float(arrays["bandwidth"]) if "bandwidth" in arrays else None
         constants = Constants(bandwidth, int(arrays["degree"]), arrays.get("scales"))
     recall = float(arrays["recall"]) if "recall" in arrays else None
-    return cls(to_scipy(W), signed=signed, constants=constants, recall=recall)
+    loops = arrays.get("loops")
+    if loops is not None and (loops.shape != shape[:1] or not np.isfinite(loops).all() or loops.min() < 0):
+        raise ValueError("its self-loops are not one nonnegative number a node")
+    return cls(to_scipy(W), signed=signed, constants=constants, recall=recall, loops=loops)

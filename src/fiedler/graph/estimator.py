@@ -43,7 +43,7 @@ class GraphEstimatorMixin:
         tags.input_tags.pairwise = is_pairwise(self.graph)
         return tags
 
-    def _build_graph(self, X: Any) -> AffinityGraph:
+    def _build_graph(self, X: Any, y: Any = None) -> AffinityGraph:
         """The graph on ``X``, or ``X`` itself if it is one; keeps what new points need, warns if it falls apart."""
         self._fit_recipe, self._fit_X = self._recipe(), None
         if isinstance(X, AffinityGraph):
@@ -51,11 +51,12 @@ class GraphEstimatorMixin:
             self.n_features_in_ = X.n_nodes
         else:
             X = check_data(X, estimator=self, min_samples=2)
-            graph = as_affinity(self._fit_recipe, X)
+            graph = as_affinity(self._fit_recipe, X, y)
             self._fit_X = None if is_pairwise(self._fit_recipe) else X
         if hasattr(self._fit_recipe, "build"):
             self._fit_recipe = clone(self._fit_recipe)  # a later set_params is for the next fit
-        warn_if_disconnected(graph)
+        if not getattr(self._fit_recipe, "uses_labels", False):  # its classes are meant to lie apart
+            warn_if_disconnected(graph)
         return graph
 
     def _extend(self, X: Any, F: Array, values: Array, kind: str) -> Array:

@@ -7,7 +7,8 @@ random_walk      I - D^-1 W                     [vonLuxburg07, 3.2]
 signed           D̄ - W with D̄ = Σ|w|            Kunegis et al. 2010; positive semidefinite for any signs
 ===============  =============================  ===================================================
 
-Degrees of a signed graph are Σ|w|, so that the first three are its signed versions too. An isolated node has a zero row
+Degrees of a signed graph are Σ|w|, so that the first three are its signed versions too. A self-loop counts in the
+degree and on the diagonal of W: it leaves D - W as it is. An isolated node has a zero row
 in all of them (the identity in the formulas is that of the nodes with an edge): the multiplicity of the eigenvalue 0
 is then the number of connected components, isolated nodes included (of balanced components, on a signed graph).
 
@@ -39,7 +40,11 @@ class Graph(Protocol):
 
     @property
     def degrees(self) -> Array:
-        """Row sums of the absolute weights."""
+        """Row sums of the absolute weights, self-loops included."""
+
+    @property
+    def loops(self) -> Array | None:
+        """Weights of the self-loops, if there are any."""
 
     @property
     def signed(self) -> bool:
@@ -60,22 +65,32 @@ def power_of_degrees(degrees: Array, power: float) -> Array:
     return xp.where(degrees > 0, xp.where(degrees > 0, degrees, 1) ** power, 0)
 
 
-def has_edges(degrees: Array) -> Array:
+def _outward(graph: Graph) -> Array:
+    """The diagonal of D - W: degrees without the self-loops, whose weight stands on the diagonal of W as well."""
+    return graph.degrees if graph.loops is None else graph.degrees - graph.loops
+
+
+def _outward_share(graph: Graph) -> Array:
+    """The diagonal of I - D⁻¹W: 1 for a node with edges, 0 for an isolated one, less the share of its self-loop."""
+    return _outward(graph) * power_of_degrees(graph.degrees, -1.0) if graph.loops is not None else has_edges(graph)
+
+
+def has_edges(graph: Graph) -> Array:
     """1 for a node with an edge, 0 for an isolated one."""
-    return namespace(degrees).astype(degrees > 0, degrees.dtype)
+    return namespace(graph.degrees).astype(graph.degrees > 0, graph.degrees.dtype)
 
 
 def _combinatorial(graph: Graph) -> Sparse:
-    return add_diagonal(with_data(graph.weights, -pieces(graph.weights)[0]), graph.degrees)
+    return add_diagonal(with_data(graph.weights, -pieces(graph.weights)[0]), _outward(graph))
 
 
 def _symmetric(graph: Graph) -> Sparse:
     inverse_root = power_of_degrees(graph.degrees, -0.5)
-    return add_diagonal(scale(graph.weights, -inverse_root, inverse_root), has_edges(graph.degrees))
+    return add_diagonal(scale(graph.weights, -inverse_root, inverse_root), _outward_share(graph))
 
 
 def _random_walk(graph: Graph) -> Sparse:
-    return add_diagonal(scale(graph.weights, -power_of_degrees(graph.degrees, -1.0)), has_edges(graph.degrees))
+    return add_diagonal(scale(graph.weights, -power_of_degrees(graph.degrees, -1.0)), _outward_share(graph))
 
 
 def _signed(graph: Graph) -> Sparse:

@@ -340,8 +340,8 @@ def local_scales(X: Array, *, queries: Array | None, **search: Any) -> Array:
 # ----------------------------------------------------------------------------------------------------- all roads meet
 
 
-def as_affinity(graph: Any, X: Any) -> AffinityGraph:
-    """The graph that ``graph`` means for the rows of ``X``.
+def as_affinity(graph: Any, X: Any, y: Any = None) -> AffinityGraph:
+    """The graph that ``graph`` means for the rows of ``X``; their labels ``y`` are for recipes made from labels.
 
     ``graph`` is a recipe, a built graph, an affinity matrix, a scikit-learn neighbours transformer (binary weights,
     union), or "precomputed" when ``X`` itself is the affinity matrix. ``X`` may also be a built graph.
@@ -352,7 +352,7 @@ def as_affinity(graph: Any, X: Any) -> AffinityGraph:
         choose({"precomputed": None}, graph, option="graph")
         return AffinityGraph.from_matrix(X)
     if hasattr(graph, "build") and not isinstance(graph, type):
-        return graph.build(X)
+        return graph.build(X, y) if getattr(graph, "uses_labels", False) else graph.build(X)
     if isinstance(graph, AffinityGraph):
         return _matching(graph, X)
     if hasattr(graph, "fit_transform") and not isinstance(graph, type):

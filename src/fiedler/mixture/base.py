@@ -238,7 +238,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         choose(SHAPES, self.covariance_type, option="covariance_type")
         self._limits()
         rng = check_random_state(self.random_state)
-        graph = self._graph_for(X)
+        graph = self._graph_for(X, y)
         projection = self._project(X, rng)
         Z = X if projection is None else projection(X)
         options = self._plain_options(X, Z, k, y, sample_weight)
@@ -258,12 +258,12 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """
         return KNNGraph(N_NEIGHBORS, weight="local", symmetrize="mean") if self.graph is None else self.graph
 
-    def _graph_for(self, X: Array) -> AffinityGraph | None:
+    def _graph_for(self, X: Array, y: Any) -> AffinityGraph | None:
         """The graph, if the model or its start asks for one."""
         recipe = self._recipe()
         if not self._needs_graph and not (isinstance(self.init, str) and self.init in FROM_GRAPH):
             return None
-        graph = as_affinity(recipe, X)
+        graph = as_affinity(recipe, X, y)
         if graph.has_negative_weights:
             raise ValueError("memberships are smoothed over nonnegative weights, but the graph has negative ones")
         return graph

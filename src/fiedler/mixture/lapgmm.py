@@ -339,7 +339,10 @@ class LapGMM(BaseMixture):
         return replace(run_em(start, self._hooks(options, Z, graph, lam), **self._limits()), lam=lam)
 
     def _climb(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
-        """Every λ of the ladder for `TRIAL` iterations; the one whose partition has the highest modularity goes on."""
+        """Every λ of the ladder, up to the first that loses clusters, for `TRIAL` iterations; the best of them goes on.
+
+        The best has the most clusters, and of those the highest modularity.
+        """
         limits = self._limits()
         most, trials, failures = limits["max_iter"], [], []
         for lam in self._ladder(start, Z, graph, options):
@@ -351,6 +354,8 @@ class LapGMM(BaseMixture):
                 continue
             trials.append((quality(run.resp, graph), run, hooks))
             self._report_trial(lam, *trials[-1][0])
+            if trials[-1][0][0] < trials[0][0][0]:  # smoothed out of existence, as a stronger λ would do to more
+                break
         if not trials:
             raise failures[0]
         _, best, hooks = max(trials, key=lambda trial: trial[0])

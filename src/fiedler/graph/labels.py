@@ -1,0 +1,121 @@
+"""`LabelGraph`: what a person knows of the classes, as edges [lpi, Eq. 5 and section 4.3].
+
+    W_ij = 1/n_l  if i and j both belong to class l, else 0
+
+whose rows sum to one, the self-loop 1/n_l included. Where only some labels are known, W is mixed with a graph of
+neighbours: edges between rows known to differ go, edges between rows known to agree come.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from .._validation import check_data, check_labels, check_nonnegative
+from ..core.backend import itemsize, like
+from ..core.sparse import Sparse, from_scipy, keep, pieces, row_indices, to_scipy
+from .affinity import AffinityGraph
+from .recipes import FULL_UP_TO, as_affinity, link_new_points
+
+UNKNOWN = -1
+
+
+class LabelGraph(BaseEstimator):
+    """A graph from class labels, all of them or some of them known.
+
+    Parameters
+    ----------
+    base : recipe, AffinityGraph or matrix, optional
+        The graph of neighbours that holds the rows without a label; needed as soon as there are any.
+    strength : float, default=1.0
+        The sum of the weights from a known row to its class, in units of the mean degree of ``base`` (1 without one).
+
+    Examples
+    --------
+    >>> from fiedler import LabelGraph
+    >>> graph = LabelGraph().build([[0.0], [1.0], [2.0], [3.0]], y=[0, 0, 1, 1])
+    >>> graph.weights.toarray()
+    array([[0. , 0.5, 0. , 0. ],
+           [0.5, 0. , 0. , 0. ],
+           [0. , 0. , 0. , 0.5],
+           [0. , 0. , 0.5, 0. ]])
+    >>> graph.degrees
+    array([1., 1., 1., 1.])
+    """
+
+    uses_labels = True
+
+    def __init__(self, base: Any = None, strength: float = 1.0) -> None:
+        self.base = base
+        self.strength = strength
+
+    def build(self, X: Any, y: Any = None) -> AffinityGraph:
+        """The graph on the rows of ``X``, whose classes are ``y``, -1 for unknown."""
+        X = check_data(X, min_samples=2)
+        classes = self._classes(y, X.shape[0])
+        strength = check_nonnegative(self.strength, "strength")
+        if self.base is None:
+            return _assemble(None, strength, classes, X)
+        neighbours = as_affinity(self.base, X)
+        degree = float(neighbours.degrees.mean())
+        return _assemble(neighbours, strength * degree, classes, X)
+
+    def link(self, X_new: Any, X: Any, graph: AffinityGraph) -> Sparse:
+        """The weights (n_new, n) from new points, which have no label, to the rows of ``X``."""
+        return link_new_points(self.base, X_new, X, graph)
+
+    def _classes(self, y: Any, n: int) -> np.ndarray:
+        """Classes numbered 0, 1, ..., and -1 where unknown."""
+        if y is None:
+            raise ValueError("LabelGraph is made from labels; call fit(X, y), with -1 in y for rows of unknown class")
+        labels = check_labels(y, "y", n_samples=n)
+        known = is_known(labels)
+        if not known.all() and self.base is None:
+            raise ValueError(
+                f"{int((~known).sum())} rows have no label and would stand alone; give base=KNNGraph() to hold them"
+            )
+        classes = np.full(n, UNKNOWN)
+        classes[known] = np.unique(labels[known], return_inverse=True)[1]
+        return classes
+
+
+def is_known(labels: np.ndarray) -> np.ndarray:
+    """Which labels are not the number -1."""
+    return labels != UNKNOWN if labels.dtype.kind in "if" else np.ones(len(labels), dtype=bool)
+
+
+def known_classes(y: Any) -> np.ndarray:
+    """The labels of the rows whose class is known."""
+    labels = check_labels(y, "y")
+    return labels[is_known(labels)]
+
+
+def class_cliques(classes: np.ndarray) -> sp.csr_array:
+    """W of Eq. 5 over the known rows, its diagonal included."""
+    sizes = np.bincount(classes[classes >= 0])
+    if (pairs := int((sizes.astype(np.float64) ** 2).sum())) > FULL_UP_TO**2:
+        raise ValueError(f"these classes hold {pairs:,} pairs of rows; label fewer rows, or a part of each class")
+    members = sp.csr_array(
+        (np.ones(int(sizes.sum())), (np.flatnonzero(classes >= 0), classes[classes >= 0])),
+        shape=(len(classes), len(sizes)),
+    )
+    return sp.csr_array(members @ sp.diags_array(1.0 / np.maximum(sizes, 1)) @ members.T)
+
+
+def _assemble(neighbours: AffinityGraph | None, strength: float, classes: np.ndarray, X: Any) -> AffinityGraph:
+    """Neighbours' edges that no labels forbid, plus ``strength`` times the cliques of the classes."""
+    cliques = strength * class_cliques(classes)
+    edges = keep(cliques, row_indices(cliques) != cliques.indices)
+    given: dict[str, Any] = {}
+    if neighbours is not None:
+        W = to_scipy(neighbours.weights)
+        ends = classes[row_indices(W)], classes[W.indices]
+        edges = edges + keep(W, (ends[0] < 0) | (ends[1] < 0) | (ends[0] == ends[1]))
+        given = {name: getattr(neighbours, name) for name in ("constants", "recall", "signed")}
+    home = X.data if sp.issparse(X) else X
+    dtype = np.float32 if itemsize(home) == 4 else np.float64
+    weights = from_scipy(to_scipy(edges.astype(dtype)), home)
+    return AffinityGraph(weights, loops=like(cliques.diagonal().astype(dtype), pieces(weights)[0]), **given)

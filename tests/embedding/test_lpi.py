@@ -1,0 +1,205 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from scipy.linalg import eigh, subspace_angles
+from sklearn.decomposition import TruncatedSVD
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.preprocessing import normalize
+
+from fiedler import LPI, AffinityGraph, FullGraph, KNNGraph, LabelGraph, LaplacianEigenmaps
+from fiedler.core.backend import to_numpy
+from toys import uneven_weights
+
+SOLVERS = ["svd", "regression"]
+
+
+def mixed_topics(rng, size, n_terms, words):
+    """Documents of their own topic and, to a varying degree, of the next one, so that the graph holds together."""
+    topics = rng.dirichlet(np.full(n_terms, 0.2), size=3)
+    own = np.repeat([0, 1, 2], size)
+    share = rng.uniform(0, 0.5, size=(3 * size, 1))
+    return normalize(rng.poisson(words * ((1 - share) * topics[own] + share * topics[(own + 1) % 3]))).astype(float)
+
+
+@pytest.fixture
+def documents(rng):
+    """Three topics of sixty documents, forty terms, unit rows."""
+    return mixed_topics(rng, 60, 40, words=40)
+
+
+@pytest.fixture
+def wide(rng):
+    """More terms than documents: full rank."""
+    return mixed_topics(rng, 30, 400, words=100)
+
+
+def parts(X, graph):
+    """X̂ with documents as columns, L and D, as the paper writes them."""
+    d = np.asarray(graph.degrees)
+    centred = (X - d @ X / d.sum()).T
+    return centred, graph.laplacian().toarray(), np.diag(d)
+
+
+def test_the_map_solves_the_printed_problem(documents):
+    """[lpi, Eq. 1]: X̃LX̃'a = λX̃DX̃'a, against LAPACK; a'X̃DX̃'a = 1; a'X̃D1 = 0 [Eq. 2]."""
+    model = LPI(4, solver="svd").fit(documents)
+    X, L, D = parts(documents, model.graph_)
+    W = model.components_.T
+
+    assert_allclose(model.mean_, np.diag(D) @ documents / D.sum())
+    assert_allclose(X @ L @ X.T @ W, X @ D @ X.T @ W * model.eigenvalues_, atol=1e-9)
+    assert_allclose(W.T @ X @ D @ X.T @ W, np.eye(4), atol=1e-9)
+    assert_allclose(W.T @ X @ D @ np.ones(len(documents)), 0, atol=1e-9)
+    U, s, _ = np.linalg.svd(X, full_matrices=False)
+    tilde = U[:, s > 1e-5 * s[0]].T @ X
+    assert_allclose(model.eigenvalues_, eigh(tilde @ L @ tilde.T, tilde @ D @ tilde.T)[0][:4], atol=1e-9)
+
+
+def test_without_centring_the_trivial_vector_appears_and_with_it_it_does_not(wide):
+    """[lpi, Theorem 1]: 1 is in the span of the terms, so a₀ with X'a₀ = 1 solves (1) with λ = 0."""
+    graph = KNNGraph(15, weight="dot", connect="mst").build(wide)
+    X, D, L = wide.T, np.diag(graph.degrees), graph.laplacian().toarray()
+    U, s, _ = np.linalg.svd(X, full_matrices=False)
+    tilde = U[:, s > 1e-5 * s[0]].T @ X
+    values, vectors = eigh(tilde @ L @ tilde.T, tilde @ D @ tilde.T)
+    trivial = tilde.T @ vectors[:, 0]
+
+    assert abs(values[0]) < 1e-9
+    assert_allclose(trivial / trivial[0], 1, atol=1e-6)
+    model = LPI(2, graph=graph, solver="svd").fit(wide)
+    assert model.eigenvalues_[0] > 1e-4
+    assert_allclose(model.eigenvalues_, values[1:3], atol=1e-8)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_of_full_rank_the_embedding_is_the_eigenmap(wide, solver):
+    """[lpi, Theorem 2]."""
+    graph = KNNGraph(15, weight="dot").build(wide)
+    eigenmaps = LaplacianEigenmaps(3, graph=graph).fit(wide)
+    model = LPI(3, graph=graph, solver=solver).fit(wide)
+
+    overlap = eigenmaps.embedding_.T @ (np.asarray(graph.degrees)[:, None] * model.embedding_)
+    assert_allclose(np.abs(overlap), np.eye(3), atol=1e-6 if solver == "svd" else 1e-3)
+    assert_allclose(model.eigenvalues_, eigenmaps.eigenvalues_, atol=1e-8 if solver == "svd" else 1e-4)
+
+
+def test_with_the_labels_graph_it_is_discriminant_analysis(rng):
+    """[lpi, section 4.2], for classes of unequal size."""
+    y = np.repeat([0, 1, 2, 3], [8, 15, 30, 60])
+    X = (rng.normal(size=(4, 6)) @ rng.normal(size=(6, 6)))[y] + rng.normal(size=(len(y), 6)) @ rng.normal(size=(6, 6))
+    lda = LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
+    model = LPI(graph=LabelGraph(), solver="svd").fit(X, y)
+
+    assert model.components_.shape == (3, 6)
+    assert np.max(subspace_angles(model.components_.T, lda.scalings_[:, :3])) < 1e-7
+
+
+def test_on_the_complete_graph_it_is_near_latent_semantic_indexing(documents):
+    """[lpi, section 4.1]: up to the weights D, which differ little between documents."""
+    lsi = TruncatedSVD(2, algorithm="arpack").fit_transform(documents - documents.mean(axis=0))
+    complete = LPI(2, graph=FullGraph(weight="dot")).fit(documents)
+    local = LPI(2, graph=KNNGraph(5, weight="dot")).fit(documents)
+
+    angle = [np.max(subspace_angles(lsi, model.embedding_)) for model in (complete, local)]
+    assert angle[0] < 0.2
+    assert angle[0] < angle[1]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_seen_documents_keep_their_place(documents, solver):
+    model = LPI(3, solver=solver).fit(documents)
+    assert_allclose(model.transform(documents), model.embedding_)
+    assert_allclose(model.transform(documents[7:9]), model.embedding_[7:9])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("data", ["documents", "wide"])
+def test_sparse_rows_give_what_dense_rows_give(data, solver, request):
+    X = request.getfixturevalue(data)
+    dense, sparse = LPI(2, solver=solver).fit(X), LPI(2, solver=solver).fit(sp.csr_array(X))
+    assert_allclose(sparse.transform(sp.csr_array(X)), dense.transform(X), atol=1e-5)
+    assert_allclose(sparse.transform(X), dense.transform(X), atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:the graph has 3 connected components")
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_disconnected_graph_keeps_its_other_null_vectors(rng, solver):
+    """Two components and a node without weight: one direction at λ = 0, constant on each component, and no second."""
+    graph = AffinityGraph.from_matrix(uneven_weights())
+    X = rng.normal(size=(10, 12))
+    model = LPI(3, graph=graph, solver=solver).fit(X)
+
+    edges = np.argwhere(uneven_weights() > 0)
+    steps = model.embedding_[edges[:, 0], 0] - model.embedding_[edges[:, 1], 0]
+    assert_allclose(model.eigenvalues_[0], 0, atol=1e-6)
+    assert model.eigenvalues_[1] > 1e-3
+    assert np.abs(steps).max() < 1e-2 * np.abs(model.embedding_[:9, 0]).max()
+
+
+@pytest.mark.parametrize("alpha", [0.01, 1.0])
+def test_the_ridge_enters_the_printed_problem(documents, alpha):
+    """X̂SX̂'a = (1-λ)(X̂DX̂' + αI)a, α in units of the mean weighted squared length."""
+    model = LPI(3, solver="svd", alpha=alpha).fit(documents)
+    X, L, D = parts(documents, model.graph_)
+    ridged = X @ D @ X.T + alpha * np.trace(X @ D @ X.T) / len(documents) * np.eye(len(X))
+    W = model.components_.T
+
+    assert_allclose(X @ (D - L) @ X.T @ W, ridged @ W * (1 - model.eigenvalues_), atol=1e-9)
+    assert_allclose(W.T @ ridged @ W, np.eye(3), atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_regression_comes_near_the_exact_solution_and_never_below(documents, alpha):
+    exact, near = (LPI(2, solver=solver, alpha=alpha).fit(documents) for solver in SOLVERS)
+    assert (near.eigenvalues_ >= exact.eigenvalues_ - 1e-9).all()
+    assert_allclose(near.eigenvalues_, exact.eigenvalues_, atol=0.02)
+
+
+def test_neither_the_unit_of_the_weights_nor_the_order_of_the_rows_matters(documents, rng):
+    graph = KNNGraph(15, weight="dot").build(documents)
+    first = LPI(2, graph=graph, alpha=0.1).fit(documents)
+    scaled = LPI(2, graph=graph.weights * 4.0, alpha=0.1).fit(documents)
+    assert_allclose(scaled.embedding_ * 2, first.embedding_, atol=1e-8)
+    order = rng.permutation(len(documents))
+    shuffled = LPI(2, alpha=0.1).fit(documents[order])
+    assert_allclose(np.abs(shuffled.embedding_), np.abs(first.embedding_[order]), atol=1e-8)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_back_ends_agree(documents, foreign, solver, dtype):
+    X = documents.astype(dtype)
+    here, there = (LPI(2, solver=solver, random_state=0).fit(rows) for rows in (X, foreign(X)))
+    assert str(there.embedding_.dtype).endswith(dtype)
+    assert_allclose(
+        np.abs(to_numpy(there.embedding_)), np.abs(here.embedding_), atol=1e-3 if dtype == "float32" else 1e-5
+    )
+    assert to_numpy(there.transform(foreign(X[:5]))).dtype == dtype
+
+
+def test_the_number_of_dimensions_is_found(documents):
+    assert LPI().fit(documents).components_.shape[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "rows", "words"),
+    [
+        ({"n_components": 200}, None, "too many for 180 rows of 40 features"),
+        ({"n_components": 3}, np.repeat(np.eye(3), 20, axis=0), "allow 2 independent directions, but n_components=3"),
+        ({"alpha": -1}, None, "alpha must be"),
+        ({"solver": "qr"}, None, "solver"),
+        ({}, np.ones((40, 3)), "all rows of X are equal"),
+        ({"graph": LabelGraph()}, None, "made from labels"),
+        ({"graph": AffinityGraph.from_matrix(np.zeros((180, 180)))}, None, "no edges"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the graph has")
+def test_what_cannot_be_done_ends_in_a_sentence(documents, options, rows, words):
+    with pytest.raises(ValueError, match=words):
+        LPI(**options).fit(documents if rows is None else rows)
+
+
+def test_a_graph_alone_has_no_rows_to_map(uneven_graph):
+    with pytest.warns(UserWarning, match="connected components"), pytest.raises(ValueError, match="fit on data"):
+        LPI(1).fit(uneven_graph)
