@@ -1,6 +1,17 @@
 """Every estimator, with settings under which the contract checks run in moments."""
 
-from fiedler import LCGMM, GaussianMixture, LapGMM, LaplacianEigenmaps, SpectralClustering
+from fiedler import (
+    LCGMM,
+    LPI,
+    EmbedKMeans,
+    GaussianMixture,
+    KNNGraph,
+    LapGMM,
+    LaplacianEigenmaps,
+    LPIClustering,
+    SpectralClustering,
+)
+from fiedler.baselines import NMFClustering
 
 ESTIMATORS = [
     LaplacianEigenmaps(),
@@ -15,4 +26,15 @@ MIXTURES = [
     LapGMM(n_clusters=3),
     LapGMM(n_clusters=3, solver="anchored"),
     LCGMM(n_clusters=3),
+]
+
+# Of rows, not of graphs: the paper's dot-product weights, LPI's default, ask for rows without negative entries.
+LINEAR = [
+    LPI(2, graph=KNNGraph(5)),
+    LPI(2, graph=KNNGraph(5), solver="regression"),
+    LPIClustering(n_clusters=3),
+    LPIClustering(n_clusters=3, assign="kmeans"),
+    EmbedKMeans(n_clusters=3),
+    EmbedKMeans(n_clusters=3, embedding=LPI(graph=KNNGraph(5)), n_components="k-1"),
+    NMFClustering(n_clusters=3),
 ]

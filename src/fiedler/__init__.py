@@ -11,45 +11,51 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .cluster import SpectralClustering
+    from .cluster import EmbedKMeans, LPIClustering, SpectralClustering, choose_n_clusters
     from .embedding import LPI, LaplacianEigenmaps
     from .graph import AffinityGraph, FullGraph, KNNGraph, LabelGraph, RadiusGraph
     from .mixture import LCGMM, GaussianMixture, LapGMM
 
 _HOMES = {
     "AffinityGraph": "graph",
+    "EmbedKMeans": "cluster",
     "FullGraph": "graph",
     "GaussianMixture": "mixture",
     "KNNGraph": "graph",
     "LCGMM": "mixture",
     "LPI": "embedding",
+    "LPIClustering": "cluster",
     "LabelGraph": "graph",
     "LapGMM": "mixture",
     "LaplacianEigenmaps": "embedding",
     "RadiusGraph": "graph",
     "SpectralClustering": "cluster",
+    "choose_n_clusters": "cluster",
 }
 
 __all__ = [
     "LCGMM",
     "LPI",
     "AffinityGraph",
+    "EmbedKMeans",
     "FullGraph",
     "GaussianMixture",
     "KNNGraph",
+    "LPIClustering",
     "LabelGraph",
     "LapGMM",
     "LaplacianEigenmaps",
     "RadiusGraph",
     "SpectralClustering",
     "__version__",
+    "choose_n_clusters",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name in ("cluster", "core", "datasets", "embedding", "graph", "metrics", "mixture"):
+    if name in ("baselines", "cluster", "core", "datasets", "embedding", "graph", "metrics", "mixture", "text"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

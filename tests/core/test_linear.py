@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from fiedler.core.backend import to_numpy
-from fiedler.core.linear import conjugate_gradient, inverse_of_lower
+from fiedler.core.linear import conjugate_gradient, inverse_of_lower, least_squares
 
 
 @pytest.fixture
@@ -40,3 +40,22 @@ def test_triangular_matrices_are_inverted(rng, backend, dtype):
     inverses = to_numpy(inverse_of_lower(backend(lower)))
     assert inverses.dtype == dtype
     assert_allclose(inverses @ lower, np.broadcast_to(np.eye(6), (4, 6, 6)), atol=1e-4 if dtype == "float32" else 1e-12)
+
+
+@pytest.mark.parametrize("shape", [(50, 12), (12, 50)])
+@pytest.mark.parametrize("damp", [0.0, 0.7])
+def test_least_squares_are_lapacks_and_the_shortest(rng, backend, shape, damp):
+    A, B = rng.normal(size=shape), rng.normal(size=(shape[0], 3))
+    B[:, 1] = 0  # a column with nothing to solve
+    own = backend(A)
+    found = least_squares(lambda X: own @ X, lambda R: own.T @ R, backend(B), damp=damp, tol=1e-12)
+    stacked = np.vstack([A, np.sqrt(damp) * np.eye(shape[1])]), np.vstack([B, np.zeros((shape[1], 3))])
+    assert found.converged
+    assert_allclose(to_numpy(found.solution), np.linalg.lstsq(*stacked)[0], atol=1e-8)
+
+
+def test_least_squares_of_dependent_columns(rng):
+    A = rng.normal(size=(30, 4)) @ rng.normal(size=(4, 10))
+    B = rng.normal(size=(30, 2))
+    found = least_squares(lambda X: A @ X, lambda R: A.T @ R, B, tol=1e-10)
+    assert_allclose(found.solution, np.linalg.pinv(A) @ B, atol=1e-8)

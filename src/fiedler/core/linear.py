@@ -90,10 +90,12 @@ def least_squares(
     tol: float = 1e-6,
     max_iter: int = 200,
 ) -> SolveResult:
-    """Minimise ‖AX - B‖² + damp ‖X‖², every column with its own step, by conjugate gradients on A'A without forming it.
+    """Minimise ‖AX - B‖² + damp ‖X‖² by block conjugate gradients on A'A + damp I, which is never formed.
 
-    From zero, so that of several minimisers it finds the shortest; stopping early is itself a regularisation, and no
-    reason to warn. [Björck 1996, section 7.4: CGLS]
+    All columns search one space together, so that thirty take a third of the rounds of one. The gradients are kept as
+    an orthonormal basis times coefficients [Ji & Li 2017: BCGrQ], from which directions that have come to an end are
+    dropped. From zero, so that of several minimisers it finds the shortest; stopping early is itself a regularisation,
+    and no reason to warn.
 
     Parameters
     ----------
@@ -106,26 +108,39 @@ def least_squares(
     max_iter : int, default=200
     """
     xp = namespace(right)
-    residual, gradient = right, adjoint(right)
-    solution, direction = xp.zeros_like(gradient), gradient
-    steepness = xp.sum(gradient**2, axis=0)
-    first = xp.where(steepness > 0, steepness, 1)
-    n_iter = 0
-    while n_iter < max_iter and bool(xp.any(steepness > tol**2 * first)):
+    gradient = adjoint(right)
+    solution, first = xp.zeros_like(gradient), _column_lengths(gradient)
+    least = eps(right) * float(xp.max(first)) if right.shape[1] else 0.0
+    basis, coefficients = _independent(gradient, least)
+    directions, n_iter, remaining = basis, 0, _ratio(first, first)
+    while n_iter < max_iter and basis.shape[1] and bool(xp.any(remaining > tol)):
         n_iter += 1
-        image = product(direction)
-        curvature = xp.sum(image**2, axis=0) + damp * xp.sum(direction**2, axis=0)
-        step = _ratio(steepness, curvature)
-        solution, residual = solution + step * direction, residual - step * image
-        gradient = adjoint(residual) - damp * solution
-        last, steepness = steepness, xp.sum(gradient**2, axis=0)
-        direction = gradient + _ratio(steepness, last) * direction
-    remaining = xp.sqrt(steepness / first)
+        image = product(directions)
+        curvature = image.T @ image + damp * (directions.T @ directions)
+        solution = solution + directions @ xp.linalg.solve(curvature, coefficients)
+        bent = adjoint(image) + damp * directions
+        basis, factor = _independent(basis - xp.linalg.solve(curvature, bent.T).T, 10 * eps(right))
+        directions, coefficients = basis + directions @ factor.T, factor @ coefficients
+        remaining = _ratio(_column_lengths(coefficients), first)
     return SolveResult(solution, remaining, n_iter, bool(xp.all(remaining <= tol)))
 
 
+def _independent(block: Array, least: float) -> tuple[Array, Array]:
+    """Orthonormal columns and coefficients whose product is the block, without what is no longer than ``least``."""
+    xp = namespace(block)
+    basis, triangle = xp.linalg.qr(block)
+    left, lengths, right = xp.linalg.svd(triangle, full_matrices=False)
+    kept = int(xp.sum(xp.astype(lengths > least, xp.int64)))
+    return basis @ left[:, :kept], lengths[:kept, None] * right[:kept, :]
+
+
+def _column_lengths(X: Array) -> Array:
+    xp = namespace(X)
+    return xp.sqrt(xp.sum(X * X, axis=0))
+
+
 def _ratio(above: Array, below: Array) -> Array:
-    """Quotients, and 0 where a column has nothing left to do."""
+    """Quotients, and 0 where a column has nothing to do."""
     xp = namespace(above)
     return xp.where(below > 0, above / xp.where(below > 0, below, 1), 0)
 

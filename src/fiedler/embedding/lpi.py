@@ -29,7 +29,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_data, check_int, check_nonnegative, choose
+from .._validation import check_data, check_int, check_nonnegative, check_positive, choose
 from ..core.backend import Array, alike, fix_signs, is_numpy, like, namespace, to_numpy
 from ..core.eigen import widest_gap
 from ..core.linear import least_squares
@@ -44,7 +44,6 @@ from .eigenmaps import eigenmap
 CUT = 1e-5  # of the largest singular value: below it a direction is noise
 EXACT_UP_TO = 2_000  # of the smaller of documents and terms, for solver='auto'
 MOST_AUTO = 30  # directions looked at when n_components is to be found
-TOL = 1e-5  # of the least squares
 
 
 class Centred(NamedTuple):
@@ -102,6 +101,7 @@ class _Problem(NamedTuple):
     graph: AffinityGraph
     degrees: Array
     alpha: float  # in the unit of X̂'DX̂
+    tol: float
     rng: np.random.RandomState
 
 
@@ -137,7 +137,7 @@ def _regression(problem: _Problem, n_components: int) -> LinearMap:
     root = xp.sqrt(degrees)[:, None]
     target = root * like(_eigenmap(problem, n_components), degrees, dtype=degrees.dtype)
     fit = least_squares(
-        lambda a: root * rows.apply(a), lambda z: rows.adjoint(root * z), target, damp=problem.alpha, tol=TOL
+        lambda a: root * rows.apply(a), lambda z: rows.adjoint(root * z), target, damp=problem.alpha, tol=problem.tol
     )
     return _rayleigh_ritz(problem, fit.solution)
 
@@ -203,6 +203,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     alpha : float, default=0.0
         Ridge on the map, in units of the mean squared length of a row. For documents that are few beside their
         terms a small one, 0.01 say, steadies the map for unseen ones.
+    tol : float, default=1e-3
+        Of 'regression': the gradient of the least squares, relative to its first.
     random_state : int, RandomState or None, default=None
         Of the eigensolver.
 
@@ -244,12 +246,14 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         *,
         solver: str = "auto",
         alpha: float = 0.0,
+        tol: float = 1e-3,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.graph = graph
         self.solver = solver
         self.alpha = alpha
+        self.tol = tol
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> LPI:
@@ -301,7 +305,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if mean_eigenvalue <= 0:
             raise ValueError("all rows of X are equal, so there is nothing to map; check the data")
         alpha = check_nonnegative(self.alpha, "alpha") * mean_eigenvalue
-        return _Problem(centred, graph, degrees, alpha, check_random_state(self.random_state))
+        tol = check_positive(self.tol, "tol")
+        return _Problem(centred, graph, degrees, alpha, tol, check_random_state(self.random_state))
 
     def _n_wanted(self, y: Any) -> int | None:
         """The dimensions asked for: given, or one less than the classes of a graph of labels, or None."""

@@ -1,0 +1,207 @@
+"""Documents from where people keep them: a folder, a column of a table, JSON lines, or a list.
+
+Nothing is left out on the way. Bytes that are no UTF-8 are replaced, documents without a word and documents that repeat
+another stay in their place, and one warning for each of these says how many and which.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .._validation import require
+
+SHOWN = 3  # names in a message
+
+
+class Documents(NamedTuple):
+    """Texts and a name for each: the file, the line or the row it came from."""
+
+    texts: list[str]
+    names: list[str]
+
+
+def read_documents(
+    source: Iterable[str] | str | os.PathLike[str], *, column: str | None = None, encoding: str = "utf-8"
+) -> Documents:
+    """All documents of a source, in order.
+
+    Parameters
+    ----------
+    source : iterable of str, or path
+        The texts themselves; or a folder (every ``.txt`` file in it and below, by name), or a ``.csv``, ``.parquet`` or
+        ``.jsonl`` file, or a ``.txt`` file of one document.
+    column : str, optional
+        Which column of a table, or field of a JSON object, holds the text. Not needed if there is only one, or one
+        called "text".
+    encoding : str, default='utf-8'
+        Of the files. Bytes that it cannot read become U+FFFD, with a warning that names the files.
+
+    Returns
+    -------
+    Documents
+        Texts and names.
+
+    Examples
+    --------
+    >>> read_documents(["a first document", "a second one"]).names
+    ['0', '1']
+    """
+    if not isinstance(source, str | os.PathLike):
+        documents = _from_iterable(source)
+    else:
+        path = Path(source)
+        if not path.exists():
+            raise FileNotFoundError(f"there is no file or folder {str(path)!r}; a list of texts is given as a list")
+        reader = _from_folder if path.is_dir() else READERS.get(path.suffix.lower())
+        if reader is None:
+            raise ValueError(f"{path.name!r} is no source of documents; these are: a folder, {', '.join(READERS)}")
+        documents = reader(path, column, encoding)
+    if not documents.texts:
+        raise ValueError(f"{_called(source)} holds no documents")
+    _warn_of_oddities(documents)
+    return documents
+
+
+# ------------------------------------------------------------------------------------------------- where they come from
+
+
+def _from_iterable(texts: Iterable[Any]) -> Documents:
+    texts = list(texts)
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"document {position} is {type(text).__name__}, not text; convert it, or use '' for none")
+    return Documents(texts, [str(position) for position in range(len(texts))])
+
+
+def _from_folder(folder: Path, column: str | None, encoding: str) -> Documents:
+    files = sorted(path for path in folder.rglob("*.txt") if path.is_file())
+    if not files:
+        raise ValueError(f"the folder {str(folder)!r} holds no .txt files")
+    texts = _decode([(str(path.relative_to(folder)), path.read_bytes()) for path in files], encoding)
+    return Documents(texts, [path.relative_to(folder).as_posix() for path in files])
+
+
+def _from_file(path: Path, column: str | None, encoding: str) -> Documents:
+    return Documents(_decode([(path.name, path.read_bytes())], encoding), [path.name])
+
+
+def _from_csv(path: Path, column: str | None, encoding: str) -> Documents:
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a document may be longer than 128 kB
+    (content,) = _decode([(path.name, path.read_bytes())], encoding)
+    table = csv.DictReader(io.StringIO(content.lstrip("\ufeff"), newline=""))
+    chosen = _choose_column(table.fieldnames or [], column, path)
+    try:
+        texts = [row[chosen] or "" for row in table]
+    except csv.Error as error:
+        raise ValueError(f"{path.name!r}, line {table.line_num}: {error}") from error
+    return Documents(texts, [f"row {number}" for number in range(1, len(texts) + 1)])
+
+
+def _from_json_lines(path: Path, column: str | None, encoding: str) -> Documents:
+    texts, names = [], []
+    (content,) = _decode([(path.name, path.read_bytes())], encoding)
+    for number, line in enumerate(content.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path.name!r}, line {number} is not JSON: {error}") from error
+        text = record if isinstance(record, str) else _field(record, column, path, number)
+        texts.append(text)
+        names.append(f"line {number}")
+    return Documents(texts, names)
+
+
+def _field(record: Any, column: str | None, path: Path, number: int) -> str:
+    if not isinstance(record, dict):
+        raise ValueError(f"{path.name!r}, line {number} is neither a text nor an object with a field for it")
+    text = record.get(_choose_column(list(record), column, path))
+    if text is not None and not isinstance(text, str):
+        raise ValueError(f"{path.name!r}, line {number}: the field is {type(text).__name__}, not text")
+    return text or ""
+
+
+def _from_parquet(path: Path, column: str | None, encoding: str) -> Documents:
+    parquet = require("pyarrow.parquet", extra="text", purpose="Parquet files")
+    try:
+        table = parquet.read_table(path)
+    except Exception as error:  # pyarrow has many
+        raise ValueError(f"{path.name!r} cannot be read as Parquet: {error}") from error
+    values = table.column(_choose_column(table.column_names, column, path)).to_pylist()
+    for number, value in enumerate(values, 1):
+        if value is not None and not isinstance(value, str):
+            raise ValueError(f"{path.name!r}, row {number}: the column holds {type(value).__name__}, not text")
+    return Documents([value or "" for value in values], [f"row {number}" for number in range(1, len(values) + 1)])
+
+
+READERS: dict[str, Callable[[Path, str | None, str], Documents]] = {
+    ".csv": _from_csv,
+    ".jsonl": _from_json_lines,
+    ".parquet": _from_parquet,
+    ".txt": _from_file,
+}
+
+
+def _choose_column(columns: Sequence[str], column: str | None, path: Path) -> str:
+    """The column asked for, or the only one, or the one called "text"."""
+    wanted = column or (columns[0] if len(columns) == 1 else "text")
+    if wanted in columns:
+        return wanted
+    known = ", ".join(repr(name) for name in columns) or "none"
+    raise ValueError(f"{path.name!r} has no column {wanted!r}; its columns are {known}: give one as column=")
+
+
+# ---------------------------------------------------------------------------------------------------- what may be odd
+
+
+def _decode(files: list[tuple[str, bytes]], encoding: str) -> list[str]:
+    """The contents as text; what cannot be read is replaced, and said."""
+    texts, damaged = [], []
+    for name, content in files:
+        try:
+            texts.append(content.decode(encoding))
+        except UnicodeDecodeError:
+            texts.append(content.decode(encoding, errors="replace"))
+            damaged.append(name)
+        except LookupError:
+            raise ValueError(f"encoding={encoding!r} is unknown; 'utf-8' and 'latin-1' are usual") from None
+    if damaged:
+        _warn(
+            f"{len(damaged)} file(s) hold bytes that are not {encoding} ({_some(damaged)}); they were replaced by "
+            "U+FFFD: if accents look wrong, give the right encoding="
+        )
+    return texts
+
+
+def _warn_of_oddities(documents: Documents) -> None:
+    empty = [name for text, name in zip(*documents) if not text.strip()]
+    if empty:
+        _warn(f"{len(empty)} document(s) are empty ({_some(empty)}); they are kept, and resemble nothing")
+    counts = Counter(text for text in documents.texts if text.strip())
+    repeated = sum(count - 1 for count in counts.values())
+    if repeated:
+        firsts: set[str] = set()
+        copies = [n for t, n in zip(*documents) if counts[t] > 1 and (t in firsts or firsts.add(t))]  # type: ignore[func-returns-value]
+        _warn(f"{repeated} document(s) repeat another word for word ({_some(copies)}); all are kept")
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+
+
+def _called(source: Any) -> str:
+    return repr(str(source)) if isinstance(source, str | os.PathLike) else "the list"

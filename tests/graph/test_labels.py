@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from fiedler import AffinityGraph, KNNGraph, LabelGraph, LapGMM, LaplacianEigenmaps
+from fiedler.core.backend import to_numpy
+from fiedler.core.eigen import smallest_eigenpairs
+from fiedler.core.sparse import to_scipy
+from fiedler.metrics import clustering_accuracy
+
+Y = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2])
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(9, 3))
+
+
+def test_weights_are_the_printed_ones(X):
+    """[lpi, Eq. 5]: W_ij = 1/n_l within class l, rows sum to one, the self-loop included."""
+    graph = LabelGraph().build(X, Y)
+    printed = np.array([[1 / np.sum(Y[i] == Y) if Y[i] == Y[j] else 0.0 for j in range(9)] for i in range(9)])
+    assert_allclose(graph.weights.toarray() + np.diag(graph.loops), printed)
+    assert_allclose(graph.degrees, 1)
+    assert_allclose(graph.laplacian().toarray(), np.eye(9) - printed)
+    assert_allclose(graph.laplacian("symmetric").toarray(), np.eye(9) - printed)
+    assert_allclose(graph.laplacian("random_walk").toarray(), np.eye(9) - printed)
+
+
+def test_self_loops_leave_the_null_space_exact(X):
+    pairs = smallest_eigenpairs(LabelGraph().build(X, Y), 5)
+    assert_allclose(pairs.values, [0, 0, 0, 1, 1], atol=1e-12)
+
+
+def test_known_labels_add_and_remove_edges_of_the_neighbours(X):
+    y = np.array([0, 0, -1, 1, -1, -1, -1, -1, 1])
+    base = KNNGraph(3).build(X)
+    graph = LabelGraph(base, strength=2.0).build(X, y)
+    W, B = graph.weights.toarray(), base.weights.toarray()
+    clique = 2.0 * np.asarray(base.degrees).mean() / 2
+    for i in range(9):
+        for j in range(i):
+            known = y[i] >= 0 and y[j] >= 0
+            expected = 0 if known and y[i] != y[j] else B[i, j] + (clique if known else 0)
+            assert W[i, j] == pytest.approx(expected)
+    assert_allclose(graph.loops, np.where(y >= 0, clique, 0))
+
+
+def test_without_strength_only_forbidden_edges_go(X):
+    unknown = LabelGraph(KNNGraph(3), strength=0).build(X, np.full(9, -1))
+    assert_allclose(unknown.weights.toarray(), KNNGraph(3).build(X).weights.toarray())
+
+
+def test_names_and_numbers_are_labels_and_new_points_use_the_base(X):
+    names = LabelGraph().build(X, [f"class {c}" for c in Y])
+    assert_allclose(names.weights.toarray(), LabelGraph().build(X, Y + 10).weights.toarray())
+    recipe = LabelGraph(KNNGraph(2))
+    graph = recipe.build(X, np.where(Y == 1, -1, Y))
+    assert_allclose(recipe.link(X[:2] + 0.1, X, graph).toarray(), KNNGraph(2).link(X[:2] + 0.1, X, graph).toarray())
+
+
+def test_a_graph_with_loops_is_kept_in_a_file(X, tmp_path):
+    graph = LabelGraph().build(X, Y)
+    graph.save(tmp_path / "graph.npz")
+    again = AffinityGraph.load(tmp_path / "graph.npz")
+    assert_array_equal(again.loops, graph.loops)
+    assert_array_equal(again.degrees, graph.degrees)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("base", [None, KNNGraph(3)])
+def test_back_ends_agree(X, foreign, dtype, base):
+    X, recipe = X.astype(dtype), LabelGraph(base)
+    here, there = recipe.build(X, Y), recipe.build(foreign(X), Y)
+    assert to_scipy(there.weights).dtype == dtype
+    assert_allclose(to_scipy(there.weights).toarray(), here.weights.toarray(), rtol=1e-5)
+    assert_allclose(to_numpy(there.degrees), here.degrees, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (None, "made from labels"),
+        (Y[:4], "y hold 4 entries"),
+        (np.where(Y == 0, -1, Y), "3 rows have no label and would stand alone; give base="),
+    ],
+)
+def test_missing_labels_end_in_a_sentence(X, y, words):
+    with pytest.raises(ValueError, match=words):
+        LabelGraph().build(X, y)
+
+
+def test_estimators_hand_their_labels_on(rng):
+    y = np.repeat([0, 1], 40)
+    X = rng.normal(size=(80, 2)) + 1.5 * y[:, None]
+    partial = np.where(np.arange(80) % 2, y, -1)
+    graph = LabelGraph(KNNGraph(8), strength=5.0)
+    one = LaplacianEigenmaps(1, graph=graph).fit(X, partial).embedding_[:, 0]
+    assert clustering_accuracy(y, (one > np.median(one)).astype(int)) > 0.95
+    assert LapGMM(2, graph, random_state=0).fit(X, partial).graph_.loops is not None

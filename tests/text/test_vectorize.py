@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+
+from fiedler import LPIClustering
+from fiedler.text import Documents, DocumentVectorizer
+
+TEXTS = ["The cat chased the cat and 3 mice", "Mice fear cats", "stocks rose", "stocks and bonds fell; bonds rose"]
+
+
+def test_term_frequencies_at_length_one_without_stop_words():
+    """[lpi, section 5.1]."""
+    words = DocumentVectorizer()
+    X = words.fit_transform(TEXTS)
+    terms = words.get_feature_names_out().tolist()
+
+    assert sp.issparse(X)
+    assert not {"the", "and", "3"} & set(terms)
+    assert_allclose(X.multiply(X).sum(axis=1), 1)
+    row = dict(zip(terms, X[0].toarray().ravel()))
+    assert row["cat"] == pytest.approx(2 / np.sqrt(2**2 + 1 + 1))
+    assert_allclose(words.counts(TEXTS)[0].sum(), 4)
+
+
+def test_tfidf_is_scikit_learns():
+    ours = DocumentVectorizer("tfidf")
+    theirs = TfidfVectorizer(stop_words="english", token_pattern=ours.token_pattern)
+    assert_allclose(ours.fit_transform(TEXTS).toarray(), theirs.fit_transform(TEXTS).toarray())
+    assert_allclose(ours.transform(TEXTS[1:3]).toarray(), theirs.transform(TEXTS[1:3]).toarray())
+
+
+def test_hashing_needs_no_vocabulary_and_keeps_similarities():
+    plain, hashed = DocumentVectorizer(), DocumentVectorizer(n_hashed=2**18)
+    X, H = plain.fit_transform(TEXTS), hashed.fit_transform(TEXTS)
+    assert H.shape == (4, 2**18)
+    assert_allclose((X @ X.T).toarray(), (H @ H.T).toarray())
+    assert not hasattr(hashed, "vocabulary_")
+
+
+def test_documents_without_a_known_term_are_kept_and_said():
+    words = DocumentVectorizer()
+    with pytest.warns(UserWarning, match=r"1 document\(s\) hold no known term \(rows 2\)"):
+        X = words.fit_transform([TEXTS[0], TEXTS[2], "and the"])
+    assert X.shape[0] == 3
+    assert_array_equal(words.empty_, [2])
+    with pytest.warns(UserWarning, match="2 document"):
+        assert words.transform(["unheard", "of", "stocks"]).shape[0] == 3
+
+
+def test_nothing_left_at_all_ends_in_a_sentence():
+    with pytest.raises(ValueError, match=r"no term is left of 2 document\(s\).*relax stop_words"):
+        DocumentVectorizer().fit(["the", "and"])
+    with pytest.raises(ValueError, match="given as a list"):
+        DocumentVectorizer().fit("one text")
+    with pytest.raises(ValueError, match="weight"):
+        DocumentVectorizer("bm25").fit(TEXTS)
+
+
+def test_records_of_documents_and_pipelines():
+    documents = Documents(TEXTS * 5, [str(i) for i in range(20)])
+    pipeline = make_pipeline(DocumentVectorizer(), LPIClustering(2, random_state=0))
+    labels = clone(pipeline).fit_predict(documents)
+    assert labels.shape == (20,)
+    assert len({labels[0], labels[4], labels[8]}) == 1
+    assert_array_equal(pipeline.fit(documents).predict(TEXTS), labels[:4])
