@@ -3,16 +3,17 @@
 The paper maps documents to k - 1 dimensions by LPI on 15 neighbours with dot-product weights and runs k-means there.
 Ours differs in two places, for one reason: topics are of very unequal size.
 
-- The graph has nine neighbours with self-tuned weights, an edge found from one side counting half. A topic of eighteen
-  documents has no fifteen neighbours of its own.
+- The graph has twelve neighbours with self-tuned weights, an edge found from one side counting half. A small topic has
+  few neighbours of its own.
 - Clusters are read off by a Gaussian mixture started from k-means. K-means prefers clusters of equal spread and cuts
   large topics; in LPI's coordinates small topics lie far out and are tight, large ones near the origin and wide.
 
-``graph=KNNGraph(15, weight="dot"), assign="kmeans"`` is the paper's.
+``graph=KNNGraph(15, weight="dot"), alpha=0, assign="kmeans"`` is the paper's.
 """
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -29,7 +30,7 @@ from ..graph.estimator import GraphEstimatorMixin
 from ..graph.recipes import KNNGraph
 from ..mixture.gaussian import GaussianMixture
 
-N_NEIGHBORS = 9
+N_NEIGHBORS = 12
 ASSIGN = {"mixture": True, "kmeans": False}  # whether memberships are soft
 
 
@@ -46,13 +47,16 @@ class LPIClustering(
     ----------
     n_clusters : int, default=8
     graph : recipe, AffinityGraph or matrix, default=None
-        How the graph is made; None is ``KNNGraph(9, weight="local", symmetrize="mean")``.
+        How the graph is made; None is ``KNNGraph(12, weight="local", symmetrize="mean")``, with 12 times the root of
+        ``fit_fraction`` neighbours, since a topic has fewer documents in a part.
     n_components : int, optional
         Dimensions of LPI; by default ``n_clusters - 1``.
     assign : {'mixture', 'kmeans'}, default='mixture'
         How clusters are read off the coordinates; 'mixture' gives memberships too.
-    solver, alpha
+    solver : {'auto', 'svd', 'regression'}, default='auto'
         Of :class:`LPI`.
+    alpha : float, default=0.1
+        Ridge of :class:`LPI`: steadies the map, and speeds up its regression. The paper's is 0.
     fit_fraction : float, default=1.0
         The share of the documents, drawn at random, from which the map is learned; all are then mapped and clustered.
     n_init : int, default=10
@@ -103,7 +107,7 @@ class LPIClustering(
         n_components: int | None = None,
         assign: str = "mixture",
         solver: str = "auto",
-        alpha: float = 0.0,
+        alpha: float = 0.1,
         fit_fraction: float = 1.0,
         n_init: int = 10,
         random_state: Any = None,
@@ -164,14 +168,21 @@ class LPIClustering(
         return int(self.embedding_.shape[1])
 
     def _recipe(self) -> Any:
-        return KNNGraph(N_NEIGHBORS, weight="local", symmetrize="mean") if self.graph is None else self.graph
+        """The graph parameter with the default filled in: fewer neighbours among fewer documents."""
+        if self.graph is not None:
+            return self.graph
+        return KNNGraph(max(round(N_NEIGHBORS * self._share() ** 0.5), 3), weight="local", symmetrize="mean")
+
+    def _share(self) -> float:
+        share = self.fit_fraction
+        if isinstance(share, numbers.Real) and not isinstance(share, bool) and 0 < float(share) <= 1:
+            return float(share)
+        raise ValueError(f"fit_fraction={share!r} must be a share of the documents, above 0 and at most 1")
 
     def _learn(self, X: Array, y: Any, k: int, rng: Any) -> LPI:
         """LPI on all rows, or on the share of them asked for."""
         n_components = max(k - 1, 1) if self.n_components is None else check_int(self.n_components, "n_components")
-        share = self.fit_fraction
-        if not 0 < share <= 1:
-            raise ValueError(f"fit_fraction={share!r} must be a share of the documents, above 0 and at most 1")
+        share = self._share()
         model = LPI(n_components, self._recipe(), solver=self.solver, alpha=self.alpha, random_state=rng)
         if share == 1:
             return model.fit(X, y)

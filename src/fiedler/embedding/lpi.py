@@ -203,7 +203,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     alpha : float, default=0.0
         Ridge on the map, in units of the mean squared length of a row. For documents that are few beside their
         terms a small one, 0.01 say, steadies the map for unseen ones.
-    tol : float, default=1e-3
+    tol : float, default=1e-2
         Of 'regression': the gradient of the least squares, relative to its first.
     random_state : int, RandomState or None, default=None
         Of the eigensolver.
@@ -239,6 +239,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     (797, 9)
     """
 
+    _minds_components = False  # of texts and of classes the graph often falls apart, and the map holds it together
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -246,7 +248,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         *,
         solver: str = "auto",
         alpha: float = 0.0,
-        tol: float = 1e-3,
+        tol: float = 1e-2,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components

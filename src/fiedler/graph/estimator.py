@@ -24,6 +24,7 @@ class GraphEstimatorMixin:
 
     graph: Any
     graph_: Any
+    _minds_components = True  # whether a graph that falls apart is worth a warning
     _fit_X: Array | None
     _fit_recipe: Any
 
@@ -55,7 +56,7 @@ class GraphEstimatorMixin:
             self._fit_X = None if is_pairwise(self._fit_recipe) else X
         if hasattr(self._fit_recipe, "build"):
             self._fit_recipe = clone(self._fit_recipe)  # a later set_params is for the next fit
-        if not getattr(self._fit_recipe, "uses_labels", False):  # its classes are meant to lie apart
+        if self._minds_components:
             warn_if_disconnected(graph)
         return graph
 

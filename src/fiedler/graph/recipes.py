@@ -185,6 +185,8 @@ class KNNGraph(_Recipe):
         edges = k_nearest(X, n_neighbors, **search)
         if self.weight != "local":
             return edges, None
+        if n_neighbors >= LOCAL_NEIGHBOR and isinstance(self.method, str):  # they are among the neighbours found
+            return edges, nth_distances(edges, n_neighbors)
         return edges, local_scales(X, **search)
 
 
@@ -332,9 +334,13 @@ def local_scales(X: Array, *, queries: Array | None, **search: Any) -> Array:
     k = min(LOCAL_NEIGHBOR, X.shape[0] - (queries is None))
     if not isinstance(search.get("method", "auto"), str):  # a transformer finds as many neighbours as it likes
         search["method"] = "exact"
-    edges = k_nearest(X, k, queries=queries, **search)
+    return nth_distances(k_nearest(X, k, queries=queries, **search), k)
+
+
+def nth_distances(edges: Edges, k: int) -> Array:
+    """Of the k neighbours of every row, the distance to the seventh, or to the last."""
     xp = namespace(edges.distances)
-    return xp.max(xp.reshape(edges.distances, (-1, k)), axis=1)
+    return xp.sort(xp.reshape(edges.distances, (-1, k)), axis=1)[:, min(k, LOCAL_NEIGHBOR) - 1]
 
 
 # ----------------------------------------------------------------------------------------------------- all roads meet

@@ -1,0 +1,34 @@
+"""fiedler as the clustering step of BERTopic: topics with honest memberships instead of HDBSCAN's outliers.
+
+    pip install bertopic
+
+Here the embeddings are LSI's; with a sentence encoder, leave ``embeddings`` out.
+"""
+
+from __future__ import annotations
+
+from bertopic import BERTopic
+from bertopic.dimensionality import BaseDimensionalityReduction
+from documents import docstrings
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer
+
+from fiedler import LPIClustering
+from fiedler.text import DocumentVectorizer
+
+
+def main():
+    texts, _ = docstrings()
+    embeddings = TruncatedSVD(100, random_state=0).fit_transform(DocumentVectorizer("tfidf").fit_transform(texts))
+    model = BERTopic(
+        embedding_model=None,
+        umap_model=BaseDimensionalityReduction(),  # LPI reduces by itself
+        hdbscan_model=LPIClustering(n_clusters=8, random_state=0),
+        vectorizer_model=CountVectorizer(stop_words="english", token_pattern=r"[^\W\d_]{3,}"),
+    )
+    model.fit(texts, embeddings)
+    print(model.get_topic_info()[["Topic", "Count", "Name"]].to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
