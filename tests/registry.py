@@ -3,6 +3,7 @@
 from fiedler import (
     LCGMM,
     LPI,
+    NLE,
     EmbedKMeans,
     GaussianMixture,
     KNNGraph,
@@ -37,4 +38,9 @@ LINEAR = [
     EmbedKMeans(n_clusters=3),
     EmbedKMeans(n_clusters=3, embedding=LPI(graph=KNNGraph(5)), n_components="k-1"),
     NMFClustering(n_clusters=3),
+]
+
+CUTS = [
+    NLE(n_clusters=3, n_init=2, max_iter=100),
+    NLE(n_clusters=3, n_init=2, max_iter=100, cut="ncut", init="auto"),
 ]

@@ -12,8 +12,8 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .cluster import EmbedKMeans, LPIClustering, SpectralClustering, choose_n_clusters
-    from .embedding import LPI, LaplacianEigenmaps
-    from .graph import AffinityGraph, FullGraph, KNNGraph, LabelGraph, RadiusGraph
+    from .embedding import LPI, NLE, LaplacianEigenmaps
+    from .graph import AffinityGraph, FullGraph, KNNGraph, LabelGraph, LandmarkGraph, RadiusGraph
     from .mixture import LCGMM, GaussianMixture, LapGMM
 
 _HOMES = {
@@ -26,6 +26,8 @@ _HOMES = {
     "LPI": "embedding",
     "LPIClustering": "cluster",
     "LabelGraph": "graph",
+    "LandmarkGraph": "graph",
+    "NLE": "embedding",
     "LapGMM": "mixture",
     "LaplacianEigenmaps": "embedding",
     "RadiusGraph": "graph",
@@ -36,6 +38,7 @@ _HOMES = {
 __all__ = [
     "LCGMM",
     "LPI",
+    "NLE",
     "AffinityGraph",
     "EmbedKMeans",
     "FullGraph",
@@ -43,6 +46,7 @@ __all__ = [
     "KNNGraph",
     "LPIClustering",
     "LabelGraph",
+    "LandmarkGraph",
     "LapGMM",
     "LaplacianEigenmaps",
     "RadiusGraph",

@@ -212,6 +212,38 @@ def spectral_bounds(matrix: Any) -> tuple[float, float]:
     return float(xp.min(centres - off)), float(xp.max(centres + off))
 
 
+def largest_eigenvalue(product: Callable[[Array], Array], start: Array, *, n_steps: int = 60) -> float:
+    """The largest eigenvalue of a symmetric operator, by Lanczos' method with full orthogonalisation, on any back end.
+
+    Parameters
+    ----------
+    product : callable
+        v -> A v for arrays of shape (n, 1).
+    start : array of shape (n, 1)
+        A random vector.
+    n_steps : int, default=60
+        Accurate to about six digits on graphs.
+    """
+    xp = namespace(start)
+    vector = start / xp.sqrt(xp.sum(start**2))
+    basis, diagonals, off = [vector], [], []
+    for _ in range(min(n_steps, start.shape[0])):
+        image = product(vector)
+        diagonals.append(float(xp.sum(vector * image)))
+        known = xp.concat(basis, axis=1)
+        for _ in range(2):  # once is not enough
+            image = image - known @ (known.T @ image)
+        length = float(xp.sqrt(xp.sum(image**2)))
+        if length <= 1e-10 * max(abs(value) for value in diagonals) or length == 0:
+            break
+        vector = image / length
+        off.append(length)
+        basis.append(vector)
+    size = len(diagonals)
+    tridiagonal = np.diag(diagonals) + np.diag(off[: size - 1], 1) + np.diag(off[: size - 1], -1)
+    return float(np.linalg.eigvalsh(tridiagonal)[-1])
+
+
 def widest_gap(values: np.ndarray) -> int:
     """How many of the ascending values, at least one, come before the widest gap between two of them.
 

@@ -2,5 +2,6 @@
 
 from .eigenmaps import LaplacianEigenmaps, eigenmap
 from .lpi import LPI
+from .nle import NLE
 
-__all__ = ["LPI", "LaplacianEigenmaps", "eigenmap"]
+__all__ = ["LPI", "NLE", "LaplacianEigenmaps", "eigenmap"]

@@ -3,6 +3,7 @@
 from .affinity import AffinityGraph
 from .community import communities, modularity
 from .labels import LabelGraph
+from .landmarks import LandmarkGraph, LowRankAffinity
 from .laplacian import laplacian
 from .recipes import FullGraph, KNNGraph, RadiusGraph, as_affinity
 from .smoothing import diffuse, dirichlet_energy, heat_flow, iterate, resolvent
@@ -12,6 +13,8 @@ __all__ = [
     "FullGraph",
     "KNNGraph",
     "LabelGraph",
+    "LandmarkGraph",
+    "LowRankAffinity",
     "RadiusGraph",
     "as_affinity",
     "communities",

@@ -34,7 +34,7 @@ def extend_eigenvectors(
     shrink = (1 - values)[None, :] if kind == "random_walk" else 1 - values[None, :] / _positive(degrees)[:, None]
     average = matmul(W, F) / _positive(degrees)[:, None]
     extended = average / xp.where(shrink > 1e-3, shrink, 1)  # a vector beyond the smooth ones is averaged, not blown up
-    return _known_rows(extended, F, W, to_numpy(degrees) == 0, X_new, X)
+    return with_known_rows(extended, F, W, to_numpy(degrees) == 0, X_new, X)
 
 
 def link_degrees(W: Sparse, *, signed: bool) -> Array:
@@ -50,7 +50,7 @@ def _positive(values: Array) -> Array:
     return xp.where(values > 0, values, 1)
 
 
-def _known_rows(extended: Array, F: Array, W: Sparse, alone: np.ndarray, X_new: Array, X: Array) -> Array:
+def with_known_rows(extended: Array, F: Array, W: Sparse, alone: np.ndarray, X_new: Array, X: Array) -> Array:
     """Rows of ``F`` in place of extended ones, where the new point is a training row or has no neighbour."""
     source = coincident_rows(W, X_new, X)
     lost = np.flatnonzero(alone & (source < 0))

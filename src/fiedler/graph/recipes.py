@@ -358,7 +358,10 @@ def as_affinity(graph: Any, X: Any, y: Any = None) -> AffinityGraph:
         choose({"precomputed": None}, graph, option="graph")
         return AffinityGraph.from_matrix(X)
     if hasattr(graph, "build") and not isinstance(graph, type):
-        return graph.build(X, y) if getattr(graph, "uses_labels", False) else graph.build(X)
+        built = graph.build(X, y) if getattr(graph, "uses_labels", False) else graph.build(X)
+        if isinstance(built, AffinityGraph):
+            return built
+        raise TypeError(f"{type(graph).__name__} makes no graph of edges; only NLE takes it, use KNNGraph() here")
     if isinstance(graph, AffinityGraph):
         return _matching(graph, X)
     if hasattr(graph, "fit_transform") and not isinstance(graph, type):

@@ -1,0 +1,358 @@
+"""NLE: nonnegative Laplacian embedding, clusters of a graph cut read off directly. Paper key: nle.
+
+    maximise  tr[Q'(W - D + σI)Q]   subject to   Q'Q = I, Q ≥ 0                                              (Eq. 9)
+
+With both constraints Q holds normalised indicators and the objective is Kσ minus the Ratio Cut (Theorem 1). Spectral
+clustering keeps the orthogonality and drops the sign; NLE keeps the sign and lets
+
+    Q ← Q ∘ √( [(W + σI)Q + QΛ⁻] / [DQ + QΛ⁺] ),   Λ = Q'(W + σI - D)Q                                   (Eqs 11, 12)
+
+bring Q'Q near I, with σ the largest eigenvalue of D - W. A row of Q says how much a node belongs to each cluster. For
+the normalised cut the same update runs on D^-½WD^-½ and I.
+
+Where we differ from the paper: neither the objective nor the cut of the labels is monotone, so the best labels seen are
+kept; of several starts the one of the lowest cut with K clusters that are not empty wins; and single nodes are then
+moved while that lowers the cut (`polish`). Negative weights, section V: W = W⁺ - W⁻, W⁻ and negative degrees changing
+sides of the fraction (``signed="split"``), or W + c for all pairs (``"shift"``), which is never formed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import check_data, check_int, check_labels, check_n_clusters, check_nonnegative
+from ..core.backend import Array, alike, like, namespace, one_hot, to_numpy
+from ..core.kmeans import kmeans
+from ..core.multiplicative import multiply, positive_part
+from ..core.sparse import is_sparse, matmul, pieces
+from ..graph.affinity import AffinityGraph
+from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
+from ..graph.estimator import GraphEstimatorMixin
+from ..graph.extend import coincident_rows, with_known_rows
+from ..graph.landmarks import LandmarkGraph
+from ..graph.recipes import is_pairwise, link_new_points
+
+GUARD = 1e-10  # of the mean degree, added to the denominator
+FLOOR = 1e-10  # of a unit column
+LIFT = 0.2  # Q starts at indicators plus this [nle, section X]
+CHECK = 10  # updates between two looks at the labels
+
+
+@dataclass(frozen=True)
+class NLERun:
+    """One start: what it came to."""
+
+    labels: Any
+    value: float  # the cut of the labels; infinite if a cluster is empty
+    Q: Any
+    history: dict[str, list[float]]
+    n_iter: int
+    converged: bool
+
+
+# --------------------------------------------------------------------------------------------------------- the update
+
+
+class Update:
+    """Eqs 11 and 12 for one problem."""
+
+    def __init__(self, problem: CutProblem, rng: np.random.RandomState) -> None:
+        xp = namespace(problem.degrees)
+        self.problem, self.root = problem, problem.inverse_root[:, None]
+        diagonal = problem.degrees[:, None] * self.root**2
+        self.inward, self.outward = positive_part(-diagonal), positive_part(diagonal)
+        self.sigma = problem.top(rng)
+        self.unit = max(float(xp.mean(xp.abs(diagonal))), 1e-300)
+
+    def parts(self, Q: Array) -> tuple[Array, Array, Array]:
+        """(W⁺ + σI + D⁻)Q, (W⁻ + D⁺)Q and Λ = Q'(W + σI - D)Q. [nle, Eq. 12]"""
+        attract = self.root * self.problem.attract(self.root * Q) + (self.sigma + self.inward) * Q
+        repel = self.outward * Q
+        if self.problem.repel is not None:
+            repel = repel + self.root * self.problem.repel(self.root * Q)
+        multipliers = Q.T @ (attract - repel)
+        return attract, repel, 0.5 * (multipliers + multipliers.T)
+
+    def step(self, Q: Array) -> tuple[Array, float]:
+        """Q after one update, and the trace objective before it. [nle, Eq. 11]"""
+        attract, repel, multipliers = self.parts(Q)
+        above = attract + Q @ positive_part(-multipliers)
+        below = repel + Q @ positive_part(multipliers)
+        xp = namespace(Q)
+        trace = float(xp.sum(xp.linalg.diagonal(multipliers)))
+        return multiply(Q, above, below, guard=GUARD * self.unit, floor=FLOOR), trace
+
+
+def unit_columns(Q: Array) -> Array:
+    """Columns scaled to length one."""
+    xp = namespace(Q)
+    lengths = xp.sqrt(xp.sum(Q * Q, axis=0))
+    return Q / xp.where(lengths > 0, lengths, 1)[None, :]
+
+
+def run(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERun:
+    """Updates from one start until labels and memberships rest; the best labels seen are kept."""
+    xp, k = namespace(Q), Q.shape[1]
+    history: dict[str, list[float]] = {"objective": [], "cut": [], "moved": []}
+    best, best_labels, n_iter, converged = float("inf"), xp.argmax(Q, axis=1), 0, False
+    shown = None
+    while n_iter < max_iter and not converged:
+        last, (Q, trace) = Q, update.step(Q)
+        n_iter += 1
+        history["objective"].append(trace)
+        if n_iter % CHECK and n_iter < max_iter:
+            continue
+        moved = float(xp.max(xp.abs(Q - last))) / float(xp.max(Q))
+        labels = xp.argmax(Q, axis=1)
+        same = shown is not None and bool(xp.all(labels == shown))
+        if not same:
+            shown, value = labels, update.problem.value(labels, k)
+            if value < best:
+                best, best_labels = value, labels
+        history["cut"].append(value)
+        history["moved"].append(moved)
+        converged = same and moved < tol
+    return NLERun(best_labels, best, Q, history, n_iter, converged)
+
+
+# --------------------------------------------------------------------------------------------------------- the class
+
+
+class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Soft clusters of low Ratio Cut or normalised cut, read off a nonnegative embedding.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    graph : recipe, AffinityGraph, matrix or 'precomputed', default=None
+        How the graph is made; None is ``KNNGraph()``. :class:`LandmarkGraph` serves for complete graphs of many rows.
+        With 'precomputed', ``fit`` takes a similarity matrix, whose entries may be negative.
+    cut : {'ratio', 'ncut'}, default='ratio'
+        The cut, by sizes or by volumes.
+    signed : {'split', 'shift'}, default='split'
+        How negative weights are taken; see the module's page. 'shift' also moves the smallest weight of a complete
+        nonnegative graph to zero.
+    init : {'auto', 'spectral', 'random'} or array, default='spectral'
+        Starts: indicators of spectral clustering plus 0.2, uniform numbers, both kinds in turn; or labels, or
+        memberships.
+    n_init : int, default=10
+        How many; spectral ones differ by the seeding of k-means. Of an array there is one.
+    max_iter : int, default=300
+    tol : float, default=1e-4
+        On the largest movement of Q in an update, relative to its largest entry, once labels rest.
+    polish : bool, default=True
+        Move single nodes afterwards while that lowers the cut.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        The best labels seen; with ``polish``, after it.
+    memberships_ : array of shape (n_samples, n_clusters)
+        Rows of Q scaled to sum to one. Where ``polish`` moved a node, its largest one need not be its label's.
+    embedding_ : array of shape (n_samples, n_clusters)
+        Q of the best start at its end.
+    objective_ : float
+        The cut of ``labels_``.
+    history_ : dict of list
+        Of the best start: 'objective', the trace of Eq. 9 before every update; 'cut' and 'moved' at every tenth.
+    n_iter_ : int
+    converged_ : bool
+    outlier_scores_ : array of shape (n_samples,)
+        Between 0 and 1: one minus the confidence of the membership (0 for even shares, 1 for a single cluster) times
+        the degree as a share of the median degree, at most 1. Points that few others resemble, or that several
+        clusters claim alike, score high.
+    graph_ : AffinityGraph or LowRankAffinity
+    n_features_in_ : int
+
+    References
+    ----------
+    D. Luo, C. Ding, H. Huang, T. Li, "Non-negative Laplacian embedding", IEEE International Conference on Data Mining
+    2009.
+
+    Examples
+    --------
+    >>> from fiedler import NLE, KNNGraph
+    >>> from fiedler.datasets import two_moons
+    >>> from fiedler.metrics import clustering_accuracy
+    >>> X, y = two_moons(n_samples=300, noise=0.05, random_state=0)
+    >>> model = NLE(2, KNNGraph(10), random_state=0).fit(X)
+    >>> clustering_accuracy(y, model.labels_)
+    1.0
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        graph: Any = None,
+        *,
+        cut: str = "ratio",
+        signed: str = "split",
+        init: Any = "spectral",
+        n_init: int = 10,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        polish: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.graph = graph
+        self.cut = cut
+        self.signed = signed
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.polish = polish
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> NLE:
+        """Cluster the rows of ``X``, the nodes of a graph, or the objects of a similarity matrix."""
+        graph = self._affinity(X, y)
+        k = check_n_clusters(self.n_clusters, graph.n_nodes)
+        max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
+        rng = check_random_state(self.random_state)
+        problem = cut_problem(graph, self.cut, self.signed)
+        _check_differences(graph, problem)
+        update = Update(problem, rng)
+        starts = self._starts(graph, problem, k, rng)
+        runs = [run(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts]
+        best = min((self._polished(one, problem, k) for one in runs), key=lambda one: one.value)
+        self._store(best, graph, problem)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Fit and return the memberships."""
+        return self.fit(X, y).memberships_
+
+    def transform(self, X: Any) -> Array:
+        """Memberships: of a new point its weights to the nodes times Q, scaled to sum to one; of a seen one its own."""
+        xp = namespace(self.memberships_)
+        weights, X = self._weights_to(X)
+        rows = matmul(weights, self.embedding_)
+        total = xp.sum(rows, axis=1)[:, None]
+        shares = rows / xp.where(total > 0, total, 1)
+        return with_known_rows(shares, self.memberships_, weights, to_numpy(total)[:, 0] == 0, X, self._fit_X)
+
+    def predict(self, X: Any) -> Array:
+        """Clusters: of a new point the one of its largest membership; of a seen one its own."""
+        weights, X = self._weights_to(X)
+        labels, source = to_numpy(self.transform(X)).argmax(axis=1), coincident_rows(weights, X, self._fit_X)
+        labels = np.where(source >= 0, to_numpy(self.labels_)[np.maximum(source, 0)], labels)
+        return like(labels, self.labels_, dtype=self.labels_.dtype)
+
+    def _weights_to(self, X: Any) -> tuple[Any, Array]:
+        """The weights from points to the nodes, and the points as the training rows are kept."""
+        check_is_fitted(self)
+        if self._fit_X is None:
+            raise ValueError("the model was fitted on a graph, not on points, so new points have no place; fit on data")
+        if self.signed == "shift":
+            raise ValueError("weights shifted for all pairs place no new points; fit with signed='split' for that")
+        X = alike(check_data(X, estimator=self, reset=False), self._fit_X)
+        weights = link_new_points(self._fit_recipe, X, self._fit_X, self.graph_)
+        if not is_sparse(weights) and namespace(weights) is not namespace(self.embedding_):
+            weights = like(to_numpy(weights), self.embedding_, dtype=self.embedding_.dtype)
+        return weights, X
+
+    # ------------------------------------------------------------------------------------------------------ its parts
+
+    def _affinity(self, X: Any, y: Any) -> Any:
+        """The graph on ``X``, the graph that ``X`` is, or the landmarks' factor."""
+        recipe = self._recipe()
+        if isinstance(recipe, LandmarkGraph) and not isinstance(X, AffinityGraph):
+            self._fit_recipe, self._fit_X = recipe, None
+            return recipe.build(check_data(X, estimator=self, min_samples=2))
+        if is_pairwise(recipe) and not isinstance(X, AffinityGraph):
+            self._fit_recipe, self._fit_X = recipe, None
+            return AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)
+        return self._build_graph(X, y)
+
+    def _starts(self, graph: Any, problem: CutProblem, k: int, rng: np.random.RandomState) -> list[Array]:
+        if not isinstance(self.init, str):
+            return [_given(self.init, problem.degrees, k)]
+        if self.init not in ("auto", "spectral", "random"):
+            raise ValueError(f"init={self.init!r} must be 'auto', 'spectral', 'random', labels or memberships")
+        kinds = {"spectral": ["spectral"], "random": ["random"], "auto": ["spectral", "random"]}[self.init]
+        wanted = check_int(self.n_init, "n_init")
+        names = [kinds[i % len(kinds)] for i in range(wanted)]
+        vectors = cut_eigenvectors(graph, problem, k, self.cut, rng) if "spectral" in names else None
+        return [self._start(name, vectors, problem, k, rng) for name in names]
+
+    def _start(self, name: str, vectors: Array, problem: CutProblem, k: int, rng: np.random.RandomState) -> Array:
+        n, reference = problem.degrees.shape[0], problem.degrees
+        if name == "random":
+            return like(rng.uniform(size=(n, k)), reference, dtype=reference.dtype)
+        labels = kmeans(vectors, k, n_init=1, random_state=rng).labels
+        return one_hot(like(to_numpy(labels).astype(np.int64), reference), k, reference) + LIFT
+
+    def _polished(self, one: NLERun, problem: CutProblem, k: int) -> NLERun:
+        if not self.polish:
+            return one
+        labels, value = polish(problem, one.labels, k)
+        return NLERun(labels, value, one.Q, one.history, one.n_iter, one.converged)
+
+    def _store(self, best: NLERun, graph: Any, problem: CutProblem) -> None:
+        if best.value == float("inf"):
+            raise ValueError(
+                "every start left a cluster empty; ask for fewer clusters, or try more starts or another graph"
+            )
+        if not best.converged:
+            warnings.warn(
+                f"the updates were still moving after max_iter={self.max_iter}; labels are the best seen, and a larger "
+                "max_iter may find better ones",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        xp = namespace(best.Q)
+        self.labels_, self.objective_ = xp.astype(best.labels, xp.int64), best.value
+        self.embedding_, self.history_ = best.Q, best.history
+        self.memberships_ = best.Q / xp.sum(best.Q, axis=1)[:, None]
+        self.n_iter_, self.converged_, self.graph_ = best.n_iter, best.converged, graph
+        self.outlier_scores_ = outlier_scores(self.memberships_, problem.degrees)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+
+def outlier_scores(memberships: Array, degrees: Array) -> Array:
+    """One minus confidence times relative degree; see :class:`NLE`."""
+    xp, k = namespace(memberships), memberships.shape[1]
+    confidence = (k * xp.max(memberships, axis=1) - 1) / (k - 1) if k > 1 else xp.ones_like(memberships[:, 0])
+    usual = float(np.median(to_numpy(degrees)))
+    relative = degrees / usual if usual > 0 else xp.ones_like(degrees)
+    return 1 - confidence * xp.where(relative < 1, relative, 1)
+
+
+def _given(init: Any, reference: Array, k: int) -> Array:
+    """A start from labels or memberships."""
+    host = to_numpy(init)
+    n = reference.shape[0]
+    if host.ndim == 2:
+        if host.shape != (n, k) or not np.isfinite(host).all() or (host < 0).any():
+            raise ValueError(f"init as memberships must be nonnegative of shape ({n}, {k}); got shape {host.shape}")
+        return like(host, reference, dtype=reference.dtype)
+    labels = check_labels(host, "init", n_samples=n)
+    if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= k:
+        raise ValueError(f"init as labels must be whole numbers from 0 to {k - 1}")
+    return one_hot(like(labels.astype(np.int64), reference), k, reference) + LIFT
+
+
+def _check_differences(graph: Any, problem: CutProblem) -> None:
+    """Refuse similarities under which all cuts are alike: none at all, or the same for every pair."""
+    xp, n = namespace(problem.degrees), graph.n_nodes
+    alike = not bool(xp.any(problem.degrees != 0))
+    if isinstance(graph, AffinityGraph) and not alike:
+        data = pieces(graph.weights)[0]
+        spread = float(namespace(data).max(data)) - float(namespace(data).min(data))
+        alike = n > 2 and data.shape[0] == n * (n - 1) and spread <= 1e-9 * abs(float(data[0]))
+    if alike:
+        raise ValueError("all similarities are equal, so no cut is better than another; check the data or the graph")

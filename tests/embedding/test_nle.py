@@ -1,0 +1,313 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from fiedler import NLE, AffinityGraph, FullGraph, KNNGraph, LandmarkGraph, SpectralClustering
+from fiedler.core.backend import to_numpy
+from fiedler.core.eigen import largest_eigenvalue
+from fiedler.embedding.nle import FLOOR, GUARD, Update, outlier_scores, run, unit_columns
+from fiedler.graph.cuts import cut_problem, polish
+from fiedler.metrics import adjusted_rand_index, clustering_accuracy, normalized_cut, ratio_cut
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def sparse_graph(rng):
+    X = np.repeat(4 * np.eye(3), 20, axis=0) + rng.normal(size=(60, 3))
+    return KNNGraph(6, weight="heat").build(X)
+
+
+def dense_graph(rng):
+    return FullGraph("heat").build(rng.normal(size=(25, 3)))
+
+
+def signed_weights(rng, n=25):
+    """Friends within two groups and foes between them, with noise of either sign."""
+    side = np.repeat([1.0, -1.0], [10, n - 10])
+    W = np.outer(side, side) + rng.normal(scale=0.8, size=(n, n))
+    W = np.triu(W, 1)
+    return W + W.T
+
+
+def signed_graph(rng):
+    return AffinityGraph.from_matrix(signed_weights(rng), signed=True)
+
+
+GRAPHS = {"sparse": sparse_graph, "dense": dense_graph, "signed": signed_graph}
+
+
+@pytest.fixture(params=list(GRAPHS))
+def graph(request, rng):
+    return GRAPHS[request.param](rng)
+
+
+def printed_step(Q, W, D, sigma, guard):
+    """[nle, Eqs 11 and 12], negative entries of W and D on the other side of the fraction."""
+    L = Q.T @ (W + sigma * np.eye(len(W)) - D) @ Q
+    up, down = np.maximum(L, 0), np.maximum(-L, 0)
+    above = np.maximum(W, 0) @ Q + sigma * Q + np.maximum(-D, 0) @ Q + Q @ down
+    below = np.maximum(D, 0) @ Q + np.maximum(-W, 0) @ Q + Q @ up
+    return Q * np.sqrt(above / (below + guard))
+
+
+@pytest.mark.parametrize("cut", ["ratio", "ncut"])
+def test_one_update_is_the_printed_one(graph, cut, rng):
+    W = graph.weights.toarray()
+    if cut == "ncut":
+        if graph.has_negative_weights:
+            pytest.skip("volumes of mixed-sign weights may be negative")
+        root = np.diag(W.sum(axis=1) ** -0.5)
+        W = root @ W @ root
+        D = np.eye(len(W))
+    else:
+        D = np.diag(W.sum(axis=1))
+    update = Update(cut_problem(graph, cut), rng)
+    Q = unit_columns(rng.uniform(size=(len(W), 3)))
+
+    assert update.sigma == pytest.approx(np.linalg.eigvalsh(D - W)[-1], rel=1e-6)
+    guard = GUARD * np.abs(np.diag(D)).mean()
+    assert_allclose(update.step(Q)[0], np.maximum(printed_step(Q, W, D, update.sigma, guard), FLOOR), rtol=1e-10)
+
+
+def test_the_lagrangian_with_fixed_multipliers_never_falls(graph, rng):
+    """[nle, Theorem 4, Eq. 15]."""
+    W = graph.weights.toarray()
+    update = Update(cut_problem(graph, "ratio"), rng)
+    A = W + update.sigma * np.eye(len(W)) - np.diag(W.sum(axis=1))
+    Q = unit_columns(rng.uniform(size=(len(W), 3)))
+    for _ in range(200):
+        multipliers = update.parts(Q)[2]
+
+        def lagrangian(Q, L=multipliers):
+            return np.trace(Q.T @ A @ Q - L @ (Q.T @ Q - np.eye(3)))
+
+        moved = update.step(Q)[0]
+        assert lagrangian(moved) >= lagrangian(Q) - 1e-9 * abs(lagrangian(Q))
+        Q = moved
+
+
+def test_fixed_points_satisfy_the_kkt_condition(rng):
+    """[nle, Eq. 14]: [(W + σI - D)Q - QΛ] ∘ Q = 0."""
+    graph = sparse_graph(rng)
+    W = graph.weights.toarray()
+    update = Update(cut_problem(graph, "ratio"), rng)
+    Q = run(update, unit_columns(rng.uniform(size=(60, 3))), max_iter=20_000, tol=1e-12).Q
+    A = W + update.sigma * np.eye(60) - np.diag(W.sum(axis=1))
+
+    slack = (A @ Q - Q @ update.parts(Q)[2]) * Q
+    assert np.abs(slack).max() < 1e-6 * update.sigma
+
+
+def test_the_ratio_cut_is_a_trace_of_indicators(rng):
+    """[nle, Theorem 1 and Eq. 5], printed as a sum over pairs of clusters."""
+    graph = sparse_graph(rng)
+    W, labels = graph.weights.toarray(), rng.randint(3, size=60)
+    H = np.eye(3)[labels]
+    between = H.T @ W @ H
+    sizes = H.sum(axis=0)
+    printed = sum(between[p, q] * (1 / sizes[p] + 1 / sizes[q]) for p in range(3) for q in range(p + 1, 3))
+    H = H / np.sqrt(sizes)
+
+    assert cut_problem(graph, "ratio").value(labels, 3) == pytest.approx(printed)
+    assert np.trace(H.T @ (np.diag(W.sum(axis=1)) - W) @ H) == pytest.approx(printed)
+    assert cut_problem(graph, "ratio").value(labels, 3) == pytest.approx(ratio_cut(graph, labels))
+    assert cut_problem(graph, "ncut").value(labels, 3) == pytest.approx(normalized_cut(graph, labels))
+
+
+def test_a_constant_shift_leaves_the_eigenvectors(rng):
+    """[nle, Theorem 2], by the operator that never forms the shift."""
+    W = signed_weights(rng)
+    shifted = cut_problem(AffinityGraph.from_matrix(W, signed=True), "ratio", "shift")
+    L = np.diag(np.asarray(shifted.degrees)) - shifted.product(np.eye(25))
+    values, vectors = np.linalg.eigh(np.diag(W.sum(axis=1)) - W)
+
+    assert (shifted.product(np.eye(25)) - np.diag(np.diag(shifted.product(np.eye(25)))) >= -1e-12).all()
+    c = -W[~np.eye(25, dtype=bool)].min()
+    trivial = np.abs(vectors.T @ np.ones(25)) > 1e-6
+    assert trivial.sum() == 1
+    assert_allclose(L @ vectors[:, ~trivial], vectors[:, ~trivial] * (values[~trivial] + 25 * c), atol=1e-9)
+
+
+def test_the_trace_and_the_factorisation_are_one_problem(rng):
+    """[nle, Theorem 5]: ‖A - QQ'‖² and tr Q'AQ order orthonormal Q alike."""
+    A = sparse_graph(rng).weights.toarray() + 9 * np.eye(60)
+    bases = [np.linalg.qr(rng.normal(size=(60, 3)))[0] for _ in range(20)]
+    distances = [np.sum((A - Q @ Q.T) ** 2) for Q in bases]
+    traces = [np.trace(Q.T @ A @ Q) for Q in bases]
+    assert_allclose(np.array(distances) + 2 * np.array(traces), np.sum(A**2) + 3)
+
+
+# ------------------------------------------------------------------------------------------------------- the estimator
+
+
+@pytest.mark.parametrize("cut", ["ratio", "ncut"])
+@pytest.mark.parametrize("init", ["spectral", "random", "auto"])
+def test_clear_clusters_are_found_with_memberships(cut, init, rng):
+    X = np.repeat(5 * np.eye(3), 30, axis=0) + rng.normal(size=(90, 3))
+    y = np.repeat([0, 1, 2], 30)
+    model = NLE(3, cut=cut, init=init, max_iter=600, random_state=0).fit(X)
+
+    assert clustering_accuracy(y, model.labels_) > 0.97
+    assert_allclose(model.memberships_.sum(axis=1), 1)
+    assert (model.embedding_ > 0).all()
+    score = ratio_cut if cut == "ratio" else normalized_cut
+    assert model.objective_ == pytest.approx(score(model.graph_, model.labels_))
+    assert len(model.history_["objective"]) == model.n_iter_
+    new = np.array([[5.0, 0, 0], [0, 5.0, 0], [0, 0, 5.0]])
+    assert len(set(model.predict(new))) == 3
+    assert_allclose(model.transform(new).sum(axis=1), 1)
+    assert_array_equal(model.predict(X), model.labels_)
+    assert_allclose(model.transform(X), model.memberships_)
+
+
+def test_it_is_never_worse_than_the_spectral_start(rng):
+    """Of the same eigenvectors, seedings and graph, the cut after NLE and polish is at most spectral clustering's."""
+    for seed in range(5):
+        X = rng.normal(size=(150, 2))
+        graph = KNNGraph(8, connect="mst").build(X)
+        spectral = SpectralClustering(6, graph=graph, cut="ratio", random_state=seed).fit(X).labels_
+        ours = NLE(6, graph, random_state=seed).fit(X)
+        start = NLE(6, graph, init=spectral, random_state=seed).fit(X)
+        assert start.objective_ <= ratio_cut(graph, spectral) + 1e-9
+        assert ours.objective_ <= ratio_cut(graph, ours.labels_) + 1e-9
+
+
+@pytest.mark.parametrize("cut", ["ratio", "ncut"])
+def test_polish_never_raises_the_cut_and_ends_where_no_single_move_helps(cut, rng):
+    graph = KNNGraph(5, weight="heat").build(rng.normal(size=(50, 2)))
+    problem = cut_problem(graph, cut)
+    labels = rng.randint(4, size=50)
+    found, value = polish(problem, labels, 4)
+
+    assert value < problem.value(labels, 4)
+    assert value == pytest.approx(problem.value(found, 4))
+    for node in range(50):
+        for other in range(4):
+            moved = found.copy()
+            moved[node] = other
+            assert problem.value(moved, 4) >= value - 1e-9
+
+
+def test_an_empty_cluster_is_no_win(rng):
+    graph = sparse_graph(rng)
+    problem = cut_problem(graph, "ratio")
+    assert problem.value(np.zeros(60, dtype=np.int64), 2) == float("inf")
+    with pytest.raises(ValueError, match="every start left a cluster empty"):
+        NLE(3, graph, init=np.eye(3)[np.zeros(60, dtype=int)], polish=False).fit(graph)
+
+
+@pytest.mark.parametrize("signed", ["split", "shift"])
+def test_mixed_signs_tell_friends_from_foes(signed, rng):
+    W = signed_weights(rng)
+    y = np.repeat([0, 1], [10, 15])
+    for model in (
+        NLE(2, "precomputed", signed=signed, random_state=0).fit(W),
+        NLE(2, signed=signed, random_state=0).fit(AffinityGraph.from_matrix(W, signed=True)),
+    ):
+        assert clustering_accuracy(y, model.labels_) == 1
+
+
+def test_order_and_unit_of_the_weights_do_not_matter(rng):
+    graph = sparse_graph(rng)
+    start = rng.uniform(size=(60, 3))
+    first = NLE(3, graph, init=start).fit(graph)
+    scaled = NLE(3, init=start).fit(AffinityGraph.from_matrix(graph.weights * 1e-7))
+    assert_allclose(scaled.embedding_, first.embedding_, rtol=1e-4, atol=1e-8)
+    order = rng.permutation(60)
+    shuffled = NLE(3, init=start[order]).fit(AffinityGraph.from_matrix(graph.weights.toarray()[np.ix_(order, order)]))
+    assert_allclose(shuffled.embedding_, first.embedding_[order], rtol=1e-4, atol=1e-8)
+    assert_array_equal(shuffled.labels_, first.labels_[order])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("init", ["spectral", "random"])
+def test_back_ends_agree(foreign, dtype, init, rng):
+    X = (np.repeat(5 * np.eye(3), 30, axis=0) + rng.normal(size=(90, 3))).astype(dtype)
+    here, there = (NLE(3, init=init, n_init=2, random_state=0).fit(rows) for rows in (X, foreign(X)))
+    assert adjusted_rand_index(to_numpy(there.labels_), here.labels_) == 1
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-4)
+    assert adjusted_rand_index(to_numpy(there.predict(foreign(X[::7]))), here.predict(X[::7])) == 1
+
+
+@pytest.mark.parametrize("weight", ["heat", "dot"])
+def test_landmarks_agree_with_the_complete_graph(weight, rng):
+    X = np.abs(np.repeat(4 * np.eye(4), 50, axis=0) + rng.normal(size=(200, 4)))
+    full = NLE(4, FullGraph(weight, bandwidth=2.0), cut="ncut", n_init=3, random_state=0).fit(X)
+    low = NLE(4, LandmarkGraph(100, weight, bandwidth=2.0), cut="ncut", n_init=3, random_state=0).fit(X)
+    assert adjusted_rand_index(full.labels_, low.labels_) > 0.95
+    assert low.objective_ == pytest.approx(full.objective_, rel=0.02)
+    with pytest.raises(TypeError, match="only NLE takes it"):
+        SpectralClustering(3, graph=LandmarkGraph()).fit(X)
+
+
+def test_outliers_score_high(rng):
+    X = np.concatenate(
+        [np.repeat(6 * np.eye(3), 30, axis=0) + rng.normal(size=(90, 3)), rng.normal(scale=6, size=(9, 3))]
+    )
+    model = NLE(3, KNNGraph(8, weight="heat"), cut="ncut", random_state=0).fit(X)
+    scores = model.outlier_scores_
+    assert (scores >= 0).all()
+    assert (scores <= 1).all()
+    assert scores[90:].mean() > scores[:90].mean() + 0.2
+    assert_allclose(outlier_scores(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([2.0, 2.0])), [0, 1])
+
+
+def test_one_cluster_and_as_many_as_nodes(rng):
+    graph = sparse_graph(rng)
+    one = NLE(1, graph, random_state=0).fit(graph)
+    assert one.objective_ == pytest.approx(0, abs=1e-9)
+    assert (one.labels_ == 0).all()
+    small = KNNGraph(3).build(rng.normal(size=(8, 2)))
+    every = NLE(8, small, init=np.arange(8), random_state=0).fit(small)
+    assert len(np.unique(every.labels_)) == 8
+
+
+@pytest.mark.filterwarnings("ignore:the graph has")
+def test_components_and_isolated_nodes(uneven_graph):
+    for cut in ("ratio", "ncut"):
+        model = NLE(3, cut=cut, random_state=0).fit(uneven_graph)
+        assert len(np.unique(model.labels_)) == 3
+        assert np.isfinite(model.embedding_).all()
+
+
+def test_running_out_of_updates_is_said(rng):
+    with pytest.warns(ConvergenceWarning, match="still moving after max_iter=20"):
+        NLE(3, sparse_graph(rng), max_iter=20, random_state=0).fit(rng.normal(size=(60, 3)))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"graph": np.ones((20, 20))}, "all similarities are equal"),
+        ({"graph": np.zeros((20, 20))}, "all similarities are equal"),
+        ({"cut": "min"}, "cut="),
+        ({"signed": "drop"}, "signed="),
+        ({"init": "zeros"}, "init='zeros' must be"),
+        ({"init": np.full(20, 7)}, "whole numbers from 0 to 1"),
+        ({"init": -np.ones((20, 2))}, "nonnegative of shape"),
+        ({"n_clusters": 30}, "more than the data holds"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the graph has")
+def test_what_cannot_be_done_ends_in_a_sentence(options, words, rng):
+    with pytest.raises(ValueError, match=words):
+        NLE(**({"n_clusters": 2} | options)).fit(rng.normal(size=(20, 2)))
+
+
+def test_new_points_need_points_and_no_shift(rng):
+    X = np.abs(rng.normal(size=(40, 3)))
+    with pytest.raises(ValueError, match="fitted on a graph"):
+        NLE(2, random_state=0).fit(KNNGraph(5).build(X)).predict(X)
+    with pytest.raises(ValueError, match="place no new points"):
+        NLE(2, FullGraph("dot"), signed="shift", random_state=0).fit(X).predict(X)
+
+
+def test_the_largest_eigenvalue_is_lapacks(rng, backend):
+    A = rng.normal(size=(80, 80))
+    A = A + A.T
+    own = backend(A)
+    found = largest_eigenvalue(lambda v: own @ v, backend(rng.normal(size=(80, 1))), n_steps=80)
+    assert found == pytest.approx(np.linalg.eigvalsh(A)[-1], rel=1e-8)
+    few = backend(np.diag([3.0, 3.0, 1.0]))
+    assert largest_eigenvalue(lambda v: few @ v, backend(np.ones((3, 1)))) == pytest.approx(3)
