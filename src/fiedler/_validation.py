@@ -55,6 +55,13 @@ def check_nonnegative(value: Any, name: str, *, or_else: str | None = None) -> f
     raise ValueError(f"{name} must be a nonnegative number{f' or {or_else}' if or_else else ''}; got {value!r}")
 
 
+def check_share(value: Any, name: str) -> float:
+    """``value`` as a share above 0 and at most 1."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) <= 1:
+        return float(value)
+    raise ValueError(f"{name} must be a share, above 0 and at most 1; got {value!r}")
+
+
 def check_n_clusters(value: object, n_samples: int) -> int:
     """``n_clusters`` as an int between 1 and the number of samples."""
     n_clusters = check_int(value, "n_clusters")

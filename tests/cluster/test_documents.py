@@ -1,6 +1,8 @@
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
@@ -54,7 +56,7 @@ def test_a_part_of_the_documents_is_enough_for_the_map(corpus):
     assert model.graph_.n_nodes == round(0.4 * len(y))
     assert model.labels_.shape == y.shape
     assert clustering_accuracy(y, model.labels_) > 0.95
-    with pytest.raises(ValueError, match=r"fit_fraction=1.5 must be a share"):
+    with pytest.raises(ValueError, match=r"fit_fraction must be a share, .* got 1.5"):
         LPIClustering(3, fit_fraction=1.5).fit(X)
 
 
@@ -76,12 +78,69 @@ def test_the_length_of_a_document_does_not_matter(corpus, rng):
     assert_array_equal(first.predict(longer), first.labels_)
 
 
-def test_documents_without_words_get_a_cluster_too(corpus):
-    X, _ = corpus
-    X[7] = 0
-    model = LPIClustering(3, graph=KNNGraph(9, weight="dot"), random_state=0).fit(X)
+@pytest.mark.parametrize("n_empty", [1, 12, 50])
+@pytest.mark.parametrize("graph", [None, KNNGraph(9, weight="dot")])
+def test_documents_without_words_get_a_cluster_and_disturb_no_other(corpus, n_empty, graph):
+    """At length one a row of zeros is nearer to every document than documents are to each other."""
+    X, y = corpus
+    rows = np.concatenate([X, np.zeros((n_empty, X.shape[1]))])
+    plain, model = (LPIClustering(3, graph, random_state=0).fit(part) for part in (X, rows))
     assert np.isfinite(model.embedding_).all()
-    assert model.labels_[7] in (0, 1, 2)
+    assert model.graph_.n_nodes == len(X)
+    assert clustering_accuracy(y, model.labels_[: len(y)]) >= clustering_accuracy(y, plain.labels_) - 0.01
+    with pytest.raises(ValueError, match="0 hold any term"):
+        LPIClustering(2).fit(np.zeros((20, 5)))
+
+
+def test_fewer_features_than_clusters(rng):
+    X = np.abs(rng.normal(size=(300, 5)))
+    assert LPIClustering(8, random_state=0).fit(X).embedding_.shape[1] == 5
+    with pytest.raises(ValueError, match="n_components=7 is too many"):
+        LPIClustering(8, n_components=7).fit(X)
+
+
+def test_labels_follow_their_rows_whatever_holds_them(corpus):
+    X, y = corpus
+    partial = np.where(np.arange(len(y)) % 3 == 0, y, -1)
+    graph = LabelGraph(KNNGraph(9))
+    shuffled = pd.Series(partial, index=np.random.RandomState(1).permutation(len(y)))
+    first, second = (
+        LPIClustering(3, graph, fit_fraction=0.6, random_state=0).fit(X, part) for part in (partial, shuffled)
+    )
+    assert_allclose(first.embedding_, second.embedding_)
+    with pytest.raises(ValueError, match="y hold"):
+        LPIClustering(3, graph, fit_fraction=0.6).fit(X, partial[:-1])
+
+
+@pytest.mark.parametrize("assign", ["mixture", "kmeans"])
+def test_data_frames_and_parameters_set_later(corpus, assign):
+    X, _ = corpus
+    model = LPIClustering(3, assign=assign, random_state=0).fit(X)
+    labels = model.predict(X)
+    with sklearn.config_context(transform_output="pandas"):
+        assert_array_equal(LPIClustering(3, assign=assign, random_state=0).fit(X).predict(X), labels)
+        assert isinstance(model.transform(X), pd.DataFrame)
+        assert EmbedKMeans(3, LPI(graph=KNNGraph(9)), n_components="k-1").fit(X).predict(X).shape == labels.shape
+    other = "kmeans" if assign == "mixture" else "mixture"
+    model.set_params(assign=other)
+    assert_array_equal(model.predict(X), labels)
+    assert hasattr(model.fit(X), "memberships_") == (other == "mixture")
+
+
+def test_sparse_documents_are_never_filled(corpus, monkeypatch):
+    X, _ = corpus
+    rows = sp.csr_array(X)
+
+    def refuse(self, *args, **kwargs):
+        if self.shape[1] == X.shape[1]:
+            raise AssertionError("documents were filled")
+        return toarray(self, *args, **kwargs)
+
+    toarray = sp.csr_array.toarray
+    monkeypatch.setattr(sp.csr_array, "toarray", refuse)
+    monkeypatch.setattr(sp.csr_array, "todense", refuse)
+    for solver in ("svd", "regression"):
+        LPIClustering(3, solver=solver, random_state=0).fit(rows).predict(rows)
 
 
 def test_it_runs_where_the_rows_are(corpus, foreign):
@@ -111,6 +170,23 @@ def test_spherical_kmeans_sees_directions_only(corpus, rng):
     assert_allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1)
 
 
+def test_new_rows_may_come_from_another_library(corpus, foreign):
+    X, _ = corpus
+    here, there = (EmbedKMeans(3, random_state=0).fit(rows) for rows in (X, foreign(X)))
+    assert_array_equal(here.predict(foreign(X)), here.labels_)
+    assert_array_equal(to_numpy(there.predict(X)), to_numpy(there.labels_))
+
+
+def test_labels_reach_the_embedding_and_odd_ones_are_refused(corpus):
+    X, y = corpus
+    model = EmbedKMeans(3, LPI(graph=LabelGraph(KNNGraph(9))), n_components="k-1", random_state=0)
+    assert clustering_accuracy(y, model.fit(normalize(X), y).labels_) > 0.97
+    with pytest.raises(ValueError, match="'lsi' is no transformer"):
+        EmbedKMeans(3, "lsi").fit(X)
+    with pytest.raises(ValueError, match="n_components"):
+        EmbedKMeans(3, n_components="zzz").fit(X)
+
+
 def test_dimensions_are_named_or_counted(corpus):
     X, _ = corpus
     assert EmbedKMeans(4, TruncatedSVD(), n_components=7).fit(X).embedding_.shape[1] == 7
@@ -134,10 +210,13 @@ def test_the_number_of_topics_is_found_with_evidence(corpus, by):
     assert str(choice).count("<") == 1
 
 
-def test_any_clusterer_may_be_asked(rng):
+@pytest.mark.filterwarnings("ignore:the graph has")
+@pytest.mark.parametrize("model", [SpectralClustering(), EmbedKMeans()], ids=lambda m: type(m).__name__)
+def test_any_clusterer_may_be_asked(model, rng):
     X = np.repeat(6 * np.eye(4), 30, axis=0) + rng.normal(size=(120, 4))
-    choice = choose_n_clusters(X, [2, 3, 4, 5], estimator=SpectralClustering(), n_pairs=3, random_state=0)
+    choice = choose_n_clusters(X, [2, 3, 4, 5], estimator=model, n_pairs=3, random_state=0)
     assert choice.n_clusters == 4
+    assert (choice.gaps is None) == isinstance(model, EmbedKMeans)
     assert choice.stability[2] == pytest.approx(1, abs=0.02)
 
 
@@ -145,7 +224,13 @@ def test_bad_candidates_end_in_a_sentence(corpus):
     X, _ = corpus
     with pytest.raises(ValueError, match="no number of clusters to choose from"):
         choose_n_clusters(X, [])
+    with pytest.raises(ValueError, match="begin at 2"):
+        choose_n_clusters(X, [1, 2, 3])
+    with pytest.raises(ValueError, match="must be a list of numbers"):
+        choose_n_clusters(X, 5)
+    with pytest.raises(ValueError, match="has no graph, so it has no eigengaps"):
+        choose_n_clusters(X, [2, 3], estimator=EmbedKMeans(), by="eigengap")
     with pytest.raises(ValueError, match="is more than the data holds"):
         choose_n_clusters(X, [2, 500])
-    with pytest.raises(ValueError, match="fraction="):
+    with pytest.raises(ValueError, match="fraction must be a share"):
         choose_n_clusters(X, fraction=2)

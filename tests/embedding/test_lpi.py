@@ -109,7 +109,11 @@ def test_on_the_complete_graph_it_is_near_latent_semantic_indexing(documents):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_seen_documents_keep_their_place(documents, solver):
     model = LPI(3, solver=solver, tol=1e-8).fit(documents)
+    weights = np.asarray(model.graph_.degrees)
+    by_hand = (documents - weights @ documents / weights.sum()) @ model.components_.T
+    assert_allclose(model.embedding_, by_hand, atol=1e-12)
     assert_allclose(model.transform(documents), model.embedding_)
+    assert model.converged_
     assert_allclose(model.transform(documents[7:9]), model.embedding_[7:9])
 
 
@@ -177,6 +181,13 @@ def test_back_ends_agree(documents, foreign, solver, dtype):
     assert to_numpy(there.transform(foreign(X[:5]))).dtype == dtype
 
 
+def test_rows_far_from_the_origin_keep_the_trivial_vector_out(rng):
+    Z = rng.normal(size=(60, 200))
+    graph = KNNGraph(8).build(Z)
+    near, far = (LPI(2, graph).fit(Z + offset).eigenvalues_ for offset in (0.0, 1e4))
+    assert_allclose(far, near, rtol=1e-6)
+
+
 def test_the_number_of_dimensions_is_found(documents):
     assert LPI().fit(documents).components_.shape[0] == 2
 
@@ -184,8 +195,8 @@ def test_the_number_of_dimensions_is_found(documents):
 @pytest.mark.parametrize(
     ("options", "rows", "words"),
     [
-        ({"n_components": 200}, None, "too many for 180 rows of 40 features"),
-        ({"n_components": 3}, np.repeat(np.eye(3), 20, axis=0), "allow 2 independent directions, but n_components=3"),
+        ({"n_components": 200}, None, "too many for 180 rows of n_features=40; ask for at most 40"),
+        ({"n_components": 3}, np.repeat(np.eye(3), 20, axis=0), "allow 2 independent directions .* but n_components=3"),
         ({"alpha": -1}, None, "alpha must be"),
         ({"solver": "qr"}, None, "solver"),
         ({}, np.ones((40, 3)), "all rows of X are equal"),

@@ -6,7 +6,8 @@ from fiedler import AffinityGraph, KNNGraph, LabelGraph, LapGMM, LaplacianEigenm
 from fiedler.core.backend import to_numpy
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.core.sparse import to_scipy
-from fiedler.metrics import clustering_accuracy
+from fiedler.graph import resolvent
+from fiedler.metrics import clustering_accuracy, modularity, normalized_cut, ratio_cut
 
 Y = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2])
 
@@ -88,6 +89,35 @@ def test_back_ends_agree(X, foreign, dtype, base):
 def test_missing_labels_end_in_a_sentence(X, y, words):
     with pytest.raises(ValueError, match=words):
         LabelGraph().build(X, y)
+
+
+def test_unknown_is_minus_one_in_whatever_the_labels_come(X):
+    base, y = KNNGraph(3), np.where(Y == 1, -1, Y)
+    expected = LabelGraph(base).build(X, y).weights.toarray()
+    names = [f"class {c}" if c >= 0 else -1 for c in y]
+    for labels in (y.astype(object), y.astype(float), y.tolist(), names, np.array(names, dtype=object)):
+        assert_allclose(LabelGraph(base).build(X, labels).weights.toarray(), expected)
+    with pytest.raises(ValueError, match="use the number -1"):
+        LabelGraph(base).build(X, np.array([*names[:-1], None], dtype=object))
+
+
+def test_self_loops_are_weight_inside(X):
+    """What pairs degrees with weights sees them: a partition into the classes cuts nothing."""
+    graph = LabelGraph().build(X, Y)
+    assert ratio_cut(graph, Y) == pytest.approx(0, abs=1e-12)
+    assert normalized_cut(graph, Y) == pytest.approx(0, abs=1e-12)
+    shares = np.bincount(Y) / 9
+    assert modularity(graph, Y) == pytest.approx(1 - np.sum(shares**2))
+    P = np.random.RandomState(0).dirichlet(np.ones(3), size=9)
+    assert_allclose(resolvent(P, graph, 0.8).sum(axis=1), 1)
+    W = graph.weights.toarray() + np.diag(graph.loops)
+    assert_allclose(resolvent(P, graph, 0.8), 0.2 * np.linalg.inv(np.eye(9) - 0.8 * W) @ P, atol=1e-7)
+
+
+def test_a_graph_without_a_base_has_no_new_points(X):
+    with pytest.raises(ValueError, match="give LabelGraph a base"):
+        LabelGraph().link(X, X, LabelGraph().build(X, Y))
+    assert LabelGraph(strength=0).build(X, Y).n_edges == 0
 
 
 def test_estimators_hand_their_labels_on(rng):

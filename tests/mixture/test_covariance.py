@@ -129,6 +129,19 @@ def test_clusters_far_apart_keep_their_digits_in_single_precision(kind, rng):
 
 
 @pytest.mark.parametrize("kind", list(SHAPES))
+@pytest.mark.parametrize("off", [1.0, 5.0, 30.0, 300.0, 3000.0])
+def test_digits_are_kept_at_every_separation_on_one_axis_of_many(kind, off, rng):
+    X = rng.normal(size=(600, 100)).astype(np.float32)
+    y = np.repeat([0, 1], 300)
+    X[:, 0] += np.float32(off) * (2 * y - 1)
+    R = np.eye(2, dtype=np.float32)[y]
+    single = estimate(X, R, kind=kind, ridge=0.1)
+    exact = estimate(X.astype(np.float64), R.astype(np.float64), kind=kind, ridge=0.1)
+    scale = np.abs(exact.covariances).max()
+    assert_allclose(single.covariances, exact.covariances, atol=2e-4 * scale)
+
+
+@pytest.mark.parametrize("kind", list(SHAPES))
 def test_single_precision_sums_serve_where_little_cancels_and_only_there(kind, rng, monkeypatch):
     used = []
 

@@ -32,6 +32,7 @@ def test_clusters_get_their_own_words_and_typical_documents():
 def test_labels_may_be_names_and_a_cluster_may_have_no_words():
     described = describe_clusters(np.array([[1.0, 0.0], [0.0, 0.0]]), ["x", "y"], ["a", "b"])
     assert [cluster.name for cluster in described] == ["a", "no terms"]
+    assert describe_clusters(np.ones((2, 2)), [-1, -1], ["a", "b"]) == []
 
 
 @pytest.mark.parametrize(

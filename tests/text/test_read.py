@@ -1,6 +1,8 @@
+import csv
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fiedler.text import read as module
@@ -16,7 +18,7 @@ def write_csv(path, rows):
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "a").mkdir()
-    for name, text in zip(("a/2.txt", "1.txt", "a/3.txt"), TEXTS):
+    for name, text in zip(("a/2.txt", "1.TXT", "a/3.txt"), TEXTS):
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "notes.md").write_text("not a document")
     return tmp_path
@@ -24,7 +26,7 @@ def folder(tmp_path):
 
 def test_a_folder_is_read_by_name_with_what_lies_below(folder):
     documents = read_documents(folder)
-    assert documents.names == ["1.txt", "a/2.txt", "a/3.txt"]
+    assert documents.names == ["1.TXT", "a/2.txt", "a/3.txt"]
     assert documents.texts == [TEXTS[1], TEXTS[0], TEXTS[2]]
 
 
@@ -79,11 +81,45 @@ def test_empty_and_repeated_documents_are_kept_and_said():
 
 
 @pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        ("text\nhello\n\nworld\n", ["hello", "", "world"]),
+        ("\ufeffid,text\n1,one\n", ["one"]),
+        ("id;text\n1;one, two\n", ["one, two"]),
+        ("id\ttext\r\n1\tone\r\n", ["one"]),
+    ],
+)
+def test_tables_of_other_make_lose_nothing(content, texts, tmp_path, recwarn):
+    (tmp_path / "a.csv").write_bytes(content.encode())
+    before = csv.field_size_limit()
+    assert read_documents(tmp_path / "a.csv").texts == texts
+    assert csv.field_size_limit() == before
+
+
+def test_json_lines_with_a_mark_and_windows_ends(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes('\ufeff{"text": "one"}\r\n{"text": null}\r\n"two"\r\n'.encode())
+    with pytest.warns(UserWarning, match="are empty"):
+        assert read_documents(tmp_path / "a.jsonl").texts == ["one", "", "two"]
+
+
+def test_warnings_point_at_the_caller(folder):
+    (folder / "bad.txt").write_bytes(b"caf\xe9")
+    with pytest.warns(UserWarning, match="not utf-8") as caught:
+        read_documents(folder)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
     ("name", "content", "words"),
     [
+        ("a.csv", "text\nhello, world\n", "line 2 has 2 fields where the header has 1"),
+        ("a.csv", "id,text\n1,a,b\n", "line 2 has 3 fields where the header has 2"),
+        ("a.csv", "text,text\na,b\n", "several columns 'text'"),
+        ("a.csv", 'id,text\n1,"open\n2,x\n', "is not CSV"),
+        ("a.jsonl", '{"text": "a"}\n{"title": "b"}\n', "line 2 holds no field 'text'"),
         ("a.jsonl", '{"text": "x"}\n{oops\n', "line 2 is not JSON"),
         ("a.jsonl", '{"text": 3}\n', "int, not text"),
-        ("a.jsonl", "[1]\n", "neither a text nor an object"),
+        ("a.jsonl", "[1]\n", "line 1 holds list, not text"),
         ("a.docx", "x", "no source of documents; these are: a folder, .csv, .jsonl, .parquet, .txt"),
         ("a.csv", "text\n", "holds no documents"),
         ("a.parquet", "no parquet", "cannot be read as Parquet"),
@@ -102,6 +138,11 @@ def test_a_missing_path_an_empty_folder_and_no_text_are_said(tmp_path):
         read_documents(tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"holds no .txt files"):
         read_documents(tmp_path)
+    for odd in ({"a": "b"}, pd.DataFrame({"text": ["a"]}), None, 3):
+        with pytest.raises(TypeError, match="a list of texts, not"):
+            read_documents(odd)
+    with pytest.raises(FileNotFoundError, match=r"\.\.\.'; a list of texts"):
+        read_documents("word " * 2000)
     with pytest.raises(TypeError, match="document 1 is float, not text"):
         read_documents(["a", np.nan])
     (tmp_path / "a.txt").write_text("x")

@@ -7,7 +7,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 from fiedler import LPIClustering
-from fiedler.text import Documents, DocumentVectorizer
+from fiedler.text import Documents, DocumentVectorizer, read_documents
 
 TEXTS = ["The cat chased the cat and 3 mice", "Mice fear cats", "stocks rose", "stocks and bonds fell; bonds rose"]
 
@@ -54,10 +54,48 @@ def test_documents_without_a_known_term_are_kept_and_said():
 def test_nothing_left_at_all_ends_in_a_sentence():
     with pytest.raises(ValueError, match=r"no term is left of 2 document\(s\).*relax stop_words"):
         DocumentVectorizer().fit(["the", "and"])
+    with pytest.raises(ValueError, match="french"):
+        DocumentVectorizer(stop_words="french").fit(TEXTS)
+    with pytest.raises(ValueError, match="is no regular expression"):
+        DocumentVectorizer(token_pattern="(").fit(TEXTS)
+    with pytest.raises(ValueError, match="need a vocabulary"):
+        DocumentVectorizer(n_hashed=64, min_df=2).fit(TEXTS)
+    with pytest.raises(ValueError, match="there are no documents"):
+        DocumentVectorizer().fit([])
     with pytest.raises(ValueError, match="given as a list"):
         DocumentVectorizer().fit("one text")
     with pytest.raises(ValueError, match="weight"):
         DocumentVectorizer("bm25").fit(TEXTS)
+
+
+def test_accents_in_two_characters_are_words_too():
+    words = DocumentVectorizer().fit(["nai\u0308ve cafe\u0301"])
+    assert set(words.get_feature_names_out()) == {"na\u00efve", "caf\u00e9"}
+
+
+def test_parameters_set_after_fit_are_for_the_next_fit():
+    words = DocumentVectorizer().fit(TEXTS)
+    names = words.get_feature_names_out()
+    words.set_params(n_hashed=64)
+    assert_array_equal(words.get_feature_names_out(), names)
+    assert not hasattr(words.fit(TEXTS), "vocabulary_")
+
+
+def test_a_folder_with_odd_files_becomes_clusters_and_loses_nothing(tmp_path):
+    for number in range(24):
+        topic = ["cats chase mice", "stocks and bonds"][number % 2]
+        (tmp_path / f"{number:02}.txt").write_text(f"{topic} {'often' * (number % 3)} number{'abc'[number % 3]}")
+    (tmp_path / "30.txt").write_text("")
+    (tmp_path / "31.txt").write_bytes("stocks na\xefve bonds".encode("latin-1"))
+    with pytest.warns(UserWarning, match=r"are empty|not utf-8|repeat another") as caught:
+        documents = read_documents(tmp_path)
+    with pytest.warns(UserWarning, match="hold no known term"):
+        X = DocumentVectorizer().fit_transform(documents)
+    labels = LPIClustering(2, random_state=0).fit_predict(X)
+    assert len(caught) == 3
+    assert labels.shape == (26,)
+    assert len(set(labels[0:24:2])) == len(set(labels[1:24:2])) == 1
+    assert labels[0] != labels[1] == labels[25]
 
 
 def test_records_of_documents_and_pipelines():

@@ -85,7 +85,7 @@ class NMFClustering(ClusterMixin, BaseEstimator):
             k, init=self.init, max_iter=check_int(self.max_iter, "max_iter"), tol=self.tol,
             random_state=self.random_state,
         )  # fmt: skip
-        V = self._nmf.fit_transform(self._weighted(X))
+        V = self._nmf.set_output(transform="default").fit_transform(self._weighted(X))
         self._lengths = np.linalg.norm(self._nmf.components_, axis=1)
         self.components_ = self._nmf.components_ / np.where(self._lengths > 0, self._lengths, 1)[:, None]
         self.memberships_ = self._shares(V)

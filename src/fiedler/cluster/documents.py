@@ -1,7 +1,7 @@
 """`LPIClustering`: documents to clusters through locality preserving indexing. Paper key: lpi.
 
 The paper maps documents to k - 1 dimensions by LPI on 15 neighbours with dot-product weights and runs k-means there.
-Ours differs in two places, for one reason: topics are of very unequal size.
+Ours differs in two places, for one reason, that topics are of very unequal size; and by a small ridge, for speed.
 
 - The graph has twelve neighbours with self-tuned weights, an edge found from one side counting half. A small topic has
   few neighbours of its own.
@@ -13,21 +13,22 @@ Ours differs in two places, for one reason: topics are of very unequal size.
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_data, check_int, check_n_clusters, choose
-from ..core.backend import Array, is_numpy, like, namespace
+from .._validation import check_data, check_int, check_labels, check_n_clusters, check_share, choose
+from ..core.backend import Array, namespace, to_numpy
 from ..core.kmeans import kmeans, nearest_center
-from ..core.rows import unit_rows
+from ..core.rows import random_part, sq_row_norms, take_rows, unit_rows
 from ..embedding.lpi import LPI
+from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
-from ..graph.recipes import KNNGraph
+from ..graph.recipes import KNNGraph, is_pairwise
 from ..mixture.gaussian import GaussianMixture
 
 N_NEIGHBORS = 12
@@ -35,7 +36,7 @@ ASSIGN = {"mixture": True, "kmeans": False}  # whether memberships are soft
 
 
 def _is_soft(model: Any) -> bool:
-    return bool(ASSIGN.get(model.assign, False))
+    return bool(getattr(model, "_soft", ASSIGN.get(model.assign, False)))
 
 
 class LPIClustering(
@@ -50,7 +51,7 @@ class LPIClustering(
         How the graph is made; None is ``KNNGraph(12, weight="local", symmetrize="mean")``, with 12 times the root of
         ``fit_fraction`` neighbours, since a topic has fewer documents in a part.
     n_components : int, optional
-        Dimensions of LPI; by default ``n_clusters - 1``.
+        Dimensions of LPI; by default ``n_clusters - 1``, or as many as the rows allow.
     assign : {'mixture', 'kmeans'}, default='mixture'
         How clusters are read off the coordinates; 'mixture' gives memberships too.
     solver : {'auto', 'svd', 'regression'}, default='auto'
@@ -80,8 +81,9 @@ class LPIClustering(
 
     Notes
     -----
-    Rows are taken at length one, whatever their length: documents differ by direction. A row of zeros is mapped to
-    where the origin goes.
+    Rows are taken at length one, whatever their length: documents differ by direction. Rows of zeros take no part in
+    the graph and the map, and are placed where the map puts the origin. More than a dozen copies of one document stand
+    apart in a graph of a dozen neighbours and may be taken for a cluster.
 
     References
     ----------
@@ -124,20 +126,23 @@ class LPIClustering(
 
     def fit(self, X: Any, y: Any = None) -> LPIClustering:
         """Learn the map and cluster the rows of ``X``; ``y`` is for graphs made from labels."""
-        soft = choose(ASSIGN, self.assign, option="assign")
-        X = unit_rows(check_data(X, estimator=self, min_samples=2))
+        self._soft = choose(ASSIGN, self.assign, option="assign")
+        if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
+            raise ValueError("documents are mapped by their terms: fit on data, and pass the affinities as graph=")
+        X = self._rows(check_data(X, estimator=self, min_samples=2))
         if X.shape[1] < 2:
             raise ValueError(
-                "rows at length one have no directions to tell apart with n_features=1; give more features"
+                "with n_features=1 rows at length one have no directions to tell apart; give more features"
             )
         k = check_n_clusters(self.n_clusters, X.shape[0])
         rng = check_random_state(self.random_state)
         self.lpi_ = self._learn(X, y, k, rng)
-        self.graph_ = self.lpi_.graph_
-        self.embedding_ = self.lpi_.transform(X)
+        self.graph_, self.embedding_ = self.lpi_.graph_, self.lpi_._embed(X)
         best = kmeans(self.embedding_, k, n_init=self.n_init, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
-        if soft:
+        for name in ("mixture_", "memberships_"):
+            self.__dict__.pop(name, None)
+        if self._soft:
             seed = rng.randint(2**31 - 1)
             self.mixture_ = GaussianMixture(k, init=best.labels, random_state=seed).fit(self.embedding_)
             self.labels_, self.cluster_centers_ = self.mixture_.labels_, self.mixture_.means_
@@ -146,8 +151,8 @@ class LPIClustering(
 
     def predict(self, X: Any) -> Array:
         """The cluster of each document, seen or not."""
-        rows = self.transform(X)
-        if self.assign == "mixture":
+        rows = self._embed(X)
+        if self._soft:
             return self.mixture_.predict(rows)
         labels, _ = nearest_center(rows, self.cluster_centers_)
         return namespace(labels).astype(labels, self.labels_.dtype)
@@ -155,13 +160,22 @@ class LPIClustering(
     @available_if(_is_soft)
     def predict_proba(self, X: Any) -> Array:
         """The memberships of documents, seen or not."""
-        rows = self.transform(X)
+        rows = self._embed(X)
         return self.mixture_.predict_proba(rows)
 
     def transform(self, X: Any) -> Array:
         """The coordinates of documents, seen or not."""
+        return self._embed(X)
+
+    def _embed(self, X: Any) -> Array:
+        """As `transform`, and never a data frame."""
         check_is_fitted(self)
-        return self.lpi_.transform(unit_rows(check_data(X, estimator=self, reset=False)))
+        return self.lpi_._embed(self._rows(check_data(X, estimator=self, reset=False)))
+
+    @staticmethod
+    def _rows(X: Array) -> Array:
+        """Documents as the graph and the map see them."""
+        return unit_rows(X)
 
     @property
     def _n_features_out(self) -> int:
@@ -171,25 +185,35 @@ class LPIClustering(
         """The graph parameter with the default filled in: fewer neighbours among fewer documents."""
         if self.graph is not None:
             return self.graph
-        return KNNGraph(max(round(N_NEIGHBORS * self._share() ** 0.5), 3), weight="local", symmetrize="mean")
+        share = check_share(self.fit_fraction, "fit_fraction")
+        return KNNGraph(max(round(N_NEIGHBORS * share**0.5), 3), weight="local", symmetrize="mean")
 
-    def _share(self) -> float:
-        share = self.fit_fraction
-        if isinstance(share, numbers.Real) and not isinstance(share, bool) and 0 < float(share) <= 1:
-            return float(share)
-        raise ValueError(f"fit_fraction={share!r} must be a share of the documents, above 0 and at most 1")
+    def _learn(self, X: Array, y: Any, k: int, rng: np.random.RandomState) -> LPI:
+        """LPI on the rows that hold anything, or on the share of them asked for.
 
-    def _learn(self, X: Array, y: Any, k: int, rng: Any) -> LPI:
-        """LPI on all rows, or on the share of them asked for."""
-        n_components = max(k - 1, 1) if self.n_components is None else check_int(self.n_components, "n_components")
-        share = self._share()
-        model = LPI(n_components, self._recipe(), solver=self.solver, alpha=self.alpha, random_state=rng)
-        if share == 1:
-            return model.fit(X, y)
-        chosen = rng.permutation(X.shape[0])[: max(round(share * X.shape[0]), 2)]
-        chosen.sort()
-        rows = X[chosen] if is_numpy(X) else namespace(X).take(X, like(chosen, X), axis=0)
-        return model.fit(rows, None if y is None else [y[i] for i in chosen])
+        A row of zeros is nearer to every document than documents are to each other, and would be everyone's neighbour.
+        """
+        recipe, share = self._recipe(), check_share(self.fit_fraction, "fit_fraction")
+        n, given = X.shape[0], self.n_components
+        wanted = max(k - 1, 1) if given is None else check_int(given, "n_components")
+        chosen = np.flatnonzero(to_numpy(sq_row_norms(X)) > 0)
+        if len(chosen) < 2:
+            raise ValueError(f"of {n} documents {len(chosen)} hold any term, so there is nothing to cluster")
+        if share < 1:
+            chosen = chosen[random_part(len(chosen), share, rng)]
+        ready_made = not hasattr(recipe, "build")
+        if ready_made and share < 1:
+            raise ValueError(
+                "a graph given ready-made covers all documents; use a recipe such as KNNGraph() with a part"
+            )
+        if len(chosen) == n or ready_made:
+            chosen = np.arange(n)
+        if self.graph is None:
+            recipe.set_params(n_neighbors=min(recipe.n_neighbors, len(chosen) - 1))
+        labels = None if y is None else check_labels(y, "y", n_samples=n)[chosen]
+        seed = rng.randint(2**31 - 1)
+        model = LPI(wanted, recipe, solver=self.solver, alpha=self.alpha, random_state=seed)
+        return model._fit(X if len(chosen) == n else take_rows(X, chosen), labels, at_most=given is None)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_int, check_n_clusters, choose
-from ..core.backend import Array, namespace
+from ..core.backend import Array, alike, namespace
 from ..core.kmeans import METRICS, kmeans, nearest_center
 from ..core.rows import unit_rows
 
@@ -73,13 +74,16 @@ class EmbedKMeans(ClusterMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> EmbedKMeans:
         """Embed the rows of ``X`` and cluster them."""
         self._spherical = choose(METRICS, self.metric, option="metric")
+        if self.embedding is not None and not hasattr(self.embedding, "fit_transform"):
+            raise ValueError(f"embedding={self.embedding!r} is no transformer; give one such as TruncatedSVD()")
         X = check_data(X, estimator=self)
         k = check_n_clusters(self.n_clusters, X.shape[0])
         rng = check_random_state(self.random_state)
         self.embedder_ = self._embedder(k, rng)
         rows = X
+        self.__dict__.pop("embedding_", None)
         if self.embedder_ is not None:
-            rows = self.embedding_ = self.embedder_.fit_transform(X)
+            rows = self.embedding_ = self.embedder_.fit_transform(X, y)
         best = kmeans(rows, k, metric=self.metric, n_init=self.n_init, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.inertia_, self.n_iter_ = best.inertia, best.n_iter
@@ -90,22 +94,27 @@ class EmbedKMeans(ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_data(X, estimator=self, reset=False)
         rows = X if self.embedder_ is None else self.embedder_.transform(X)
+        rows = rows if sp.issparse(rows) else alike(rows, self.cluster_centers_)
         labels, _ = nearest_center(unit_rows(rows) if self._spherical else rows, self.cluster_centers_)
         return namespace(labels).astype(labels, self.labels_.dtype)
 
     def _embedder(self, k: int, rng: Any) -> Any:
+        extra = choose(SIZES, self.n_components, option="n_components") if isinstance(self.n_components, str) else 0
         if self.embedding is None:
             return None
         embedder = clone(self.embedding)
+        if hasattr(embedder, "set_output"):
+            embedder.set_output(transform="default")
         if "random_state" in embedder.get_params() and embedder.random_state is None:
             embedder.set_params(random_state=rng.randint(2**31 - 1))
         if isinstance(self.n_components, str):
-            embedder.set_params(n_components=max(k + choose(SIZES, self.n_components, option="n_components"), 1))
+            embedder.set_params(n_components=max(k + extra, 1))
         elif self.n_components is not None:
             embedder.set_params(n_components=check_int(self.n_components, "n_components"))
         return embedder
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.embedding is None or get_tags(self.embedding).input_tags.sparse
+        known = hasattr(self.embedding, "__sklearn_tags__")
+        tags.input_tags.sparse = not known or get_tags(self.embedding).input_tags.sparse
         return tags

@@ -3,7 +3,7 @@
 - **Eigengap.** A graph of K well separated groups has K small Laplacian eigenvalues and then a gap [vonLuxburg07, 8.3].
 - **Stability.** The right number gives the same clusters again on other data: models fitted on two random parts label
   all rows, and the adjusted Rand index, which is 0 for chance whatever K, says how far they agree (Ben-Hur, Elisseeff &
-  Guyon 2002). Of the numbers within one standard error of the most stable, the largest is the answer: fewer, coarser
+  Guyon 2002). Of the numbers within one (pooled) standard error of the most stable, the largest is the answer: coarser
   clusters are nearly always stable too.
 """
 
@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from .._validation import check_data, check_int, check_n_clusters, choose
-from ..core.backend import Array, is_numpy, like, namespace, to_numpy
+from .._validation import check_data, check_int, check_n_clusters, check_share, choose
+from ..core.backend import Array, to_numpy
 from ..core.eigen import smallest_eigenpairs
-from ..core.rows import unit_rows
+from ..core.rows import random_part, take_rows
 from ..graph.recipes import as_affinity
 from ..metrics import adjusted_rand_index
 from .documents import LPIClustering
@@ -38,8 +37,8 @@ class NClustersChoice:
     by : str
         The evidence it rests on.
     candidates : list of int
-    gaps : list of float
-        λ_(K+1) - λ_K of the graph, for every candidate K.
+    gaps : list of float or None
+        λ_(K+1) - λ_K of the graph, for every candidate K; None for a model without a graph.
     stability : list of float or None
         Mean adjusted Rand index between models of parts of the data, for every candidate.
     stability_error : list of float or None
@@ -49,7 +48,7 @@ class NClustersChoice:
     n_clusters: int
     by: str
     candidates: list[int]
-    gaps: list[float]
+    gaps: list[float] | None
     stability: list[float] | None = None
     stability_error: list[float] | None = None
 
@@ -57,7 +56,8 @@ class NClustersChoice:
         lines = [f"{self.n_clusters} clusters, by {self.by}", "  K     gap  stability"]
         for i, k in enumerate(self.candidates):
             stable = "-" if self.stability is None else f"{self.stability[i]:.3f} ± {self.stability_error[i]:.3f}"  # type: ignore[index]
-            lines.append(f"{k:3d}  {self.gaps[i]:6.4f}  {stable}{'  <' if k == self.n_clusters else ''}")
+            gap = "     -" if self.gaps is None else f"{self.gaps[i]:6.4f}"
+            lines.append(f"{k:3d}  {gap}  {stable}{'  <' if k == self.n_clusters else ''}")
         return "\n".join(lines)
 
 
@@ -77,7 +77,7 @@ def choose_n_clusters(
     ----------
     X : array or sparse matrix of shape (n_samples, n_features)
     candidates : iterable of int, default=range(2, 16)
-    estimator : clusterer with ``n_clusters``, ``graph`` and ``predict``, optional
+    estimator : clusterer with ``n_clusters`` and ``predict``, optional
         The model whose clusters are counted; default ``LPIClustering()``, for documents.
     by : {'stability', 'eigengap'}, default='stability'
         'eigengap' needs one graph; 'stability' two fits for every pair and candidate.
@@ -102,24 +102,33 @@ def choose_n_clusters(
     """
     choose(EVIDENCE, by, option="by")
     X = check_data(X, min_samples=4)
-    ks = sorted({check_n_clusters(k, X.shape[0] - 2) for k in candidates})
-    if not ks:
-        raise ValueError("candidates holds no number of clusters to choose from")
+    ks = _checked(candidates, X.shape[0])
     model = LPIClustering() if estimator is None else estimator
-    if not 0 < fraction <= 1:
-        raise ValueError(f"fraction={fraction!r} must be a share of the rows, above 0 and at most 1")
+    fraction = check_share(fraction, "fraction")
     rng = check_random_state(random_state)
-    gaps = eigengaps(X, ks, model, rng)
+    gaps = eigengaps(X, ks, model, rng) if hasattr(model, "_recipe") else None
+    if gaps is None and by == "eigengap":
+        raise ValueError(f"{type(model).__name__} has no graph, so it has no eigengaps; use by='stability'")
     agreements = None
     if by == "stability":
         agreements = _agreements(X, ks, model, check_int(n_pairs, "n_pairs", minimum=2), fraction, rng)
     return EVIDENCE[by](ks, gaps, agreements)
 
 
+def _checked(candidates: Any, n_samples: int) -> list[int]:
+    if not isinstance(candidates, Iterable):
+        raise ValueError(f"candidates={candidates!r} must be a list of numbers, such as range(2, 16)")
+    ks = sorted({check_n_clusters(k, n_samples - 2) for k in candidates})
+    if not ks:
+        raise ValueError("candidates holds no number of clusters to choose from")
+    if ks[0] < 2:
+        raise ValueError("one cluster is always stable and has no rival; let candidates begin at 2")
+    return ks
+
+
 def eigengaps(X: Array, ks: list[int], model: Any, rng: Any) -> np.ndarray:
     """λ_(K+1) - λ_K of the normalised Laplacian of the model's own graph."""
-    rows = unit_rows(X) if isinstance(model, LPIClustering) else X
-    graph = as_affinity(model._recipe(), rows)
+    graph = as_affinity(model._recipe(), getattr(model, "_rows", lambda X: X)(X))
     values = to_numpy(smallest_eigenpairs(graph, max(ks) + 1, random_state=rng).values)
     return np.array([values[k] - values[k - 1] for k in ks])
 
@@ -128,18 +137,12 @@ def _agreements(X: Array, ks: list[int], model: Any, n_pairs: int, fraction: flo
     """The adjusted Rand index of two models' labels of all rows, (candidates, pairs)."""
     found = np.empty((len(ks), n_pairs))
     for pair in range(n_pairs):
-        parts = [_part(X, fraction, rng) for _ in range(2)]
+        parts = [take_rows(X, random_part(X.shape[0], fraction, rng)) for _ in range(2)]
         seed = rng.randint(2**31 - 1)
         for i, k in enumerate(ks):
             first, second = (_labels(model, k, part, X, seed) for part in parts)
             found[i, pair] = adjusted_rand_index(first, second)
     return found
-
-
-def _part(X: Array, fraction: float, rng: Any) -> Array:
-    n = X.shape[0]
-    chosen = np.sort(rng.permutation(n)[: max(round(fraction * n), 2)])
-    return X[chosen] if sp.issparse(X) or is_numpy(X) else namespace(X).take(X, like(chosen, X), axis=0)
 
 
 def _labels(model: Any, k: int, part: Array, X: Array, seed: int) -> np.ndarray:
@@ -149,16 +152,18 @@ def _labels(model: Any, k: int, part: Array, X: Array, seed: int) -> np.ndarray:
     return to_numpy(fitted.fit(part).predict(X))
 
 
-def _by_gap(ks: list[int], gaps: np.ndarray, agreements: np.ndarray | None) -> NClustersChoice:
+def _by_gap(ks: list[int], gaps: np.ndarray | None, agreements: np.ndarray | None) -> NClustersChoice:
+    assert gaps is not None
     return NClustersChoice(ks[int(np.argmax(gaps))], "eigengap", ks, gaps.tolist())
 
 
-def _by_stability(ks: list[int], gaps: np.ndarray, agreements: np.ndarray | None) -> NClustersChoice:
+def _by_stability(ks: list[int], gaps: np.ndarray | None, agreements: np.ndarray | None) -> NClustersChoice:
     assert agreements is not None
     means, errors = agreements.mean(axis=1), agreements.std(axis=1, ddof=1) / np.sqrt(agreements.shape[1])
-    best = int(np.argmax(means))
-    largest = int(np.flatnonzero(means >= means[best] - errors[best])[-1])
-    return NClustersChoice(ks[largest], "stability", ks, gaps.tolist(), means.tolist(), errors.tolist())
+    pooled = float(np.sqrt(np.mean(errors**2)))  # the most stable may have no spread at all
+    largest = int(np.flatnonzero(means >= means.max() - pooled)[-1])
+    known = None if gaps is None else gaps.tolist()
+    return NClustersChoice(ks[largest], "stability", ks, known, means.tolist(), errors.tolist())
 
 
 EVIDENCE = {"stability": _by_stability, "eigengap": _by_gap}

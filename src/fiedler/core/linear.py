@@ -92,7 +92,8 @@ def least_squares(
 ) -> SolveResult:
     """Minimise ‖AX - B‖² + damp ‖X‖² by block conjugate gradients on A'A + damp I, which is never formed.
 
-    All columns search one space together, so that thirty take a third of the rounds of one. The gradients are kept as
+    All columns search one space together: on TDT2's documents thirty took 23 rounds where each by itself took 78. The
+    gradients are kept as
     an orthonormal basis times coefficients [Ji & Li 2017: BCGrQ], from which directions that have come to an end are
     dropped. From zero, so that of several minimisers it finds the shortest; stopping early is itself a regularisation,
     and no reason to warn.
@@ -100,7 +101,7 @@ def least_squares(
     Parameters
     ----------
     product, adjoint : callable
-        X -> A X and R -> A'R for arrays with as many columns as ``right``.
+        X -> A X and R -> A'R for arrays of several columns, at most as many as ``right`` has.
     right : array of shape (n, k)
     damp : float, default=0
     tol : float, default=1e-6

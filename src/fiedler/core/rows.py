@@ -1,11 +1,11 @@
-"""Rows of a dense or sparse matrix: their lengths, and the same rows at length one."""
+"""Rows of a dense or sparse matrix: their lengths, the same rows at length one, some of them."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
 
-from .backend import Array, namespace
+from .backend import Array, is_numpy, like, namespace
 
 
 def sq_row_norms(X: Array) -> Array:
@@ -27,3 +27,13 @@ def unit_rows(X: Array) -> Array:
     xp = namespace(lengths)
     factor = 1 / xp.where(lengths > 0, lengths, 1)
     return sp.csr_array(sp.diags_array(factor) @ X) if sp.issparse(X) else X * factor[:, None]
+
+
+def take_rows(X: Array, chosen: np.ndarray) -> Array:
+    """The rows of the given numbers."""
+    return X[chosen] if is_numpy(X) else namespace(X).take(X, like(chosen, X), axis=0)
+
+
+def random_part(n: int, share: float, rng: np.random.RandomState) -> np.ndarray:
+    """The numbers of a share of n rows, at least two, drawn at random and in order."""
+    return np.sort(rng.permutation(n)[: max(round(share * n), 2)])

@@ -37,7 +37,7 @@ from ..core.rows import sq_row_norms
 from ..core.sparse import matmul, pieces, to_scipy
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
-from ..graph.labels import known_classes
+from ..graph.labels import known_labels
 from ..graph.recipes import KNNGraph
 from .eigenmaps import eigenmap
 
@@ -47,11 +47,12 @@ MOST_AUTO = 30  # directions looked at when n_components is to be found
 
 
 class Centred(NamedTuple):
-    """Rows measured from a point, as an operator: a sparse matrix keeps its zeros."""
+    """Rows measured from a point, as an operator: a sparse matrix keeps its zeros and a shift."""
 
     X: Array
     transposed: Array  # X' as it is best multiplied
-    origin: Array  # (d,)
+    origin: Array  # (d,), what the rows shown to `apply` are measured from: zero for dense ones, which are moved
+    mean: Array  # (d,)
 
     def apply(self, a: Array) -> Array:
         """X̂a."""
@@ -83,15 +84,21 @@ def _dense(product: Any) -> Array:
 
 def centred_by(X: Array, degrees: Array) -> Centred:
     """Rows measured from their D-weighted mean. [lpi, step 3]"""
+    xp = namespace(degrees)
     transposed = sp.csr_array(X.T) if sp.issparse(X) else X.T
-    return Centred(X, transposed, matmul(transposed, degrees[:, None])[:, 0] / namespace(degrees).sum(degrees))
+    mean = matmul(transposed, degrees[:, None])[:, 0] / xp.sum(degrees)
+    if sp.issparse(X):
+        return Centred(X, transposed, mean, mean)
+    return Centred(X - mean, (X - mean).T, xp.zeros_like(mean), mean)
 
 
 class LinearMap(NamedTuple):
-    """Directions a as columns, and the λ of each."""
+    """Directions a as columns, the λ of each, and how they were reached."""
 
     directions: Array  # (d, k)
     values: Array  # (k,)
+    n_iter: int = 0
+    converged: bool = True
 
 
 class _Problem(NamedTuple):
@@ -139,7 +146,7 @@ def _regression(problem: _Problem, n_components: int) -> LinearMap:
     fit = least_squares(
         lambda a: root * rows.apply(a), lambda z: rows.adjoint(root * z), target, damp=problem.alpha, tol=problem.tol
     )
-    return _rayleigh_ritz(problem, fit.solution)
+    return _rayleigh_ritz(problem, fit.solution)._replace(n_iter=fit.iterations, converged=fit.converged)
 
 
 def _eigenmap(problem: _Problem, n_components: int) -> np.ndarray:
@@ -201,8 +208,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     solver : {'auto', 'svd', 'regression'}, default='auto'
         'svd' is exact, 'regression' linear in the non-zeros; 'auto' is the first up to 2,000 documents or terms.
     alpha : float, default=0.0
-        Ridge on the map, in units of the mean squared length of a row. For documents that are few beside their
-        terms a small one, 0.01 say, steadies the map for unseen ones.
+        Ridge on the map, in units of the mean of d_i ‖x_i - x̄‖². For documents that are few beside their terms a
+        small one, 0.1 say, steadies the map for unseen ones.
     tol : float, default=1e-2
         Of 'regression': the gradient of the least squares, relative to its first.
     random_state : int, RandomState or None, default=None
@@ -215,7 +222,9 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     mean_ : array of shape (n_features,)
         The D-weighted mean of the rows.
     eigenvalues_ : array of shape (n_components,)
-        λ of Eq. 1, ascending.
+        λ of Eq. 1, with the ridge in it, ascending.
+    n_iter_, converged_ : int, bool
+        Rounds of the least squares and whether they met ``tol``; 0 and True for 'svd'.
     embedding_ : array of shape (n_samples, n_components)
         The coordinates of the rows seen.
     solver_ : str
@@ -260,6 +269,10 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def fit(self, X: Any, y: Any = None) -> LPI:
         """Learn the map from documents; ``y`` is for graphs made from labels."""
+        return self._fit(X, y, at_most=False)
+
+    def _fit(self, X: Any, y: Any, *, at_most: bool) -> LPI:
+        """With ``at_most``, as many dimensions as were asked for or as there are."""
         graph = self._build_graph(X, y)
         rows, self._fit_X = self._fit_X, None  # the map needs no training rows
         if rows is None:
@@ -268,17 +281,24 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             raise ValueError("LPI asks for nonnegative weights; the graph has negative ones")
         self.solver_ = self._solver_for(rows)
         problem = self._problem(rows, graph)
-        wanted = self._n_wanted(y)
-        most = min(rows.shape[0] - 1, rows.shape[1])
-        if (wanted or 1) > most:
-            raise ValueError(f"n_components={wanted} is too many for {rows.shape[0]} rows of {rows.shape[1]} features")
-        found = SOLVERS[self.solver_](problem, wanted or min(MOST_AUTO, most))
-        self._store(_first(found, wanted or widest_gap(to_numpy(found.values))), problem, rows)
+        wanted, (n, m) = self._n_wanted(y, rows.shape[0]), rows.shape
+        most = min(n - 1, m)
+        if not at_most and (wanted or 1) > most:
+            raise ValueError(
+                f"n_components={wanted} is too many for {n} rows of n_features={m}; ask for at most {most}"
+            )
+        found = SOLVERS[self.solver_](problem, min(wanted or MOST_AUTO, most))
+        size = wanted or widest_gap(to_numpy(found.values))
+        self._store(_first(found, min(size, found.values.shape[0]) if at_most else size), problem, rows)
         self.graph_ = graph
         return self
 
     def transform(self, X: Any) -> Array:
         """Coordinates of documents, seen or not: (x - mean) W."""
+        return self._embed(X)
+
+    def _embed(self, X: Any) -> Array:
+        """As `transform`, and never a data frame."""
         check_is_fitted(self)
         X = check_data(X, estimator=self, reset=False)
         return project(X if sp.issparse(X) else alike(X, self.components_), self.mean_, self.components_)
@@ -304,26 +324,27 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             raise ValueError("the graph has no edges, so no direction keeps neighbours together; use more neighbours")
         centred = centred_by(rows, degrees)
         mean_eigenvalue = float(degrees @ centred.sq_lengths()) / rows.shape[0]
-        if mean_eigenvalue <= 0:
+        if mean_eigenvalue <= 1e-12 * float(degrees @ sq_row_norms(rows)) / rows.shape[0]:
             raise ValueError("all rows of X are equal, so there is nothing to map; check the data")
         alpha = check_nonnegative(self.alpha, "alpha") * mean_eigenvalue
         tol = check_positive(self.tol, "tol")
         return _Problem(centred, graph, degrees, alpha, tol, check_random_state(self.random_state))
 
-    def _n_wanted(self, y: Any) -> int | None:
+    def _n_wanted(self, y: Any, n: int) -> int | None:
         """The dimensions asked for: given, or one less than the classes of a graph of labels, or None."""
         if self.n_components is not None:
             return check_int(self.n_components, "n_components")
         if not getattr(self._fit_recipe, "uses_labels", False):
             return None
-        return max(len(np.unique(known_classes(y))) - 1, 1)
+        return max(len(np.unique(known_labels(y, n)[1])) - 1, 1)
 
     def _store(self, found: LinearMap, problem: _Problem, rows: Array) -> None:
         directions = fix_signs(found.directions)
         xp = namespace(directions)
         dtype = (rows.data if sp.issparse(rows) else rows).dtype
         self.components_ = xp.astype(directions, dtype).T
-        self.mean_, self.eigenvalues_ = xp.astype(problem.rows.origin, dtype), found.values
+        self.mean_, self.eigenvalues_ = xp.astype(problem.rows.mean, dtype), found.values
+        self.n_iter_, self.converged_ = found.n_iter, found.converged
         self.embedding_ = project(rows, self.mean_, self.components_)
 
     @property
@@ -339,5 +360,8 @@ def project(X: Array, mean: Array, components: Array) -> Array:
 def _first(found: LinearMap, wanted: int) -> LinearMap:
     rank = found.values.shape[0]
     if rank < wanted:
-        raise ValueError(f"the rows allow {rank} independent directions, but n_components={wanted}; ask for fewer")
-    return LinearMap(found.directions[:, :wanted], found.values[:wanted])
+        raise ValueError(
+            f"the rows allow {rank} independent directions (singular values above 1e-5 of the largest), but "
+            f"n_components={wanted}; ask for fewer, or bring the columns to one scale"
+        )
+    return found._replace(directions=found.directions[:, :wanted], values=found.values[:wanted])

@@ -40,7 +40,8 @@ class AffinityGraph:
     recall : float, optional
         The share of true neighbours that the search found; 1 for an exact one.
     loops : array of shape (n_nodes,), optional
-        Weights of self-loops. They add to the degrees and to nothing else; only :class:`LabelGraph` has them.
+        Weights of self-loops, the diagonal of W; only :class:`LabelGraph` has them. They count in the degrees and as
+        weight inside a cluster, and leave D - W as it is.
 
     Examples
     --------
@@ -63,7 +64,7 @@ class AffinityGraph:
         recall: float | None = None,
         loops: Array | None = None,
     ) -> None:
-        self._loops = loops
+        self._loops = _read_only(loops)
         self._weights = _freeze(weights)
         self._signed = bool(signed)
         self._constants = constants
@@ -249,6 +250,13 @@ def _freeze(weights: Sparse) -> Sparse:
     for view in (data, indices, indptr):
         view.flags.writeable = False
     return csr(data, indices, indptr, weights.shape)
+
+
+def _read_only(array: Array | None) -> Array | None:
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def _home(W: Any) -> Array | None:

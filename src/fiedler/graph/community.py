@@ -72,6 +72,7 @@ def modularity(graph: Any, labels: Any, *, resolution: float = 1.0) -> float:
     xp, placed = namespace(data), like(codes, data)
     same = xp.take(placed, row_indices(graph.weights)) == xp.take(placed, columns)
     inside = float(xp.sum(xp.where(same, data, 0), dtype=xp.float64))
+    inside += 0.0 if graph.loops is None else float(to_numpy(graph.loops).sum())
     return inside / total - check_positive(resolution, "resolution") * float(np.sum((volumes / total) ** 2))
 
 

@@ -8,6 +8,7 @@ neighbours: edges between rows known to differ go, edges between rows known to a
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -65,32 +66,38 @@ class LabelGraph(BaseEstimator):
 
     def link(self, X_new: Any, X: Any, graph: AffinityGraph) -> Sparse:
         """The weights (n_new, n) from new points, which have no label, to the rows of ``X``."""
+        if self.base is None:
+            raise ValueError("new points have no label and so no edges; give LabelGraph a base, such as KNNGraph()")
         return link_new_points(self.base, X_new, X, graph)
 
     def _classes(self, y: Any, n: int) -> np.ndarray:
         """Classes numbered 0, 1, ..., and -1 where unknown."""
         if y is None:
             raise ValueError("LabelGraph is made from labels; call fit(X, y), with -1 in y for rows of unknown class")
-        labels = check_labels(y, "y", n_samples=n)
-        known = is_known(labels)
+        known, labels = known_labels(y, n)
         if not known.all() and self.base is None:
             raise ValueError(
                 f"{int((~known).sum())} rows have no label and would stand alone; give base=KNNGraph() to hold them"
             )
         classes = np.full(n, UNKNOWN)
-        classes[known] = np.unique(labels[known], return_inverse=True)[1]
+        classes[known] = np.unique(labels, return_inverse=True)[1]
         return classes
 
 
-def is_known(labels: np.ndarray) -> np.ndarray:
-    """Which labels are not the number -1."""
-    return labels != UNKNOWN if labels.dtype.kind in "if" else np.ones(len(labels), dtype=bool)
+def known_labels(y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which rows have a label other than the number -1, and those rows' labels, as numbers or as strings."""
+    labels = check_labels(y, "y", n_samples=n)
+    if labels.dtype.kind in "iufb":
+        known = labels != UNKNOWN
+        return known, labels[known]
+    if any(label is None or label != label for label in labels):  # None, or a NaN among names
+        raise ValueError("y holds missing labels; use the number -1 for a row of unknown class")
+    known = np.array([not _is_unknown(label) for label in labels])
+    return known, np.array([str(label) for label in labels[known]])
 
 
-def known_classes(y: Any) -> np.ndarray:
-    """The labels of the rows whose class is known."""
-    labels = check_labels(y, "y")
-    return labels[is_known(labels)]
+def _is_unknown(label: Any) -> bool:
+    return (isinstance(label, numbers.Real) and label == UNKNOWN) or str(label) == str(UNKNOWN)
 
 
 def class_cliques(classes: np.ndarray) -> sp.csr_array:
@@ -108,7 +115,7 @@ def class_cliques(classes: np.ndarray) -> sp.csr_array:
 def _assemble(neighbours: AffinityGraph | None, strength: float, classes: np.ndarray, X: Any) -> AffinityGraph:
     """Neighbours' edges that no labels forbid, plus ``strength`` times the cliques of the classes."""
     cliques = strength * class_cliques(classes)
-    edges = keep(cliques, row_indices(cliques) != cliques.indices)
+    edges = keep(cliques, (row_indices(cliques) != cliques.indices) & (cliques.data > 0))
     given: dict[str, Any] = {}
     if neighbours is not None:
         W = to_scipy(neighbours.weights)

@@ -126,5 +126,6 @@ def resolvent(P: Array, graph: AffinityGraph, gamma: float, *, tol: float = 1e-8
     diagonal = xp.where(degrees > 0, degrees, 1)
     alone = (inverse == 0)[:, None]
     right = xp.where(alone, P, (1 - gamma) * degrees[:, None] * P)
-    product = lambda F: diagonal[:, None] * F - gamma * _apply(graph.weights, F)  # noqa: E731
+    own = 0.0 if graph.loops is None else like(to_numpy(graph.loops), P, dtype=P.dtype)[:, None]
+    product = lambda F: diagonal[:, None] * F - gamma * (_apply(graph.weights, F) + own * F)  # noqa: E731
     return conjugate_gradient(product, right, diagonal=diagonal, start=P, tol=tol, max_iter=max_iter).solution

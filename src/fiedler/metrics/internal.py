@@ -23,6 +23,8 @@ def _cuts(graph: Any, labels: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     degrees = to_numpy(graph.degrees).astype(np.float64)
     volumes = onehot.T @ degrees
     inside = np.sum(onehot * (to_scipy(graph.weights) @ onehot), axis=0)
+    if graph.loops is not None:
+        inside = inside + onehot.T @ to_numpy(graph.loops)
     return volumes - inside, sizes, volumes
 
 

@@ -339,7 +339,7 @@ class LapGMM(BaseMixture):
         return replace(run_em(start, self._hooks(options, Z, graph, lam), **self._limits()), lam=lam)
 
     def _climb(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
-        """Every λ of the ladder, up to the first that loses clusters, for `TRIAL` iterations; the best of them goes on.
+        """Every λ of the ladder, up to two in a row that lose clusters, for `TRIAL` iterations; the best goes on.
 
         The best has the most clusters, and of those the highest modularity.
         """
@@ -354,8 +354,8 @@ class LapGMM(BaseMixture):
                 continue
             trials.append((quality(run.resp, graph), run, hooks))
             self._report_trial(lam, *trials[-1][0])
-            if trials[-1][0][0] < trials[0][0][0]:  # smoothed out of existence, as a stronger λ would do to more
-                break
+            if len(trials) > 2 and all(trial[0][0] < trials[0][0][0] for trial in trials[-2:]):
+                break  # two in a row that smooth clusters out of existence: stronger ones seldom bring them back
         if not trials:
             raise failures[0]
         _, best, hooks = max(trials, key=lambda trial: trial[0])

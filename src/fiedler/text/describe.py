@@ -83,6 +83,8 @@ def describe_clusters(
     if X.nnz and X.data.min() < 0:
         raise ValueError("counts of terms are not negative; give term counts, not coordinates")
     clusters = [cluster for cluster in np.unique(labels) if not (labels.dtype.kind in "if" and cluster == -1)]
+    if not clusters:
+        return []
     members = [np.flatnonzero(labels == cluster) for cluster in clusters]
     scores = class_tfidf(X, members)
     return [

@@ -6,6 +6,7 @@ another stay in their place, and one warning for each of these says how many and
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -13,13 +14,15 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._validation import require
 
 SHOWN = 3  # names in a message
+MISSING = object()
 
 
 class Documents(NamedTuple):
@@ -56,12 +59,10 @@ def read_documents(
     ['0', '1']
     """
     if not isinstance(source, str | os.PathLike):
-        documents = _from_iterable(source)
+        documents = as_documents(source)
     else:
         path = Path(source)
-        if not path.exists():
-            raise FileNotFoundError(f"there is no file or folder {str(path)!r}; a list of texts is given as a list")
-        reader = _from_folder if path.is_dir() else READERS.get(path.suffix.lower())
+        reader = _from_folder if _is_folder(path) else READERS.get(path.suffix.lower())
         if reader is None:
             raise ValueError(f"{path.name!r} is no source of documents; these are: a folder, {', '.join(READERS)}")
         documents = reader(path, column, encoding)
@@ -71,10 +72,14 @@ def read_documents(
     return documents
 
 
-# ------------------------------------------------------------------------------------------------- where they come from
-
-
-def _from_iterable(texts: Iterable[Any]) -> Documents:
+def as_documents(texts: Any) -> Documents:
+    """Texts from any iterable of them, named by their position; a record of documents as it is."""
+    if isinstance(texts, Documents):
+        return texts
+    if isinstance(texts, str):
+        raise ValueError("documents are given as a list, one text each; got a single text (read_documents reads paths)")
+    if isinstance(texts, Mapping) or hasattr(texts, "columns") or not isinstance(texts, Iterable):
+        raise TypeError(f"documents are a list of texts, not {type(texts).__name__}; of a table pass one column")
     texts = list(texts)
     for position, text in enumerate(texts):
         if not isinstance(text, str):
@@ -82,8 +87,21 @@ def _from_iterable(texts: Iterable[Any]) -> Documents:
     return Documents(texts, [str(position) for position in range(len(texts))])
 
 
+def _is_folder(path: Path) -> bool:
+    try:
+        if path.exists():
+            return path.is_dir()
+    except OSError:  # too long to be a name
+        pass
+    shown = str(path) if len(str(path)) < 80 else str(path)[:80] + "..."
+    raise FileNotFoundError(f"there is no file or folder {shown!r}; a list of texts is given as a list")
+
+
+# ------------------------------------------------------------------------------------------------- where they come from
+
+
 def _from_folder(folder: Path, column: str | None, encoding: str) -> Documents:
-    files = sorted(path for path in folder.rglob("*.txt") if path.is_file())
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() == ".txt")
     if not files:
         raise ValueError(f"the folder {str(folder)!r} holds no .txt files")
     texts = _decode([(str(path.relative_to(folder)), path.read_bytes()) for path in files], encoding)
@@ -95,19 +113,47 @@ def _from_file(path: Path, column: str | None, encoding: str) -> Documents:
 
 
 def _from_csv(path: Path, column: str | None, encoding: str) -> Documents:
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a document may be longer than 128 kB
     (content,) = _decode([(path.name, path.read_bytes())], encoding)
-    table = csv.DictReader(io.StringIO(content.lstrip("\ufeff"), newline=""))
-    chosen = _choose_column(table.fieldnames or [], column, path)
-    try:
-        texts = [row[chosen] or "" for row in table]
-    except csv.Error as error:
-        raise ValueError(f"{path.name!r}, line {table.line_num}: {error}") from error
+    lines = content.splitlines()
+    delimiter = next((mark for mark in ",;\t|" if lines and mark in lines[0]), ",")
+    with _long_fields():
+        rows = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
+        try:
+            return _from_rows(rows, column, path)
+        except csv.Error as error:
+            raise ValueError(f"{path.name!r}, line {rows.line_num} is not CSV: {error}") from error
+
+
+def _from_rows(rows: Any, column: str | None, path: Path) -> Documents:
+    """The texts of a table; a row of another length than the header would lose or shift something, so it is refused."""
+    header: list[str] = next(rows, [])
+    place = header.index(_choose_column(header, column, path))
+    if header.count(header[place]) > 1:
+        raise ValueError(f"{path.name!r} has several columns {header[place]!r}; rename them")
+    texts = []
+    for row in rows:
+        cells = row or [""]  # an empty line is an empty document of a table with one column
+        if len(cells) != len(header):
+            raise ValueError(
+                f"{path.name!r}, line {rows.line_num} has {len(cells)} fields where the header has {len(header)}; "
+                "put texts that hold the delimiter in quotes"
+            )
+        texts.append(cells[place])
     return Documents(texts, [f"row {number}" for number in range(1, len(texts) + 1)])
 
 
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """A document may be longer than the 128 kB that a field of a table may have by default."""
+    usual = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
+
+
 def _from_json_lines(path: Path, column: str | None, encoding: str) -> Documents:
-    texts, names = [], []
+    texts, names, field = [], [], column
     (content,) = _decode([(path.name, path.read_bytes())], encoding)
     for number, line in enumerate(content.split("\n"), 1):
         if not line.strip():
@@ -116,19 +162,15 @@ def _from_json_lines(path: Path, column: str | None, encoding: str) -> Documents
             record = json.loads(line)
         except json.JSONDecodeError as error:
             raise ValueError(f"{path.name!r}, line {number} is not JSON: {error}") from error
-        text = record if isinstance(record, str) else _field(record, column, path, number)
-        texts.append(text)
+        if isinstance(record, dict):
+            field = field or _choose_column(list(record), None, path)  # of the first; the same for all
+            record = record.get(field, MISSING)
+        if record is not None and not isinstance(record, str):
+            what = f"no field {field!r}" if record is MISSING else f"{type(record).__name__}, not text"
+            raise ValueError(f"{path.name!r}, line {number} holds {what}")
+        texts.append(record or "")
         names.append(f"line {number}")
     return Documents(texts, names)
-
-
-def _field(record: Any, column: str | None, path: Path, number: int) -> str:
-    if not isinstance(record, dict):
-        raise ValueError(f"{path.name!r}, line {number} is neither a text nor an object with a field for it")
-    text = record.get(_choose_column(list(record), column, path))
-    if text is not None and not isinstance(text, str):
-        raise ValueError(f"{path.name!r}, line {number}: the field is {type(text).__name__}, not text")
-    return text or ""
 
 
 def _from_parquet(path: Path, column: str | None, encoding: str) -> Documents:
@@ -168,6 +210,7 @@ def _decode(files: list[tuple[str, bytes]], encoding: str) -> list[str]:
     """The contents as text; what cannot be read is replaced, and said."""
     texts, damaged = [], []
     for name, content in files:
+        content = content.removeprefix(codecs.BOM_UTF8)
         try:
             texts.append(content.decode(encoding))
         except UnicodeDecodeError:
@@ -177,8 +220,9 @@ def _decode(files: list[tuple[str, bytes]], encoding: str) -> list[str]:
             raise ValueError(f"encoding={encoding!r} is unknown; 'utf-8' and 'latin-1' are usual") from None
     if damaged:
         _warn(
+            5,
             f"{len(damaged)} file(s) hold bytes that are not {encoding} ({_some(damaged)}); they were replaced by "
-            "U+FFFD: if accents look wrong, give the right encoding="
+            "U+FFFD: if accents look wrong, give the right encoding=",
         )
     return texts
 
@@ -186,17 +230,17 @@ def _decode(files: list[tuple[str, bytes]], encoding: str) -> list[str]:
 def _warn_of_oddities(documents: Documents) -> None:
     empty = [name for text, name in zip(*documents) if not text.strip()]
     if empty:
-        _warn(f"{len(empty)} document(s) are empty ({_some(empty)}); they are kept, and resemble nothing")
+        _warn(4, f"{len(empty)} document(s) are empty ({_some(empty)}); they are kept, and resemble nothing")
     counts = Counter(text for text in documents.texts if text.strip())
     repeated = sum(count - 1 for count in counts.values())
     if repeated:
         firsts: set[str] = set()
         copies = [n for t, n in zip(*documents) if counts[t] > 1 and (t in firsts or firsts.add(t))]  # type: ignore[func-returns-value]
-        _warn(f"{repeated} document(s) repeat another word for word ({_some(copies)}); all are kept")
+        _warn(4, f"{repeated} document(s) repeat another word for word ({_some(copies)}); all are kept")
 
 
-def _warn(text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=4)
+def _warn(level: int, text: str) -> None:
+    warnings.warn(text, UserWarning, stacklevel=level)
 
 
 def _some(names: list[str]) -> str:

@@ -6,6 +6,8 @@ removed, rows at length one) and a word about documents of which nothing is left
 
 from __future__ import annotations
 
+import re
+import unicodedata
 import warnings
 from typing import Any
 
@@ -13,14 +15,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer
-from sklearn.preprocessing import normalize
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int, choose
-from .read import _from_iterable
+from ..core.rows import unit_rows
+from .read import as_documents
 
 WEIGHTS = {"tf": False, "tfidf": True}  # whether rare terms count more
+NO_TERMS = ("empty vocabulary", "no terms remain")  # how scikit-learn says it
 
 
 class DocumentVectorizer(TransformerMixin, BaseEstimator):
@@ -94,11 +97,16 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         self._counter = self._make_counter()
         try:
             counts = self._counter.fit_transform(texts)
-        except ValueError as error:  # of two kinds: no term at all, or none between min_df and max_df
+        except re.error as error:
+            raise ValueError(f"token_pattern={self.token_pattern!r} is no regular expression: {error}") from error
+        except ValueError as error:
+            if not any(sign in str(error) for sign in NO_TERMS):
+                raise
             raise ValueError(
                 f"no term is left of {len(texts)} document(s): {str(error).rstrip('.')}; relax stop_words, min_df, "
                 "max_df or token_pattern"
             ) from error
+        self.__dict__.pop("vocabulary_", None)
         if self.n_hashed is None:
             self.vocabulary_ = self._counter.vocabulary_
         self._idf = TfidfTransformer(norm=None).fit(counts) if rare_counts_more else None
@@ -119,9 +127,9 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The terms, in the order of the columns."""
         check_is_fitted(self, "_counter")
-        if self.n_hashed is not None:
-            return np.array([f"term{column}" for column in range(self._counter.n_features)], dtype=object)
-        return self._counter.get_feature_names_out()
+        if hasattr(self._counter, "vocabulary_"):
+            return self._counter.get_feature_names_out()
+        return np.array([f"term{column}" for column in range(self._counter.n_features)], dtype=object)
 
     def _make_counter(self) -> Any:
         shared = {
@@ -132,13 +140,15 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         }
         if self.n_hashed is None:
             return CountVectorizer(min_df=self.min_df, max_df=self.max_df, **shared)
+        if self.min_df != 1 or self.max_df != 1.0:
+            raise ValueError("min_df and max_df need a vocabulary, which hashing does without; leave them, or n_hashed")
         return HashingVectorizer(
             n_features=check_int(self.n_hashed, "n_hashed"), alternate_sign=False, norm=None, **shared
         )
 
     def _finish(self, counts: Any) -> sp.csr_array:
         weighted = counts if self._idf is None else self._idf.transform(counts)
-        X = sp.csr_array(normalize(weighted))
+        X = unit_rows(sp.csr_array(weighted))
         empty = np.flatnonzero(np.diff(X.indptr) == 0)
         if len(empty):
             shown = ", ".join(str(row) for row in empty[:3]) + (", ..." if len(empty) > 3 else "")
@@ -157,7 +167,8 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
 
 
 def _texts(documents: Any) -> list[str]:
-    """The texts of a `Documents` record or of any list of them."""
-    if isinstance(documents, str):
-        raise ValueError("documents are given as a list, one text each; got a single text (read_documents reads paths)")
-    return _from_iterable(getattr(documents, "texts", documents)).texts
+    """The texts of a `Documents` record or of any list of them, accents as single characters."""
+    texts = as_documents(documents).texts
+    if not texts:
+        raise ValueError("there are no documents; give at least one")
+    return [unicodedata.normalize("NFC", text) for text in texts]
