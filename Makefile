@@ -49,6 +49,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_graph.py
 	$(BIN)/python benchmarks/bench_eigen.py
 	$(BIN)/python benchmarks/bench_mixture.py
+	$(BIN)/python benchmarks/bench_documents.py --growth yes
+	$(BIN)/python benchmarks/bench_cuts.py
 
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache

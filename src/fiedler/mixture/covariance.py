@@ -13,8 +13,8 @@ Both steps of EM are matrix products over blocks of rows, for all components at 
 
 and for variances along the axes products with x² take their place. Blocks are as large as a core's cache, and rows are
 measured from their mean. The sums of single-precision rows are made in single precision, block by block; where
-E[xx'] - μμ' then leaves too few digits, they are made again in double: clusters a million times as far apart as they
-are wide still keep four digits of their covariance.
+E[xx'] - μμ' then leaves fewer than three digits, they are made again in double: clusters a million times as far apart
+as they are wide still keep four digits of their covariance.
 
 The ridge ρ is noise: every row is taken to carry a blur ε ~ N(0, ρI). Added to the variances in the M-step alone it
 would be no step of any likelihood; but Σ = S + ρI is exactly the maximiser of the expected log-density
@@ -43,7 +43,7 @@ CACHE_BYTES = 2**22  # of a block of rows on the host: what a core keeps close
 DEVICE_BYTES = 2**28  # and on an accelerator
 PART_BYTES = 2**26  # of the sums of all parts together
 PARTS = 16  # of the rows, whose sums are added up in order, however many threads there are
-CANCELLED = 100  # times an error of single-precision sums may grow in the difference
+CANCELLED = 300  # times an error of single-precision sums, about 1e-6, may grow in the difference
 
 
 class Gaussians(NamedTuple):
