@@ -77,7 +77,7 @@ def test_the_lagrangian_with_fixed_multipliers_never_falls(graph, rng):
     A = W + update.sigma * np.eye(len(W)) - np.diag(W.sum(axis=1))
     Q = unit_columns(rng.uniform(size=(len(W), 3)))
     for _ in range(200):
-        multipliers = update.parts(Q)[2]
+        multipliers = update.multipliers(Q, *update.pulls(Q))
 
         def lagrangian(Q, L=multipliers):
             return np.trace(Q.T @ A @ Q - L @ (Q.T @ Q - np.eye(3)))
@@ -95,7 +95,7 @@ def test_fixed_points_satisfy_the_kkt_condition(rng):
     Q = run(update, unit_columns(rng.uniform(size=(60, 3))), max_iter=20_000, tol=1e-12).Q
     A = W + update.sigma * np.eye(60) - np.diag(W.sum(axis=1))
 
-    slack = (A @ Q - Q @ update.parts(Q)[2]) * Q
+    slack = (A @ Q - Q @ update.multipliers(Q, *update.pulls(Q))) * Q
     assert np.abs(slack).max() < 1e-6 * update.sigma
 
 

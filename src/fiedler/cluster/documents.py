@@ -28,7 +28,7 @@ from ..core.rows import random_part, sq_row_norms, take_rows, unit_rows
 from ..embedding.lpi import LPI
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
-from ..graph.recipes import KNNGraph, is_pairwise
+from ..graph.recipes import is_pairwise, self_tuned
 from ..mixture.gaussian import GaussianMixture
 
 N_NEIGHBORS = 12
@@ -186,7 +186,7 @@ class LPIClustering(
         if self.graph is not None:
             return self.graph
         share = check_share(self.fit_fraction, "fit_fraction")
-        return KNNGraph(max(round(N_NEIGHBORS * share**0.5), 3), weight="local", symmetrize="mean")
+        return self_tuned(max(round(N_NEIGHBORS * share**0.5), 3))
 
     def _learn(self, X: Array, y: Any, k: int, rng: np.random.RandomState) -> LPI:
         """LPI on the rows that hold anything, or on the share of them asked for.

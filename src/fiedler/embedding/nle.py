@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_int, check_labels, check_n_clusters, check_nonnegative
 from ..core.backend import Array, alike, like, namespace, one_hot, to_numpy
+from ..core.blocks import by_rows
 from ..core.kmeans import kmeans
 from ..core.multiplicative import multiply, positive_part
 from ..core.sparse import is_sparse, matmul, pieces
@@ -38,7 +39,7 @@ from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.extend import coincident_rows, with_known_rows
 from ..graph.landmarks import LandmarkGraph
-from ..graph.recipes import is_pairwise, link_new_points
+from ..graph.recipes import is_pairwise, link_new_points, self_tuned
 
 GUARD = 1e-10  # of the mean degree, added to the denominator
 FLOOR = 1e-10  # of a unit column
@@ -67,28 +68,37 @@ class Update:
     def __init__(self, problem: CutProblem, rng: np.random.RandomState) -> None:
         xp = namespace(problem.degrees)
         self.problem, self.root = problem, problem.inverse_root[:, None]
+        self.plain = bool(xp.all(problem.mass == 1))  # the Ratio Cut, which scales nothing
         diagonal = problem.degrees[:, None] * self.root**2
         self.inward, self.outward = positive_part(-diagonal), positive_part(diagonal)
         self.sigma = problem.top(rng)
         self.unit = max(float(xp.mean(xp.abs(diagonal))), 1e-300)
 
-    def parts(self, Q: Array) -> tuple[Array, Array, Array]:
-        """(W⁺ + σI + D⁻)Q, (W⁻ + D⁺)Q and Λ = Q'(W + σI - D)Q. [nle, Eq. 12]"""
-        attract = self.root * self.problem.attract(self.root * Q) + (self.sigma + self.inward) * Q
-        repel = self.outward * Q
-        if self.problem.repel is not None:
-            repel = repel + self.root * self.problem.repel(self.root * Q)
-        multipliers = Q.T @ (attract - repel)
-        return attract, repel, 0.5 * (multipliers + multipliers.T)
+    def pulls(self, Q: Array) -> tuple[Array, ...]:
+        """W⁺Q and, where there are negative weights, W⁻Q, in the problem's own scale."""
+        scaled = Q if self.plain else self.root * Q
+        sides = (self.problem.attract, self.problem.repel)
+        found = (side(scaled) for side in sides if side is not None)
+        return tuple(found) if self.plain else tuple(self.root * pull for pull in found)
+
+    def multipliers(self, Q: Array, attract: Array, repel: Array | None = None) -> Array:
+        """Λ = Q'(W + σI - D)Q. [nle, Eq. 12]"""
+        net = attract + (self.sigma + self.inward - self.outward) * Q
+        product = Q.T @ (net if repel is None else net - repel)
+        return 0.5 * (product + product.T)
 
     def step(self, Q: Array) -> tuple[Array, float]:
         """Q after one update, and the trace objective before it. [nle, Eq. 11]"""
-        attract, repel, multipliers = self.parts(Q)
-        above = attract + Q @ positive_part(-multipliers)
-        below = repel + Q @ positive_part(multipliers)
-        xp = namespace(Q)
-        trace = float(xp.sum(xp.linalg.diagonal(multipliers)))
-        return multiply(Q, above, below, guard=GUARD * self.unit, floor=FLOOR), trace
+        xp, pulls = namespace(Q), self.pulls(Q)
+        multipliers = self.multipliers(Q, *pulls)
+        up, down = positive_part(multipliers), positive_part(-multipliers)
+
+        def rows(Q: Array, inward: Array, outward: Array, attract: Array, repel: Array | float = 0.0) -> Array:
+            above = attract + (self.sigma + inward) * Q + Q @ down
+            below = repel + outward * Q + Q @ up
+            return multiply(Q, above, below, guard=GUARD * self.unit, floor=FLOOR)
+
+        return by_rows(rows, Q, self.inward, self.outward, *pulls), float(xp.sum(xp.linalg.diagonal(multipliers)))
 
 
 def unit_columns(Q: Array) -> Array:
@@ -133,7 +143,8 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
     ----------
     n_clusters : int, default=8
     graph : recipe, AffinityGraph, matrix or 'precomputed', default=None
-        How the graph is made; None is ``KNNGraph()``. :class:`LandmarkGraph` serves for complete graphs of many rows.
+        How the graph is made; None is ``KNNGraph(9, weight="local", symmetrize="mean")``. :class:`LandmarkGraph` serves
+        for complete graphs of many rows.
         With 'precomputed', ``fit`` takes a similarity matrix, whose entries may be negative.
     cut : {'ratio', 'ncut'}, default='ratio'
         The cut, by sizes or by volumes.
@@ -263,6 +274,9 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         return weights, X
 
     # ------------------------------------------------------------------------------------------------------ its parts
+
+    def _recipe(self) -> Any:
+        return self_tuned() if self.graph is None else self.graph
 
     def _affinity(self, X: Any, y: Any) -> Any:
         """The graph on ``X``, the graph that ``X`` is, or the landmarks' factor."""

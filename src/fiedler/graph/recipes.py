@@ -343,6 +343,15 @@ def nth_distances(edges: Edges, k: int) -> Array:
     return xp.sort(xp.reshape(edges.distances, (-1, k)), axis=1)[:, min(k, LOCAL_NEIGHBOR) - 1]
 
 
+def self_tuned(n_neighbors: int = 9) -> KNNGraph:
+    """The default graph of the models that read clusters off it.
+
+    Self-tuned weights, an edge found from one side only counting half: sparse enough to keep close clusters apart,
+    dense enough that a thin cluster holds together.
+    """
+    return KNNGraph(n_neighbors, weight="local", symmetrize="mean")
+
+
 # ----------------------------------------------------------------------------------------------------- all roads meet
 
 

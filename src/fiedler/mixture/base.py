@@ -26,7 +26,7 @@ from ..graph.community import RESOLUTION, communities, modularity
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.extend import link_degrees
 from ..graph.partition import spectral_labels
-from ..graph.recipes import KNNGraph, as_affinity, is_pairwise, link_new_points
+from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
 from .covariance import SHAPES, Gaussians, SingularCovarianceError, draw, estimate, log_joint, n_parameters
 from .em import EMResult, Hooks, Step, objective_settled, run_em
 from .simplex import entropic_maximiser
@@ -62,7 +62,6 @@ STARTS = {
     "random": _random_start,
 }
 FROM_GRAPH = ("spectral", "community", "auto")
-N_NEIGHBORS = 9
 AUTO = ("community", "spectral", "kmeans")  # what init="auto" tries
 
 
@@ -251,12 +250,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return tags
 
     def _recipe(self) -> Any:
-        """The graph parameter with the mixtures' default filled in.
-
-        Self-tuned weights, an edge found from one side only counting half: sparse enough to keep close clusters apart,
-        dense enough that a thin cluster holds together.
-        """
-        return KNNGraph(N_NEIGHBORS, weight="local", symmetrize="mean") if self.graph is None else self.graph
+        """The graph parameter with the mixtures' default filled in."""
+        return self_tuned() if self.graph is None else self.graph
 
     def _graph_for(self, X: Array, y: Any) -> AffinityGraph | None:
         """The graph, if the model or its start asks for one."""
