@@ -53,7 +53,7 @@ def trials(graph, signed, cut, y, starts):
     """Accuracy and cut of spectral clustering, NLE, and NLE with polish, for every start; NaN where one is empty."""
     k, rng = len(np.unique(y)), np.random.RandomState(0)
     problem = cut_problem(graph, cut, signed)
-    update, vectors = Update(problem, rng), cut_eigenvectors(graph, problem, k, cut, rng)
+    update, vectors = Update(problem, rng), cut_eigenvectors(graph, problem, k, cut, rng, signed)
     found = []
     for seed in range(starts):
         start = kmeans(vectors, k, n_init=1, random_state=seed).labels
@@ -84,9 +84,10 @@ def main():
             for cut in options.cuts:
                 begun = time.perf_counter()
                 found = trials(graph, signed, cut, y, options.starts)
-                means = np.nanmean(found, axis=0)
-                lowest = [np.nanargmin(found[:, method, 1]) for method in range(3)]
-                row = {"data": name, "graph": kind, "cut": cut}
+                found = found[~np.isnan(found).any(axis=(1, 2))]  # the same starts for all
+                means = found.mean(axis=0)
+                lowest = [np.argmin(found[:, method, 1]) for method in range(3)]
+                row = {"data": name, "graph": kind, "cut": cut, "starts": len(found)}
                 for method, label in enumerate(("spectral", "NLE", "NLE + polish")):
                     row[f"{label} AC"] = means[method, 0]
                     row[f"{label} at lowest cut"] = found[lowest[method], method, 0]

@@ -67,7 +67,7 @@ def _square(x, y, side, colour):
     return Rectangle((x - side / 2, y - side / 2), side, side, color=colour)
 
 
-def best_of(X, k, starts=64):
+def best_of(X, k, starts):
     """The lowest cut among N starts of spectral clustering and of NLE, for N = 1, 2, 4, ... on average."""
     graph = KNNGraph(8, connect="mst").build(X)
     rng = np.random.RandomState(0)
@@ -87,7 +87,7 @@ def best_of(X, k, starts=64):
     }
 
 
-def main():
+def main(starts=64):
     warnings.simplefilter("ignore")
     import matplotlib
 
@@ -118,7 +118,7 @@ def main():
     figure.savefig(OUT / "nle_memberships.png", dpi=130)
 
     digits = load_digits()
-    sizes, curves = best_of(digits.data, 10)
+    sizes, curves = best_of(digits.data, 10, starts)
     figure, axis = plt.subplots(figsize=(5, 3.4), layout="constrained")
     for label, values in curves.items():
         axis.plot(sizes, values, marker="o", ms=4, label=label)

@@ -1,13 +1,15 @@
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import subspace_angles
 from sklearn.exceptions import ConvergenceWarning
 
-from fiedler import NLE, AffinityGraph, FullGraph, KNNGraph, LandmarkGraph, SpectralClustering
+from fiedler import NLE, AffinityGraph, FullGraph, KNNGraph, LabelGraph, LandmarkGraph, SpectralClustering
 from fiedler.core.backend import to_numpy
 from fiedler.core.eigen import largest_eigenvalue
 from fiedler.embedding.nle import FLOOR, GUARD, Update, outlier_scores, run, unit_columns
-from fiedler.graph.cuts import cut_problem, polish
+from fiedler.graph.cuts import cut_eigenvectors, cut_problem, polish
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy, normalized_cut, ratio_cut
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -131,11 +133,16 @@ def test_a_constant_shift_leaves_the_eigenvectors(rng):
 
 def test_the_trace_and_the_factorisation_are_one_problem(rng):
     """[nle, Theorem 5]: ‖A - QQ'‖² and tr Q'AQ order orthonormal Q alike."""
-    A = sparse_graph(rng).weights.toarray() + 9 * np.eye(60)
-    bases = [np.linalg.qr(rng.normal(size=(60, 3)))[0] for _ in range(20)]
-    distances = [np.sum((A - Q @ Q.T) ** 2) for Q in bases]
-    traces = [np.trace(Q.T @ A @ Q) for Q in bases]
-    assert_allclose(np.array(distances) + 2 * np.array(traces), np.sum(A**2) + 3)
+    graph = sparse_graph(rng)
+    W, update = graph.weights.toarray(), Update(cut_problem(graph, "ratio"), rng)
+    A = W + update.sigma * np.eye(60) - np.diag(W.sum(axis=1))
+    partitions = [np.eye(3)[rng.randint(3, size=60)] for _ in range(20)]
+    bases = [unit_columns(H) for H in partitions]
+    distances = np.array([np.sum((A - Q @ Q.T) ** 2) for Q in bases])
+    traces = np.array([update.step(Q)[1] for Q in bases])
+    assert_allclose(distances + 2 * traces, np.sum(A**2) + 3)
+    cuts = [cut_problem(graph, "ratio").value(H.argmax(axis=1), 3) for H in partitions]
+    assert_allclose(traces, 3 * update.sigma - np.array(cuts))
 
 
 # ------------------------------------------------------------------------------------------------------- the estimator
@@ -162,15 +169,16 @@ def test_clear_clusters_are_found_with_memberships(cut, init, rng):
 
 
 def test_it_is_never_worse_than_the_spectral_start(rng):
-    """Of the same eigenvectors, seedings and graph, the cut after NLE and polish is at most spectral clustering's."""
+    """From its labels the cut can only fall, with polish or without; and ten starts do as well as its best of ten."""
     for seed in range(5):
         X = rng.normal(size=(150, 2))
         graph = KNNGraph(8, connect="mst").build(X)
         spectral = SpectralClustering(6, graph=graph, cut="ratio", random_state=seed).fit(X).labels_
         ours = NLE(6, graph, random_state=seed).fit(X)
-        start = NLE(6, graph, init=spectral, random_state=seed).fit(X)
-        assert start.objective_ <= ratio_cut(graph, spectral) + 1e-9
-        assert ours.objective_ <= ratio_cut(graph, ours.labels_) + 1e-9
+        plain = NLE(6, graph, init=spectral, polish=False, random_state=seed).fit(X)
+        assert plain.objective_ <= ratio_cut(graph, spectral) + 1e-9
+        assert NLE(6, graph, init=spectral).fit(X).objective_ <= plain.objective_ + 1e-9
+        assert ours.objective_ <= ratio_cut(graph, spectral) + 1e-9
 
 
 @pytest.mark.parametrize("cut", ["ratio", "ncut"])
@@ -194,7 +202,7 @@ def test_an_empty_cluster_is_no_win(rng):
     problem = cut_problem(graph, "ratio")
     assert problem.value(np.zeros(60, dtype=np.int64), 2) == float("inf")
     with pytest.raises(ValueError, match="every start left a cluster empty"):
-        NLE(3, graph, init=np.eye(3)[np.zeros(60, dtype=int)], polish=False).fit(graph)
+        NLE(3, graph, init=np.full((60, 3), 1.0) * [3, 1, 1], polish=False).fit(graph)
 
 
 @pytest.mark.parametrize("signed", ["split", "shift"])
@@ -237,8 +245,69 @@ def test_landmarks_agree_with_the_complete_graph(weight, rng):
     low = NLE(4, LandmarkGraph(100, weight, bandwidth=2.0), cut="ncut", n_init=3, random_state=0).fit(X)
     assert adjusted_rand_index(full.labels_, low.labels_) > 0.95
     assert low.objective_ == pytest.approx(full.objective_, rel=0.02)
+    with pytest.raises(ValueError, match="LandmarkGraph places no new points"):
+        low.predict(X)
     with pytest.raises(TypeError, match="only NLE takes it"):
         SpectralClustering(3, graph=LandmarkGraph()).fit(X)
+
+
+@pytest.mark.parametrize("cut", ["ratio", "ncut"])
+def test_the_landmarks_operator_is_linear_and_its_spectrum_the_dense_ones(cut, rng):
+    """Above the size at which LAPACK takes over from Lanczos."""
+    X = np.repeat(4 * np.eye(4), 150, axis=0) + rng.normal(size=(600, 4))
+    low = LandmarkGraph(200, bandwidth=2.0).build(X)
+    W = low.factor @ low.factor.T
+    np.fill_diagonal(W, 0)
+    problem = cut_problem(low, cut)
+    mass = W.sum(axis=1) if cut == "ncut" else np.ones(600)
+    L = (np.diag(W.sum(axis=1)) - W) / np.sqrt(np.outer(mass, mass))
+    values, vectors = np.linalg.eigh(L)
+
+    assert problem.top(rng) == pytest.approx(values[-1], rel=1e-4)
+    found = cut_eigenvectors(low, problem, 4, cut, rng)
+    assert np.max(subspace_angles(found, vectors[:, :4] / np.sqrt(mass)[:, None])) < 1e-3
+
+
+@pytest.mark.parametrize("rows", [np.ones((20, 2)), np.zeros((20, 2))])
+@pytest.mark.parametrize("weight", ["heat", "dot"])
+def test_landmarks_that_are_all_alike_end_in_a_sentence(rows, weight):
+    with pytest.raises(ValueError, match=r"all similarities are equal|do not even resemble"):
+        NLE(3, LandmarkGraph(40, weight, bandwidth=1.0)).fit(rows)
+
+
+def test_signed_weights_that_cancel_in_every_row():
+    W = np.array([[0, 1, -1, 0], [1, 0, 0, -1], [-1, 0, 0, 1], [0, -1, 1, 0.0]])
+    for model in (NLE(2, "precomputed", random_state=0), NLE(2, W, random_state=0)):
+        labels = model.fit(W).labels_
+        assert labels[0] == labels[1] != labels[2] == labels[3]
+
+
+@pytest.mark.parametrize("signed", ["split", "shift"])
+def test_signed_graphs_give_sound_memberships_and_scores(signed, rng):
+    X = rng.normal(size=(40, 3))
+    model = NLE(2, FullGraph("dot", signed=True), signed=signed, random_state=0).fit(X)
+    assert (model.outlier_scores_ >= 0).all()
+    assert (model.outlier_scores_ <= 1).all()
+    if signed == "split":
+        shares = model.transform(rng.normal(size=(30, 3)))
+        assert (shares >= 0).all()
+        assert_allclose(shares.sum(axis=1), 1)
+    assert NLE(2, FullGraph("dot", signed=True).build(X).weights, signed=signed).fit(X).labels_.shape == (40,)
+
+
+def test_self_loops_count_in_volumes(rng):
+    X, y = rng.normal(size=(30, 3)), np.repeat([0, 1, 2], 10)
+    model = NLE(3, LabelGraph(KNNGraph(5)), cut="ncut", random_state=0).fit(X, np.where(np.arange(30) % 2, y, -1))
+    assert model.objective_ == pytest.approx(normalized_cut(model.graph_, model.labels_))
+
+
+def test_frames_and_parameters_set_later(rng, recwarn):
+    X = pd.DataFrame(np.abs(rng.normal(size=(40, 3))), columns=list("abc"))
+    model = NLE(2, FullGraph("dot"), signed="shift", random_state=0).fit(X).set_params(signed="split")
+    with pytest.raises(ValueError, match="place no new points"):
+        model.predict(X)
+    NLE(2, random_state=0).fit(X).predict(X)
+    assert not [warning for warning in recwarn if "feature names" in str(warning.message)]
 
 
 def test_outliers_score_high(rng):
@@ -285,7 +354,9 @@ def test_running_out_of_updates_is_said(rng):
         ({"signed": "drop"}, "signed="),
         ({"init": "zeros"}, "init='zeros' must be"),
         ({"init": np.full(20, 7)}, "whole numbers from 0 to 1"),
-        ({"init": -np.ones((20, 2))}, "nonnegative of shape"),
+        ({"init": -np.ones((20, 2))}, "finite and nonnegative numbers of shape"),
+        ({"init": np.full((20, 2), np.nan)}, "finite and nonnegative numbers of shape"),
+        ({"graph": LandmarkGraph(9), "signed": "shift"}, "cannot be shifted"),
         ({"n_clusters": 30}, "more than the data holds"),
     ],
 )
@@ -307,7 +378,9 @@ def test_the_largest_eigenvalue_is_lapacks(rng, backend):
     A = rng.normal(size=(80, 80))
     A = A + A.T
     own = backend(A)
-    found = largest_eigenvalue(lambda v: own @ v, backend(rng.normal(size=(80, 1))), n_steps=80)
-    assert found == pytest.approx(np.linalg.eigvalsh(A)[-1], rel=1e-8)
+    found = largest_eigenvalue(lambda v: own @ v, backend(rng.normal(size=(80, 1))))
+    top = np.linalg.eigvalsh(A)[-1]
+    assert found == pytest.approx(top, rel=2e-6)
+    assert found >= top - 1e-9
     few = backend(np.diag([3.0, 3.0, 1.0]))
     assert largest_eigenvalue(lambda v: few @ v, backend(np.ones((3, 1)))) == pytest.approx(3)

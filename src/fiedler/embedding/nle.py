@@ -19,6 +19,7 @@ sides of the fraction (``signed="split"``), or W + c for all pairs (``"shift"``)
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,16 +30,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_int, check_labels, check_n_clusters, check_nonnegative
-from ..core.backend import Array, alike, like, namespace, one_hot, to_numpy
+from ..core.backend import Array, alike, eps, like, namespace, one_hot, to_numpy
 from ..core.blocks import by_rows
 from ..core.kmeans import kmeans
 from ..core.multiplicative import multiply, positive_part
 from ..core.sparse import is_sparse, matmul, pieces
 from ..graph.affinity import AffinityGraph
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
-from ..graph.estimator import GraphEstimatorMixin
+from ..graph.estimator import GraphEstimatorMixin, warn_if_disconnected
 from ..graph.extend import coincident_rows, with_known_rows
-from ..graph.landmarks import LandmarkGraph
+from ..graph.landmarks import LandmarkGraph, LowRankAffinity
 from ..graph.recipes import is_pairwise, link_new_points, self_tuned
 
 GUARD = 1e-10  # of the mean degree, added to the denominator
@@ -72,13 +73,15 @@ class Update:
         diagonal = problem.degrees[:, None] * self.root**2
         self.inward, self.outward = positive_part(-diagonal), positive_part(diagonal)
         self.sigma = problem.top(rng)
-        self.unit = max(float(xp.mean(xp.abs(diagonal))), 1e-300)
+        self.unit = max(float(xp.mean(xp.abs(diagonal))), 1e-3 * self.sigma, 1e-300)
 
     def pulls(self, Q: Array) -> tuple[Array, ...]:
         """W⁺Q and, where there are negative weights, W⁻Q, in the problem's own scale."""
         scaled = Q if self.plain else self.root * Q
         sides = (self.problem.attract, self.problem.repel)
         found = (side(scaled) for side in sides if side is not None)
+        if self.problem.approximate:
+            found = (positive_part(pull) for pull in found)
         return tuple(found) if self.plain else tuple(self.root * pull for pull in found)
 
     def multipliers(self, Q: Array, attract: Array, repel: Array | None = None) -> Array:
@@ -112,8 +115,9 @@ def run(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERun:
     """Updates from one start until labels and memberships rest; the best labels seen are kept."""
     xp, k = namespace(Q), Q.shape[1]
     history: dict[str, list[float]] = {"objective": [], "cut": [], "moved": []}
-    best, best_labels, n_iter, converged = float("inf"), xp.argmax(Q, axis=1), 0, False
-    shown = None
+    shown, n_iter, converged = xp.argmax(Q, axis=1), 0, False
+    value = update.problem.value(shown, k)  # the start's own labels are the first seen
+    best, best_labels = value, shown
     while n_iter < max_iter and not converged:
         last, (Q, trace) = Q, update.step(Q)
         n_iter += 1
@@ -122,7 +126,7 @@ def run(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERun:
             continue
         moved = float(xp.max(xp.abs(Q - last))) / float(xp.max(Q))
         labels = xp.argmax(Q, axis=1)
-        same = shown is not None and bool(xp.all(labels == shown))
+        same = bool(xp.all(labels == shown))
         if not same:
             shown, value = labels, update.problem.value(labels, k)
             if value < best:
@@ -231,11 +235,11 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         k = check_n_clusters(self.n_clusters, graph.n_nodes)
         max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
         rng = check_random_state(self.random_state)
-        problem = cut_problem(graph, self.cut, self.signed)
+        problem, self._signed = cut_problem(graph, self.cut, self.signed), self.signed
         _check_differences(graph, problem)
         update = Update(problem, rng)
         starts = self._starts(graph, problem, k, rng)
-        runs = [run(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts]
+        runs = (run(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
         best = min((self._polished(one, problem, k) for one in runs), key=lambda one: one.value)
         self._store(best, graph, problem)
         return self
@@ -246,9 +250,11 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
 
     def transform(self, X: Any) -> Array:
         """Memberships: of a new point its weights to the nodes times Q, scaled to sum to one; of a seen one its own."""
-        xp = namespace(self.memberships_)
-        weights, X = self._weights_to(X)
-        rows = matmul(weights, self.embedding_)
+        return self._shares(*self._weights_to(X))
+
+    def _shares(self, weights: Any, X: Array) -> Array:
+        rows = positive_part(matmul(weights, self.embedding_))
+        xp = namespace(rows)
         total = xp.sum(rows, axis=1)[:, None]
         shares = rows / xp.where(total > 0, total, 1)
         return with_known_rows(shares, self.memberships_, weights, to_numpy(total)[:, 0] == 0, X, self._fit_X)
@@ -256,16 +262,18 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
     def predict(self, X: Any) -> Array:
         """Clusters: of a new point the one of its largest membership; of a seen one its own."""
         weights, X = self._weights_to(X)
-        labels, source = to_numpy(self.transform(X)).argmax(axis=1), coincident_rows(weights, X, self._fit_X)
+        labels, source = to_numpy(self._shares(weights, X)).argmax(axis=1), coincident_rows(weights, X, self._fit_X)
         labels = np.where(source >= 0, to_numpy(self.labels_)[np.maximum(source, 0)], labels)
         return like(labels, self.labels_, dtype=self.labels_.dtype)
 
     def _weights_to(self, X: Any) -> tuple[Any, Array]:
         """The weights from points to the nodes, and the points as the training rows are kept."""
         check_is_fitted(self)
+        if isinstance(self.graph_, LowRankAffinity):
+            raise ValueError("LandmarkGraph places no new points; fit with a graph of neighbours for that")
         if self._fit_X is None:
             raise ValueError("the model was fitted on a graph, not on points, so new points have no place; fit on data")
-        if self.signed == "shift":
+        if self._signed == "shift":
             raise ValueError("weights shifted for all pairs place no new points; fit with signed='split' for that")
         X = alike(check_data(X, estimator=self, reset=False), self._fit_X)
         weights = link_new_points(self._fit_recipe, X, self._fit_X, self.graph_)
@@ -276,7 +284,10 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
     # ------------------------------------------------------------------------------------------------------ its parts
 
     def _recipe(self) -> Any:
-        return self_tuned() if self.graph is None else self.graph
+        """The graph parameter with its default filled in; a matrix as a graph, whose weights may be negative."""
+        if self.graph is None:
+            return self_tuned()
+        return AffinityGraph.from_matrix(self.graph, signed=True) if hasattr(self.graph, "shape") else self.graph
 
     def _affinity(self, X: Any, y: Any) -> Any:
         """The graph on ``X``, the graph that ``X`` is, or the landmarks' factor."""
@@ -286,10 +297,13 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
             return recipe.build(check_data(X, estimator=self, min_samples=2))
         if is_pairwise(recipe) and not isinstance(X, AffinityGraph):
             self._fit_recipe, self._fit_X = recipe, None
-            return AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)
+            graph = AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)
+            warn_if_disconnected(graph)
+            return graph
         return self._build_graph(X, y)
 
-    def _starts(self, graph: Any, problem: CutProblem, k: int, rng: np.random.RandomState) -> list[Array]:
+    def _starts(self, graph: Any, problem: CutProblem, k: int, rng: np.random.RandomState) -> Iterable[Array]:
+        """One start after the other, made when it is needed."""
         if not isinstance(self.init, str):
             return [_given(self.init, problem.degrees, k)]
         if self.init not in ("auto", "spectral", "random"):
@@ -297,8 +311,9 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         kinds = {"spectral": ["spectral"], "random": ["random"], "auto": ["spectral", "random"]}[self.init]
         wanted = check_int(self.n_init, "n_init")
         names = [kinds[i % len(kinds)] for i in range(wanted)]
-        vectors = cut_eigenvectors(graph, problem, k, self.cut, rng) if "spectral" in names else None
-        return [self._start(name, vectors, problem, k, rng) for name in names]
+        vectors = cut_eigenvectors(graph, problem, k, self.cut, rng, self.signed) if "spectral" in names else None
+        seeds = rng.randint(2**31 - 1, size=wanted)
+        return (self._start(name, vectors, problem, k, np.random.RandomState(seed)) for name, seed in zip(names, seeds))
 
     def _start(self, name: str, vectors: Array, problem: CutProblem, k: int, rng: np.random.RandomState) -> Array:
         n, reference = problem.degrees.shape[0], problem.degrees
@@ -330,7 +345,9 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         self.embedding_, self.history_ = best.Q, best.history
         self.memberships_ = best.Q / xp.sum(best.Q, axis=1)[:, None]
         self.n_iter_, self.converged_, self.graph_ = best.n_iter, best.converged, graph
-        self.outlier_scores_ = outlier_scores(self.memberships_, problem.degrees)
+        degrees = problem.degrees if isinstance(graph, LowRankAffinity) else graph.degrees
+        degrees = like(to_numpy(degrees), best.Q, dtype=best.Q.dtype)
+        self.outlier_scores_ = outlier_scores(self.memberships_, degrees)
 
     @property
     def _n_features_out(self) -> int:
@@ -342,17 +359,21 @@ def outlier_scores(memberships: Array, degrees: Array) -> Array:
     xp, k = namespace(memberships), memberships.shape[1]
     confidence = (k * xp.max(memberships, axis=1) - 1) / (k - 1) if k > 1 else xp.ones_like(memberships[:, 0])
     usual = float(np.median(to_numpy(degrees)))
-    relative = degrees / usual if usual > 0 else xp.ones_like(degrees)
+    relative = positive_part(degrees) / usual if usual > 0 else xp.ones_like(degrees)
     return 1 - confidence * xp.where(relative < 1, relative, 1)
 
 
 def _given(init: Any, reference: Array, k: int) -> Array:
     """A start from labels or memberships."""
-    host = to_numpy(init)
     n = reference.shape[0]
+    host = to_numpy(init.toarray() if hasattr(init, "toarray") else init)
     if host.ndim == 2:
-        if host.shape != (n, k) or not np.isfinite(host).all() or (host < 0).any():
-            raise ValueError(f"init as memberships must be nonnegative of shape ({n}, {k}); got shape {host.shape}")
+        sound = host.shape == (n, k) and host.dtype.kind in "fiub" and np.isfinite(host).all() and (host >= 0).all()
+        if not sound or (host.max(axis=0) == 0).any():
+            raise ValueError(
+                f"init as memberships must be finite and nonnegative numbers of shape ({n}, {k}), no column all zeros; "
+                f"got shape {host.shape}, type {host.dtype}"
+            )
         return like(host, reference, dtype=reference.dtype)
     labels = check_labels(host, "init", n_samples=n)
     if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= k:
@@ -363,10 +384,14 @@ def _given(init: Any, reference: Array, k: int) -> Array:
 def _check_differences(graph: Any, problem: CutProblem) -> None:
     """Refuse similarities under which all cuts are alike: none at all, or the same for every pair."""
     xp, n = namespace(problem.degrees), graph.n_nodes
-    alike = not bool(xp.any(problem.degrees != 0))
-    if isinstance(graph, AffinityGraph) and not alike:
+    if isinstance(graph, LowRankAffinity):
+        rows = graph.factor
+        alike = float(xp.max(xp.abs(rows - rows[:1, :]))) <= 1e-6 * float(xp.max(xp.abs(rows)))
+    else:
         data = pieces(graph.weights)[0]
-        spread = float(namespace(data).max(data)) - float(namespace(data).min(data))
-        alike = n > 2 and data.shape[0] == n * (n - 1) and spread <= 1e-9 * abs(float(data[0]))
+        alike = data.shape[0] == 0
+        if n > 2 and data.shape[0] == n * (n - 1):
+            spread = float(namespace(data).max(data)) - float(namespace(data).min(data))
+            alike = spread <= 100 * eps(data) * abs(float(data[0]))
     if alike:
         raise ValueError("all similarities are equal, so no cut is better than another; check the data or the graph")

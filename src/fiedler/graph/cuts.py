@@ -29,8 +29,9 @@ class CutProblem(NamedTuple):
 
     attract: Callable[[Array], Array]  # W⁺Q, of an (n, k) array
     repel: Callable[[Array], Array] | None  # W⁻Q
-    degrees: Array  # (n,), row sums of W
+    degrees: Array  # (n,), row sums of W without its diagonal
     mass: Array  # (n,)
+    approximate: bool = False  # whether W is nonnegative only up to an error
 
     def product(self, Q: Array) -> Array:
         """W Q."""
@@ -83,20 +84,23 @@ def cut_problem(graph: AffinityGraph | LowRankAffinity, cut: str, signed: str = 
     by_degree = choose(CUTS, cut, option="cut")
     choose(dict.fromkeys(SIGNS), signed, option="signed")
     attract, repel, degrees = _operators(graph, signed)
-    xp = namespace(degrees)
+    xp, low_rank = namespace(degrees), isinstance(graph, LowRankAffinity)
     if not by_degree:
-        return CutProblem(attract, repel, degrees, xp.ones_like(degrees))
+        return CutProblem(attract, repel, degrees, xp.ones_like(degrees), low_rank)
     if bool(xp.any(degrees < 0)):
         raise ValueError("the normalised cut asks for nonnegative degrees; use cut='ratio', or signed='shift'")
-    least = 1e-6 * float(xp.mean(degrees))  # an isolated node has next to no mass, but some
-    return CutProblem(attract, repel, degrees, xp.where(degrees > least, degrees, max(least, 1e-300)))
+    loops = getattr(graph, "loops", None)
+    volumes = degrees if loops is None else degrees + like(to_numpy(loops), degrees, dtype=degrees.dtype)
+    least = max(1e-6 * float(xp.mean(volumes)), 1e-300)  # an isolated node has next to no mass, but some
+    return CutProblem(attract, repel, degrees, xp.where(volumes > least, volumes, least), low_rank)
 
 
 def _operators(graph: Any, signed: str) -> tuple[Callable[[Array], Array], Callable[[Array], Array] | None, Array]:
     if isinstance(graph, LowRankAffinity):
-        xp = namespace(graph.factor)
-        ones = xp.ones_like(graph.factor[:, :1])
-        return lambda Q: positive_part(graph.product(Q)), None, positive_part(graph.product(ones))[:, 0]
+        if signed == "shift":
+            raise ValueError("the weights of LandmarkGraph are never seen one by one, so they cannot be shifted")
+        ones = namespace(graph.factor).ones_like(graph.factor[:, :1])
+        return graph.product, None, positive_part(graph.product(ones))[:, 0]
     W, n = graph.weights, graph.n_nodes
     data = pieces(W)[0]
     degrees = row_sums(W)
@@ -117,10 +121,16 @@ def _operators(graph: Any, signed: str) -> tuple[Callable[[Array], Array], Calla
 
 
 def cut_eigenvectors(
-    graph: AffinityGraph | LowRankAffinity, problem: CutProblem, k: int, cut: str, rng: np.random.RandomState
+    graph: AffinityGraph | LowRankAffinity,
+    problem: CutProblem,
+    k: int,
+    cut: str,
+    rng: np.random.RandomState,
+    signed: str = "split",
 ) -> Array:
     """The k smallest eigenvectors of L for the Ratio Cut, of the random walk's Laplacian for the normalised cut."""
-    if isinstance(graph, AffinityGraph) and not graph.has_negative_weights:
+    own = signed == "split" or cut == "ratio"  # a shift leaves those of L as they are
+    if isinstance(graph, AffinityGraph) and not graph.has_negative_weights and own:
         kind = "random_walk" if choose(CUTS, cut, option="cut") else "combinatorial"
         return smallest_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
     root = to_numpy(problem.inverse_root).astype(np.float64)[:, None]
@@ -142,7 +152,7 @@ def cut_eigenvectors(
 
 
 def polish(problem: CutProblem, labels: Array, k: int, *, max_rounds: int = 200) -> tuple[Array, float]:
-    """Single nodes moved where J falls, until no single move lowers it; never worse than ``labels``.
+    """Single nodes moved where J falls, until no single move lowers it or ``max_rounds`` are done; never worse.
 
     Every round computes the exact gain of every move from the current partition, makes the best moves together and
     keeps them if J has fallen; if not, the better half of them, down to the single best move, whose gain is exact.

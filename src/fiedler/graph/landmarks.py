@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from .._validation import check_data, check_int
 from ..core.backend import Array, like, namespace
+from .affinity import AffinityGraph
 from .recipes import FullGraph
 
 
@@ -84,9 +85,22 @@ class LandmarkGraph(BaseEstimator):
         chosen = np.sort(check_random_state(self.random_state).permutation(X.shape[0])[:size])
         landmarks = xp.take(X, like(chosen, X), axis=0)
         kernel = FullGraph(self.weight, bandwidth=self.bandwidth, degree=self.degree)
-        among = kernel.build(landmarks)
+        among = self._among(kernel, landmarks)
         core = kernel.link(landmarks, landmarks, among)
         values, vectors = xp.linalg.eigh(0.5 * (core + core.T))
+        if float(values[-1]) <= 0:
+            raise ValueError("the landmarks do not even resemble themselves; check for rows of zeros, or use 'heat'")
         first = int(xp.sum(xp.astype(values <= 1e-6 * float(values[-1]), xp.int64)))
         root = vectors[:, first:] / xp.sqrt(values[first:])[None, :]
         return LowRankAffinity(kernel.link(X, landmarks, among) @ root)
+
+    def _among(self, kernel: FullGraph, landmarks: Array) -> AffinityGraph:
+        try:
+            return kernel.build(landmarks)
+        except ValueError as error:
+            if "negative weights" not in str(error):
+                raise
+            raise ValueError(
+                f"weight={self.weight!r} is negative between some landmarks; use weight='heat', or rows without "
+                "negative entries"
+            ) from error

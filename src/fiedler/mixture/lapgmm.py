@@ -146,9 +146,14 @@ class _Variational(PlainHooks):
     def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
         """J and its two parts."""
         xp = namespace(resp)
-        likelihood = self.total(by_rows(_evidence_bound, resp, log_joint))
-        penalty = self.lam * float(xp.sum(by_rows(lambda q, pull: xp.sum(q * pull, axis=1), resp, self.pull(resp))))
-        return Step(likelihood - penalty, likelihood, penalty, self.moved(resp, last))
+
+        def sums(q: Array, log_joint: Array, pull: Array, last: Array) -> Array:
+            parts = (_evidence_bound(q, log_joint), xp.sum(q * pull, axis=1), xp.sum(xp.abs(q - last), axis=1))
+            return xp.stack(parts, axis=1)
+
+        found = by_rows(sums, resp, log_joint, self.pull(resp), last)
+        likelihood, penalty = self.total(found[:, 0]), self.lam * float(xp.sum(found[:, 1]))
+        return Step(likelihood - penalty, likelihood, penalty, float(xp.sum(found[:, 2])) / resp.shape[0])
 
 
 def _evidence_bound(q: Array, log_joint: Array) -> Array:

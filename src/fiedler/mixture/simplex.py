@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.backend import Array, eps, exp_or_zero, namespace, one_hot
+from ..core.backend import Array, eps, exp_or_zero, namespace
 
 
 def entropic_maximiser(a: Array, b: Array) -> Array:
@@ -15,11 +15,12 @@ def entropic_maximiser(a: Array, b: Array) -> Array:
     xp = namespace(a)
     tiny = 8 * eps(a) ** 0.5  # its square is what the formula leaves out
     a = a - xp.max(a, axis=1)[:, None]
-    top = one_hot(xp.argmax(a, axis=1), a.shape[1], a) > 0
-    shares = xp.where(top, 0, exp_or_zero(xp.where(a + b > 0, 0, a + b)))
-    rest = xp.sum(shares, axis=1)[:, None] * (1 + b)
-    shares = shares * xp.exp(-xp.where(rest < tiny, rest, 0))
-    q = xp.where(top, 1 - xp.sum(shares, axis=1)[:, None], shares)
+    above = a + b
+    shares = exp_or_zero(xp.where(above > 0, 0, above))  # the largest entry's is 1, and so is a rival's: an open row
+    total = xp.sum(shares, axis=1)[:, None] - 1
+    rest = total * (1 + b)
+    shrink = xp.exp(-xp.where(rest < tiny, rest, 0))
+    q = xp.where(a == 0, 1 - total * shrink, shares * shrink)
     open_rows = (rest >= tiny)[:, 0]
     if bool(xp.any(open_rows)):
         q[open_rows] = _solve_rows(a[open_rows], b[open_rows])

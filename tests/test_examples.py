@@ -1,0 +1,33 @@
+"""The examples run and leave their pictures."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "options", "pictures"),
+    [
+        ("documents", {}, ["lsi_lpi.png"]),
+        ("cuts", {"starts": 4}, ["nle_evolution.png", "nle_memberships.png", "nle_best_of.png"]),
+    ],
+)
+def test_an_example_runs_and_leaves_its_pictures(name, options, pictures, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FIEDLER_DATA", raising=False)
+    load(name).main(**options)
+    for picture in pictures:
+        assert (tmp_path / "out" / picture).stat().st_size > 5_000
+    assert capsys.readouterr().out
