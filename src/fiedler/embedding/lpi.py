@@ -89,7 +89,8 @@ def centred_by(X: Array, degrees: Array) -> Centred:
     mean = matmul(transposed, degrees[:, None])[:, 0] / xp.sum(degrees)
     if sp.issparse(X):
         return Centred(X, transposed, mean, mean)
-    return Centred(X - mean, (X - mean).T, xp.zeros_like(mean), mean)
+    moved = X - mean
+    return Centred(moved, moved.T, xp.zeros_like(mean), mean)
 
 
 class LinearMap(NamedTuple):

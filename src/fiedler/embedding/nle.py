@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -326,7 +326,7 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         if not self.polish:
             return one
         labels, value = polish(problem, one.labels, k)
-        return NLERun(labels, value, one.Q, one.history, one.n_iter, one.converged)
+        return replace(one, labels=labels, value=value)
 
     def _store(self, best: NLERun, graph: Any, problem: CutProblem) -> None:
         if best.value == float("inf"):

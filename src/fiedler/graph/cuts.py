@@ -16,12 +16,27 @@ import numpy as np
 import scipy.sparse.linalg as spla
 
 from .._validation import choose
-from ..core.backend import Array, arange, like, namespace, one_hot, to_numpy
+from ..core.backend import Array, like, namespace, one_hot, to_numpy
 from ..core.eigen import largest_eigenvalue, smallest_eigenpairs
 from ..core.multiplicative import positive_part
 from ..core.sparse import keep, matmul, pieces, row_sums, with_data
 from .affinity import AffinityGraph
 from .landmarks import LowRankAffinity
+
+
+class CutTerms(NamedTuple):
+    """Of every cluster its cut and its mass, and the weights s_ik from every node to every cluster."""
+
+    cut: Array
+    mass: Array
+    toward: Array
+
+    def value(self) -> float:
+        """J; infinite if a cluster is empty, which would push it below any bound."""
+        xp = namespace(self.cut)
+        if not bool(xp.all(self.mass > 0)):  # no node is without mass
+            return float("inf")
+        return float(xp.sum(self.cut / self.mass))
 
 
 class CutProblem(NamedTuple):
@@ -37,21 +52,17 @@ class CutProblem(NamedTuple):
         """W Q."""
         return self.attract(Q) if self.repel is None else self.attract(Q) - self.repel(Q)
 
-    def terms(self, labels: Array, k: int) -> tuple[Array, Array, Array]:
-        """Of every cluster its cut and its mass, and the weights s_ik from every node to every cluster."""
+    def terms(self, labels: Array, k: int) -> CutTerms:
+        """What J and its changes are made of."""
         H = one_hot(labels, k, self.degrees)
         toward = self.product(H)
         xp = namespace(H)
         cut = H.T @ self.degrees - xp.sum(H * toward, axis=0)
-        return cut, H.T @ self.mass, toward
+        return CutTerms(cut, H.T @ self.mass, toward)
 
     def value(self, labels: Array, k: int) -> float:
-        """J of hard labels; infinite if a cluster is empty, which would push it below any bound."""
-        cut, mass, _ = self.terms(labels, k)
-        xp = namespace(cut)
-        if not bool(xp.all(xp.sum(one_hot(labels, k, self.degrees), axis=0) > 0)):
-            return float("inf")
-        return float(xp.sum(cut / mass))
+        """J of hard labels."""
+        return self.terms(labels, k).value()
 
     def top(self, rng: np.random.RandomState) -> float:
         """The largest eigenvalue of M^-½ (D - W) M^-½."""
@@ -112,9 +123,8 @@ def _operators(graph: Any, signed: str) -> tuple[Callable[[Array], Array], Calla
         return lambda Q: matmul(W, Q) + shift * (total(Q) - Q), None, degrees + shift * (n - 1)
     if not graph.has_negative_weights:
         return lambda Q: matmul(W, Q), None, degrees
-    xp = namespace(data)
     positive, negative = keep(W, data > 0), keep(with_data(W, -data), data < 0)
-    return lambda Q: matmul(positive, Q), lambda Q: matmul(negative, Q), xp.astype(degrees, data.dtype)
+    return lambda Q: matmul(positive, Q), lambda Q: matmul(negative, Q), degrees
 
 
 # ------------------------------------------------------------------------------------------- eigenvectors of a problem
@@ -158,11 +168,12 @@ def polish(problem: CutProblem, labels: Array, k: int, *, max_rounds: int = 200)
     keeps them if J has fallen; if not, the better half of them, down to the single best move, whose gain is exact.
     """
     xp = namespace(problem.degrees)
-    labels, value = xp.astype(labels, xp.int64), problem.value(labels, k)
+    labels, terms = xp.astype(labels, xp.int64), problem.terms(labels, k)
+    value = terms.value()
     if k == 1 or value == float("inf"):
         return labels, value
     for _ in range(max_rounds):
-        gain, target = _best_moves(problem, labels, k)
+        gain, target = _best_moves(problem, labels, terms, k)
         wanted = int(xp.sum(xp.astype(gain > 1e-9 * max(abs(value), 1e-300) / k, xp.int64)))
         if wanted == 0:
             break
@@ -170,9 +181,9 @@ def polish(problem: CutProblem, labels: Array, k: int, *, max_rounds: int = 200)
         rank = xp.argsort(order, stable=True)
         while wanted:
             moved = xp.where(rank < wanted, target, labels)
-            reached = problem.value(moved, k)
-            if reached < value:
-                labels, value = moved, reached
+            found = problem.terms(moved, k)
+            if found.value() < value:
+                labels, terms, value = moved, found, found.value()
                 break
             wanted //= 2
         if not wanted:
@@ -180,9 +191,9 @@ def polish(problem: CutProblem, labels: Array, k: int, *, max_rounds: int = 200)
     return labels, value
 
 
-def _best_moves(problem: CutProblem, labels: Array, k: int) -> tuple[Array, Array]:
+def _best_moves(problem: CutProblem, labels: Array, terms: CutTerms, k: int) -> tuple[Array, Array]:
     """For every node how much J falls by its best move, and where to; nothing for the last node of a cluster."""
-    cut, mass, toward = problem.terms(labels, k)
+    cut, mass, toward = terms
     xp = namespace(cut)
     own = one_hot(labels, k, problem.degrees)
     d, m = problem.degrees[:, None], problem.mass[:, None]
@@ -194,7 +205,4 @@ def _best_moves(problem: CutProblem, labels: Array, k: int) -> tuple[Array, Arra
     own_toward = xp.sum(own * toward, axis=1)[:, None]
     left = (own_cut - d + 2 * own_toward) / xp.where(alone, 1, left_mass) - own_value
     change = xp.where((own > 0) | alone, float("inf"), joined + left)
-    target = xp.argmin(change, axis=1)
-    columns = arange(k, labels)[None, :]
-    best = xp.sum(xp.where(columns == target[:, None], xp.where(xp.isfinite(change), change, 0), 0), axis=1)
-    return -best, target
+    return -xp.min(change, axis=1), xp.argmin(change, axis=1)
