@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fiedler import NLE, AffinityGraph, FullGraph, KNNGraph, LabelGraph, LandmarkGraph, SpectralClustering
 from fiedler.core.backend import to_numpy
 from fiedler.core.eigen import largest_eigenvalue
+from fiedler.embedding import nle
 from fiedler.embedding.nle import FLOOR, GUARD, Update, outlier_scores, run, unit_columns
 from fiedler.graph.cuts import cut_eigenvectors, cut_problem, polish
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy, normalized_cut, ratio_cut
@@ -226,6 +227,22 @@ def test_order_and_unit_of_the_weights_do_not_matter(rng):
     shuffled = NLE(3, init=start[order]).fit(AffinityGraph.from_matrix(graph.weights.toarray()[np.ix_(order, order)]))
     assert_allclose(shuffled.embedding_, first.embedding_[order], rtol=1e-4, atol=1e-8)
     assert_array_equal(shuffled.labels_, first.labels_[order])
+
+
+@pytest.mark.parametrize("loops", [None, np.linspace(0, 2, 60)])
+def test_large_graphs_are_renumbered_and_nothing_shows(loops, rng, monkeypatch):
+    """The same start gives the same end, node by node, however the nodes are numbered inside."""
+    graph = AffinityGraph(sparse_graph(rng).weights, loops=loops)
+    start = rng.uniform(size=(60, 3))
+    plain = NLE(3, cut="ncut", init=start).fit(graph)
+    monkeypatch.setattr(nle, "RENUMBER_FROM", 10)
+    inside = NLE(3, cut="ncut", init=start).fit(graph)
+    assert_array_equal(inside.labels_, plain.labels_)
+    assert_allclose(inside.embedding_, plain.embedding_, rtol=1e-6, atol=1e-9)
+    assert_allclose(inside.outlier_scores_, plain.outlier_scores_, rtol=1e-6, atol=1e-9)
+    assert inside.graph_ is graph
+    spectral = NLE(3, random_state=0).fit(graph)
+    assert adjusted_rand_index(spectral.labels_, np.repeat([0, 1, 2], 20)) > 0.8
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -34,7 +35,7 @@ from ..core.backend import Array, alike, eps, like, namespace, one_hot, to_numpy
 from ..core.blocks import by_rows
 from ..core.kmeans import kmeans
 from ..core.multiplicative import multiply, positive_part
-from ..core.sparse import is_sparse, matmul, pieces
+from ..core.sparse import is_sparse, matmul, neighbours_together, pieces
 from ..graph.affinity import AffinityGraph
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..graph.estimator import GraphEstimatorMixin, warn_if_disconnected
@@ -46,6 +47,7 @@ GUARD = 1e-10  # of the mean degree, added to the denominator
 FLOOR = 1e-10  # of a unit column
 LIFT = 0.2  # Q starts at indicators plus this [nle, section X]
 CHECK = 10  # updates between two looks at the labels
+RENUMBER_FROM = 20_000  # nodes, above which Q no longer fits the cache
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,10 @@ class NLERun:
     history: dict[str, list[float]]
     n_iter: int
     converged: bool
+
+    def at(self, place: Any) -> NLERun:
+        """The same for other numbers of the nodes."""
+        return replace(self, labels=self.labels[place], Q=self.Q[place, :])
 
 
 # --------------------------------------------------------------------------------------------------------- the update
@@ -235,13 +241,14 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         k = check_n_clusters(self.n_clusters, graph.n_nodes)
         max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
         rng = check_random_state(self.random_state)
-        problem, self._signed = cut_problem(graph, self.cut, self.signed), self.signed
-        _check_differences(graph, problem)
+        near, order, place = _renumbered(graph)
+        problem, self._signed = cut_problem(near, self.cut, self.signed), self.signed
+        _check_differences(near, problem)
         update = Update(problem, rng)
-        starts = self._starts(graph, problem, k, rng)
+        starts = self._starts(near, problem, k, rng, order)
         runs = (run(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
         best = min((self._polished(one, problem, k) for one in runs), key=lambda one: one.value)
-        self._store(best, graph, problem)
+        self._store(best.at(place), graph, problem)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -302,10 +309,12 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
             return graph
         return self._build_graph(X, y)
 
-    def _starts(self, graph: Any, problem: CutProblem, k: int, rng: np.random.RandomState) -> Iterable[Array]:
+    def _starts(
+        self, graph: Any, problem: CutProblem, k: int, rng: np.random.RandomState, order: Any
+    ) -> Iterable[Array]:
         """One start after the other, made when it is needed."""
         if not isinstance(self.init, str):
-            return [_given(self.init, problem.degrees, k)]
+            return [_given(self.init, problem.degrees, k)[order, :]]
         if self.init not in ("auto", "spectral", "random"):
             raise ValueError(f"init={self.init!r} must be 'auto', 'spectral', 'random', labels or memberships")
         kinds = {"spectral": ["spectral"], "random": ["random"], "auto": ["spectral", "random"]}[self.init]
@@ -352,6 +361,15 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
+
+
+def _renumbered(graph: Any) -> tuple[Any, Any, Any]:
+    """A large SciPy graph in an order that suits the cache, the old numbers by the new, the new by the old."""
+    if isinstance(graph, LowRankAffinity) or not sp.issparse(graph.weights) or graph.n_nodes < RENUMBER_FROM:
+        return graph, slice(None), slice(None)
+    weights, order, place = neighbours_together(graph.weights)
+    loops = None if graph.loops is None else graph.loops[order]
+    return AffinityGraph(weights, signed=graph.signed, loops=loops), order, place
 
 
 def outlier_scores(memberships: Array, degrees: Array) -> Array:

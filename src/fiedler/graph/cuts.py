@@ -19,7 +19,7 @@ from .._validation import choose
 from ..core.backend import Array, like, namespace, one_hot, to_numpy
 from ..core.eigen import largest_eigenvalue, smallest_eigenpairs
 from ..core.multiplicative import positive_part
-from ..core.sparse import keep, matmul, pieces, row_sums, with_data
+from ..core.sparse import for_products, keep, matmul, pieces, row_sums, with_data
 from .affinity import AffinityGraph
 from .landmarks import LowRankAffinity
 
@@ -116,14 +116,16 @@ def _operators(graph: Any, signed: str) -> tuple[Callable[[Array], Array], Calla
     data = pieces(W)[0]
     degrees = row_sums(W)
     if signed == "shift":
+        full = for_products(W)
         complete = data.shape[0] == n * (n - 1)
         lightest = float(namespace(data).min(data)) if data.shape[0] else 0.0
         shift = -lightest if complete else max(-lightest, 0.0)
         total = lambda Q: namespace(Q).sum(Q, axis=0)[None, :]  # noqa: E731
-        return lambda Q: matmul(W, Q) + shift * (total(Q) - Q), None, degrees + shift * (n - 1)
+        return lambda Q: matmul(full, Q) + shift * (total(Q) - Q), None, degrees + shift * (n - 1)
     if not graph.has_negative_weights:
-        return lambda Q: matmul(W, Q), None, degrees
-    positive, negative = keep(W, data > 0), keep(with_data(W, -data), data < 0)
+        full = for_products(W)
+        return lambda Q: matmul(full, Q), None, degrees
+    positive, negative = for_products(keep(W, data > 0)), for_products(keep(with_data(W, -data), data < 0))
     return lambda Q: matmul(positive, Q), lambda Q: matmul(negative, Q), degrees
 
 
