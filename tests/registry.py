@@ -2,6 +2,7 @@
 
 from fiedler import (
     LCGMM,
+    LLGC,
     LPI,
     NLE,
     EmbedKMeans,
@@ -9,6 +10,7 @@ from fiedler import (
     KNNGraph,
     LapGMM,
     LaplacianEigenmaps,
+    LearnedLaplacian,
     LPIClustering,
     SpectralClustering,
 )
@@ -38,6 +40,13 @@ LINEAR = [
     EmbedKMeans(n_clusters=3),
     EmbedKMeans(n_clusters=3, embedding=LPI(graph=KNNGraph(5)), n_components="k-1"),
     NMFClustering(n_clusters=3),
+]
+
+SUPERVISED = [
+    LLGC(),
+    LLGC(normalize=None, alpha=0.5),
+    LearnedLaplacian(max_iter=10),
+    LearnedLaplacian(metric="diagonal", optimizer="doubling", pair_weight=1.0, max_iter=10),
 ]
 
 CUTS = [

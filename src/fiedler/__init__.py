@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .embedding import LPI, NLE, LaplacianEigenmaps
     from .graph import AffinityGraph, FullGraph, KNNGraph, LabelGraph, LandmarkGraph, RadiusGraph
     from .mixture import LCGMM, GaussianMixture, LapGMM
+    from .supervision import LLGC, LearnedLaplacian, PairwiseConstraints
 
 _HOMES = {
     "AffinityGraph": "graph",
@@ -23,6 +24,7 @@ _HOMES = {
     "GaussianMixture": "mixture",
     "KNNGraph": "graph",
     "LCGMM": "mixture",
+    "LLGC": "supervision",
     "LPI": "embedding",
     "LPIClustering": "cluster",
     "LabelGraph": "graph",
@@ -30,13 +32,29 @@ _HOMES = {
     "NLE": "embedding",
     "LapGMM": "mixture",
     "LaplacianEigenmaps": "embedding",
+    "LearnedLaplacian": "supervision",
+    "PairwiseConstraints": "supervision",
     "RadiusGraph": "graph",
     "SpectralClustering": "cluster",
     "choose_n_clusters": "cluster",
 }
 
+_FOLDERS = {
+    "baselines",
+    "cluster",
+    "core",
+    "datasets",
+    "embedding",
+    "graph",
+    "metrics",
+    "mixture",
+    "supervision",
+    "text",
+}
+
 __all__ = [
     "LCGMM",
+    "LLGC",
     "LPI",
     "NLE",
     "AffinityGraph",
@@ -49,6 +67,8 @@ __all__ = [
     "LandmarkGraph",
     "LapGMM",
     "LaplacianEigenmaps",
+    "LearnedLaplacian",
+    "PairwiseConstraints",
     "RadiusGraph",
     "SpectralClustering",
     "__version__",
@@ -59,7 +79,18 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name in ("baselines", "cluster", "core", "datasets", "embedding", "graph", "metrics", "mixture", "text"):
+    if name in (
+        "baselines",
+        "cluster",
+        "core",
+        "datasets",
+        "embedding",
+        "graph",
+        "metrics",
+        "mixture",
+        "supervision",
+        "text",
+    ):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

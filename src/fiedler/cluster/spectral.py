@@ -23,7 +23,10 @@ from ..core.backend import Array, namespace
 from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans, nearest_center
 from ..core.rows import unit_rows
+from ..graph.constraints import check_constraints
 from ..graph.estimator import GraphEstimatorMixin
+from ..graph.pairs import group_means
+from ..graph.repulsion import repelled_eigenpairs
 
 
 def _as_they_are(vectors: Array) -> Array:
@@ -115,17 +118,31 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self.eigen_max_iter = eigen_max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> SpectralClustering:
-        """Cluster the rows of ``X``, or the nodes of a graph."""
+    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> SpectralClustering:
+        """Cluster the rows of ``X``, or the nodes of a graph.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), AffinityGraph, or affinity matrix if ``graph='precomputed'``
+        y : array of shape (n,), optional
+            For graphs made from labels.
+        constraints : PairwiseConstraints, optional
+            Must-links become edges; cannot-links repel, see :mod:`fiedler.graph.repulsion`. Rows whose must-links are
+            hard share one place in the embedding, and so a cluster.
+        """
         self._cut = cut = choose(CUTS, self.cut, option="cut")
-        graph = self._build_graph(X, y)
+        known = check_constraints(constraints, X)
+        graph = self._build_graph(X, y, known)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
         rng = check_random_state(self.random_state)
-        pairs = smallest_eigenpairs(
+        repelled = known is not None and graph.has_negative_weights
+        pairs = (repelled_eigenpairs if repelled else smallest_eigenpairs)(
             graph, n_clusters, kind=cut.kind, method=self.eigen_solver, tol=self.eigen_tol,
             max_iter=self.eigen_max_iter, random_state=rng,
         )  # fmt: skip
         self.embedding_ = cut.rows(pairs.vectors)
+        if known is not None and known.hard:
+            self.embedding_ = group_means(self.embedding_, known.groups)
         best = kmeans(self.embedding_, n_clusters, n_init=self.n_init, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.eigenvalues_, self.eigen_residuals_, self.converged_ = pairs.values, pairs.residuals, pairs.converged

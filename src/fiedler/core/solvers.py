@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
+from scipy.linalg import eigh
 
 from .backend import Array, eps, is_numpy, like, namespace, standard_normal, to_numpy
-from .sparse import add_diagonal, is_sparse, matmul, neighbours_together, pieces, with_data
+from .sparse import add_diagonal, filled, is_sparse, matmul, neighbours_together, pieces, with_data
 
 log = logging.getLogger(__name__)
 
@@ -38,11 +39,15 @@ class Problem(NamedTuple):
 def _dense(problem: Problem) -> tuple[Array, int]:
     """LAPACK on the full matrix, the known vectors moved out of the way to the top of the spectrum."""
     xp, matrix = namespace(problem.known), problem.matrix
-    if isinstance(matrix, spla.LinearOperator) or is_sparse(matrix):
+    if is_sparse(matrix):
+        matrix = filled(matrix)
+    elif isinstance(matrix, spla.LinearOperator):
         matrix = matmul(matrix, like(np.eye(matrix.shape[0]), problem.known, dtype=problem.known.dtype))
     lift = 2 * problem.upper - problem.lower
-    _, vectors = xp.linalg.eigh(matrix + lift * (problem.known @ problem.known.T))
-    return vectors[:, : problem.n_wanted], 0
+    lifted = matrix + lift * (problem.known @ problem.known.T)
+    if is_numpy(lifted):  # SciPy computes the wanted ones only
+        return eigh(lifted, subset_by_index=(0, problem.n_wanted - 1), check_finite=False)[1], 0
+    return xp.linalg.eigh(lifted)[1][:, : problem.n_wanted], 0
 
 
 def _chebyshev(problem: Problem) -> tuple[Array, int]:

@@ -150,11 +150,19 @@ def diagonal(S: Sparse) -> Array:
     return row_sums(keep(S, row_indices(S) == indices))
 
 
+def is_filled(S: Sparse) -> bool:
+    """Whether a matrix is sparse in name only: half of its entries are stored, or more."""
+    return pieces(S)[0].shape[0] >= 0.5 * S.shape[0] * S.shape[1]
+
+
+def filled(S: Sparse) -> Array:
+    """The matrix written out."""
+    return S.to_dense() if is_torch_csr(S) else S.toarray()
+
+
 def for_products(S: Sparse) -> Any:
     """The matrix as products are fastest: written out if it is sparse in name only, which also takes less memory."""
-    if pieces(S)[0].shape[0] < 0.5 * S.shape[0] * S.shape[1]:
-        return S
-    return S.to_dense() if is_torch_csr(S) else S.toarray()
+    return filled(S) if is_filled(S) else S
 
 
 def matmul(S: Any, X: Array) -> Array:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,10 +37,12 @@ from ..core.kmeans import kmeans
 from ..core.multiplicative import multiply, positive_part
 from ..core.sparse import is_sparse, matmul, neighbours_together, pieces
 from ..graph.affinity import AffinityGraph
+from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..graph.estimator import GraphEstimatorMixin, warn_if_disconnected
 from ..graph.extend import coincident_rows, with_known_rows
 from ..graph.landmarks import LandmarkGraph, LowRankAffinity
+from ..graph.pairs import contracted, with_links
 from ..graph.recipes import is_pairwise, link_new_points, self_tuned
 
 GUARD = 1e-10  # of the mean degree, added to the denominator
@@ -235,20 +237,31 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         self.polish = polish
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> NLE:
-        """Cluster the rows of ``X``, the nodes of a graph, or the objects of a similarity matrix."""
-        graph = self._affinity(X, y)
-        k = check_n_clusters(self.n_clusters, graph.n_nodes)
+    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> NLE:
+        """Cluster the rows of ``X``, the nodes of a graph, or the objects of a similarity matrix.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), AffinityGraph, or similarity matrix if ``graph='precomputed'``
+        y : array of shape (n,), optional
+            For graphs made from labels.
+        constraints : PairwiseConstraints, optional
+            Must-links become edges of positive weight, cannot-links edges of negative weight; rows whose must-links are
+            hard become one node.
+        """
+        known = check_constraints(constraints, X)
+        graph = self._affinity(X, y, known)
+        nodes = _nodes(graph, known.groups if known is not None and known.hard else None)
+        k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
         max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
         rng = check_random_state(self.random_state)
-        near, order, place = _renumbered(graph)
-        problem, self._signed = cut_problem(near, self.cut, self.signed), self.signed
-        _check_differences(near, problem)
+        problem, self._signed = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes), self.signed
+        _check_differences(nodes.graph, problem)
         update = Update(problem, rng)
-        starts = self._starts(near, problem, k, rng, order)
+        starts = self._starts(nodes, problem, k, rng)
         runs = (run(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
         best = min((self._polished(one, problem, k) for one in runs), key=lambda one: one.value)
-        self._store(best.at(place), graph, problem)
+        self._store(best.at(nodes.place), graph, problem)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -296,31 +309,32 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
             return self_tuned()
         return AffinityGraph.from_matrix(self.graph, signed=True) if hasattr(self.graph, "shape") else self.graph
 
-    def _affinity(self, X: Any, y: Any) -> Any:
-        """The graph on ``X``, the graph that ``X`` is, or the landmarks' factor."""
+    def _affinity(self, X: Any, y: Any, known: PairwiseConstraints | None) -> Any:
+        """The graph on ``X``, the graph that ``X`` is, or the landmarks' factor; pairs as edges."""
         recipe = self._recipe()
         if isinstance(recipe, LandmarkGraph) and not isinstance(X, AffinityGraph):
+            if known is not None:
+                raise ValueError("LandmarkGraph has no edges to which pairs could be added; use a graph of neighbours")
             self._fit_recipe, self._fit_X = recipe, None
             return recipe.build(check_data(X, estimator=self, min_samples=2))
         if is_pairwise(recipe) and not isinstance(X, AffinityGraph):
             self._fit_recipe, self._fit_X = recipe, None
             graph = AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)
+            graph = graph if known is None else with_links(graph, known)
             warn_if_disconnected(graph)
             return graph
-        return self._build_graph(X, y)
+        return self._build_graph(X, y, known)
 
-    def _starts(
-        self, graph: Any, problem: CutProblem, k: int, rng: np.random.RandomState, order: Any
-    ) -> Iterable[Array]:
+    def _starts(self, nodes: _Nodes, problem: CutProblem, k: int, rng: np.random.RandomState) -> Iterable[Array]:
         """One start after the other, made when it is needed."""
         if not isinstance(self.init, str):
-            return [_given(self.init, problem.degrees, k)[order, :]]
+            return [_given(self.init, problem.degrees, k, nodes.n_rows)[nodes.order, :]]
         if self.init not in ("auto", "spectral", "random"):
             raise ValueError(f"init={self.init!r} must be 'auto', 'spectral', 'random', labels or memberships")
         kinds = {"spectral": ["spectral"], "random": ["random"], "auto": ["spectral", "random"]}[self.init]
         wanted = check_int(self.n_init, "n_init")
         names = [kinds[i % len(kinds)] for i in range(wanted)]
-        vectors = cut_eigenvectors(graph, problem, k, self.cut, rng, self.signed) if "spectral" in names else None
+        vectors = cut_eigenvectors(nodes.graph, problem, k, self.cut, rng, self.signed) if "spectral" in names else None
         seeds = rng.randint(2**31 - 1, size=wanted)
         return (self._start(name, vectors, problem, k, np.random.RandomState(seed)) for name, seed in zip(names, seeds))
 
@@ -363,13 +377,31 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         return int(self.embedding_.shape[1])
 
 
-def _renumbered(graph: Any) -> tuple[Any, Any, Any]:
-    """A large SciPy graph in an order that suits the cache, the old numbers by the new, the new by the old."""
-    if isinstance(graph, LowRankAffinity) or not sp.issparse(graph.weights) or graph.n_nodes < RENUMBER_FROM:
-        return graph, slice(None), slice(None)
+class _Nodes(NamedTuple):
+    """The nodes that are cut: rows or groups of rows, in an order that suits the cache."""
+
+    graph: Any
+    order: Any  # a row of each node
+    place: Any  # each row's node
+    sizes: Any  # how many rows a node stands for; None: one
+    n_rows: int
+
+
+def _nodes(graph: Any, groups: np.ndarray | None) -> _Nodes:
+    """Groups of rows made one node each; a large SciPy graph renumbered so that neighbours are near each other."""
+    n, all_rows = graph.n_nodes, slice(None)
+    nodes = _Nodes(graph, all_rows, all_rows, None, n)
+    if groups is not None:
+        _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
+        nodes = _Nodes(contracted(graph, groups), first, groups, sizes, n)
+    if isinstance(graph, LowRankAffinity) or not sp.issparse(graph.weights) or nodes.graph.n_nodes < RENUMBER_FROM:
+        return nodes
+    graph = nodes.graph
     weights, order, place = neighbours_together(graph.weights)
     loops = None if graph.loops is None else graph.loops[order]
-    return AffinityGraph(weights, signed=graph.signed, loops=loops), order, place
+    near = AffinityGraph(weights, signed=graph.signed, loops=loops)
+    stands_for = None if nodes.sizes is None else nodes.sizes[order]
+    return _Nodes(near, np.arange(n)[nodes.order][order], place[nodes.place], stands_for, n)
 
 
 def outlier_scores(memberships: Array, degrees: Array) -> Array:
@@ -381,9 +413,8 @@ def outlier_scores(memberships: Array, degrees: Array) -> Array:
     return 1 - confidence * xp.where(relative < 1, relative, 1)
 
 
-def _given(init: Any, reference: Array, k: int) -> Array:
-    """A start from labels or memberships."""
-    n = reference.shape[0]
+def _given(init: Any, reference: Array, k: int, n: int) -> Array:
+    """A start from labels or memberships of the n rows."""
     host = to_numpy(init.toarray() if hasattr(init, "toarray") else init)
     if host.ndim == 2:
         sound = host.shape == (n, k) and host.dtype.kind in "fiub" and np.isfinite(host).all() and (host >= 0).all()

@@ -81,7 +81,9 @@ CUTS = {"ratio": False, "ncut": True}  # whether a node counts by its degree
 SIGNS = ("split", "shift")
 
 
-def cut_problem(graph: AffinityGraph | LowRankAffinity, cut: str, signed: str = "split") -> CutProblem:
+def cut_problem(
+    graph: AffinityGraph | LowRankAffinity, cut: str, signed: str = "split", sizes: Array | None = None
+) -> CutProblem:
     """The Ratio Cut or normalised cut of a graph.
 
     Parameters
@@ -91,17 +93,19 @@ def cut_problem(graph: AffinityGraph | LowRankAffinity, cut: str, signed: str = 
     signed : {'split', 'shift'}, default='split'
         How negative weights are taken: W = W⁺ - W⁻, with degrees Σ_j w_ij; or W + c for all pairs, with the smallest
         weight at zero, which leaves the eigenvectors of D - W as they are. [nle, section V]
+    sizes : array of shape (n_nodes,), optional
+        How many points every node stands for; default one.
     """
     by_degree = choose(CUTS, cut, option="cut")
     choose(dict.fromkeys(SIGNS), signed, option="signed")
     attract, repel, degrees = _operators(graph, signed)
     xp, low_rank = namespace(degrees), isinstance(graph, LowRankAffinity)
     if not by_degree:
-        return CutProblem(attract, repel, degrees, xp.ones_like(degrees), low_rank)
-    if bool(xp.any(degrees < 0)):
-        raise ValueError("the normalised cut asks for nonnegative degrees; use cut='ratio', or signed='shift'")
-    loops = getattr(graph, "loops", None)
-    volumes = degrees if loops is None else degrees + like(to_numpy(loops), degrees, dtype=degrees.dtype)
+        points = xp.ones_like(degrees) if sizes is None else like(to_numpy(sizes), degrees, dtype=degrees.dtype)
+        return CutProblem(attract, repel, degrees, points, low_rank)
+    loops = getattr(graph, "loops", None)  # edges that repel add nothing to a volume
+    pulled = degrees if repel is None else attract(xp.ones_like(degrees)[:, None])[:, 0]
+    volumes = pulled if loops is None else pulled + like(to_numpy(loops), degrees, dtype=degrees.dtype)
     least = max(1e-6 * float(xp.mean(volumes)), 1e-300)  # an isolated node has next to no mass, but some
     return CutProblem(attract, repel, degrees, xp.where(volumes > least, volumes, least), low_rank)
 

@@ -13,7 +13,8 @@ from .._validation import check_data
 from ..core.backend import Array, alike
 from .affinity import AffinityGraph
 from .extend import extend_eigenvectors
-from .recipes import KNNGraph, as_affinity, is_pairwise
+from .pairs import with_links
+from .recipes import KNNGraph, as_affinity, is_pairwise, learns_from_pairs
 
 
 class GraphEstimatorMixin:
@@ -44,18 +45,23 @@ class GraphEstimatorMixin:
         tags.input_tags.pairwise = is_pairwise(self.graph)
         return tags
 
-    def _build_graph(self, X: Any, y: Any = None) -> AffinityGraph:
-        """The graph on ``X``, or ``X`` itself if it is one; keeps what new points need, warns if it falls apart."""
+    def _build_graph(self, X: Any, y: Any = None, constraints: Any = None) -> AffinityGraph:
+        """The graph on ``X``, or ``X`` itself if it is one; keeps what new points need, warns if it falls apart.
+
+        Pairs become edges of either sign, unless the recipe has learnt from them already.
+        """
         self._fit_recipe, self._fit_X = self._recipe(), None
         if isinstance(X, AffinityGraph):
             graph = X
             self.n_features_in_ = X.n_nodes
         else:
             X = check_data(X, estimator=self, min_samples=2)
-            graph = as_affinity(self._fit_recipe, X, y)
+            graph = as_affinity(self._fit_recipe, X, y, constraints)
             self._fit_X = None if is_pairwise(self._fit_recipe) else X
         if hasattr(self._fit_recipe, "build"):
             self._fit_recipe = clone(self._fit_recipe)  # a later set_params is for the next fit
+        if constraints is not None and not learns_from_pairs(self._fit_recipe):
+            graph = with_links(graph, constraints)
         if self._minds_components:
             warn_if_disconnected(graph)
         return graph

@@ -32,6 +32,7 @@ class Constants:
     bandwidth: float | None = None
     degree: int = 2
     scales: Array | None = None  # (n,) distance of each training point to its 7th neighbour, for "local"
+    metric: Array | None = None  # (r, d) the learnt matrix A, under which rows are compared as A x
 
 
 @dataclass(frozen=True)

@@ -354,9 +354,11 @@ def self_tuned(n_neighbors: int = 9) -> KNNGraph:
 
 # ----------------------------------------------------------------------------------------------------- all roads meet
 
+USES = {"y": "uses_labels", "constraints": "uses_constraints"}  # what a recipe says of itself
 
-def as_affinity(graph: Any, X: Any, y: Any = None) -> AffinityGraph:
-    """The graph that ``graph`` means for the rows of ``X``; their labels ``y`` are for recipes made from labels.
+
+def as_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -> AffinityGraph:
+    """The graph that ``graph`` means for the rows of ``X``; labels ``y`` and pairs are for recipes that use them.
 
     ``graph`` is a recipe, a built graph, an affinity matrix, a scikit-learn neighbours transformer (binary weights,
     union), or "precomputed" when ``X`` itself is the affinity matrix. ``X`` may also be a built graph.
@@ -367,7 +369,8 @@ def as_affinity(graph: Any, X: Any, y: Any = None) -> AffinityGraph:
         choose({"precomputed": None}, graph, option="graph")
         return AffinityGraph.from_matrix(X)
     if hasattr(graph, "build") and not isinstance(graph, type):
-        built = graph.build(X, y) if getattr(graph, "uses_labels", False) else graph.build(X)
+        known = {"y": y, "constraints": constraints}
+        built = graph.build(X, **{name: known[name] for name in known if getattr(graph, USES[name], False)})
         if isinstance(built, AffinityGraph):
             return built
         raise TypeError(f"{type(graph).__name__} makes no graph of edges; only NLE takes it, use KNNGraph() here")
@@ -389,6 +392,11 @@ def _matching(graph: AffinityGraph, X: Any) -> AffinityGraph:
     if graph.n_nodes != n:
         raise ValueError(f"the graph has {graph.n_nodes} nodes, but X has {n} rows; build it on the same rows")
     return graph
+
+
+def learns_from_pairs(graph: Any) -> bool:
+    """Whether a recipe takes known pairs into account itself."""
+    return bool(getattr(graph, USES["constraints"], False))
 
 
 def link_new_points(graph: Any, X_new: Any, X: Any, built: AffinityGraph) -> Sparse:

@@ -6,6 +6,7 @@ diffuse            F - step · L F, the explicit step (lapgmm, Eq. 12, with the 
 iterate            Lᵐ F, the iterated Laplacian
 heat_flow          exp(-t L) F, the heat semigroup
 resolvent          (1-γ) (I - γ D⁻¹W)⁻¹ P, diffusion anchored at P
+spread             (I - α D^-½WD^-½)⁻¹ Y, labels spread over the graph
 =================  ==============================================================================
 
 Arrays may live on NumPy, torch or CuPy, beside the operator (a SciPy operator serves any array through the host).
@@ -21,7 +22,7 @@ from scipy.special import ive
 from .._validation import check_int
 from ..core.backend import Array, eps, like, namespace, to_numpy
 from ..core.eigen import spectral_bounds
-from ..core.linear import conjugate_gradient
+from ..core.linear import SolveResult, conjugate_gradient
 from ..core.sparse import Sparse, matmul
 from .affinity import AffinityGraph
 from .laplacian import power_of_degrees
@@ -114,6 +115,11 @@ def resolvent(P: Array, graph: AffinityGraph, gamma: float, *, tol: float = 1e-8
     gamma : float
         In [0, 1): 0 returns P, towards 1 every component becomes constant.
     """
+    return _anchored(P, graph, gamma, tol=tol, max_iter=max_iter).solution
+
+
+def _anchored(P: Array, graph: AffinityGraph, gamma: float, *, tol: float, max_iter: int) -> SolveResult:
+    """The resolvent, and how it was reached."""
     if not 0 <= gamma < 1:
         raise ValueError(f"gamma must be in [0, 1); got {gamma!r}")
     if graph.signed:
@@ -128,4 +134,16 @@ def resolvent(P: Array, graph: AffinityGraph, gamma: float, *, tol: float = 1e-8
     right = xp.where(alone, P, (1 - gamma) * degrees[:, None] * P)
     own = 0.0 if graph.loops is None else like(to_numpy(graph.loops), P, dtype=P.dtype)[:, None]
     product = lambda F: diagonal[:, None] * F - gamma * (_apply(graph.weights, F) + own * F)  # noqa: E731
-    return conjugate_gradient(product, right, diagonal=diagonal, start=P, tol=tol, max_iter=max_iter).solution
+    return conjugate_gradient(product, right, diagonal=diagonal, start=P, tol=tol, max_iter=max_iter)
+
+
+def spread(Y: Array, graph: AffinityGraph, alpha: float, *, tol: float = 1e-8, max_iter: int = 1000) -> SolveResult:
+    """(I - αS)⁻¹ Y with S = D^-½WD^-½: what label spreading tends to, up to the factor 1 - α. [Zhou et al. 2004, Eq. 4]
+
+    S = D^½ (D⁻¹W) D^-½, so this is the resolvent between two scalings. An isolated node keeps its row.
+    """
+    xp = namespace(Y)
+    degrees = like(to_numpy(graph.degrees), Y, dtype=Y.dtype)[:, None]
+    root = xp.sqrt(xp.where(degrees > 0, degrees, 1))
+    inner = _anchored(Y / root, graph, alpha, tol=tol, max_iter=max_iter)
+    return inner._replace(solution=xp.where(degrees > 0, root / (1 - alpha), 1) * inner.solution)

@@ -23,12 +23,14 @@ from ..core.pca import Projection, fit_pca
 from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
 from ..graph.community import RESOLUTION, communities, modularity
+from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.extend import link_degrees
 from ..graph.partition import spectral_labels
 from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
 from .covariance import SHAPES, Gaussians, SingularCovarianceError, draw, estimate, log_joint, n_parameters
-from .em import EMResult, Hooks, Step, objective_settled, run_em
+from .em import EMResult, Hooks, Step, memberships_settled, objective_settled, run_em
+from .links import Links, links_of, usual_margin
 from .simplex import entropic_maximiser
 
 # ------------------------------------------------------------------------------------------------------------ starts
@@ -100,9 +102,16 @@ class PlainHooks:
     """EM for a Gaussian mixture with row weights and, where labels are known, memberships held fixed."""
 
     def __init__(
-        self, Z: Array, *, kind: str, ridge: float, sample_weight: Array | None = None, known: Array | None = None
+        self,
+        Z: Array,
+        *,
+        kind: str,
+        ridge: float,
+        sample_weight: Array | None = None,
+        known: Array | None = None,
+        links: Links | None = None,
     ) -> None:
-        self.Z, self.kind, self.ridge = Z, kind, ridge
+        self.Z, self.kind, self.ridge, self.links = Z, kind, ridge, links
         self.sample_weight = sample_weight  # (n,) or None
         self.known = known  # (n, k) one-hot rows where the label is known, zeros elsewhere, or None
 
@@ -111,8 +120,11 @@ class PlainHooks:
         return log_joint(self.Z, model)
 
     def refine(self, log_joint: Array, resp: Array) -> Array:
-        """The posterior [lapgmm, Eq. 8]."""
-        return self.clamp(by_rows(softmax, log_joint))
+        """The posterior [lapgmm, Eq. 8]; with pairs, half the way to what they and the densities say."""
+        if self.links is None:
+            return self.clamp(by_rows(softmax, log_joint))
+        told = self.links.together(self.links.told(log_joint, resp))
+        return self.clamp(self.links.halfway(by_rows(softmax, told), resp))
 
     def maximise(self, resp: Array) -> Gaussians:
         """The weighted estimates [lapgmm, Eqs 13-15]."""
@@ -137,11 +149,15 @@ class PlainHooks:
         return model
 
     def settled(self, history: list[Step], tol: float) -> bool:
-        """By the objective."""
+        """By the objective; with pairs, under which it may fall, by the memberships."""
+        if self.links is not None:
+            return memberships_settled(history, tol)
         return objective_settled(history, self.total_weight, tol)
 
     def clamp(self, resp: Array) -> Array:
-        """Rows with a known label keep it."""
+        """Rows with a known label keep it, rows of a hard group share theirs."""
+        if self.links is not None:
+            resp = self.links.together(resp)
         if self.known is None:
             return resp
         xp = namespace(resp)
@@ -189,7 +205,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     _needs_graph = True
     _hooks: Callable[..., Hooks]  # (options of PlainHooks, coordinates, graph) -> what the model brings to the loop
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None) -> Any:
         """Fit the mixture.
 
         Parameters
@@ -200,10 +216,13 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             Known clusters 0..n_clusters-1 of some rows, -1 where unknown; known rows keep theirs. Ignored if it holds
             no -1, as every clusterer ignores the labels that pipelines and searches pass along.
         sample_weight : array of shape (n,), optional
+        constraints : PairwiseConstraints, optional
+            Linked rows vote on each other's memberships, see :mod:`fiedler.mixture.links`; rows whose must-links are
+            hard have the same.
         """
         before = dict(self.__dict__)
         try:
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, constraints)
         except BaseException:  # a fit that fails leaves the model as it was
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -225,11 +244,11 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None) -> Array:
         """Fit the mixture and give each row's cluster; parameters as in :meth:`fit`."""
-        return self.fit(X, y, sample_weight=sample_weight).labels_
+        return self.fit(X, y, sample_weight=sample_weight, constraints=constraints).labels_
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: Any) -> None:
         if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
             raise ValueError("densities need the rows themselves: fit on data, and pass the affinities as graph=")
         X = check_data(X, estimator=self, min_samples=2)
@@ -237,10 +256,12 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         choose(SHAPES, self.covariance_type, option="covariance_type")
         self._limits()
         rng = check_random_state(self.random_state)
-        graph = self._graph_for(X, y)
+        known = check_constraints(constraints, X)
+        graph = self._graph_for(X, y, known)
         projection = self._project(X, rng)
         Z = X if projection is None else projection(X)
         options = self._plain_options(X, Z, k, y, sample_weight)
+        options["links"] = links_of(known, Z)
         best = self._best_of_starts(Z, k, graph, options, rng)
         self._store(best, graph, X, projection)
 
@@ -253,12 +274,12 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """The graph parameter with the mixtures' default filled in."""
         return self_tuned() if self.graph is None else self.graph
 
-    def _graph_for(self, X: Array, y: Any) -> AffinityGraph | None:
+    def _graph_for(self, X: Array, y: Any, known: PairwiseConstraints | None) -> AffinityGraph | None:
         """The graph, if the model or its start asks for one."""
         recipe = self._recipe()
         if not self._needs_graph and not (isinstance(self.init, str) and self.init in FROM_GRAPH):
             return None
-        graph = as_affinity(recipe, X, y)
+        graph = as_affinity(recipe, X, y, known)
         if graph.has_negative_weights:
             raise ValueError("memberships are smoothed over nonnegative weights, but the graph has negative ones")
         return graph
@@ -445,11 +466,8 @@ def natural_scale(log_joint: Array, graph: AffinityGraph) -> float:
     difference of the log-densities: so this is the median difference between the two best clusters over twice the mean
     degree.
     """
-    if log_joint.shape[1] == 1:
-        return 0.0
-    two = np.partition(to_numpy(log_joint), -2, axis=1)[:, -2:]
     degree = float(to_numpy(graph.degrees).mean())
-    return float(np.median(two[:, 1] - two[:, 0])) / (2 * degree) if degree > 0 else 0.0
+    return usual_margin(log_joint) / (2 * degree) if degree > 0 else 0.0
 
 
 def known_rows(y: Any, k: int, Z: Array) -> Array | None:

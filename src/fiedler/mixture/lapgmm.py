@@ -43,6 +43,7 @@ from ..graph.smoothing import diffuse, heat_flow, iterate, resolvent
 from .base import BaseMixture, PlainHooks, natural_scale, quality
 from .covariance import Gaussians, SingularCovarianceError
 from .em import EMResult, Hooks, Step, memberships_settled, run_em
+from .links import Links
 from .simplex import entropic_maximiser
 
 log = logging.getLogger(__name__)
@@ -95,6 +96,14 @@ def _heat(graph: AffinityGraph, reference: Array) -> Smoother:
     return Smoother(lambda F: scale * (F - heat_flow(F, L, 1 / scale)), xp.full_like(reference[:, :1], scale))
 
 
+def _with_votes(smoother: Smoother, links: Links | None, graph: AffinityGraph) -> Smoother:
+    """A - d̄ · strength · V, V the votes of known pairs; no eigenvalue of -V is above its row sums of sizes."""
+    if links is None:
+        return smoother
+    unit = links.strength * float(to_numpy(graph.degrees).mean())
+    return Smoother(lambda F: smoother.apply(F) - unit * links.votes(F), smoother.bound + unit * links.total)
+
+
 OPERATORS = {"laplacian": _laplacian, "iterated": _iterated, "heat": _heat}
 
 
@@ -116,7 +125,7 @@ class _Variational(PlainHooks):
     def __init__(self, model: LapGMM, lam: float, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
         super().__init__(Z, **plain)
         self.lam, self.n_smooth = lam, check_int(model.n_smooth, "n_smooth")
-        self.smoother = choose(OPERATORS, model.operator, option="operator")(graph, Z)
+        self.smoother = _with_votes(choose(OPERATORS, model.operator, option="operator")(graph, Z), self.links, graph)
         self.pulled: tuple[Any, Any] = (None, None)
         if self.sample_weight is not None:  # a row of weight zero follows its neighbours, by an entropy of almost none
             xp = namespace(Z)
@@ -128,9 +137,10 @@ class _Variational(PlainHooks):
         if self.lam == 0:
             return super().refine(log_joint, resp)
         rows = 1.0 if self.sample_weight is None else self.row_weight[:, None]
-        c = self.lam * self.smoother.bound
+        together = (lambda values: values) if self.links is None else self.links.together
+        log_joint, c = together(log_joint), together(self.lam * self.smoother.bound)
         for _ in range(self.n_smooth):
-            resp = self.clamp(smoothing_step(log_joint, resp, self.lam * self.pull(resp), c, rows))
+            resp = self.clamp(smoothing_step(log_joint, resp, together(self.lam * self.pull(resp)), c, rows))
         return resp
 
     def pull(self, resp: Array) -> Array:

@@ -1,0 +1,94 @@
+"""Known pairs written into a graph: as the strongest weights and none at all, or as edges of either sign."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..core.backend import Array, itemsize, like, to_numpy
+from ..core.sparse import from_scipy, keep, pieces, to_scipy, with_data
+from .affinity import AffinityGraph
+from .constraints import PairwiseConstraints
+
+
+def inject(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGraph:
+    """The graph with the largest weight it has (1 if it has none) for must-links, and no edge for cannot-links."""
+    W = to_scipy(graph.weights)
+    heaviest = float(W.data.max()) if W.nnz else 1.0
+    must, cannot = (_pattern(pairs, graph.n_nodes) for pairs in (constraints.must_link, constraints.cannot_link))
+    untouched = W - W.multiply(must + cannot)
+    return _rebuilt(graph, sp.csr_array(untouched + heaviest * must), signed=graph.signed)
+
+
+def with_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGraph:
+    """The graph with an edge of positive weight added for must-links and one of negative weight for cannot-links.
+
+    The weights of either kind at a row sum to about ``strength`` times the mean degree, however many pairs there are:
+    w_ij = ½ strength · d̄ · (1/m_i + 1/m_j), m_i the number of pairs of that kind at row i. Neighbours that must not be
+    linked lose the edge they had.
+    """
+    W, n = to_scipy(graph.weights), graph.n_nodes
+    unit = constraints.strength * (abs(W).sum() / n or 1.0)
+    cannot = _pattern(constraints.cannot_link, n)
+    votes = shared_votes(constraints)
+    linked = W - W.multiply(cannot) + unit * (votes[0] - votes[1])
+    return _rebuilt(graph, sp.csr_array(linked), signed=bool(cannot.nnz) or graph.signed)
+
+
+def by_sign(graph: AffinityGraph) -> tuple[AffinityGraph, AffinityGraph]:
+    """The attracting edges with what else the graph has, and the sizes of the repelling ones; W = W⁺ - W⁻."""
+    W = graph.weights
+    data = pieces(W)[0]
+    kept: dict[str, Any] = {"constants": graph.constants, "recall": graph.recall, "loops": graph.loops}
+    return AffinityGraph(keep(W, data > 0), **kept), AffinityGraph(keep(with_data(W, -data), data < 0))
+
+
+def contracted(graph: AffinityGraph, groups: np.ndarray) -> AffinityGraph:
+    """One node a group: weights between groups added up, those within as self-loops."""
+    members = _members(groups)
+    W = sp.csr_array(members.T @ to_scipy(graph.weights) @ members)
+    loops = W.diagonal() if graph.loops is None else W.diagonal() + members.T @ to_numpy(graph.loops)
+    W.setdiag(0)
+    return _rebuilt(graph, W, signed=graph.signed, loops=np.maximum(loops, 0))
+
+
+def group_means(values: Array, groups: np.ndarray) -> Array:
+    """Every row of ``values`` replaced by the mean over its group."""
+    members = _members(groups)
+    sizes = np.asarray(members.sum(axis=0)).ravel()
+    means = (members.T @ to_numpy(values)) / sizes.reshape(-1, *[1] * (values.ndim - 1))
+    return like(means[groups], values, dtype=values.dtype)
+
+
+def _members(groups: np.ndarray) -> sp.csr_array:
+    return sp.csr_array((np.ones(len(groups)), (np.arange(len(groups)), groups)))
+
+
+def _pattern(pairs: np.ndarray, n: int) -> sp.csr_array:
+    """Ones for both orders of every pair."""
+    rows, columns = np.concatenate([pairs, pairs[:, ::-1]]).T
+    return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
+
+
+def shared_votes(constraints: PairwiseConstraints) -> tuple[sp.csr_array, sp.csr_array]:
+    """½(1/m_i + 1/m_j) for every must-link and every cannot-link, m_i the number of pairs of that kind at row i."""
+    pairs, n = (constraints.must_link, constraints.cannot_link), constraints.n_samples
+    return _shared(_pattern(pairs[0], n)), _shared(_pattern(pairs[1], n))
+
+
+def _shared(pattern: sp.csr_array) -> sp.csr_array:
+    counts = np.asarray(pattern.sum(axis=1)).ravel()
+    share = sp.diags_array(1 / np.maximum(counts, 1)) @ pattern
+    return sp.csr_array(0.5 * (share + share.T))
+
+
+def _rebuilt(graph: AffinityGraph, W: sp.csr_array, *, signed: bool, loops: np.ndarray | None = None) -> AffinityGraph:
+    """Other weights, in the library and precision of the graph."""
+    W.eliminate_zeros()
+    home = pieces(graph.weights)[0]
+    weights = from_scipy(to_scipy(W.astype(np.float32 if itemsize(home) == 4 else np.float64)), home)
+    kept: dict[str, Any] = {"constants": graph.constants, "recall": graph.recall}
+    own = graph.loops if loops is None else like(loops, home, dtype=home.dtype)
+    return AffinityGraph(weights, signed=signed, loops=own, **kept)

@@ -1,0 +1,7 @@
+"""What a person knows: pairs of rows, labels of some rows, and graphs learnt from them."""
+
+from ..graph.constraints import ConstrainedKFold, PairwiseConstraints
+from .learned_laplacian import LearnedLaplacian
+from .llgc import LLGC
+
+__all__ = ["LLGC", "ConstrainedKFold", "LearnedLaplacian", "PairwiseConstraints"]

@@ -1,0 +1,208 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import eigh, subspace_angles
+
+from fiedler import LCGMM, NLE, AffinityGraph, GaussianMixture, KNNGraph, LandmarkGraph, LapGMM, SpectralClustering
+from fiedler.core.backend import to_numpy
+from fiedler.core.eigen import smallest_eigenpairs
+from fiedler.graph.constraints import PairwiseConstraints
+from fiedler.graph.pairs import by_sign, contracted, group_means, inject, with_links
+from fiedler.graph.repulsion import repelled_eigenpairs
+from fiedler.metrics import adjusted_rand_index, normalized_cut, ratio_cut
+
+
+@pytest.fixture
+def pairs():
+    return PairwiseConstraints([(0, 1), (0, 2)], [(3, 4)], 10, strength=2.0)
+
+
+def test_injected_pairs_have_the_largest_weight_or_none(uneven_graph, pairs):
+    W, told = uneven_graph.weights.toarray(), inject(uneven_graph, pairs).weights.toarray()
+    for i in range(len(W)):
+        for j in range(len(W)):
+            pair = (min(i, j), max(i, j))
+            expected = W.max() if pair in {(0, 1), (0, 2)} else 0 if pair == (3, 4) else W[i, j]
+            assert told[i, j] == expected
+
+
+def test_links_are_edges_of_either_sign_in_units_of_the_mean_degree(uneven_graph, pairs):
+    """w_ij = ½ strength · d̄ · (1/m_i + 1/m_j)."""
+    W, graph = uneven_graph.weights.toarray(), with_links(uneven_graph, pairs)
+    unit = 2.0 * W.sum() / len(W)
+    added = graph.weights.toarray() - W
+    assert_allclose(added[0, [1, 2]], unit * 0.5 * (1 / 2 + 1 / 1))
+    assert graph.weights[3, 4] == pytest.approx(-unit)
+    assert_allclose(added, added.T)
+    assert np.count_nonzero(added) == 6
+    assert graph.signed
+    attract, repel = by_sign(graph)
+    assert_allclose((attract.weights - repel.weights).toarray(), graph.weights.toarray())
+    assert min(attract.weights.data.min(), repel.weights.data.min()) > 0
+
+
+def test_groups_become_nodes_and_keep_volumes(uneven_graph):
+    groups = np.array([0, 0, 1, 2, 2, 2, 3, 4, 4, 3])
+    small, W = contracted(uneven_graph, groups), uneven_graph.weights.toarray()
+    G = np.eye(5)[groups]
+    assert_allclose(small.weights.toarray() + np.diag(small.loops), G.T @ W @ G)
+    assert_allclose(small.degrees, G.T @ W.sum(axis=1))
+
+
+def test_group_means(rng):
+    values, groups = rng.normal(size=(6, 2)), np.array([0, 1, 0, 2, 1, 0])
+    for i in range(6):
+        assert_allclose(group_means(values, groups)[i], values[groups == groups[i]].mean(axis=0))
+
+
+# ---------------------------------------------------------------------------------------------------------- repulsion
+
+
+@pytest.mark.parametrize("kind", ["random_walk", "combinatorial"])
+def test_repelled_eigenvectors_are_those_of_the_generalised_problem(kind, rng):
+    """L⁺ v = λ (M + L⁻) v, against LAPACK, above and below the size at which it is written out."""
+    for n in (60, 700):
+        X = rng.normal(size=(n, 3))
+        y = (X[:, 0] > 0).astype(int)
+        pairs = PairwiseConstraints.from_labels(y, rate=12 / n, random_state=0)
+        graph = with_links(KNNGraph(8, connect="mst").build(X), pairs)
+        attract, repel = (side.laplacian().toarray() for side in by_sign(graph))
+        degrees = np.diag(attract)
+        M = np.diag(degrees) if kind == "random_walk" else degrees.mean() * np.eye(n)
+        values, vectors = eigh(attract, M + repel, subset_by_index=(0, 3))
+        found = repelled_eigenpairs(graph, 4, kind=kind, random_state=0)
+        assert_allclose(found.values, values, atol=1e-7)
+        assert np.max(subspace_angles(found.vectors, vectors)) < 1e-4
+
+
+def test_without_repelling_edges_it_is_the_random_walk(rng):
+    graph = KNNGraph(8, connect="mst").build(rng.normal(size=(80, 3)))
+    plain, none = smallest_eigenpairs(graph, 3, kind="random_walk"), repelled_eigenpairs(graph, 3, kind="random_walk")
+    assert_allclose(none.values, plain.values, atol=1e-10)
+    assert np.max(subspace_angles(none.vectors, plain.vectors)) < 1e-6
+
+
+# ------------------------------------------------------------------------------------------------------------- models
+
+
+def crossing(rng, n=160, apart=1.6):
+    """Two overlapping clouds."""
+    y = np.arange(n) % 2
+    return np.column_stack([apart * y, np.zeros(n)]) + rng.normal(scale=[0.7, 1.5], size=(n, 2)), y
+
+
+def models():
+    return [
+        SpectralClustering(2, KNNGraph(8), random_state=0),
+        SpectralClustering(2, KNNGraph(8), cut="ratio", random_state=0),
+        NLE(2, KNNGraph(8), n_init=3, random_state=0),
+        NLE(2, KNNGraph(8), n_init=3, cut="ncut", random_state=0),
+        LapGMM(2, random_state=0),
+        LCGMM(2, random_state=0),
+        GaussianMixture(2, random_state=0),
+    ]
+
+
+@pytest.fixture(params=models(), ids=lambda model: repr(model)[:40])
+def model(request):
+    return request.param
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning")
+
+
+def test_pairs_help(model, rng):
+    X, y = crossing(rng)
+    pairs = PairwiseConstraints.from_labels(y, rate=0.3, random_state=0)
+    told = PairwiseConstraints(pairs.must_link, pairs.cannot_link, len(y), strength=3.0)
+    without = model.fit(X).labels_
+    labels = model.fit(X, constraints=told).labels_
+    assert pairs.violations(labels).n_pairs < 0.7 * pairs.violations(without).n_pairs
+    assert adjusted_rand_index(y, labels) > adjusted_rand_index(y, without)
+
+
+def test_no_strength_is_no_pairs(model, rng):
+    """The limit: pairs that weigh nothing leave every model as it was, but for edges between rows known to differ."""
+    X, y = crossing(rng)
+    pairs = PairwiseConstraints([(0, 2), (1, 3)], [], len(y), strength=0.0)
+    assert adjusted_rand_index(model.fit(X).labels_, model.fit(X, constraints=pairs).labels_) > 0.97
+
+
+def test_hard_groups_are_never_torn(model, rng):
+    X, y = crossing(rng, apart=3.0)
+    left, right = np.flatnonzero(y == 0), np.flatnonzero(y == 1)
+    must = [(left[0], i) for i in left[1:9]] + [(right[0], i) for i in right[1:9]]
+    pairs = PairwiseConstraints(must, [], len(y), hard=True)
+    model.fit(X, constraints=pairs)
+    assert pairs.violations(model.labels_).n_pairs == 0
+    assert len(np.unique(model.labels_)) == 2
+
+
+@pytest.mark.parametrize(("cut", "of"), [("ratio", ratio_cut), ("ncut", normalized_cut)])
+def test_a_cut_of_groups_is_the_cut_of_their_rows(cut, of, rng):
+    """Contracting must-linked rows changes nothing in the objective of the labels."""
+    X, y = crossing(rng)
+    pairs = PairwiseConstraints([(0, 2), (2, 4), (1, 3)], [], len(y), strength=0.0, hard=True)
+    model = NLE(2, KNNGraph(8), cut=cut, n_init=2, random_state=0).fit(X, constraints=pairs)
+    assert model.objective_ == pytest.approx(of(model.graph_, model.labels_))
+    assert model.embedding_.shape == (len(y), 2)
+
+
+def test_given_starts_and_renumbering_meet_groups(rng, monkeypatch):
+    X, y = crossing(rng)
+    pairs = PairwiseConstraints([(0, 2), (2, 4), (1, 3)], [(0, 1)], len(y), hard=True)
+    start = rng.uniform(size=(len(y), 2))
+    plain = NLE(2, KNNGraph(8), init=start).fit(X, constraints=pairs)
+    monkeypatch.setattr("fiedler.embedding.nle.RENUMBER_FROM", 10)
+    inside = NLE(2, KNNGraph(8), init=start).fit(X, constraints=pairs)
+    assert_array_equal(plain.labels_, inside.labels_)
+    assert_allclose(plain.memberships_, inside.memberships_, atol=1e-6)
+
+
+def test_the_objective_of_lapgmm_still_rises_with_pairs(rng):
+    X, y = crossing(rng)
+    pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0)
+    for hard in (False, True):
+        told = PairwiseConstraints(pairs.must_link, pairs.cannot_link, len(y), hard=hard)
+        steps = [step.objective for step in LapGMM(2, lam=0.5, tol=1e-9, max_iter=60).fit(X, constraints=told).history_]
+        assert (np.diff(steps) >= -1e-9 * np.abs(steps[:-1])).all()
+
+
+def test_precomputed_similarities_and_graphs_take_pairs(rng):
+    X, y = crossing(rng)
+    graph = KNNGraph(8).build(X)
+    pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
+    by_rows = NLE(2, KNNGraph(8), random_state=0).fit(X, constraints=pairs)
+    for model, data in (
+        (NLE(2, random_state=0), graph),
+        (NLE(2, "precomputed", random_state=0), graph.weights.toarray()),
+    ):
+        assert model.fit(data, constraints=pairs).objective_ == pytest.approx(by_rows.objective_)
+    with pytest.raises(ValueError, match="no edges to which pairs"):
+        NLE(2, LandmarkGraph(20)).fit(X, constraints=pairs)
+
+
+@pytest.mark.parametrize(
+    "model", [SpectralClustering(2, random_state=0), LapGMM(2, random_state=0), NLE(2, random_state=0)]
+)
+def test_back_ends_agree(model, foreign, rng):
+    X, y = crossing(rng)
+    pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0)
+    here = model.fit(X, constraints=pairs).labels_
+    there = to_numpy(model.fit(foreign(X), constraints=pairs).labels_)
+    assert adjusted_rand_index(here, there) > 0.95
+
+
+def test_wrong_pairs_are_refused(model, rng):
+    X, _ = crossing(rng)
+    with pytest.raises(ValueError, match="speak of 5 rows"):
+        model.fit(X, constraints=PairwiseConstraints([(0, 1)], [], 5))
+    with pytest.raises(TypeError, match="must be PairwiseConstraints"):
+        model.fit(X, constraints=[(0, 1)])
+
+
+def test_a_graph_of_signs_needs_no_constraints():
+    """Signed graphs given by the user keep their own Laplacian."""
+    W = np.array([[0, 2, -1, -1], [2, 0, -1, -1], [-1, -1, 0, 2], [-1, -1, 2, 0.0]])
+    labels = SpectralClustering(2, cut="ratio", random_state=0).fit(AffinityGraph.from_matrix(W, signed=True)).labels_
+    assert labels[0] == labels[1] != labels[2] == labels[3]
