@@ -111,6 +111,15 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
     return X
 
 
+def check_dense(X: Any, *, estimator: Any, reset: bool = True, min_samples: int = 1) -> Any:
+    """The same for methods that cannot take sparse rows."""
+    X = check_data(X, estimator=estimator, reset=reset, min_samples=min_samples)
+    if sp.issparse(X):
+        name = type(estimator).__name__
+        raise ValueError(f"{name} takes dense rows, no sparse ones; reduce those first, for example by TruncatedSVD")
+    return X
+
+
 def _canonical(X: Any) -> sp.csr_array:
     """CSR with sorted indices and no repeated entries; the caller's matrix is left as it is."""
     X = sp.csr_array(X)

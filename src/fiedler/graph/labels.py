@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import column_or_1d
 
 from .._validation import check_data, check_labels, check_nonnegative
 from ..core.backend import itemsize, like
@@ -82,6 +83,11 @@ class LabelGraph(BaseEstimator):
         classes = np.full(n, UNKNOWN)
         classes[known] = np.unique(labels, return_inverse=True)[1]
         return classes
+
+
+def as_column(y: Any) -> Any:
+    """Labels in one column as a vector, with scikit-learn's warning; anything else as it is."""
+    return column_or_1d(y, warn=True) if getattr(y, "ndim", 1) == 2 else y
 
 
 def known_labels(y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:

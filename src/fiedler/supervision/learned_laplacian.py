@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_data, check_int, check_nonnegative, choose
+from .._validation import check_data, check_dense, check_int, check_nonnegative, choose
 from ..core.backend import Array, alike, like, namespace, to_numpy
 from ..core.rows import take_rows
 from ..core.sparse import Sparse, to_scipy
@@ -152,9 +152,7 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> LearnedLaplacian:
         """Learn from the rows of ``X``, pairs of them, and labels ``y`` of some of them, -1 where unknown."""
-        X = check_data(X, estimator=self, min_samples=2)
-        if sp.issparse(X):
-            raise ValueError("LearnedLaplacian takes dense rows; reduce sparse ones first, for example by TruncatedSVD")
+        X = check_dense(X, estimator=self, min_samples=2)
         rng = check_random_state(self.random_state)
         pairs = self._known(X, y, constraints, rng)
         rows = _standardised(X, rng)
@@ -183,7 +181,7 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def transform(self, X: Any) -> Array:
         """XA': rows whose Euclidean distances are the learnt ones."""
         check_is_fitted(self)
-        return alike(check_data(X, estimator=self, reset=False), self.metric_) @ self.metric_.T
+        return alike(check_dense(X, estimator=self, reset=False), self.metric_) @ self.metric_.T
 
     # ------------------------------------------------------------------------------------------------------ its parts
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_int, check_positive, choose
 from ..core.backend import Array, alike, identity, like, namespace, to_numpy
@@ -26,7 +26,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.constraints import check_constraints
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.extend import link_degrees, with_known_rows
-from ..graph.labels import UNKNOWN, known_labels
+from ..graph.labels import UNKNOWN, as_column, known_labels
 from ..graph.recipes import link_new_points, self_tuned
 from ..graph.smoothing import spread
 
@@ -136,7 +136,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"alpha must be between 0 and 1, both excluded; got {alpha!r}")
         if y is None:
             raise ValueError("LLGC requires y to be passed, but the target y is None; use -1 for rows of unknown class")
-        y = column_or_1d(y, warn=True) if hasattr(y, "ndim") else y
+        y = as_column(y)
         graph = self._build_graph(X, y, check_constraints(constraints, X))
         if graph.has_negative_weights:
             raise ValueError("labels spread over nonnegative weights, but the graph has negative ones")
