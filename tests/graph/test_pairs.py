@@ -148,6 +148,21 @@ def test_a_cut_of_groups_is_the_cut_of_their_rows(cut, of, rng):
     assert model.embedding_.shape == (len(y), 2)
 
 
+def test_cannot_links_count_within_clusters_only(rng):
+    """J = Σ_k (cut of W⁺ + W⁻ within A_k) / |A_k|, so that no node is best alone for what it repels."""
+    X, y = crossing(rng)
+    pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
+    model = NLE(2, KNNGraph(8), random_state=0).fit(X, constraints=pairs)
+    attract, repel = (side.weights.toarray() for side in by_sign(model.graph_))
+    printed = 0.0
+    for k in range(2):
+        inside = model.labels_ == k
+        within = repel[np.ix_(inside, inside)].sum()
+        printed += (attract[np.ix_(inside, ~inside)].sum() + within) / inside.sum()
+    assert model.objective_ == pytest.approx(printed)
+    assert np.bincount(model.labels_).min() > 40
+
+
 def test_given_starts_and_renumbering_meet_groups(rng, monkeypatch):
     X, y = crossing(rng)
     pairs = PairwiseConstraints([(0, 2), (2, 4), (1, 3)], [(0, 1)], len(y), hard=True)

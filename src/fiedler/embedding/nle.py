@@ -246,8 +246,8 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         y : array of shape (n,), optional
             For graphs made from labels.
         constraints : PairwiseConstraints, optional
-            Must-links become edges of positive weight, cannot-links edges of negative weight; rows whose must-links are
-            hard become one node.
+            Must-links become edges of positive weight; cannot-links, edges of negative weight, count against a cluster
+            that holds both ends. Rows whose must-links are hard become one node.
         """
         known = check_constraints(constraints, X)
         graph = self._affinity(X, y, known)
@@ -255,7 +255,8 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
         max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
         rng = check_random_state(self.random_state)
-        problem, self._signed = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes), self.signed
+        problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=known is not None)
+        self._signed = self.signed
         _check_differences(nodes.graph, problem)
         update = Update(problem, rng)
         starts = self._starts(nodes, problem, k, rng)

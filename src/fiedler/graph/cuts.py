@@ -22,6 +22,7 @@ from ..core.multiplicative import positive_part
 from ..core.sparse import for_products, keep, matmul, pieces, row_sums, with_data
 from .affinity import AffinityGraph
 from .landmarks import LowRankAffinity
+from .repulsion import repelled_eigenpairs
 
 
 class CutTerms(NamedTuple):
@@ -47,6 +48,7 @@ class CutProblem(NamedTuple):
     degrees: Array  # (n,), row sums of W without its diagonal
     mass: Array  # (n,)
     approximate: bool = False  # whether W is nonnegative only up to an error
+    repelling: bool = False  # whether negative weights are cannot-links
 
     def product(self, Q: Array) -> Array:
         """W Q."""
@@ -82,7 +84,12 @@ SIGNS = ("split", "shift")
 
 
 def cut_problem(
-    graph: AffinityGraph | LowRankAffinity, cut: str, signed: str = "split", sizes: Array | None = None
+    graph: AffinityGraph | LowRankAffinity,
+    cut: str,
+    signed: str = "split",
+    sizes: Array | None = None,
+    *,
+    repelling: bool = False,
 ) -> CutProblem:
     """The Ratio Cut or normalised cut of a graph.
 
@@ -95,19 +102,25 @@ def cut_problem(
         weight at zero, which leaves the eigenvectors of D - W as they are. [nle, section V]
     sizes : array of shape (n_nodes,), optional
         How many points every node stands for; default one.
+    repelling : bool, default=False
+        Negative weights are cannot-links: they count against a cluster that holds both ends, J = Σ_k (cut of W⁺ + W⁻
+        within) / mass, and not in favour of one that holds a single end. As mere negative weights, d = Σ_j w_ij, they
+        would make a cluster of the one node that repels most the best of all.
     """
     by_degree = choose(CUTS, cut, option="cut")
     choose(dict.fromkeys(SIGNS), signed, option="signed")
     attract, repel, degrees = _operators(graph, signed)
+    if repelling and repel is not None:
+        degrees = attract(namespace(degrees).ones_like(degrees)[:, None])[:, 0]
     xp, low_rank = namespace(degrees), isinstance(graph, LowRankAffinity)
     if not by_degree:
         points = xp.ones_like(degrees) if sizes is None else like(to_numpy(sizes), degrees, dtype=degrees.dtype)
-        return CutProblem(attract, repel, degrees, points, low_rank)
+        return CutProblem(attract, repel, degrees, points, low_rank, repelling)
     loops = getattr(graph, "loops", None)  # edges that repel add nothing to a volume
     pulled = degrees if repel is None else attract(xp.ones_like(degrees)[:, None])[:, 0]
     volumes = pulled if loops is None else pulled + like(to_numpy(loops), degrees, dtype=degrees.dtype)
     least = max(1e-6 * float(xp.mean(volumes)), 1e-300)  # an isolated node has next to no mass, but some
-    return CutProblem(attract, repel, degrees, xp.where(volumes > least, volumes, least), low_rank)
+    return CutProblem(attract, repel, degrees, xp.where(volumes > least, volumes, least), low_rank, repelling)
 
 
 def _operators(graph: Any, signed: str) -> tuple[Callable[[Array], Array], Callable[[Array], Array] | None, Array]:
@@ -146,9 +159,11 @@ def cut_eigenvectors(
 ) -> Array:
     """The k smallest eigenvectors of L for the Ratio Cut, of the random walk's Laplacian for the normalised cut."""
     own = signed == "split" or cut == "ratio"  # a shift leaves those of L as they are
+    kind = "random_walk" if choose(CUTS, cut, option="cut") else "combinatorial"
     if isinstance(graph, AffinityGraph) and not graph.has_negative_weights and own:
-        kind = "random_walk" if choose(CUTS, cut, option="cut") else "combinatorial"
         return smallest_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
+    if isinstance(graph, AffinityGraph) and problem.repelling:  # those of D⁺ - W would sit on single cannot-links
+        return repelled_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
     root = to_numpy(problem.inverse_root).astype(np.float64)[:, None]
     diagonal = to_numpy(problem.degrees).astype(np.float64)[:, None] * root**2
     reference = problem.degrees

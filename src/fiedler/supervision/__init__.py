@@ -3,5 +3,6 @@
 from ..graph.constraints import ConstrainedKFold, PairwiseConstraints
 from .learned_laplacian import LearnedLaplacian
 from .llgc import LLGC
+from .suggest import suggest_pairs
 
-__all__ = ["LLGC", "ConstrainedKFold", "LearnedLaplacian", "PairwiseConstraints"]
+__all__ = ["LLGC", "ConstrainedKFold", "LearnedLaplacian", "PairwiseConstraints", "suggest_pairs"]

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from fiedler import LLGC, KNNGraph, LandmarkGraph, LapGMM, SpectralClustering
+from fiedler.embedding import NLE
+from fiedler.metrics import adjusted_rand_index
+from fiedler.supervision import PairwiseConstraints, suggest_pairs
+from fiedler.supervision.suggest import informativeness
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def touching(rng, n=200):
+    y = np.arange(n) % 2
+    return np.column_stack([2.4 * y + 0.6 * rng.normal(size=n), rng.normal(size=n)]), y
+
+
+def test_informativeness_is_entropy_where_rows_are_many():
+    q = np.array([[0.5, 0.5], [0.5, 0.5], [1.0, 0.0], [0.9, 0.1]])
+    degrees = np.array([2.0, 2.0, 2.0, 0.5])
+    found = informativeness(q, degrees, np.array([0, 2, 2]), np.array([1, 2, 3]))
+    assert_allclose(found, [1.0, 0.0, 0.25 * -(0.9 * np.log2(0.9) + 0.1 * np.log2(0.1))], atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [SpectralClustering, LapGMM, NLE])
+def test_pairs_lie_at_the_boundary_and_apart_from_each_other(kind, rng):
+    X, _ = touching(rng)
+    model = kind(2, KNNGraph(8), random_state=0).fit(X)
+    asked = suggest_pairs(model, 8)
+    assert 4 <= len(asked) <= 8
+    assert len(np.unique(asked)) == asked.size
+    crossing = model.graph_.weights @ np.eye(2)[model.labels_]
+    crossing = crossing.min(axis=1) > 0  # rows with neighbours on either side
+    assert crossing[asked].any(axis=1).mean() > max(0.5, 3 * crossing.mean())
+
+
+@pytest.mark.parametrize("kind", [LapGMM, NLE])
+def test_answers_help_more_than_answers_on_random_pairs(kind, rng):
+    """The claim behind it, over eight draws."""
+    gains = []
+    for seed in range(8):
+        X, y = touching(np.random.RandomState(seed))
+        model = kind(2, random_state=0).fit(X)
+        at_random = np.random.RandomState(seed).permutation(200)[:16].reshape(-1, 2)
+        scores = []
+        for asked in (suggest_pairs(model, 8), at_random):
+            same = y[asked[:, 0]] == y[asked[:, 1]]
+            pairs = PairwiseConstraints(asked[same], asked[~same], 200, strength=3.0)
+            scores.append(adjusted_rand_index(y, kind(2, random_state=0).fit(X, constraints=pairs).labels_))
+        gains.append(scores[0] - scores[1])
+    assert np.mean(gains) > 0
+
+
+def test_what_is_known_is_not_asked_again(rng):
+    X, y = touching(rng)
+    model = SpectralClustering(2, KNNGraph(8), random_state=0).fit(X)
+    first = suggest_pairs(model, 5)
+    same = y[first[:, 0]] == y[first[:, 1]]
+    pairs = PairwiseConstraints(first[same], first[~same], 200)
+    again = suggest_pairs(model, 5, constraints=pairs)
+    assert not {tuple(pair) for pair in again.tolist()} & {tuple(pair) for pair in first.tolist()}
+    told = model.fit(X, constraints=pairs)  # whose graph has edges of either sign
+    assert len(suggest_pairs(told, 5, constraints=pairs)) > 0
+
+
+def test_classifiers_can_ask_too(rng):
+    X, y = touching(rng)
+    model = LLGC(KNNGraph(8)).fit(X, np.where(np.arange(200) < 6, y, -1))
+    assert len(suggest_pairs(model, 3)) == 3
+
+
+def test_models_without_edges_are_refused(rng):
+    X, _ = touching(rng)
+    with pytest.raises(ValueError, match="no graph whose edges"):
+        suggest_pairs(NLE(2, LandmarkGraph(50), random_state=0).fit(X))
