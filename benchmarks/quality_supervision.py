@@ -1,6 +1,6 @@
 """Clusters and classes from a few labels, by the protocol of the paper [learned_laplacian, section IV, Tables II, III].
 
-    FIEDLER_DATA=... python benchmarks/quality_supervision.py [--sets ecoli glass] [--rates .02 .1] [--seeds 1000 1010]
+    FIEDLER_DATA=... python benchmarks/quality_supervision.py [--sets ecoli glass] [--rates .02 .1] [--seeds 2000 2010]
 
 Of every class a share of the rows is labelled, at least one; all pairs among them are known. Clusters: Balanced Rand
 index of Ng-Jordan-Weiss spectral clustering; classes: error of LLGC on the other rows. "Euclidean": the untuned graph
@@ -33,7 +33,7 @@ PUBLISHED = {  # Method 1: Balanced Rand at 2 %, 10 %; error of LLGC at 2 %, 10 
     "haberman": (0.525, 0.521, 0.324, 0.266),
     "libras": (0.685, 0.648, 0.553, 0.446),
 }
-WIDTHS = np.geomspace(0.05, 2.0, 12)  # of δ, for "tuned"
+WIDTHS = np.geomspace(0.05, 0.75, 7)  # of δ, for "tuned", beside 1
 PRINTED = {"optimizer": "doubling", "pair_weight": 1.0, "inject": False, "graph": "full"}
 LEARNERS = {
     "Method 1": LearnedLaplacian(**PRINTED),
@@ -93,7 +93,7 @@ def main():
         sets={"nargs": "+", "default": list(SETS)},
         rates={"nargs": "+", "type": float, "default": [0.02, 0.1]},
         methods={"nargs": "+", "default": list(LEARNERS)},
-        seeds={"nargs": 2, "type": int, "default": [1000, 1010]},
+        seeds={"nargs": 2, "type": int, "default": [2000, 2010]},
         tuned={"action": "store_true"},
     )
     table = []

@@ -20,6 +20,7 @@ def load(name):
     ("name", "options", "pictures"),
     [
         ("documents", {}, ["lsi_lpi.png"]),
+        ("supervision", {"n": 120, "trials": 1}, ["learned_affinity.png", "broken_pairs.png", "quality_by_pairs.png"]),
         ("cuts", {"starts": 4}, ["nle_evolution.png", "nle_memberships.png", "nle_best_of.png"]),
     ],
 )

@@ -13,7 +13,7 @@ from fiedler.graph.laplacian import laplacian
 from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import learned_laplacian
 from fiedler.supervision.descent import best_scale, doubling, near_the_start
-from fiedler.supervision.learned_laplacian import judged, mates_and_others
+from fiedler.supervision.evidence import judged, mates_and_others
 from fiedler.supervision.objective import METRICS, AllPairs, EdgeList, LaplacianObjective, coefficients
 
 MUST, CANNOT = np.array([(0, 1), (4, 5), (2, 9)]), np.array([(2, 3), (0, 7)])
@@ -61,7 +61,8 @@ def objective(X, neighbors, lam=0.1, weights=(1.0, 1.0), layout=AllPairs, metric
 def test_the_laplacian_is_the_printed_one(X, A):
     """Eq. 3 on the graph that the recipe builds."""
     printed, w, _ = printed_laplacian(X, A)
-    graph = LearnedLaplacian(graph="full")._graph(X @ A.T)
+    (recipe,) = LearnedLaplacian(graph="full")._recipes(12)
+    graph = recipe.build(X @ A.T)
     assert_allclose(graph.weights.toarray(), w, atol=1e-12)
     assert_allclose(laplacian(graph, "symmetric").toarray(), printed, atol=1e-12)
 
@@ -270,6 +271,19 @@ def test_evidence_is_the_share_of_mates_that_are_nearer():
     assert_array_equal(judged(graph, judges), [1, 1])
     far = mates_and_others(PairwiseConstraints([(3, 1)], [(3, 2), (1, 2)], 4), np.random.RandomState(0))
     assert judged(graph, far)[-1] == 0
+
+
+def test_the_better_of_two_graphs_is_taken(rng):
+    X, y = stretched(rng)
+    pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0)
+    model = LearnedLaplacian(penalty=0.1, inject=False).fit(X, constraints=pairs)
+    judges = mates_and_others(pairs, np.random.RandomState(0))
+    both = [LearnedLaplacian(penalty=0.1, inject=False, graph="full").fit(X, constraints=pairs).graph_]
+    both.append(KNNGraph(10, "heat", bandwidth=0.5**0.5, connect="mst").build(model.transform(X)))
+    means = [judged(graph, judges).mean() for graph in both]
+    assert judged(model.graph_, judges).mean() == pytest.approx(max(means), abs=1e-6)
+    assert model.graph_.n_edges == both[int(np.argmax(means))].n_edges
+    assert model.link(X[:2] + 0.1, X, model.graph_).shape == (2, 120)
 
 
 def test_sparse_graphs_learn_on_wider_neighbourhoods(rng):

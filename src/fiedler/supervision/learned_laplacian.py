@@ -25,9 +25,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_dense, check_int, check_nonnegative, choose
-from ..core.backend import Array, alike, like, namespace, to_numpy
+from ..core.backend import Array, alike, namespace, to_numpy
 from ..core.rows import take_rows
-from ..core.sparse import Sparse, to_scipy
+from ..core.sparse import Sparse, is_filled, to_scipy
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.kernels import Constants
@@ -35,15 +35,13 @@ from ..graph.neighbors import k_nearest, pairwise_distances
 from ..graph.pairs import inject
 from ..graph.recipes import FullGraph, KNNGraph
 from .descent import Descent, best_scale, doubling, near_the_start
-from .llgc import spread_labels
+from .evidence import firmest, judged, mates_and_others
 from .objective import METRICS, AllPairs, EdgeList, LaplacianObjective, coefficients, eye
 
 FULL_UP_TO = 4096  # rows, above which the default graph is sparse
 WIDER = 5  # a sparse graph is learnt on so many times its neighbours: among neighbours alone every scale is as good
 PENALTIES = (math.inf, 0.1, 0.01, 0.001)  # from firm to loose; infinite: the scale alone
 UNJUDGED = 0.01  # the penalty where no pairs can tell
-JUDGES = 300  # constrained rows, at most, that judge
-REACH = 0.99  # α of the diffusion by which affinity is judged
 MAX_PAIRS = 200_000  # of either kind, drawn from labels
 PER_POINT = "balanced"
 
@@ -71,7 +69,8 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Write the pairs into the graph that was learnt.
     graph : {'full'}, KNNGraph or None, default=None
         'full': every pair of rows has a weight. A recipe of neighbours: learnt on the edges of five times as many and
-        the pairs, then built in the learnt metric. None: 'full' up to 4096 rows, above ``KNNGraph(20)``.
+        the pairs, then built in the learnt metric. None: up to 4096 rows learnt as 'full', and that or ten neighbours
+        in the learnt metric, whichever tells mates from others better; above, ``KNNGraph(20)``.
     n_components : int, optional
         The rows of A for 'low_rank'; default half the features.
     max_iter : int, default=50
@@ -156,14 +155,21 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         rng = check_random_state(self.random_state)
         pairs = self._known(X, y, constraints, rng)
         rows = _standardised(X, rng)
-        problem = self._problem(rows.X, pairs)
+        recipe, *others = self._recipes(X.shape[0])
+        problem = self._problem(rows.X, pairs, recipe)
         candidates = self._candidates(problem)
-        graphs = {
-            penalty: self._graph(problem.metric.embed(found.theta, rows.X)) for penalty, found in candidates.items()
-        }
-        chosen = self._judged(graphs, pairs, rng)
-        self.metric_ = problem.metric.matrix(candidates[chosen].theta, rows.X) @ rows.axes
-        self._store(candidates[chosen], graphs[chosen], chosen, pairs)
+        places = {penalty: problem.metric.embed(found.theta, rows.X) for penalty, found in candidates.items()}
+        graphs = {penalty: recipe.build(place) for penalty, place in places.items()}
+        judges = None if self._learns_from_pairs() else mates_and_others(pairs, rng)
+        self.evidence_ = {} if judges is None else {penalty: judged(graph, judges) for penalty, graph in graphs.items()}
+        chosen = firmest(self.evidence_) if self.evidence_ else UNJUDGED if UNJUDGED in graphs else next(iter(graphs))
+        found, graph = candidates[chosen], graphs[chosen]
+        if judges is not None:  # and of the graphs in that metric the one that tells mates from others best
+            graph = max(
+                [graph, *(other.build(places[chosen]) for other in others)], key=lambda g: judged(g, judges).mean()
+            )
+        self.metric_, self.penalty_ = problem.metric.matrix(found.theta, rows.X) @ rows.axes, chosen
+        self._store(found, graph, pairs)
         return self
 
     def build(self, X: Any, y: Any = None, constraints: Any = None) -> AffinityGraph:
@@ -176,7 +182,10 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if A is None:
             raise ValueError("the graph was not learnt by LearnedLaplacian, so there is no metric for new points")
         X, X_new = (check_data(rows) @ A.T for rows in (X, X_new))
-        return self._recipe(X.shape[0]).link(X_new, X, graph)
+        recipe, *others = self._recipes(X.shape[0])
+        if others and not is_filled(graph.weights):
+            recipe = others[0]
+        return recipe.link(X_new, X, graph)
 
     def transform(self, X: Any) -> Array:
         """XA': rows whose Euclidean distances are the learnt ones."""
@@ -194,19 +203,23 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         must = np.concatenate([pairs.must_link, labelled.must_link])
         return PairwiseConstraints(must, np.concatenate([pairs.cannot_link, labelled.cannot_link]), n)
 
-    def _recipe(self, n: int) -> Any:
-        """The graph in the learnt metric: exp(-d²) is the heat kernel of bandwidth √½."""
-        graph = self.graph
-        if graph is None:
-            graph = "full" if n <= FULL_UP_TO else KNNGraph(20)
-        if isinstance(graph, str):
-            choose({"full": None}, graph, option="graph")
-            graph = FullGraph()
-        elif not isinstance(graph, KNNGraph):
-            raise TypeError(f"graph={graph!r} must be 'full', a KNNGraph, or None")
-        return clone(graph).set_params(weight="heat", bandwidth=math.sqrt(0.5))
+    def _recipes(self, n: int) -> list[Any]:
+        """The graph to learn on and, where the choice is ours, a sparse one that may be better in the end.
 
-    def _problem(self, X: Array, pairs: PairwiseConstraints) -> LaplacianObjective:
+        In the learnt metric exp(-d²) is the heat kernel of bandwidth √½.
+        """
+        graphs: list[Any] = [self.graph]
+        if self.graph is None:
+            graphs = [FullGraph(), KNNGraph(10, connect="mst")] if n <= FULL_UP_TO else [KNNGraph(20)]
+        elif isinstance(self.graph, str):
+            graphs = [choose({"full": FullGraph()}, self.graph, option="graph")]
+        elif not isinstance(self.graph, KNNGraph):
+            raise TypeError(f"graph={self.graph!r} must be 'full', a KNNGraph, or None")
+        few = [graph for graph in graphs if isinstance(graph, KNNGraph) and graph.n_neighbors >= n]
+        graphs = [graph for graph in graphs if graph not in few or len(graphs) == 1]
+        return [clone(graph).set_params(weight="heat", bandwidth=math.sqrt(0.5)) for graph in graphs]
+
+    def _problem(self, X: Array, pairs: PairwiseConstraints, recipe: Any) -> LaplacianObjective:
         """Eq. 8 for these rows."""
         n = X.shape[0]
         metric = choose(METRICS, self.metric, option="metric")
@@ -216,7 +229,6 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if lam == 0 and (pairs.n_pairs == 0 or not any(np.any(np.asarray(weight) > 0) for weight in weights)):
             raise ValueError("there is nothing to learn from: lam=0 leaves neighbours out, and no pair has a weight")
         C = coefficients(n, pairs.must_link, pairs.cannot_link, weights, _neighbour_pattern(X, wanted), lam)
-        recipe = self._recipe(n)
         if isinstance(recipe, FullGraph):
             return LaplacianObjective(X, AllPairs(C, X), metric)
         wide = clone(recipe).set_params(n_neighbors=min(WIDER * recipe.n_neighbors, n - 1), weight="binary")
@@ -253,29 +265,15 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if not isinstance(self.penalty, str):
             return (check_nonnegative(self.penalty, "penalty"),)
         choose({"auto": None}, self.penalty, option="penalty")
-        learnt = self.pair_weight == PER_POINT or np.any(np.asarray(self.pair_weight) != 0)
-        return (UNJUDGED,) if learnt else PENALTIES
+        return (UNJUDGED,) if self._learns_from_pairs() else PENALTIES
 
-    def _graph(self, embedded: Array) -> AffinityGraph:
-        return self._recipe(embedded.shape[0]).build(embedded)
+    def _learns_from_pairs(self) -> bool:
+        """Whether pairs shape A, so that they can no longer judge it."""
+        return isinstance(self.pair_weight, str) or bool(np.any(np.asarray(self.pair_weight) != 0))
 
-    def _judged(
-        self, graphs: dict[float, AffinityGraph], pairs: PairwiseConstraints, rng: np.random.RandomState
-    ) -> float:
-        """The firmest penalty that tells mates from others as well as the best does, within one standard error."""
-        self.evidence_ = {}
-        if len(graphs) == 1:
-            return next(iter(graphs))
-        judges = mates_and_others(pairs, rng)
-        if judges is None:
-            return UNJUDGED
-        self.evidence_ = {penalty: judged(graph, judges) for penalty, graph in graphs.items()}
-        best = max(self.evidence_.values(), key=np.mean)
-        return next(penalty for penalty, shares in self.evidence_.items() if _as_good(shares, best))
-
-    def _store(self, found: Descent, graph: AffinityGraph, penalty: float, pairs: PairwiseConstraints) -> None:
+    def _store(self, found: Descent, graph: AffinityGraph, pairs: PairwiseConstraints) -> None:
         self.history_, self.n_iter_, self.converged_ = found.history, found.n_iter, found.converged
-        self.n_failures_, self.penalty_, self.constraints_ = found.n_failures, penalty, pairs
+        self.n_failures_, self.constraints_ = found.n_failures, pairs
         constants = replace(graph.constants or Constants(), metric=self.metric_)
         told = AffinityGraph(graph.weights, constants=constants, recall=graph.recall)
         self.graph_ = inject(told, pairs) if self.inject and pairs.n_pairs else told
@@ -338,57 +336,3 @@ def _per_point(pairs: np.ndarray, n: int) -> np.ndarray:
     """1/m_i + 1/m_j, m_i the number of pairs at row i."""
     counts = np.maximum(np.bincount(pairs.ravel(), minlength=n), 1)
     return (1 / counts[pairs]).sum(axis=1)
-
-
-# ------------------------------------------------------------------------------------------------------- the evidence
-
-
-class _Judges(NamedTuple):
-    """Constrained rows that know both mates and others; m of them among r known rows."""
-
-    rows: np.ndarray  # (r,) row numbers
-    mates: np.ndarray  # (m, r) bool
-    others: np.ndarray  # (m, r) bool
-    own: np.ndarray  # (m,) their places among the r
-
-
-def mates_and_others(pairs: PairwiseConstraints, rng: np.random.RandomState) -> _Judges | None:
-    """The rows that must-links and cannot-links both speak of, or None if there are not even two."""
-    rows = pairs.rows
-    if len(rows) == 0:
-        return None
-    if len(rows) > JUDGES:
-        rows = np.sort(rng.permutation(rows)[:JUDGES])
-    known = pairs if len(rows) == pairs.n_samples else pairs.subset(rows)
-    mates, others = (np.zeros((len(rows), len(rows)), dtype=bool) for _ in range(2))
-    for table, links in ((mates, known.must_link), (others, known.cannot_link)):
-        table[links[:, 0], links[:, 1]] = table[links[:, 1], links[:, 0]] = True
-    own = np.flatnonzero(mates.any(axis=1) & others.any(axis=1))
-    return _Judges(rows, mates[own], others[own], own) if len(own) > 1 else None
-
-
-def judged(graph: AffinityGraph, judges: _Judges) -> np.ndarray:
-    """For every judge the share of (mate, other) pairs in which the mate is nearer by diffusion: one AUC a row.
-
-    The affinity is that of label spreading, K = (I - αS)⁻¹, with the diagonal scaled to one.
-    """
-    unit = np.zeros((graph.n_nodes, len(judges.rows)))
-    unit[judges.rows, np.arange(len(judges.rows))] = 1
-    start = like(unit, graph.degrees, dtype=graph.degrees.dtype)
-    K = to_numpy(spread_labels(start, graph, REACH, tol=1e-4, max_iter=500).solution)[judges.rows].astype(np.float64)
-    root = np.sqrt(np.maximum(np.diag(K), np.finfo(float).tiny))
-    K = (K / root[:, None] / root[None, :])[judges.own]
-    return np.array([_auc(row[mates], row[others]) for row, mates, others in zip(K, judges.mates, judges.others)])
-
-
-def _auc(inside: np.ndarray, outside: np.ndarray) -> float:
-    """How often an inside value is the larger, ties counting half."""
-    ordered = np.sort(outside)
-    below, up_to = np.searchsorted(ordered, inside, "left"), np.searchsorted(ordered, inside, "right")
-    return float((below + up_to).mean() / (2 * len(outside)))
-
-
-def _as_good(shares: np.ndarray, best: np.ndarray) -> bool:
-    """Whether the mean is not below the best one's by more than a standard error of the differences, row by row."""
-    short = best - shares
-    return bool(short.mean() <= short.std() / math.sqrt(len(short)) + 1e-12)

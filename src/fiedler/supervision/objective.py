@@ -55,11 +55,9 @@ class AllPairs:
         xp = namespace(W)
         return xp.take(xp.reshape(W, (-1,)), self._flat)
 
-    def outflow(self, W: Array, share: Array, X: Array) -> Array:
-        """(diag(M1) - M)X for m_ij = ½ w_ij (share_i + share_j)."""
-        M = 0.5 * (share[:, None] + share[None, :])
-        M *= W
-        return namespace(M).sum(M, axis=1)[:, None] * X - M @ X
+    def product(self, W: Array, X: Array) -> Array:
+        """WX."""
+        return W @ X
 
 
 class EdgeList:
@@ -88,9 +86,9 @@ class EdgeList:
         """The weights where C is not zero."""
         return namespace(W).take(W, self._places)
 
-    def outflow(self, W: Array, share: Array, X: Array) -> Array:
-        """(diag(M1) - M)X for m_ij = ½ w_ij (share_i + share_j)."""
-        return self._edges.outflow(0.5 * W * (share[self._edges.rows] + share[self._edges.columns]), X)
+    def product(self, W: Array, X: Array) -> Array:
+        """WX."""
+        return self._edges.product(W, X)
 
 
 class Pattern:
@@ -110,9 +108,9 @@ class Pattern:
         """Σ_j of the values, shape (n,)."""
         return row_sums(self._filled(values), values)
 
-    def outflow(self, values: Array, X: Array) -> Array:
-        """(diag(M1) - M)X for the matrix M of the values."""
-        return self.sums(values)[:, None] * X - matmul(self._filled(values), X)
+    def product(self, values: Array, X: Array) -> Array:
+        """The matrix of the values times ``X``."""
+        return matmul(self._filled(values), X)
 
     def _filled(self, values: Array) -> Sparse:
         return with_data(self.matrix, values)
@@ -139,7 +137,11 @@ def coefficients(
 
 
 class Metric(NamedTuple):
-    """A family of matrices A(θ): where θ starts, A itself, XA', and dQ/dθ from Z = (diag(M1) - M)X."""
+    """A family of matrices A(θ): where θ starts, A itself, XA', and dQ/dθ from Z.
+
+    Z is (diag(M1) - M)X with w_ij r_i/d_i in place of the symmetric ½ w_ij (r_i/d_i + r_j/d_j), which spares a product:
+    the symmetric part of X'Z is the same.
+    """
 
     start: Callable[[Array, int], Array]
     matrix: Callable[[Array, Array], Array]
@@ -166,13 +168,13 @@ METRICS = {
         start=lambda X, rank: eye(X),
         matrix=lambda theta, X: theta,
         embed=lambda theta, X: X @ theta.T,
-        gradient=lambda theta, X, Z: -4 * theta @ (X.T @ Z),
+        gradient=lambda theta, X, Z: -2 * theta @ (X.T @ Z + Z.T @ X),
     ),
     "low_rank": Metric(
         start=_leading_axes,
         matrix=lambda theta, X: theta,
         embed=lambda theta, X: X @ theta.T,
-        gradient=lambda theta, X, Z: -4 * theta @ (X.T @ Z),
+        gradient=lambda theta, X, Z: -2 * theta @ (X.T @ Z + Z.T @ X),
     ),
     "diagonal": Metric(
         start=lambda X, rank: _ones(X, X.shape[1]),
@@ -207,10 +209,12 @@ class LaplacianObjective(NamedTuple):
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         """Q and dQ/dθ. [learned_laplacian, Eqs 9 to 12]"""
         W, degrees, B = self._parts(theta)
-        pairs = self.layout.pairs
-        share = pairs.sums(B) / degrees  # r_i/d_i
-        Z = self.layout.outflow(W, share, self.X) - pairs.outflow(B, self.X)
-        return -float(namespace(B).sum(B)), self.metric.gradient(theta, self.X, Z)
+        pairs, X = self.layout.pairs, self.X
+        bent = pairs.sums(B)
+        share = (bent / degrees)[:, None]  # r_i/d_i
+        mass = 0.5 * (share * degrees[:, None] + self.layout.product(W, share)) - bent[:, None]  # M1
+        Z = mass * X - share * self.layout.product(W, X) + pairs.product(B, X)
+        return -float(namespace(B).sum(B)), self.metric.gradient(theta, X, Z)
 
     def _parts(self, theta: Array) -> tuple[Array, Array, Array]:
         """W, the degrees, and B = C∘W/√(d_i d_j) where C is not zero, so that Q = -ΣB. [learned_laplacian, Eq. 3]"""
