@@ -1,4 +1,4 @@
-"""How well a graph tells mates from others, by pairs that did not shape it; a number a row, so that errors are known."""
+"""How well a graph tells mates from others, by pairs that did not shape it: a number a row, so errors are known."""
 
 from __future__ import annotations
 
