@@ -88,6 +88,12 @@ def test_mmc_needs_pairs_of_both_kinds(pairs, rng):
         MMC().fit(noisy(rng)[0], constraints=pairs)
 
 
+def test_rows_that_no_metric_tells_apart_end_in_a_sentence():
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [5.0, 5.0], [5.0, 5.0]])
+    with pytest.raises(ValueError, match="no metric can tell them apart"):
+        MMC().fit(X, constraints=PairwiseConstraints([(0, 1)], [(2, 3)], 4))
+
+
 # --------------------------------------------------------------------------------------------------------------- LMNN
 
 

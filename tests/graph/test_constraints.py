@@ -68,7 +68,8 @@ def test_conflicts_are_named_with_their_chain():
         (([(2, 2)], [], 5), "of a row with itself"),
         (([(0, 1, 2)], [], 5), "shape"),
         (([(0.5, 1.5)], [], 5), "row numbers"),
-        (([[0], [1, 2]], [], 5), "inhomogeneous|row numbers"),
+        (([[0], [1, 2]], [], 5), "must be a list of pairs"),
+        ((5, [], 5), "must be a list of pairs"),
     ],
 )
 def test_bad_pairs_end_in_a_sentence(arguments, words):
@@ -82,6 +83,9 @@ def test_labels_give_all_pairs_among_those_known():
     assert as_set(pairs.cannot_link) == {(0, 2), (0, 4), (1, 2), (1, 4)}
     assert PairwiseConstraints.from_labels(["a", "a", "b", "-1", "b"]) == pairs
     assert PairwiseConstraints.from_labels([-1, -1, 3]).n_pairs == 0
+    assert PairwiseConstraints.from_labels([-1, -1], rate=0.5).n_pairs == 0
+    told = PairwiseConstraints.from_labels([0, 0, 1], strength=2.0, hard=True)
+    assert (told.strength, told.hard, told.closure().strength) == (2.0, True, 2.0)
 
 
 def test_labels_are_sampled_class_by_class_and_pairs_capped():
@@ -137,6 +141,8 @@ def test_a_part_of_the_rows_keeps_what_is_implied():
     assert as_set(part.cannot_link) == {(0, 1), (0, 2)}
     with pytest.raises(ValueError, match="different numbers"):
         pairs.subset([0, 0])
+    with pytest.raises(ValueError, match="list of row numbers"):
+        pairs.subset([0.7, 1.2])
 
 
 def test_violations_keep_their_kind():

@@ -3,7 +3,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh, subspace_angles
 
-from fiedler import LCGMM, NLE, AffinityGraph, GaussianMixture, KNNGraph, LandmarkGraph, LapGMM, SpectralClustering
+from fiedler import (
+    LCGMM,
+    NLE,
+    AffinityGraph,
+    GaussianMixture,
+    KNNGraph,
+    LandmarkGraph,
+    LapGMM,
+    LearnedLaplacian,
+    SpectralClustering,
+)
 from fiedler.core.backend import to_numpy
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.graph.constraints import PairwiseConstraints
@@ -221,3 +231,54 @@ def test_a_graph_of_signs_needs_no_constraints():
     W = np.array([[0, 2, -1, -1], [2, 0, -1, -1], [-1, -1, 0, 2], [-1, -1, 2, 0.0]])
     labels = SpectralClustering(2, cut="ratio", random_state=0).fit(AffinityGraph.from_matrix(W, signed=True)).labels_
     assert labels[0] == labels[1] != labels[2] == labels[3]
+
+
+@pytest.mark.parametrize("cannot_link", [[], [(0, 1)]])
+def test_pairs_that_say_nothing_leave_signed_graphs_alone(cannot_link, rng):
+    pairs = PairwiseConstraints([], cannot_link, 40, strength=0.0)
+    side = np.repeat([1.0, -1.0], 20)
+    W = np.triu(np.outer(side, side) + rng.normal(scale=0.5, size=(40, 40)), 1)
+    graph = AffinityGraph.from_matrix(W + W.T, signed=True)
+    for model in (NLE(2, random_state=0), SpectralClustering(2, cut="ratio", random_state=0)):
+        name = "objective_" if isinstance(model, NLE) else "eigenvalues_"
+        plain = getattr(model.fit(graph), name)
+        assert_allclose(getattr(model.fit(graph, constraints=pairs), name), plain)
+    with pytest.raises(ValueError, match="negative weights of its own"):
+        NLE(2).fit(graph, constraints=PairwiseConstraints([], [(0, 1)], 40))
+
+
+def test_labels_and_hard_groups_agree_or_are_refused(rng):
+    X, y = crossing(rng, apart=3.0)
+    mates = np.flatnonzero(y == 0)[:5]
+    pairs = PairwiseConstraints([(mates[0], i) for i in mates[1:]], [], len(y), hard=True)
+    some = np.full(len(y), -1)
+    some[mates[0]] = 1
+    for kind in (LapGMM, LCGMM, GaussianMixture):
+        model = kind(2, random_state=0).fit(X, some, constraints=pairs)
+        assert (model.labels_[mates] == 1).all()
+        some_wrong = some.copy()
+        some_wrong[mates[1]] = 0
+        with pytest.raises(ValueError, match="two clusters for rows that hard must-links"):
+            kind(2, random_state=0).fit(X, some_wrong, constraints=pairs)
+
+
+def test_pairs_reach_a_graph_that_is_given_whatever_the_recipe(rng):
+    X, y = crossing(rng)
+    pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
+    graph = KNNGraph(8).build(X)
+    model = SpectralClustering(2, LearnedLaplacian(), random_state=0).fit(graph, constraints=pairs)
+    assert_allclose(model.graph_.weights.toarray(), with_links(graph, pairs).weights.toarray())
+
+
+@pytest.mark.parametrize("solver", ["arpack", "shift_invert"])
+def test_solvers_that_need_a_matrix_are_refused_with_cannot_links(solver, rng):
+    X, _ = crossing(rng)
+    with pytest.raises(ValueError, match="needs a matrix"):
+        SpectralClustering(2, eigen_solver=solver).fit(X, constraints=PairwiseConstraints([], [(0, 1)], 160))
+
+
+def test_memberships_in_one_go(rng):
+    X, y = crossing(rng)
+    pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
+    model = NLE(2, random_state=0)
+    assert_allclose(model.fit_transform(X, constraints=pairs), model.memberships_)

@@ -369,7 +369,7 @@ def test_bad_rows_end_in_a_sentence(rng):
         LearnedLaplacian().fit(np.ones((20, 3)))
     with pytest.raises(ValueError, match="takes dense rows"):
         LearnedLaplacian().fit(sp.csr_array(np.eye(20)))
-    with pytest.raises(TypeError, match="must be 'full', a KNNGraph, or None"):
+    with pytest.raises(TypeError, match="must be 'full', a KNNGraph of Euclidean"):
         LearnedLaplacian(graph=AffinityGraph.from_matrix(np.ones((20, 20)))).fit(rng.normal(size=(20, 2)))
     with pytest.raises(ValueError, match="speak of 9 rows"):
         LearnedLaplacian().fit(rng.normal(size=(20, 2)), constraints=PairwiseConstraints([(0, 1)], [], 9))
@@ -402,3 +402,42 @@ def test_single_precision_stays(rng):
     model = LearnedLaplacian().fit(X.astype(np.float32))
     assert model.metric_.dtype == model.graph_.weights.dtype == np.float32
     assert_allclose(model.scale_, LearnedLaplacian().fit(X).scale_, rtol=0.05)
+
+
+def test_new_points_are_joined_as_the_graph_was_built(rng):
+    """However many cannot-links were cut out of it."""
+    X, y = stretched(rng)
+    some = np.where(np.arange(120) < 100, y, -1)
+    for recipe in ("full", KNNGraph(8)):
+        model = LearnedLaplacian("scale", graph=recipe).fit(X, some)
+        weights = model.link(X[:5] + 0.1, X, model.graph_)
+        counts = np.count_nonzero(weights, axis=1) if recipe == "full" else np.diff(weights.indptr)
+        assert (counts == (120 if recipe == "full" else 8)).all()
+
+
+def test_clusterers_hand_on_partial_labels_only(rng):
+    """True labels that a search passes along must not be learnt from."""
+    X, y = stretched(rng)
+    for kind in (SpectralClustering, LapGMM):
+        model = kind(3, LearnedLaplacian("scale"), random_state=0)
+        full, none = model.fit(X, y).graph_, kind(3, LearnedLaplacian("scale"), random_state=0).fit(X).graph_
+        assert_allclose(full.weights.toarray(), none.weights.toarray())
+        some = model.fit(X, np.where(np.arange(120) < 60, y, -1)).graph_
+        assert abs(some.weights - none.weights).max() > 0.1
+
+
+def test_many_labels_stay_within_the_cap(rng, monkeypatch):
+    monkeypatch.setattr(learned_laplacian, "MAX_PAIRS", 50)
+    X, y = stretched(rng)
+    assert LearnedLaplacian("scale").fit(X, y).constraints_.n_pairs == 100
+    pairs = PairwiseConstraints.from_labels(y, max_pairs=60, random_state=0)
+    assert LearnedLaplacian("scale").fit(X, constraints=pairs).constraints_.n_pairs == pairs.n_pairs
+
+
+def test_a_penalty_found_can_be_given(rng):
+    X, y = stretched(rng)
+    alone = LearnedLaplacian(penalty=math.inf).fit(X)
+    assert alone.penalty_ == math.inf
+    assert_allclose(alone.metric_, LearnedLaplacian("scale").fit(X).metric_)
+    column = LearnedLaplacian("scale").fit(X, np.where(y == 0, 0, -1)[:, None])
+    assert len(column.constraints_.must_link) > 0

@@ -6,9 +6,11 @@ from sklearn.semi_supervised import LabelSpreading
 
 from fiedler import LLGC, AffinityGraph, FullGraph, KNNGraph
 from fiedler.core.backend import to_numpy
+from fiedler.datasets import two_moons
 from fiedler.graph.smoothing import spread
-from fiedler.supervision import llgc
-from fiedler.supervision.llgc import class_mass, spread_labels
+from fiedler.supervision import PairwiseConstraints, spreading
+from fiedler.supervision.llgc import class_mass
+from fiedler.supervision.spreading import spread_labels
 
 
 def closed_form(W, Y, alpha):
@@ -69,7 +71,7 @@ def test_class_masses_become_the_shares_of_the_labels(rng):
 def test_conjugate_gradients_give_what_the_dense_solve_gives(rng, monkeypatch):
     X, y = three_groups(rng)
     dense = LLGC(tol=1e-10).fit(X, some_of(y))
-    monkeypatch.setattr(llgc, "CLOSED_UP_TO", 10)
+    monkeypatch.setattr(spreading, "CLOSED_UP_TO", 10)
     sparse = LLGC(tol=1e-10).fit(X, some_of(y))
     assert sparse.n_iter_ > 1 == dense.n_iter_
     assert sparse.converged_
@@ -180,3 +182,41 @@ def test_weights_of_a_signed_graph_from_a_matrix_are_refused():
     W = np.array([[0, 1.0, -1], [1, 0, 1], [-1, 1, 0]])
     with pytest.raises(ValueError, match="nonnegative weights"):
         LLGC().fit(AffinityGraph.from_matrix(W, signed=True), [0, -1, 1])
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.9, 0.99])
+def test_labels_reach_the_middle_of_a_long_path(alpha):
+    """Where F is far below the tolerance: with default options, every row as by the closed form."""
+    n = 1000
+    W = sp.diags_array([np.ones(n - 1)] * 2, offsets=[-1, 1], format="csr")
+    y = np.full(n, -1)
+    y[0], y[-1] = 0, 1
+    model = LLGC(alpha=alpha, normalize=None).fit(AffinityGraph.from_matrix(W), y)
+    Y = np.zeros((n, 2))
+    Y[0, 0] = Y[-1, 1] = 1
+    exact = closed_form(W.toarray(), Y, alpha)
+    inside = np.r_[:480, 520:1000]
+    assert_array_equal(model.transduction_[inside], exact.argmax(axis=1)[inside])
+    assert (model.transduction_ >= 0).all()
+    near = np.r_[:100, 900:1000]
+    found = spread_labels(Y, AffinityGraph.from_matrix(W), alpha, tol=1e-8, max_iter=1000).solution
+    assert_allclose(found[near].max(axis=1), exact[near].max(axis=1), rtol=0.05)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.99])
+def test_far_rows_are_decided_as_by_the_closed_form(alpha, monkeypatch):
+    """Two labels on two moons of two thousand points, where shares differ by thirty orders of magnitude."""
+    X, y = two_moons(n_samples=2000, noise=0.05, random_state=0)
+    some = np.full(2000, -1)
+    some[[np.argmax(y == 0), np.argmax(y == 1)]] = 0, 1
+    graph = KNNGraph(9, connect="mst").build(X)
+    found = LLGC(graph, alpha).fit(X, some).transduction_
+    monkeypatch.setattr(spreading, "CLOSED_UP_TO", 3000)
+    assert_array_equal(found, LLGC(graph, alpha).fit(X, some).transduction_)
+    assert (found == y).mean() > 0.98
+
+
+def test_pairs_are_for_graphs_that_learn(rng):
+    X, y = three_groups(rng)
+    with pytest.raises(ValueError, match="LLGC spreads labels"):
+        LLGC().fit(X, some_of(y), constraints=PairwiseConstraints([(0, 3)], [], 90))

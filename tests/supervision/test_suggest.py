@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fiedler import LLGC, KNNGraph, LandmarkGraph, LapGMM, SpectralClustering
+from fiedler import LLGC, KNNGraph, LandmarkGraph, LapGMM, LearnedLaplacian, SpectralClustering
 from fiedler.embedding import NLE
 from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import PairwiseConstraints, suggest_pairs
@@ -74,3 +74,16 @@ def test_models_without_edges_are_refused(rng):
     X, _ = touching(rng)
     with pytest.raises(ValueError, match="no graph whose edges"):
         suggest_pairs(NLE(2, LandmarkGraph(50), random_state=0).fit(X))
+
+
+def test_undecided_rows_are_asked_about(rng):
+    X = np.concatenate([rng.normal(size=(30, 2)), 40 + rng.normal(size=(30, 2))])
+    y = np.full(60, -1)
+    y[:2] = 0, 1
+    asked = suggest_pairs(LLGC(KNNGraph(5)).fit(X, y), 6)
+    assert (asked >= 30).any()
+
+
+def test_models_without_clusters_are_refused(rng):
+    with pytest.raises(ValueError, match="makes no clusters"):
+        suggest_pairs(LearnedLaplacian("scale").fit(touching(rng)[0]))

@@ -88,6 +88,8 @@ class MMC(_LearntMetric):
         if len(pairs.must_link) == 0 or len(pairs.cannot_link) == 0:
             raise ValueError("MMC needs pairs of both kinds, must-links and cannot-links")
         same, apart = (X[links[:, 0]] - X[links[:, 1]] for links in (pairs.must_link, pairs.cannot_link))
+        if not apart.any():
+            raise ValueError("all cannot-linked rows are equal, so that no metric can tell them apart")
         scatter = same.T @ same
         floor = check_positive(self.ridge, "ridge") * (np.trace(scatter) or 1.0) / X.shape[1]
         values, vectors = eigh(scatter + floor * np.eye(X.shape[1]))

@@ -25,7 +25,7 @@ from ..core.kmeans import kmeans, nearest_center
 from ..core.rows import unit_rows
 from ..graph.constraints import check_constraints
 from ..graph.estimator import GraphEstimatorMixin
-from ..graph.pairs import group_means
+from ..graph.pairs import group_means, repels
 from ..graph.repulsion import repelled_eigenpairs
 
 
@@ -127,16 +127,15 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         y : array of shape (n,), optional
             For graphs made from labels.
         constraints : PairwiseConstraints, optional
-            Must-links become edges; cannot-links repel, see :mod:`fiedler.graph.repulsion`. Rows whose must-links are
-            hard share one place in the embedding, and so a cluster.
+            Must-links become edges; cannot-links, of up to 4000 rows, repel, see :mod:`fiedler.graph.repulsion`. Rows
+            whose must-links are hard share one place in the embedding, and so a cluster.
         """
         self._cut = cut = choose(CUTS, self.cut, option="cut")
         known = check_constraints(constraints, X)
         graph = self._build_graph(X, y, known)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
         rng = check_random_state(self.random_state)
-        repelled = known is not None and graph.has_negative_weights
-        pairs = (repelled_eigenpairs if repelled else smallest_eigenpairs)(
+        pairs = (repelled_eigenpairs if repels(graph, known) else smallest_eigenpairs)(
             graph, n_clusters, kind=cut.kind, method=self.eigen_solver, tol=self.eigen_tol,
             max_iter=self.eigen_max_iter, random_state=rng,
         )  # fmt: skip

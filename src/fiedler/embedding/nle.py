@@ -42,7 +42,7 @@ from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..graph.estimator import GraphEstimatorMixin, warn_if_disconnected
 from ..graph.extend import coincident_rows, with_known_rows
 from ..graph.landmarks import LandmarkGraph, LowRankAffinity
-from ..graph.pairs import contracted, with_links
+from ..graph.pairs import contracted, repels, with_links
 from ..graph.recipes import is_pairwise, link_new_points, self_tuned
 
 GUARD = 1e-10  # of the mean degree, added to the denominator
@@ -255,7 +255,7 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
         max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
         rng = check_random_state(self.random_state)
-        problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=known is not None)
+        problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=repels(graph, known))
         self._signed = self.signed
         _check_differences(nodes.graph, problem)
         update = Update(problem, rng)
@@ -265,9 +265,9 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         self._store(best.at(nodes.place), graph, problem)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
+    def fit_transform(self, X: Any, y: Any = None, *, constraints: Any = None) -> Array:
         """Fit and return the memberships."""
-        return self.fit(X, y).memberships_
+        return self.fit(X, y, constraints=constraints).memberships_
 
     def transform(self, X: Any) -> Array:
         """Memberships: of a new point its weights to the nodes times Q, scaled to sum to one; of a seen one its own."""

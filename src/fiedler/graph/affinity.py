@@ -113,6 +113,7 @@ class AffinityGraph:
             raise ValueError(f"graph files end in .npz; got {str(path)!r}")
         W, constants = to_scipy(self._weights), self._constants or Constants()
         optional = {"bandwidth": constants.bandwidth, "scales": constants.scales, "metric": constants.metric}
+        optional |= {"neighbors": constants.neighbors}
         optional |= {"recall": self._recall, "loops": self._loops}
         arrays: dict[str, Any] = {name: to_numpy(value) for name, value in optional.items() if value is not None}
         arrays |= {"data": W.data, "indices": W.indices, "indptr": W.indptr, "shape": np.array(W.shape)}
@@ -313,7 +314,8 @@ def _from_arrays(cls: type[AffinityGraph], arrays: dict[str, np.ndarray]) -> Aff
     constants = None
     if arrays["has_constants"]:
         bandwidth = float(arrays["bandwidth"]) if "bandwidth" in arrays else None
-        constants = Constants(bandwidth, int(arrays["degree"]), arrays.get("scales"), arrays.get("metric"))
+        near = int(arrays["neighbors"]) if "neighbors" in arrays else None
+        constants = Constants(bandwidth, int(arrays["degree"]), arrays.get("scales"), arrays.get("metric"), near)
     recall = float(arrays["recall"]) if "recall" in arrays else None
     loops = arrays.get("loops")
     if loops is not None and (loops.shape != shape[:1] or not np.isfinite(loops).all() or loops.min() < 0):

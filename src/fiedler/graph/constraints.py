@@ -88,7 +88,14 @@ class PairwiseConstraints:
 
     @classmethod
     def from_labels(
-        cls, y: Any, *, rate: float | None = None, max_pairs: int | None = None, random_state: Any = None
+        cls,
+        y: Any,
+        *,
+        rate: float | None = None,
+        max_pairs: int | None = None,
+        random_state: Any = None,
+        strength: float = 1.0,
+        hard: bool = False,
     ) -> PairwiseConstraints:
         """All pairs among rows of known label.
 
@@ -102,6 +109,8 @@ class PairwiseConstraints:
         max_pairs : int, optional
             At most so many pairs of either kind, drawn at random. Pairs grow with the square of the labels.
         random_state : int, RandomState or None, default=None
+        strength, hard
+            As in the class.
         """
         n = len(check_labels(y, "y"))
         known, labels = known_labels(y, n)
@@ -118,10 +127,13 @@ class PairwiseConstraints:
         same = labels[first] == labels[second]
         pairs = np.column_stack([rows[first], rows[second]])
         limit = len(pairs) if max_pairs is None else check_int(max_pairs, "max_pairs")
-        return cls(_some(pairs[same], limit, rng), _some(pairs[~same], limit, rng), n)
+        must, cannot = (_some(kind, limit, rng) for kind in (pairs[same], pairs[~same]))
+        return cls(must, cannot, n, strength=strength, hard=hard)
 
     @classmethod
-    def from_csv(cls, path: str | os.PathLike[str], n_samples: int) -> PairwiseConstraints:
+    def from_csv(
+        cls, path: str | os.PathLike[str], n_samples: int, *, strength: float = 1.0, hard: bool = False
+    ) -> PairwiseConstraints:
         """Pairs from a file with the columns first, second and kind ('must-link' or 'cannot-link')."""
         try:
             with open(path, newline="", encoding="utf-8") as file:
@@ -139,10 +151,10 @@ class PairwiseConstraints:
                 raise ValueError(
                     f"{str(path)!r}, line {number}: expected two row numbers and {KINDS[0]} or {KINDS[1]}, got {row}"
                 ) from None
-        return cls(found[KINDS[0]], found[KINDS[1]], n_samples)
+        return cls(found[KINDS[0]], found[KINDS[1]], n_samples, strength=strength, hard=hard)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the pairs as :meth:`from_csv` reads them, whole or not at all."""
+        """Write the pairs, without their strength, as :meth:`from_csv` reads them, whole or not at all."""
         with whole_file(path) as draft, open(draft, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["first", "second", "kind"])
@@ -171,15 +183,24 @@ class PairwiseConstraints:
         """The rows that are part of any pair, in order."""
         return np.unique(np.concatenate([self.must_link.ravel(), self.cannot_link.ravel()]))
 
+    @cached_property
+    def opposed_groups(self) -> np.ndarray:
+        """The pairs of groups between which there is a cannot-link, each once, shape (n, 2)."""
+        return np.unique(np.sort(self.groups[self.cannot_link], axis=1), axis=0)
+
+    @property
+    def n_implied(self) -> int:
+        """How many pairs the closure has."""
+        sizes, (one, other) = np.bincount(self.groups), self.opposed_groups.T
+        return int((sizes * (sizes - 1) // 2).sum() + (sizes[one] * sizes[other]).sum())
+
     def closure(self) -> PairwiseConstraints:
         """All implied pairs as well: must-links within a group, cannot-links between whole groups."""
-        groups = self.groups
+        groups, sides = self.groups, self.opposed_groups
         sizes = np.bincount(groups)
-        sides = np.unique(np.sort(groups[self.cannot_link], axis=1), axis=0)
-        total = int((sizes * (sizes - 1) // 2).sum() + (sizes[sides[:, 0]] * sizes[sides[:, 1]]).sum())
-        if total > ENUMERATE_UP_TO:
+        if self.n_implied > ENUMERATE_UP_TO:
             raise ValueError(
-                f"these pairs imply {total:,} pairs; use fewer, for example from_labels(..., max_pairs=...)"
+                f"these pairs imply {self.n_implied:,} pairs; use fewer, for example from_labels(..., max_pairs=...)"
             )
         members = np.split(np.argsort(groups, kind="stable"), np.cumsum(sizes)[:-1])
         within = [np.column_stack(np.triu_indices(sizes[g], 1)) for g in np.flatnonzero(sizes > 1)]
@@ -207,7 +228,9 @@ class PairwiseConstraints:
 
         Implied pairs are kept: if 0 and 1, 1 and 2 must be linked, leaving out row 1 leaves 0 and 2 linked.
         """
-        rows = np.asarray(rows, dtype=np.int64)
+        rows = np.asarray(rows)
+        if rows.dtype.kind not in "iu" or rows.ndim != 1:
+            raise ValueError(f"rows must be a list of row numbers; got {rows.dtype} of shape {rows.shape}")
         if len(np.unique(rows)) != len(rows) or len(rows) == 0 or rows.min() < 0 or rows.max() >= self.n_samples:
             raise ValueError(f"rows must be different numbers from 0 to {self.n_samples - 1}, at least one")
         place = np.full(self.n_samples, -1, dtype=np.int64)
@@ -279,7 +302,10 @@ def check_constraints(constraints: Any, X: Any) -> PairwiseConstraints | None:
 
 def _as_pairs(pairs: Any, name: str, n: int) -> np.ndarray:
     """Each pair once, the smaller number first, in order."""
-    array = to_numpy(pairs) if hasattr(pairs, "shape") else np.asarray(list(pairs))
+    try:
+        array = to_numpy(pairs) if hasattr(pairs, "shape") else np.asarray(list(pairs))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a list of pairs of row numbers; got {pairs!r:.60}") from error
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
@@ -293,7 +319,8 @@ def _as_pairs(pairs: Any, name: str, n: int) -> np.ndarray:
         raise ValueError(
             f"{name} holds {len(alone)} pair(s) of a row with itself, such as {_shown(alone[0])}; remove them"
         )
-    return np.unique(np.sort(array, axis=1), axis=0)
+    low, high = np.sort(array, axis=1).T
+    return np.column_stack(np.divmod(np.unique(low * n + high), n))
 
 
 def _shown(pair: Any) -> str:
@@ -334,6 +361,8 @@ def _conflict(must: sp.csr_array, pair: np.ndarray) -> Conflict:
 def _share_of_each(labels: np.ndarray, rate: float, rng: np.random.RandomState) -> np.ndarray:
     """Positions of a share of every class, at least one, in order."""
     places = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    if not places:
+        return np.empty(0, dtype=np.int64)
     return np.sort(np.concatenate([rng.permutation(at)[: int(np.ceil(rate * len(at)))] for at in places]))
 
 

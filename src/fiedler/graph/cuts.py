@@ -116,9 +116,10 @@ def cut_problem(
     if not by_degree:
         points = xp.ones_like(degrees) if sizes is None else like(to_numpy(sizes), degrees, dtype=degrees.dtype)
         return CutProblem(attract, repel, degrees, points, low_rank, repelling)
-    loops = getattr(graph, "loops", None)  # edges that repel add nothing to a volume
-    pulled = degrees if repel is None else attract(xp.ones_like(degrees)[:, None])[:, 0]
-    volumes = pulled if loops is None else pulled + like(to_numpy(loops), degrees, dtype=degrees.dtype)
+    if bool(xp.any(degrees < 0)):
+        raise ValueError("the normalised cut asks for nonnegative degrees; use cut='ratio', or signed='shift'")
+    loops = getattr(graph, "loops", None)
+    volumes = degrees if loops is None else degrees + like(to_numpy(loops), degrees, dtype=degrees.dtype)
     least = max(1e-6 * float(xp.mean(volumes)), 1e-300)  # an isolated node has next to no mass, but some
     return CutProblem(attract, repel, degrees, xp.where(volumes > least, volumes, least), low_rank, repelling)
 

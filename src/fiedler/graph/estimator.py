@@ -6,13 +6,14 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_clusterer
 from sklearn.utils import Tags
 
 from .._validation import check_data
 from ..core.backend import Array, alike
 from .affinity import AffinityGraph
 from .extend import extend_eigenvectors
+from .labels import as_column, known_labels
 from .pairs import with_links
 from .recipes import KNNGraph, as_affinity, is_pairwise, learns_from_pairs
 
@@ -56,15 +57,25 @@ class GraphEstimatorMixin:
             self.n_features_in_ = X.n_nodes
         else:
             X = check_data(X, estimator=self, min_samples=2)
-            graph = as_affinity(self._fit_recipe, X, y, constraints)
+            graph = as_affinity(self._fit_recipe, X, self._labels_for(self._fit_recipe, y), constraints)
             self._fit_X = None if is_pairwise(self._fit_recipe) else X
         if hasattr(self._fit_recipe, "build"):
             self._fit_recipe = clone(self._fit_recipe)  # a later set_params is for the next fit
-        if constraints is not None and not learns_from_pairs(self._fit_recipe):
+        if constraints is not None and (graph is X or not learns_from_pairs(self._fit_recipe)):
             graph = with_links(graph, constraints)
         if self._minds_components:
             warn_if_disconnected(graph)
         return graph
+
+    def _labels_for(self, recipe: Any, y: Any) -> Any:
+        """What a recipe may see of ``y``: a clusterer's learns from partial labels only.
+
+        Searches and pipelines hand true labels to every estimator, and a clusterer must not look at them.
+        """
+        if y is None or not (is_clusterer(self) and learns_from_pairs(recipe)):
+            return y
+        known, _ = known_labels(as_column(y), len(y))
+        return None if known.all() else y
 
     def _extend(self, X: Any, F: Array, values: Array, kind: str) -> Array:
         """Eigenvectors at new points, which are brought to where the training rows are."""

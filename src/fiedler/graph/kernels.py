@@ -33,6 +33,7 @@ class Constants:
     degree: int = 2
     scales: Array | None = None  # (n,) distance of each training point to its 7th neighbour, for "local"
     metric: Array | None = None  # (r, d) the learnt matrix A, under which rows are compared as A x
+    neighbors: int | None = None  # under that metric, how many rows a new point is joined to; None: all
 
 
 @dataclass(frozen=True)

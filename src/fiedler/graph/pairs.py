@@ -29,12 +29,22 @@ def with_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> Affini
     w_ij = ½ strength · d̄ · (1/m_i + 1/m_j), m_i the number of pairs of that kind at row i. Neighbours that must not be
     linked lose the edge they had.
     """
+    if constraints.strength == 0 or constraints.n_pairs == 0:
+        return graph
+    if graph.has_negative_weights and len(constraints.cannot_link):
+        raise ValueError("the graph has negative weights of its own, beside which cannot-links could not be told")
     W, n = to_scipy(graph.weights), graph.n_nodes
     unit = constraints.strength * (abs(W).sum() / n or 1.0)
     cannot = _pattern(constraints.cannot_link, n)
     votes = shared_votes(constraints)
     linked = W - W.multiply(cannot) + unit * (votes[0] - votes[1])
     return _rebuilt(graph, sp.csr_array(linked), signed=bool(cannot.nnz) or graph.signed)
+
+
+def repels(graph: AffinityGraph, constraints: PairwiseConstraints | None) -> bool:
+    """Whether the negative weights of a graph are cannot-links."""
+    links = constraints is not None and constraints.strength > 0 and len(constraints.cannot_link) > 0
+    return links and graph.has_negative_weights
 
 
 def by_sign(graph: AffinityGraph) -> tuple[AffinityGraph, AffinityGraph]:

@@ -112,6 +112,7 @@ class PlainHooks:
         links: Links | None = None,
     ) -> None:
         self.Z, self.kind, self.ridge, self.links = Z, kind, ridge, links
+        self.unit: float | None = None  # of the votes of linked rows, in nats
         self.sample_weight = sample_weight  # (n,) or None
         self.known = known  # (n, k) one-hot rows where the label is known, zeros elsewhere, or None
 
@@ -123,7 +124,9 @@ class PlainHooks:
         """The posterior [lapgmm, Eq. 8]; with pairs, half the way to what they and the densities say."""
         if self.links is None:
             return self.clamp(by_rows(softmax, log_joint))
-        told = self.links.together(self.links.told(log_joint, resp))
+        if self.unit is None:  # once: a field that moved with the densities would never rest
+            self.unit = self.links.strength * usual_margin(log_joint)
+        told = self.links.together(log_joint + self.unit * self.links.votes(resp))
         return self.clamp(self.links.halfway(by_rows(softmax, told), resp))
 
     def maximise(self, resp: Array) -> Gaussians:
@@ -261,7 +264,9 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         projection = self._project(X, rng)
         Z = X if projection is None else projection(X)
         options = self._plain_options(X, Z, k, y, sample_weight)
-        options["links"] = links_of(known, Z)
+        options["links"] = links = links_of(known, Z)
+        if links is not None and options["known"] is not None:
+            options["known"] = links.known_together(options["known"])
         best = self._best_of_starts(Z, k, graph, options, rng)
         self._store(best, graph, X, projection)
 
@@ -279,7 +284,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         recipe = self._recipe()
         if not self._needs_graph and not (isinstance(self.init, str) and self.init in FROM_GRAPH):
             return None
-        graph = as_affinity(recipe, X, y, known)
+        graph = as_affinity(recipe, X, self._labels_for(recipe, y), known)
         if graph.has_negative_weights:
             raise ValueError("memberships are smoothed over nonnegative weights, but the graph has negative ones")
         return graph

@@ -35,22 +35,25 @@ class Links:
         total = np.asarray((must + cannot).sum(axis=1)).ravel()
         self.total = like(total, reference, dtype=reference.dtype)[:, None]  # (n, 1)
         self.strength, self.groups = constraints.strength, constraints.groups if constraints.hard else None
-        self.unit: float | None = None
 
     def votes(self, resp: Array) -> Array:
         """Σ_j v_ij q_j of every row."""
         return matmul(self.matrix, resp)
 
-    def told(self, log_joint: Array, resp: Array) -> Array:
-        """The joint log-densities with the votes of the last memberships."""
-        if self.unit is None:  # once: a field that moved with the densities would never rest
-            self.unit = self.strength * usual_margin(log_joint)
-        return log_joint + self.unit * self.votes(resp)
-
     def halfway(self, resp: Array, last: Array) -> Array:
         """Linked rows go half the way to their new memberships: rows that vote on each other at once would swing."""
         xp = namespace(resp)
         return xp.where(self.total > 0, 0.5 * (resp + last), resp)
+
+    def known_together(self, known: Array) -> Array:
+        """Known clusters, one-hot rows or rows of zeros, as those of whole groups where must-links are hard."""
+        if self.groups is None:
+            return known
+        named = to_numpy(self.together(known))
+        if ((named > 0).sum(axis=1) > 1).any():
+            row = int(np.flatnonzero((named > 0).sum(axis=1) > 1)[0])
+            raise ValueError(f"y names two clusters for rows that hard must-links hold together, row {row} among them")
+        return like((named > 0).astype(np.float64), known, dtype=known.dtype)
 
     def together(self, values: Array) -> Array:
         """The mean over each row's group, where must-links are hard; else the values."""

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.backend import like, to_numpy
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints
-from .llgc import spread_labels
+from .spreading import spread_labels
 
 JUDGES = 300  # constrained rows, at most, that judge
 REACH = 0.99  # α of the diffusion by which affinity is judged
@@ -32,10 +32,10 @@ def mates_and_others(pairs: PairwiseConstraints, rng: np.random.RandomState) -> 
         return None
     if len(rows) > JUDGES:
         rows = np.sort(rng.permutation(rows)[:JUDGES])
-    known = pairs if len(rows) == pairs.n_samples else pairs.subset(rows)
-    mates, others = (np.zeros((len(rows), len(rows)), dtype=bool) for _ in range(2))
-    for table, links in ((mates, known.must_link), (others, known.cannot_link)):
-        table[links[:, 0], links[:, 1]] = table[links[:, 1], links[:, 0]] = True
+    groups, n = pairs.groups[rows], int(pairs.groups.max()) + 1
+    low, high = np.minimum(groups[:, None], groups[None, :]), np.maximum(groups[:, None], groups[None, :])
+    mates = (low == high) & ~np.eye(len(rows), dtype=bool)
+    others = np.isin(low * n + high, pairs.opposed_groups @ np.array([n, 1]))
     own = np.flatnonzero(mates.any(axis=1) & others.any(axis=1))
     return Judges(rows, mates[own], others[own], own) if len(own) > 1 else None
 
@@ -48,7 +48,7 @@ def judged(graph: AffinityGraph, judges: Judges) -> np.ndarray:
     unit = np.zeros((graph.n_nodes, len(judges.rows)))
     unit[judges.rows, np.arange(len(judges.rows))] = 1
     start = like(unit, graph.degrees, dtype=graph.degrees.dtype)
-    K = to_numpy(spread_labels(start, graph, REACH, tol=1e-4, max_iter=500).solution)[judges.rows].astype(np.float64)
+    K = to_numpy(spread_labels(start, graph, REACH, tol=1e-6, max_iter=500).solution)[judges.rows].astype(np.float64)
     root = np.sqrt(np.maximum(np.diag(K), np.finfo(float).tiny))
     K = (K / root[:, None] / root[None, :])[judges.own]
     return np.array([_auc(row[mates], row[others]) for row, mates, others in zip(K, judges.mates, judges.others)])

@@ -9,7 +9,7 @@ Where our default differs, and why. Pairs grow with the square of the labels and
 that A fits them at the cost of everything else (the published curves fall). So by default only the neighbourhoods shape
 A (``pair_weight=0``), from the best scale on and held near it by a penalty; the pairs, not used so far, judge how
 firmly: of the penalties tried the firmest one that is as good at telling mates from others, within the error, is taken.
-Then the pairs are written into the graph (``inject``): weight 1 for must-links, none for cannot-links.
+Then the pairs are written into the graph (``inject``): its largest weight for must-links, none for cannot-links.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import check_data, check_dense, check_int, check_nonnegative, choose
 from ..core.backend import Array, alike, namespace, to_numpy
 from ..core.rows import take_rows
-from ..core.sparse import Sparse, is_filled, to_scipy
+from ..core.sparse import Sparse, to_scipy
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.kernels import Constants
+from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest, pairwise_distances
 from ..graph.pairs import inject
 from ..graph.recipes import FullGraph, KNNGraph
 from .descent import Descent, best_scale, doubling, near_the_start
-from .evidence import firmest, judged, mates_and_others
+from .evidence import Judges, firmest, judged, mates_and_others
 from .objective import METRICS, AllPairs, EdgeList, LaplacianObjective, coefficients, eye
 
 FULL_UP_TO = 4096  # rows, above which the default graph is sparse
@@ -69,10 +70,10 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Write the pairs into the graph that was learnt.
     graph : {'full'}, KNNGraph or None, default=None
         'full': every pair of rows has a weight. A recipe of neighbours: learnt on the edges of five times as many and
-        the pairs, then built in the learnt metric. None: up to 4096 rows learnt as 'full', and that or ten neighbours
-        in the learnt metric, whichever tells mates from others better; above, ``KNNGraph(20)``.
+        the pairs, then built in the learnt metric, with its weights. None: up to 4096 rows learnt as 'full', and that
+        or ten neighbours in the learnt metric, whichever tells mates from others better; above, ``KNNGraph(20)``.
     n_components : int, optional
-        The rows of A for 'low_rank'; default half the features.
+        The rows of A for 'low_rank'; default half the features, rounded down.
     max_iter : int, default=50
     random_state : int, RandomState or None, default=None
         Draws the rows and pairs where there are too many to use all.
@@ -93,13 +94,16 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     n_iter_, n_failures_ : int
         Steps, and those undone by the doubling rule.
     converged_ : bool
+        Of 'lbfgs', for which running out of steps is no fault: stopping early holds A near its start as well. The
+        printed rule ends after its steps.
     constraints_ : PairwiseConstraints
     n_features_in_ : int
 
     Notes
     -----
-    Accepted as ``graph=`` by every estimator that takes one; ``fit(X, y)`` or ``fit(X, constraints=...)`` of that
-    estimator hands on what is known.
+    Accepted as ``graph=`` by every estimator that takes one. ``fit(X, y)`` hands on what is known, to clusterers only
+    partial labels, with -1 where unknown; so does ``fit(X, constraints=...)`` of SpectralClustering, NLE, the mixtures
+    and LLGC.
 
     References
     ----------
@@ -155,20 +159,14 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         rng = check_random_state(self.random_state)
         pairs = self._known(X, y, constraints, rng)
         rows = _standardised(X, rng)
-        recipe, *others = self._recipes(X.shape[0])
-        problem = self._problem(rows.X, pairs, recipe)
+        recipes = self._recipes(X.shape[0])
+        problem = self._problem(rows.X, pairs, recipes[0])
         candidates = self._candidates(problem)
         places = {penalty: problem.metric.embed(found.theta, rows.X) for penalty, found in candidates.items()}
-        graphs = {penalty: recipe.build(place) for penalty, place in places.items()}
         judges = None if self._learns_from_pairs() else mates_and_others(pairs, rng)
-        self.evidence_ = {} if judges is None else {penalty: judged(graph, judges) for penalty, graph in graphs.items()}
-        chosen = firmest(self.evidence_) if self.evidence_ else UNJUDGED if UNJUDGED in graphs else next(iter(graphs))
-        found, graph = candidates[chosen], graphs[chosen]
-        if judges is not None:  # and of the graphs in that metric the one that tells mates from others best
-            graph = max(
-                [graph, *(other.build(places[chosen]) for other in others)], key=lambda g: judged(g, judges).mean()
-            )
-        self.metric_, self.penalty_ = problem.metric.matrix(found.theta, rows.X) @ rows.axes, chosen
+        self.penalty_, graph = self._best_graph(places, recipes, judges)
+        found = candidates[self.penalty_]
+        self.metric_ = problem.metric.matrix(found.theta, rows.X) @ rows.axes
         self._store(found, graph, pairs)
         return self
 
@@ -178,14 +176,11 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def link(self, X_new: Any, X: Any, graph: AffinityGraph) -> Sparse:
         """The weights (n_new, n) from new points to the rows of ``X``, under the metric of ``graph``."""
-        A = graph.constants.metric if graph.constants else None
-        if A is None:
+        learnt = graph.constants or Constants()
+        if learnt.metric is None:
             raise ValueError("the graph was not learnt by LearnedLaplacian, so there is no metric for new points")
-        X, X_new = (check_data(rows) @ A.T for rows in (X, X_new))
-        recipe, *others = self._recipes(X.shape[0])
-        if others and not is_filled(graph.weights):
-            recipe = others[0]
-        return recipe.link(X_new, X, graph)
+        X, X_new = (check_data(rows) @ learnt.metric.T for rows in (X, X_new))
+        return _in_learnt_metric(_as_recipe(learnt.neighbors)).link(X_new, X, graph)
 
     def transform(self, X: Any) -> Array:
         """XA': rows whose Euclidean distances are the learnt ones."""
@@ -197,27 +192,24 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _known(self, X: Array, y: Any, constraints: Any, rng: np.random.RandomState) -> PairwiseConstraints:
         n = X.shape[0]
         pairs = check_constraints(constraints, X) or PairwiseConstraints(n_samples=n)
+        pairs = pairs.closure() if pairs.n_implied <= 2 * MAX_PAIRS else pairs
         if y is None:
-            return pairs.closure()
-        labelled = PairwiseConstraints.from_labels(y, max_pairs=MAX_PAIRS, random_state=rng)
+            return pairs
+        labelled = PairwiseConstraints.from_labels(as_column(y), max_pairs=MAX_PAIRS, random_state=rng)
         must = np.concatenate([pairs.must_link, labelled.must_link])
         return PairwiseConstraints(must, np.concatenate([pairs.cannot_link, labelled.cannot_link]), n)
 
     def _recipes(self, n: int) -> list[Any]:
-        """The graph to learn on and, where the choice is ours, a sparse one that may be better in the end.
-
-        In the learnt metric exp(-d²) is the heat kernel of bandwidth √½.
-        """
+        """The graph to learn on and, where the choice is ours, a sparse one that may be better in the end."""
         graphs: list[Any] = [self.graph]
         if self.graph is None:
             graphs = [FullGraph(), KNNGraph(10, connect="mst")] if n <= FULL_UP_TO else [KNNGraph(20)]
         elif isinstance(self.graph, str):
             graphs = [choose({"full": FullGraph()}, self.graph, option="graph")]
-        elif not isinstance(self.graph, KNNGraph):
-            raise TypeError(f"graph={self.graph!r} must be 'full', a KNNGraph, or None")
-        few = [graph for graph in graphs if isinstance(graph, KNNGraph) and graph.n_neighbors >= n]
-        graphs = [graph for graph in graphs if graph not in few or len(graphs) == 1]
-        return [clone(graph).set_params(weight="heat", bandwidth=math.sqrt(0.5)) for graph in graphs]
+        elif not isinstance(self.graph, KNNGraph) or self.graph.metric != "euclidean":
+            raise TypeError(f"graph={self.graph!r} must be 'full', a KNNGraph of Euclidean distances, or None")
+        fitting = [graph for graph in graphs if isinstance(graph, FullGraph) or graph.n_neighbors < n]
+        return [_in_learnt_metric(graph) for graph in fitting or graphs]
 
     def _problem(self, X: Array, pairs: PairwiseConstraints, recipe: Any) -> LaplacianObjective:
         """Eq. 8 for these rows."""
@@ -237,10 +229,9 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _candidates(self, problem: LaplacianObjective) -> dict[float, Descent]:
         """The minimum for every penalty to be tried."""
         max_iter = check_int(self.max_iter, "max_iter")
-        rank = (
-            problem.X.shape[1] // 2 + 1 if self.n_components is None else check_int(self.n_components, "n_components")
-        )
-        start = problem.metric.start(problem.X, min(rank, problem.X.shape[1]))
+        d, penalties = problem.X.shape[1], self._penalties()
+        rank = max(d // 2, 1) if self.n_components is None else check_int(self.n_components, "n_components")
+        start = problem.metric.start(problem.X, min(rank, d))
         optimizer = choose({"lbfgs": near_the_start, "doubling": doubling}, self.optimizer, option="optimizer")
         if optimizer is doubling:
             self.scale_ = 1.0
@@ -251,7 +242,7 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if self.metric == "scale":
             return {math.inf: still}
         found, theta = {}, start
-        for penalty in self._penalties():
+        for penalty in penalties:
             if math.isinf(penalty):
                 found[penalty] = still
                 continue
@@ -263,7 +254,7 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _penalties(self) -> tuple[float, ...]:
         if not isinstance(self.penalty, str):
-            return (check_nonnegative(self.penalty, "penalty"),)
+            return (self.penalty if self.penalty == math.inf else check_nonnegative(self.penalty, "penalty"),)
         choose({"auto": None}, self.penalty, option="penalty")
         return (UNJUDGED,) if self._learns_from_pairs() else PENALTIES
 
@@ -271,10 +262,29 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """Whether pairs shape A, so that they can no longer judge it."""
         return isinstance(self.pair_weight, str) or bool(np.any(np.asarray(self.pair_weight) != 0))
 
+    def _best_graph(
+        self, places: dict[float, Array], recipes: list[Any], judges: Judges | None
+    ) -> tuple[float, AffinityGraph]:
+        """By what the pairs say: the penalty first, on the kind of graph that was learnt on, then the kind of graph."""
+        recipe, *others = recipes
+        self.evidence_, self._neighbors = {}, getattr(recipe, "n_neighbors", None)
+        if judges is None:
+            unjudged = UNJUDGED if UNJUDGED in places else next(iter(places))
+            return unjudged, recipe.build(places[unjudged])
+        graphs = {penalty: recipe.build(place) for penalty, place in places.items()}
+        self.evidence_ = {penalty: judged(graph, judges) for penalty, graph in graphs.items()}
+        chosen = firmest(self.evidence_)
+        best, reached = graphs[chosen], self.evidence_[chosen].mean()
+        for other in others:
+            graph = other.build(places[chosen])
+            if (mean := judged(graph, judges).mean()) > reached:
+                best, reached, self._neighbors = graph, mean, other.n_neighbors
+        return chosen, best
+
     def _store(self, found: Descent, graph: AffinityGraph, pairs: PairwiseConstraints) -> None:
         self.history_, self.n_iter_, self.converged_ = found.history, found.n_iter, found.converged
         self.n_failures_, self.constraints_ = found.n_failures, pairs
-        constants = replace(graph.constants or Constants(), metric=self.metric_)
+        constants = replace(graph.constants or Constants(), metric=self.metric_, neighbors=self._neighbors)
         told = AffinityGraph(graph.weights, constants=constants, recall=graph.recall)
         self.graph_ = inject(told, pairs) if self.inject and pairs.n_pairs else told
 
@@ -310,6 +320,15 @@ def _standardised(X: Array, rng: np.random.RandomState) -> _Rows:
     own_span = X.shape[1] > n
     axes = (xp.linalg.svd(centred, full_matrices=False)[2] if own_span else eye(X)) / median
     return _Rows(centred @ axes.T, axes)
+
+
+def _as_recipe(neighbors: int | None) -> Any:
+    return FullGraph() if neighbors is None else KNNGraph(neighbors)
+
+
+def _in_learnt_metric(recipe: Any) -> Any:
+    """The recipe with exp(-d²) for its kernel: the heat kernel of bandwidth √½."""
+    return clone(recipe).set_params(weight="heat", bandwidth=math.sqrt(0.5))
 
 
 def _neighbour_pattern(X: Array, count: int) -> sp.csr_array:

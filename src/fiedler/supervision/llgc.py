@@ -18,30 +18,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_int, check_positive, choose
-from ..core.backend import Array, alike, identity, like, namespace, to_numpy
-from ..core.linear import SolveResult
+from ..core.backend import Array, alike, like, namespace, to_numpy
 from ..core.multiplicative import positive_part
-from ..core.sparse import filled, is_filled, is_sparse, matmul
-from ..graph.affinity import AffinityGraph
+from ..core.sparse import is_sparse, matmul
 from ..graph.constraints import check_constraints
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.extend import link_degrees, with_known_rows
 from ..graph.labels import UNKNOWN, as_column, known_labels
-from ..graph.recipes import link_new_points, self_tuned
-from ..graph.smoothing import spread
-
-CLOSED_UP_TO = 500  # rows, below which the dense solve is quicker than iterating
-CLOSED_IF_FILLED = 5000  # rows, the same for a graph that is sparse in name only
-
-
-def spread_labels(Y: Array, graph: AffinityGraph, alpha: float, *, tol: float, max_iter: int) -> SolveResult:
-    """F = (I - αS)⁻¹ Y on nonnegative weights: in closed form for a small graph, else by conjugate gradients."""
-    if graph.n_nodes > CLOSED_UP_TO and not (is_filled(graph.weights) and graph.n_nodes <= CLOSED_IF_FILLED):
-        return spread(Y, graph, alpha, tol=tol, max_iter=max_iter)
-    L, isolated = filled(graph.laplacian("symmetric")), namespace(Y).astype(graph.degrees == 0, Y.dtype)
-    # I - αS = αL + (1-α)I, where L is zero for an isolated node and S as well
-    F = namespace(Y).linalg.solve(alpha * L + (1 - alpha + alpha * isolated[:, None]) * identity(L), Y)
-    return SolveResult(F, namespace(F).zeros_like(F[0, :]), 1, True)
+from ..graph.recipes import learns_from_pairs, link_new_points, self_tuned
+from .spreading import spread_labels
 
 
 def class_mass(F: Array, shares: Array) -> Array:
@@ -67,7 +52,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     normalize : {'cmn', None}, default='cmn'
         Class mass normalisation: classes keep the shares they have among the labels. Leave it out where labels were
         not drawn at random.
-    tol : float, default=1e-6
+    tol : float, default=1e-8
         On the relative residual of the equations.
     max_iter : int, default=1000
 
@@ -116,7 +101,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         alpha: float = 0.99,
         *,
         normalize: str | None = "cmn",
-        tol: float = 1e-6,
+        tol: float = 1e-8,
         max_iter: int = 1000,
     ) -> None:
         self.graph = graph
@@ -128,8 +113,11 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, *, constraints: Any = None) -> LLGC:
         """Spread the labels ``y``, -1 where unknown, over the rows of ``X`` or the nodes of a graph.
 
-        ``constraints`` are for a graph that learns from pairs; the labels themselves are pairs to it already.
+        ``constraints`` are for a graph that learns from pairs, as :class:`LearnedLaplacian` does; the labels themselves
+        are pairs to it already.
         """
+        if constraints is not None and not learns_from_pairs(self._recipe()):
+            raise ValueError("LLGC spreads labels; pairs are taken by a graph that learns, graph=LearnedLaplacian()")
         rescale = None if self.normalize is None else choose(NORMALIZE, self.normalize, option="normalize")
         alpha = check_positive(self.alpha, "alpha")
         if alpha >= 1:
@@ -208,7 +196,8 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         if undecided:
             warnings.warn(
                 f"no label reaches {undecided} row(s), which stay undecided (-1): they lie in components of the graph "
-                "without a labelled row. Label one of each, or join the components with KNNGraph(connect='mst')",
+                "without a labelled row, or too far from any. Label more rows, or join the components with "
+                "KNNGraph(connect='mst')",
                 UserWarning,
                 stacklevel=3,
             )

@@ -85,7 +85,10 @@ def _memberships(model: Any, graph: AffinityGraph) -> np.ndarray:
     """The model's own, or its labels spread over the graph."""
     for name in ("memberships_", "label_distributions_"):
         if hasattr(model, name):
-            return to_numpy(getattr(model, name)).astype(np.float64)
+            shares = to_numpy(getattr(model, name)).astype(np.float64)
+            return np.where(shares.sum(axis=1)[:, None] > 0, shares, 1 / shares.shape[1])  # an undecided row may be any
+    if not hasattr(model, "labels_"):
+        raise ValueError(f"{type(model).__name__} makes no clusters or classes, so there is nothing to ask about")
     labels = to_numpy(model.labels_)
     host = AffinityGraph(to_scipy(graph.weights).astype(np.float64))
     return resolvent(np.eye(int(labels.max()) + 1)[labels], host, BLUR, tol=1e-4)
