@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
 from fiedler import LLGC, KNNGraph, LandmarkGraph, LapGMM, LearnedLaplacian, SpectralClustering
 from fiedler.embedding import NLE
@@ -8,7 +9,7 @@ from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import PairwiseConstraints, suggest_pairs
 from fiedler.supervision.suggest import informativeness
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def touching(rng, n=200):
@@ -35,19 +36,19 @@ def test_pairs_lie_at_the_boundary_and_apart_from_each_other(kind, rng):
     assert crossing[asked].any(axis=1).mean() > max(0.5, 3 * crossing.mean())
 
 
-@pytest.mark.parametrize("kind", [LapGMM, NLE])
-def test_answers_help_more_than_answers_on_random_pairs(kind, rng):
-    """The claim behind it, over eight draws."""
+@pytest.mark.parametrize("model", [LapGMM(2, random_state=0), NLE(2, n_init=2, max_iter=100, random_state=0)])
+def test_answers_help_more_than_answers_on_random_pairs(model):
+    """The claim behind it, over six draws."""
     gains = []
-    for seed in range(8):
+    for seed in range(6):
         X, y = touching(np.random.RandomState(seed))
-        model = kind(2, random_state=0).fit(X)
+        model.fit(X)
         at_random = np.random.RandomState(seed).permutation(200)[:16].reshape(-1, 2)
         scores = []
         for asked in (suggest_pairs(model, 8), at_random):
             same = y[asked[:, 0]] == y[asked[:, 1]]
             pairs = PairwiseConstraints(asked[same], asked[~same], 200, strength=3.0)
-            scores.append(adjusted_rand_index(y, kind(2, random_state=0).fit(X, constraints=pairs).labels_))
+            scores.append(adjusted_rand_index(y, clone(model).fit(X, constraints=pairs).labels_))
         gains.append(scores[0] - scores[1])
     assert np.mean(gains) > 0
 
