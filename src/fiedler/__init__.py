@@ -79,18 +79,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    if name in (
-        "baselines",
-        "cluster",
-        "core",
-        "datasets",
-        "embedding",
-        "graph",
-        "metrics",
-        "mixture",
-        "supervision",
-        "text",
-    ):
+    if name in _FOLDERS:
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
