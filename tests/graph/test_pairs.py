@@ -193,6 +193,18 @@ def test_the_objective_of_lapgmm_still_rises_with_pairs(rng):
         assert (np.diff(steps) >= -1e-9 * np.abs(steps[:-1])).all()
 
 
+def test_broken_pairs_lower_the_objective_of_a_mixture(rng):
+    """Of several starts the one that keeps the pairs wins, unless the densities speak clearly."""
+    X, y = crossing(rng)
+    pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0, strength=3.0)
+    kept, broken = (
+        GaussianMixture(2, init=start, max_iter=1).fit(X, constraints=pairs) for start in (y, np.arange(160) // 2 % 2)
+    )
+    assert kept.penalty_ < 0
+    assert kept.objective_ == pytest.approx(kept.likelihood_ - kept.penalty_)
+    assert broken.penalty_ > kept.penalty_
+
+
 def test_precomputed_similarities_and_graphs_take_pairs(rng):
     X, y = crossing(rng)
     graph = KNNGraph(8).build(X)

@@ -134,9 +134,15 @@ class PlainHooks:
         return estimate(self.Z, self.weighted(resp), kind=self.kind, ridge=self.ridge)
 
     def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
-        """The log-likelihood."""
-        likelihood = self.likelihood(log_joint)
-        return Step(likelihood, likelihood, 0.0, self.moved(resp, last))
+        """The log-likelihood, less what linked rows disagree by."""
+        likelihood, penalty = self.likelihood(log_joint), self.disagreement(resp)
+        return Step(likelihood - penalty, likelihood, penalty, self.moved(resp, last))
+
+    def disagreement(self, resp: Array) -> float:
+        """-½γ Σ_ij v_ij q_i'q_j over the votes of linked rows; 0 without any."""
+        if self.links is None or self.unit is None:
+            return 0.0
+        return -0.5 * self.unit * float(namespace(resp).sum(resp * self.links.votes(resp)))
 
     def likelihood(self, log_joint: Array) -> float:
         """Σ_i log p(x_i), or log p(x_i, known cluster) where it is known."""

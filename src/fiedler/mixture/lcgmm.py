@@ -58,7 +58,7 @@ class _LocallyConsistent(PlainHooks):
     def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
         """The penalised log-likelihood, R = Σ_k p_k' L log p_k."""
         likelihood = self.likelihood(log_joint)
-        penalty = self.lam * float(namespace(resp).sum(resp * matmul(self.L, safe_log(resp))))
+        penalty = self.lam * float(namespace(resp).sum(resp * matmul(self.L, safe_log(resp)))) + self.disagreement(resp)
         return Step(likelihood - penalty, likelihood, penalty, self.moved(resp, last))
 
     def settled(self, history: list[Step], tol: float) -> bool:
