@@ -15,7 +15,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -24,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import check_dense, check_int, check_n_clusters, check_nonnegative
 from ..core.backend import to_numpy
 from ..graph.constraints import PairwiseConstraints, check_constraints
+from ..graph.pairs import both_orders
 
 
 class MPCKMeans(ClusterMixin, BaseEstimator):
@@ -111,7 +111,7 @@ class _Problem:
     def __init__(self, X: np.ndarray, pairs: PairwiseConstraints, weight: float) -> None:
         self.X, self.pairs, self.weight = X, pairs, weight
         self.span = (X.max(axis=0) - X.min(axis=0)) ** 2  # bounds every squared difference, feature by feature
-        self.must, self.cannot = (_adjacent(links, len(X)) for links in (pairs.must_link, pairs.cannot_link))
+        self.must, self.cannot = (both_orders(links, len(X)) for links in (pairs.must_link, pairs.cannot_link))
 
     def distances(self, centres: np.ndarray, metrics: np.ndarray) -> np.ndarray:
         """What a row costs in each cluster, pairs apart."""
@@ -176,8 +176,3 @@ class _Problem:
         first, second = self.pairs.cannot_link.T
         joined = (labels[first] == c) & (labels[second] == c)
         return scatter + (self.span - (self.X[first[joined]] - self.X[second[joined]]) ** 2).sum(axis=0)
-
-
-def _adjacent(links: np.ndarray, n: int) -> sp.csr_array:
-    rows, columns = np.concatenate([links, links[:, ::-1]]).T
-    return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))

@@ -29,6 +29,13 @@ def unit_rows(X: Array) -> Array:
     return sp.csr_array(sp.diags_array(factor) @ X) if sp.issparse(X) else X * factor[:, None]
 
 
+def sum_to_one(rows: Array) -> Array:
+    """Nonnegative rows scaled to sum to one; a row of zeros stays."""
+    xp = namespace(rows)
+    total = xp.sum(rows, axis=1)[:, None]
+    return rows / xp.where(total > 0, total, 1)
+
+
 def take_rows(X: Array, chosen: np.ndarray) -> Array:
     """The rows of the given numbers."""
     return X[chosen] if is_numpy(X) else namespace(X).take(X, like(chosen, X), axis=0)

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from .backend import Array, arange, is_numpy, like, namespace, to_numpy
+from .backend import Array, arange, is_numpy, itemsize, like, namespace, to_numpy
 from .blocks import over_blocks
 
 THREADED_FROM = 2**22  # multiplications, below which starting threads costs more than they save
@@ -230,6 +230,11 @@ def to_scipy(S: Sparse) -> sp.csr_array:
 def from_scipy(S: sp.csr_array, reference: Array) -> Sparse:
     """A SciPy matrix moved to the library and device of ``reference``."""
     return csr(like(S.data, reference), like(S.indices, reference), like(S.indptr, reference), S.shape)
+
+
+def beside(S: Any, reference: Array) -> Sparse:
+    """A SciPy matrix moved to the library and device of ``reference``, in its precision."""
+    return from_scipy(to_scipy(S.astype(np.float32 if itemsize(reference) == 4 else np.float64)), reference)
 
 
 def _int32(S: sp.csr_array) -> sp.csr_array:

@@ -31,11 +31,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_int, check_labels, check_n_clusters, check_nonnegative
-from ..core.backend import Array, alike, eps, like, namespace, one_hot, to_numpy
+from ..core.backend import Array, eps, like, namespace, one_hot, to_numpy
 from ..core.blocks import by_rows
 from ..core.kmeans import kmeans
 from ..core.multiplicative import multiply, positive_part
-from ..core.sparse import is_sparse, matmul, neighbours_together, pieces
+from ..core.rows import sum_to_one
+from ..core.sparse import matmul, neighbours_together, pieces
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
@@ -43,7 +44,7 @@ from ..graph.estimator import GraphEstimatorMixin, warn_if_disconnected
 from ..graph.extend import coincident_rows, with_known_rows
 from ..graph.landmarks import LandmarkGraph, LowRankAffinity
 from ..graph.pairs import contracted, repels, with_links
-from ..graph.recipes import is_pairwise, link_new_points, self_tuned
+from ..graph.recipes import is_pairwise, self_tuned
 
 GUARD = 1e-10  # of the mean degree, added to the denominator
 FLOOR = 1e-10  # of a unit column
@@ -275,10 +276,8 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
 
     def _shares(self, weights: Any, X: Array) -> Array:
         rows = positive_part(matmul(weights, self.embedding_))
-        xp = namespace(rows)
-        total = xp.sum(rows, axis=1)[:, None]
-        shares = rows / xp.where(total > 0, total, 1)
-        return with_known_rows(shares, self.memberships_, weights, to_numpy(total)[:, 0] == 0, X, self._fit_X)
+        alone = to_numpy(namespace(rows).max(rows, axis=1)) == 0
+        return with_known_rows(sum_to_one(rows), self.memberships_, weights, alone, X, self._fit_X)
 
     def predict(self, X: Any) -> Array:
         """Clusters: of a new point the one of its largest membership; of a seen one its own."""
@@ -292,15 +291,9 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         check_is_fitted(self)
         if isinstance(self.graph_, LowRankAffinity):
             raise ValueError("LandmarkGraph places no new points; fit with a graph of neighbours for that")
-        if self._fit_X is None:
-            raise ValueError("the model was fitted on a graph, not on points, so new points have no place; fit on data")
         if self._signed == "shift":
             raise ValueError("weights shifted for all pairs place no new points; fit with signed='split' for that")
-        X = alike(check_data(X, estimator=self, reset=False), self._fit_X)
-        weights = link_new_points(self._fit_recipe, X, self._fit_X, self.graph_)
-        if not is_sparse(weights) and namespace(weights) is not namespace(self.embedding_):
-            weights = like(to_numpy(weights), self.embedding_, dtype=self.embedding_.dtype)
-        return weights, X
+        return self._links_to(X, self.embedding_)
 
     # ------------------------------------------------------------------------------------------------------ its parts
 

@@ -19,9 +19,10 @@ from .._validation import choose
 from ..core.backend import Array, like, namespace, one_hot, to_numpy
 from ..core.eigen import largest_eigenvalue, smallest_eigenpairs
 from ..core.multiplicative import positive_part
-from ..core.sparse import for_products, keep, matmul, pieces, row_sums, with_data
+from ..core.sparse import for_products, matmul, pieces, row_sums
 from .affinity import AffinityGraph
 from .landmarks import LowRankAffinity
+from .pairs import by_sign
 from .repulsion import repelled_eigenpairs
 
 
@@ -143,7 +144,7 @@ def _operators(graph: Any, signed: str) -> tuple[Callable[[Array], Array], Calla
     if not graph.has_negative_weights:
         full = for_products(W)
         return lambda Q: matmul(full, Q), None, degrees
-    positive, negative = for_products(keep(W, data > 0)), for_products(keep(with_data(W, -data), data < 0))
+    positive, negative = (for_products(side.weights) for side in by_sign(graph))
     return lambda Q: matmul(positive, Q), lambda Q: matmul(negative, Q), degrees
 
 

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from .._validation import check_data
 from ..core.backend import Array, alike
 from .affinity import AffinityGraph
-from .extend import extend_eigenvectors
+from .extend import extend_eigenvectors, links_beside
 from .labels import as_column, known_labels
 from .pairs import with_links
 from .recipes import KNNGraph, as_affinity, is_pairwise, learns_from_pairs
@@ -77,11 +77,20 @@ class GraphEstimatorMixin:
         known, _ = known_labels(as_column(y), len(y))
         return None if known.all() else y
 
-    def _extend(self, X: Any, F: Array, values: Array, kind: str) -> Array:
-        """Eigenvectors at new points, which are brought to where the training rows are."""
+    def _new_points(self, X: Any) -> Array:
+        """New points, brought to where the training rows are."""
         if self._fit_X is None:
             raise ValueError("the model was fitted on a graph, not on points, so new points have no place; fit on data")
-        X = alike(check_data(X, estimator=self, reset=False), self._fit_X)
+        return alike(check_data(X, estimator=self, reset=False), self._fit_X)
+
+    def _links_to(self, X: Any, F: Array) -> tuple[Any, Array]:
+        """The weights from new points to the nodes, beside ``F``, a row a node; and the points."""
+        X = self._new_points(X)
+        return links_beside(F, self._fit_recipe, X, self._fit_X, self.graph_), X
+
+    def _extend(self, X: Any, F: Array, values: Array, kind: str) -> Array:
+        """Eigenvectors at new points."""
+        X = self._new_points(X)
         return extend_eigenvectors(F, values, kind, recipe=self._fit_recipe, X_new=X, X=self._fit_X, graph=self.graph_)
 
 

@@ -24,17 +24,21 @@ def extend_eigenvectors(
     Laplacian, (d - λ) f = W f gives f(x) = Σ_j w(x, x_j) f_j / (d(x) - λ) [Bengio et al. 2004]. A point that equals a
     training row takes that row's values, and one without any neighbour the nearest row's, with a warning.
     """
-    W = link_new_points(recipe, X_new, X, graph)
-    xp = namespace(F)
-    if (
-        not is_sparse(W) and namespace(W) is not xp
-    ):  # a back end without sparse matrices has its eigenvectors on the host
-        W = like(to_numpy(W), F, dtype=F.dtype)
+    W, xp = links_beside(F, recipe, X_new, X, graph), namespace(F)
     degrees = link_degrees(W, signed=graph.signed)
     shrink = (1 - values)[None, :] if kind == "random_walk" else 1 - values[None, :] / _positive(degrees)[:, None]
     average = matmul(W, F) / _positive(degrees)[:, None]
     extended = average / xp.where(shrink > 1e-3, shrink, 1)  # a vector beyond the smooth ones is averaged, not blown up
     return with_known_rows(extended, F, W, to_numpy(degrees) == 0, X_new, X)
+
+
+def links_beside(F: Array, recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -> Any:
+    """The weights from new points to the nodes, in the library of ``F``, a row a node, with which they are multiplied.
+
+    Where a back end has no sparse matrices, what belongs to the nodes may be on the host while the points are not.
+    """
+    W = link_new_points(recipe, X_new, X, graph)
+    return W if is_sparse(W) or namespace(W) is namespace(F) else like(to_numpy(W), F, dtype=F.dtype)
 
 
 def link_degrees(W: Sparse, *, signed: bool) -> Array:

@@ -17,8 +17,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
 from .._validation import check_data, check_labels, check_nonnegative
-from ..core.backend import itemsize, like
-from ..core.sparse import Sparse, from_scipy, keep, pieces, row_indices, to_scipy
+from ..core.backend import like
+from ..core.sparse import Sparse, beside, keep, pieces, row_indices, to_scipy
 from .affinity import AffinityGraph
 from .recipes import FULL_UP_TO, as_affinity, link_new_points
 
@@ -129,6 +129,6 @@ def _assemble(neighbours: AffinityGraph | None, strength: float, classes: np.nda
         edges = edges + keep(W, (ends[0] < 0) | (ends[1] < 0) | (ends[0] == ends[1]))
         given = {name: getattr(neighbours, name) for name in ("constants", "recall", "signed")}
     home = X.data if sp.issparse(X) else X
-    dtype = np.float32 if itemsize(home) == 4 else np.float64
-    weights = from_scipy(to_scipy(edges.astype(dtype)), home)
-    return AffinityGraph(weights, loops=like(cliques.diagonal().astype(dtype), pieces(weights)[0]), **given)
+    weights = beside(edges, home)
+    data = pieces(weights)[0]
+    return AffinityGraph(weights, loops=like(cliques.diagonal(), data, dtype=data.dtype), **given)

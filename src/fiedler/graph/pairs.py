@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..core.backend import Array, itemsize, like, to_numpy
-from ..core.sparse import from_scipy, keep, pieces, to_scipy, with_data
+from ..core.backend import Array, like, to_numpy
+from ..core.sparse import beside, keep, pieces, to_scipy, with_data
 from .affinity import AffinityGraph
 from .constraints import PairwiseConstraints
 
@@ -17,7 +17,7 @@ def inject(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGr
     """The graph with the largest weight it has (1 if it has none) for must-links, and no edge for cannot-links."""
     W = to_scipy(graph.weights)
     heaviest = float(W.data.max()) if W.nnz else 1.0
-    must, cannot = (_pattern(pairs, graph.n_nodes) for pairs in (constraints.must_link, constraints.cannot_link))
+    must, cannot = (both_orders(pairs, graph.n_nodes) for pairs in (constraints.must_link, constraints.cannot_link))
     untouched = W - W.multiply(must + cannot)
     return _rebuilt(graph, sp.csr_array(untouched + heaviest * must), signed=graph.signed)
 
@@ -35,7 +35,7 @@ def with_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> Affini
         raise ValueError("the graph has negative weights of its own, beside which cannot-links could not be told")
     W, n = to_scipy(graph.weights), graph.n_nodes
     unit = constraints.strength * (abs(W).sum() / n or 1.0)
-    cannot = _pattern(constraints.cannot_link, n)
+    cannot = both_orders(constraints.cannot_link, n)
     votes = shared_votes(constraints)
     linked = W - W.multiply(cannot) + unit * (votes[0] - votes[1])
     return _rebuilt(graph, sp.csr_array(linked), signed=bool(cannot.nnz) or graph.signed)
@@ -76,7 +76,7 @@ def _members(groups: np.ndarray) -> sp.csr_array:
     return sp.csr_array((np.ones(len(groups)), (np.arange(len(groups)), groups)))
 
 
-def _pattern(pairs: np.ndarray, n: int) -> sp.csr_array:
+def both_orders(pairs: np.ndarray, n: int) -> sp.csr_array:
     """Ones for both orders of every pair."""
     rows, columns = np.concatenate([pairs, pairs[:, ::-1]]).T
     return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
@@ -85,7 +85,7 @@ def _pattern(pairs: np.ndarray, n: int) -> sp.csr_array:
 def shared_votes(constraints: PairwiseConstraints) -> tuple[sp.csr_array, sp.csr_array]:
     """½(1/m_i + 1/m_j) for every must-link and every cannot-link, m_i the number of pairs of that kind at row i."""
     pairs, n = (constraints.must_link, constraints.cannot_link), constraints.n_samples
-    return _shared(_pattern(pairs[0], n)), _shared(_pattern(pairs[1], n))
+    return _shared(both_orders(pairs[0], n)), _shared(both_orders(pairs[1], n))
 
 
 def _shared(pattern: sp.csr_array) -> sp.csr_array:
@@ -98,7 +98,6 @@ def _rebuilt(graph: AffinityGraph, W: sp.csr_array, *, signed: bool, loops: np.n
     """Other weights, in the library and precision of the graph."""
     W.eliminate_zeros()
     home = pieces(graph.weights)[0]
-    weights = from_scipy(to_scipy(W.astype(np.float32 if itemsize(home) == 4 else np.float64)), home)
     kept: dict[str, Any] = {"constants": graph.constants, "recall": graph.recall}
     own = graph.loops if loops is None else like(loops, home, dtype=home.dtype)
-    return AffinityGraph(weights, signed=signed, loops=own, **kept)
+    return AffinityGraph(beside(W, home), signed=signed, loops=own, **kept)

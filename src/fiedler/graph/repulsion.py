@@ -28,7 +28,7 @@ from ..core.sparse import to_scipy
 from .affinity import AffinityGraph
 from .pairs import by_sign
 
-HOST_ONLY = ("arpack", "shift_invert")  # solvers that would need a matrix, or miss a null space of several dimensions
+NEED_A_MATRIX = ("arpack", "shift_invert")  # or miss a null space of several dimensions
 REPELLED_UP_TO = 4000  # rows with a repelling edge: a dense matrix of their size is decomposed
 
 
@@ -38,7 +38,7 @@ def repelled_eigenpairs(graph: AffinityGraph, k: int, *, kind: str, **options: A
     With N = M^-½ L⁺ M^-½ and R = (I + M^-½ L⁻ M^-½)^-½, which differs from I only where edges repel, the problem is
     RNR u = λ u and v = M^-½ R u.
     """
-    if options.get("method") in HOST_ONLY:
+    if options.get("method") in NEED_A_MATRIX:
         raise ValueError(f"eigen_solver={options['method']!r} needs a matrix, which cannot-links spoil; use 'auto'")
     attract, repel = (to_scipy(side.laplacian()).astype(np.float64) for side in by_sign(graph))
     degrees = attract.diagonal()

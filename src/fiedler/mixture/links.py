@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.backend import Array, itemsize, like, namespace, to_numpy
-from ..core.sparse import from_scipy, matmul, to_scipy
+from ..core.backend import Array, like, namespace, to_numpy
+from ..core.sparse import beside, matmul
 from ..graph.constraints import PairwiseConstraints
 from ..graph.pairs import group_means, shared_votes
 
@@ -30,8 +30,7 @@ class Links:
 
     def __init__(self, constraints: PairwiseConstraints, reference: Array) -> None:
         must, cannot = shared_votes(constraints)
-        dtype = np.float32 if itemsize(reference) == 4 else np.float64
-        self.matrix = from_scipy(to_scipy((must - cannot).astype(dtype)), reference)
+        self.matrix = beside(must - cannot, reference)
         total = np.asarray((must + cannot).sum(axis=1)).ravel()
         self.total = like(total, reference, dtype=reference.dtype)[:, None]  # (n, 1)
         self.strength, self.groups = constraints.strength, constraints.groups if constraints.hard else None

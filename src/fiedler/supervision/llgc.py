@@ -17,15 +17,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_data, check_int, check_positive, choose
-from ..core.backend import Array, alike, like, namespace, to_numpy
+from .._validation import check_int, check_positive, choose
+from ..core.backend import Array, like, namespace, to_numpy
 from ..core.multiplicative import positive_part
-from ..core.sparse import is_sparse, matmul
+from ..core.rows import sum_to_one
+from ..core.sparse import matmul
 from ..graph.constraints import check_constraints
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.extend import link_degrees, with_known_rows
 from ..graph.labels import UNKNOWN, as_column, known_labels
-from ..graph.recipes import learns_from_pairs, link_new_points, self_tuned
+from ..graph.recipes import learns_from_pairs, self_tuned
 from .spreading import spread_labels
 
 
@@ -140,7 +141,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         F = positive_part(found.solution)  # rounding apart it is
         if rescale:
             F = rescale(F, like(Y.mean(axis=0), F, dtype=F.dtype))
-        self.label_distributions_, self.graph_ = _shares(F), graph
+        self.label_distributions_, self.graph_ = sum_to_one(F), graph
         self.transduction_ = self._names(to_numpy(self.label_distributions_))
         self._say_what_is_undecided()
         return self
@@ -172,15 +173,11 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _at(self, X: Any) -> Array:
         check_is_fitted(self)
-        if self._fit_X is None:
-            raise ValueError("the model was fitted on a graph, not on points, so new points have no place; fit on data")
-        X = alike(check_data(X, estimator=self, reset=False), self._fit_X)
-        weights, F = link_new_points(self._fit_recipe, X, self._fit_X, self.graph_), self.label_distributions_
-        if not is_sparse(weights) and namespace(weights) is not namespace(F):
-            weights = like(to_numpy(weights), F, dtype=F.dtype)
+        F = self.label_distributions_
+        weights, X = self._links_to(X, F)
         rows = matmul(weights, F)
         alone = to_numpy(link_degrees(weights, signed=False)) == 0
-        return with_known_rows(_shares(rows), F, weights, alone, X, self._fit_X)
+        return with_known_rows(sum_to_one(rows), F, weights, alone, X, self._fit_X)
 
     def _names(self, shares: np.ndarray) -> np.ndarray:
         names = self.classes_[shares.argmax(axis=1)]
@@ -201,10 +198,3 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
                 UserWarning,
                 stacklevel=3,
             )
-
-
-def _shares(F: Array) -> Array:
-    """Rows scaled to sum to one; a row of zeros stays."""
-    xp = namespace(F)
-    total = xp.sum(F, axis=1)[:, None]
-    return F / xp.where(total > 0, total, 1)

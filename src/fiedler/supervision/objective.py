@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import device
 
-from ..core.backend import Array, is_numpy, itemsize, like, namespace
-from ..core.sparse import Sparse, from_coo, from_scipy, matmul, pieces, row_indices, row_sums, to_scipy, with_data
+from ..core.backend import Array, is_numpy, like, namespace
+from ..core.sparse import Sparse, beside, from_coo, matmul, pieces, row_indices, row_sums, to_scipy, with_data
 from ..graph.neighbors import pair_distances
 
 # --------------------------------------------------------------------------------------------------- where weights are
@@ -95,8 +95,7 @@ class Pattern:
     """Where a sparse matrix has entries; ``values``, and any others on the same places, as a vector."""
 
     def __init__(self, matrix: sp.csr_array, reference: Array) -> None:
-        dtype = np.float32 if itemsize(reference) == 4 else np.float64
-        self.matrix = from_scipy(to_scipy(matrix.astype(dtype)), reference)
+        self.matrix = beside(matrix, reference)
         self.values, self.columns, _ = pieces(self.matrix)
         self.rows = row_indices(self.matrix)
         if is_numpy(self.rows) and not is_numpy(reference):  # a back end without sparse matrices
