@@ -236,8 +236,17 @@ class AffinityGraph:
             xp.concat([data, like(np.full(2 * len(rows), lightest), data, dtype=data.dtype)]),
             self._weights.shape,
         )
-        kept: dict[str, Any] = {"constants": self._constants, "recall": self._recall, "loops": self._loops}
-        return AffinityGraph(joined, signed=self._signed, **kept)
+        return self.with_weights(joined)
+
+    def with_weights(self, weights: Sparse, **changes: Any) -> AffinityGraph:
+        """Other weights on the same nodes, with what else is known of them but for the ``changes``."""
+        kept: dict[str, Any] = {
+            "signed": self._signed,
+            "constants": self._constants,
+            "recall": self._recall,
+            "loops": self._loops,
+        }
+        return AffinityGraph(weights, **(kept | changes))
 
 
 # ---------------------------------------------------------------------------------------------------------- its parts

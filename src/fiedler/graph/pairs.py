@@ -19,7 +19,7 @@ def inject(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGr
     heaviest = float(W.data.max()) if W.nnz else 1.0
     must, cannot = (both_orders(pairs, graph.n_nodes) for pairs in (constraints.must_link, constraints.cannot_link))
     untouched = W - W.multiply(must + cannot)
-    return _rebuilt(graph, sp.csr_array(untouched + heaviest * must), signed=graph.signed)
+    return _rebuilt(graph, sp.csr_array(untouched + heaviest * must))
 
 
 def with_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGraph:
@@ -51,8 +51,7 @@ def by_sign(graph: AffinityGraph) -> tuple[AffinityGraph, AffinityGraph]:
     """The attracting edges with what else the graph has, and the sizes of the repelling ones; W = W⁺ - W⁻."""
     W = graph.weights
     data = pieces(W)[0]
-    kept: dict[str, Any] = {"constants": graph.constants, "recall": graph.recall, "loops": graph.loops}
-    return AffinityGraph(keep(W, data > 0), **kept), AffinityGraph(keep(with_data(W, -data), data < 0))
+    return graph.with_weights(keep(W, data > 0), signed=False), AffinityGraph(keep(with_data(W, -data), data < 0))
 
 
 def contracted(graph: AffinityGraph, groups: np.ndarray) -> AffinityGraph:
@@ -61,7 +60,8 @@ def contracted(graph: AffinityGraph, groups: np.ndarray) -> AffinityGraph:
     W = sp.csr_array(members.T @ to_scipy(graph.weights) @ members)
     loops = W.diagonal() if graph.loops is None else W.diagonal() + members.T @ to_numpy(graph.loops)
     W.setdiag(0)
-    return _rebuilt(graph, W, signed=graph.signed, loops=np.maximum(loops, 0))
+    home = pieces(graph.weights)[0]
+    return _rebuilt(graph, W, loops=like(np.maximum(loops, 0), home, dtype=home.dtype))
 
 
 def group_means(values: Array, groups: np.ndarray) -> Array:
@@ -94,10 +94,7 @@ def _shared(pattern: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(0.5 * (share + share.T))
 
 
-def _rebuilt(graph: AffinityGraph, W: sp.csr_array, *, signed: bool, loops: np.ndarray | None = None) -> AffinityGraph:
+def _rebuilt(graph: AffinityGraph, W: sp.csr_array, **changes: Any) -> AffinityGraph:
     """Other weights, in the library and precision of the graph."""
     W.eliminate_zeros()
-    home = pieces(graph.weights)[0]
-    kept: dict[str, Any] = {"constants": graph.constants, "recall": graph.recall}
-    own = graph.loops if loops is None else like(loops, home, dtype=home.dtype)
-    return AffinityGraph(beside(W, home), signed=signed, loops=own, **kept)
+    return graph.with_weights(beside(W, pieces(graph.weights)[0]), **changes)

@@ -285,7 +285,7 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.history_, self.n_iter_, self.converged_ = found.history, found.n_iter, found.converged
         self.n_failures_, self.constraints_ = found.n_failures, pairs
         constants = replace(graph.constants or Constants(), metric=self.metric_, neighbors=self._neighbors)
-        told = AffinityGraph(graph.weights, constants=constants, recall=graph.recall)
+        told = graph.with_weights(graph.weights, constants=constants)
         self.graph_ = inject(told, pairs) if self.inject and pairs.n_pairs else told
 
     @property
@@ -311,7 +311,7 @@ def _standardised(X: Array, rng: np.random.RandomState) -> _Rows:
     xp, n = namespace(X), X.shape[0]
     part = X if n <= FULL_UP_TO else take_rows(X, np.sort(rng.permutation(n)[:1000]))
     distances = to_numpy(pairwise_distances(part, part))
-    median = float(np.median(distances[np.triu_indices(distances.shape[0], 1)]))
+    median = float(np.median(distances[~np.eye(len(distances), dtype=bool)]))
     if not median > 0:
         raise ValueError(
             "the median distance between rows is 0: more than half of the pairs are duplicates; remove them"
