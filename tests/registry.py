@@ -12,6 +12,7 @@ from fiedler import (
     LaplacianEigenmaps,
     LearnedLaplacian,
     LPIClustering,
+    ManifoldClustering,
     SpectralClustering,
 )
 from fiedler.baselines import NMFClustering
@@ -48,6 +49,8 @@ SUPERVISED = [
     LearnedLaplacian(max_iter=10),
     LearnedLaplacian(metric="diagonal", optimizer="doubling", pair_weight=1.0, max_iter=10),
 ]
+
+FLAGSHIP = [ManifoldClustering(n_clusters=3)]
 
 CUTS = [
     NLE(n_clusters=3, n_init=2, max_iter=100),

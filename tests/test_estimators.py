@@ -17,7 +17,7 @@ from fiedler import LLGC, AffinityGraph, FullGraph, KNNGraph, RadiusGraph
 from fiedler.baselines import NMFClustering
 from fiedler.core.backend import to_numpy
 from fiedler.metrics import adjusted_rand_index
-from registry import CUTS, ESTIMATORS, LINEAR, MIXTURES, SUPERVISED
+from registry import CUTS, ESTIMATORS, FLAGSHIP, LINEAR, MIXTURES, SUPERVISED
 from toys import uneven_weights
 
 pytestmark = [  # toy data may fall apart, and noise may hold fewer clusters than asked for
@@ -34,7 +34,7 @@ ROWS_NOT_WEIGHTS = "the start and the graph are made of rows, so a row of weight
 def expected_failures(estimator):
     names = ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"]
     failures = dict.fromkeys(names, ROWS_NOT_WEIGHTS) if type(estimator) in map(type, MIXTURES) else {}
-    if type(estimator) in map(type, LINEAR) and hasattr(estimator, "predict_proba"):
+    if type(estimator) in map(type, LINEAR + FLAGSHIP) and hasattr(estimator, "predict_proba"):
         names = ["check_estimator_sparse_array", "check_estimator_sparse_matrix"]
         failures |= dict.fromkeys(names, "takes every estimator with predict_proba for a classifier")
     if isinstance(estimator, LLGC):
@@ -44,7 +44,9 @@ def expected_failures(estimator):
     return failures
 
 
-@parametrize_with_checks(ESTIMATORS + MIXTURES + LINEAR + CUTS + SUPERVISED, expected_failed_checks=expected_failures)
+@parametrize_with_checks(
+    ESTIMATORS + FLAGSHIP + MIXTURES + LINEAR + CUTS + SUPERVISED, expected_failed_checks=expected_failures
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 

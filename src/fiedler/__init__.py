@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .cluster import EmbedKMeans, LPIClustering, SpectralClustering, choose_n_clusters
+    from .cluster import EmbedKMeans, LPIClustering, ManifoldClustering, SpectralClustering, choose_n_clusters
     from .embedding import LPI, NLE, LaplacianEigenmaps
     from .graph import AffinityGraph, FullGraph, KNNGraph, LabelGraph, LandmarkGraph, RadiusGraph
     from .mixture import LCGMM, GaussianMixture, LapGMM
@@ -29,6 +29,7 @@ _HOMES = {
     "LPIClustering": "cluster",
     "LabelGraph": "graph",
     "LandmarkGraph": "graph",
+    "ManifoldClustering": "cluster",
     "NLE": "embedding",
     "LapGMM": "mixture",
     "LaplacianEigenmaps": "embedding",
@@ -68,6 +69,7 @@ __all__ = [
     "LapGMM",
     "LaplacianEigenmaps",
     "LearnedLaplacian",
+    "ManifoldClustering",
     "PairwiseConstraints",
     "RadiusGraph",
     "SpectralClustering",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -67,9 +67,12 @@ class CommunityResult:
     resolution : float
     n_communities : int
         Labels in use.
+    starts : dict of label arrays
+        The spectral partitions that the search began from, by name.
     """
 
     labels: Any
     modularity: float
     resolution: float
     n_communities: int
+    starts: dict[str, Any] = field(default_factory=dict)

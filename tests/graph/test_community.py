@@ -79,7 +79,7 @@ def test_the_result_is_no_lower_than_the_start(rng, monkeypatch):
     W, _ = planted(rng)
     graph = AffinityGraph.from_matrix(W)
     best = communities(graph, 3, resolution=1.0, random_state=0).labels
-    monkeypatch.setattr(module, "_spectral_starts", lambda graph, search: [])
+    monkeypatch.setattr(module, "_spectral_starts", lambda graph, search: {})
 
     found = communities(graph, 3, starts=[best], resolution=1.0, random_state=1)
 
@@ -169,12 +169,31 @@ def test_bad_input_gets_a_sentence(matrix, options, sentence):
         communities(AffinityGraph.from_matrix(matrix), 2, **options)
 
 
-def test_signed_graphs_are_refused():
+def test_modularity_refuses_signed_graphs():
     graph = AffinityGraph.from_matrix([[0, -1.0], [-1.0, 0]], signed=True)
 
-    with pytest.raises(ValueError, match="nonnegative weights"):
-        communities(graph, 2)
     with pytest.raises(ValueError, match="nonnegative weights"):
         modularity(graph, [0, 1])
     with pytest.raises(ValueError, match="no edges"):
         modularity(np.zeros((2, 2)), [0, 1])
+
+
+def test_negative_weights_repel():
+    """A ring of eight has no better cut in two than any other; two foes decide where it is."""
+    ring = np.roll(np.eye(8), 1, axis=1)
+    W = ring + ring.T
+    for foes in ((1, 2), (4, 5)):
+        steered = W.copy()
+        steered[foes] = steered[foes[::-1]] = -2.0
+
+        labels = to_numpy(communities(AffinityGraph.from_matrix(steered, signed=True), 2, random_state=0).labels)
+
+        assert labels[foes[0]] != labels[foes[1]]
+        assert sorted(np.bincount(labels)) == [4, 4]
+
+
+def test_where_the_search_began_is_kept(connected_graph):
+    found = communities(connected_graph, 2, random_state=0)
+
+    assert {"2 eigenvectors", "3 eigenvectors", "4 eigenvectors"} <= set(found.starts)
+    assert all(len(labels) == connected_graph.n_nodes for labels in found.starts.values())

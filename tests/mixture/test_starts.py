@@ -16,7 +16,7 @@ from fiedler.graph import communities
 from fiedler.metrics import clustering_accuracy, modularity
 from fiedler.mixture.base import RESOLUTION, natural_scale, quality
 from fiedler.mixture.covariance import SHAPES
-from fiedler.mixture.lapgmm import LADDER, TRIAL
+from fiedler.mixture.lapgmm import LADDERS, TRIAL
 
 SETS = {
     "moons": lambda: two_moons(n_samples=300, noise=0.06, random_state=0),
@@ -38,9 +38,9 @@ def test_the_strength_that_is_found_has_the_highest_modularity_of_the_ladder(nam
 
     plain = GaussianMixture(k, init=labels, max_iter=1).fit(X)
     scale = natural_scale(plain._log_joint(X), graph)
-    rungs = [LapGMM(k, graph, lam=step * scale, init=labels, max_iter=TRIAL).fit(X) for step in LADDER]
+    rungs = [LapGMM(k, graph, lam=step * scale, init=labels, max_iter=TRIAL).fit(X) for step in LADDERS["auto"]]
 
-    assert_allclose(min(abs(np.log(found.lam_ / (step * scale))) for step in LADDER), 0, atol=1e-6)
+    assert_allclose(min(abs(np.log(found.lam_ / (step * scale))) for step in LADDERS["auto"]), 0, atol=1e-6)
     best = max(quality(model.memberships_, graph) for model in rungs)
     assert quality(found.memberships_, graph)[1] >= best[1] - 1e-4
     assert name == "iris" or clustering_accuracy(y, found.labels_) > 0.95  # two of its three species overlap

@@ -38,11 +38,14 @@ class NClustersChoice:
         The evidence it rests on.
     candidates : list of int
     gaps : list of float or None
-        λ_(K+1) - λ_K of the graph, for every candidate K; None for a model without a graph.
+        λ_(K+1) - λ_K of the graph, for every candidate K (log λ_(K+1)/λ_K from ManifoldClustering); None for a model
+        without a graph.
     stability : list of float or None
         Mean adjusted Rand index between models of parts of the data, for every candidate.
     stability_error : list of float or None
         Standard errors of these means.
+    modularity : list of float or None
+        Of the communities on parts of the data, for every candidate.
     """
 
     n_clusters: int
@@ -51,13 +54,15 @@ class NClustersChoice:
     gaps: list[float] | None
     stability: list[float] | None = None
     stability_error: list[float] | None = None
+    modularity: list[float] | None = None
 
     def __str__(self) -> str:
-        lines = [f"{self.n_clusters} clusters, by {self.by}", "  K     gap  stability"]
+        lines = [f"{self.n_clusters} clusters, by {self.by}", "  K     gap      stability  modularity"]
         for i, k in enumerate(self.candidates):
             stable = "-" if self.stability is None else f"{self.stability[i]:.3f} ± {self.stability_error[i]:.3f}"  # type: ignore[index]
-            gap = "     -" if self.gaps is None else f"{self.gaps[i]:6.4f}"
-            lines.append(f"{k:3d}  {gap}  {stable}{'  <' if k == self.n_clusters else ''}")
+            gap = "-" if self.gaps is None else f"{self.gaps[i]:.4f}"
+            whole = "-" if self.modularity is None else f"{self.modularity[i]:.4f}"
+            lines.append(f"{k:3d}  {gap:>6s}  {stable:>13s}  {whole:>10s}{'  <' if k == self.n_clusters else ''}")
         return "\n".join(lines)
 
 
@@ -158,6 +163,7 @@ def _by_gap(ks: list[int], gaps: np.ndarray | None, agreements: np.ndarray | Non
 
 
 def _by_stability(ks: list[int], gaps: np.ndarray | None, agreements: np.ndarray | None) -> NClustersChoice:
+    """The largest number within a pooled standard error of the most stable one."""
     assert agreements is not None
     means, errors = agreements.mean(axis=1), agreements.std(axis=1, ddof=1) / np.sqrt(agreements.shape[1])
     pooled = float(np.sqrt(np.mean(errors**2)))  # the most stable may have no spread at all

@@ -12,6 +12,8 @@ which labels come to the host.
    begin again. This is the way out when one group has been cut in two and another two have been taken for one.
 3. *Recombination*: several starts are searched; the cells on which all of them agree are merged greedily down to K.
 
+Negative weights repel: they count in the gains, not in the volumes. That is how cannot-links steer the search.
+
 γ = 1 is Newman's modularity. It weighs sizes as much as edges, and cuts large groups in two before it keeps small ones
 apart. A small γ respects sizes, but then two small groups become one. `RESOLUTION` is where the search begins, and γ is
 raised by `RAISE` for as long as one of the K communities dies out.
@@ -19,12 +21,14 @@ raised by `RAISE` for as long as one of the K communities dies out.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._records import CommunityResult
@@ -35,6 +39,7 @@ from ..core.kmeans import kmeans
 from ..core.rows import unit_rows
 from ..core.sparse import Sparse, from_coo, matmul, pieces, row_indices, row_sums, to_scipy, with_data
 from .affinity import AffinityGraph
+from .pairs import attracting
 
 RESOLUTION = 0.5
 RAISE = 1.25
@@ -89,7 +94,7 @@ def communities(
     Parameters
     ----------
     graph : AffinityGraph or matrix
-        With nonnegative weights.
+        Its negative weights, such as cannot-links have, repel.
     n_clusters : int
     starts : iterable of label arrays, optional
         Partitions to begin from, beside the spectral ones.
@@ -111,19 +116,18 @@ def communities(
     """
     graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
     k = check_n_clusters(n_clusters, graph.n_nodes)
-    if graph.has_negative_weights:
-        raise ValueError("modularity is defined for nonnegative weights, but the graph has negative ones")
     search = _Search.on(graph, k, check_random_state(random_state))
     if search.total <= 0:
         raise ValueError("the graph has no edges, so it has no communities; use more neighbours")
     given = [_as_start(labels, search) for labels in starts]
     gamma = RESOLUTION if resolution is None else check_positive(resolution, "resolution")
-    found = [search.improve(start, gamma) for start in [*given, *_spectral_starts(graph, search)]]
-    best = search.evolve(found, gamma)
+    drawn = _spectral_starts(attracting(graph), search)
+    best = search.evolve([search.improve(start, gamma) for start in [*given, *drawn.values()]], gamma)
     while resolution is None and best.n_communities < k and gamma < HIGHEST_RESOLUTION:
         gamma *= RAISE
         best = search.improve(search.refill(best.labels, gamma), gamma)
-    return best if resolution is not None else search.without_empty(best)
+    best = best if resolution is not None else search.without_empty(best)
+    return replace(best, starts=drawn)
 
 
 def _as_start(labels: Any, search: _Search) -> Array:
@@ -133,18 +137,24 @@ def _as_start(labels: Any, search: _Search) -> Array:
     return search.place(host)
 
 
-def _spectral_starts(graph: AffinityGraph, search: _Search) -> Iterable[Array]:
-    """K-means on K and on more eigenvectors, and a fine partition merged down to K."""
+def _spectral_starts(graph: AffinityGraph, search: _Search) -> dict[str, Array]:
+    """K-means on K and on more eigenvectors, and fine partitions merged down to K; by name."""
     k, n, rng = search.k, search.n, search.rng
+    starts: dict[str, Array] = {}
     wanted = [min(n, max(k, round(share * k))) for share in MORE_EIGENVECTORS]
     most = min(n, max(wanted[-1], FEWEST_EIGENVECTORS))
     vectors = smallest_eigenpairs(graph, most, kind="random_walk", random_state=rng).vectors
-    for m in wanted:
-        yield search.place(kmeans(unit_rows(vectors[:, :m]), k, n_init=3, random_state=rng).labels)
-    for n_cells in sorted({min(n, max(FINE * k, cells)) for cells in CELLS}):
-        cells = search.place(kmeans(unit_rows(vectors), n_cells, n_init=1, random_state=rng).labels)
-        fine = search.move(cells, RESOLUTION * n_cells / k, n_cells).labels
-        yield search.merge(np.unique(to_numpy(fine), return_inverse=True)[1], RESOLUTION)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than cells: so be it
+        for m in wanted:
+            labels = kmeans(unit_rows(vectors[:, :m]), k, n_init=3, random_state=rng).labels
+            starts[f"{m} eigenvectors"] = search.place(labels)
+        for n_cells in sorted({min(n, max(FINE * k, cells)) for cells in CELLS}):
+            cells = search.place(kmeans(unit_rows(vectors), n_cells, n_init=1, random_state=rng).labels)
+            fine = search.move(cells, RESOLUTION * n_cells / k, n_cells).labels
+            merged = search.merge(np.unique(to_numpy(fine), return_inverse=True)[1], RESOLUTION)
+            starts[f"{n_cells} cells merged"] = merged
+    return starts
 
 
 # ------------------------------------------------------------------------------------------------------- the search
@@ -164,8 +174,9 @@ class _Search:
     def on(cls, graph: AffinityGraph, k: int, rng: np.random.RandomState) -> _Search:
         """The search on ``graph``, where its weights live."""
         data = pieces(graph.weights)[0]
-        host = to_numpy(graph.degrees)
-        degrees = graph.degrees if is_numpy(data) == is_numpy(graph.degrees) else like(host, data, dtype=data.dtype)
+        degrees = attracting(graph).degrees
+        host = to_numpy(degrees)
+        degrees = degrees if is_numpy(data) == is_numpy(degrees) else like(host, data, dtype=data.dtype)
         return cls(graph.weights, degrees, float(host.sum(dtype=np.float64)), k, rng)
 
     @cached_property

@@ -34,9 +34,12 @@ class GraphEstimatorMixin:
         """The graph parameter with its default filled in."""
         return KNNGraph() if self.graph is None else self.graph
 
+    def _graph_is_default(self) -> bool:
+        return self.graph is None
+
     def set_params(self, **params: Any) -> Any:
         """Set parameters, those of the graph recipe as ``graph__<name>``."""
-        if self.graph is None and "graph" not in params and any(name.startswith("graph__") for name in params):
+        if self._graph_is_default() and "graph" not in params and any(name.startswith("graph__") for name in params):
             self.graph = self._recipe()
         return super().set_params(**params)  # type: ignore[misc]
 

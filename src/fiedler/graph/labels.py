@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
 from .._validation import check_data, check_labels, check_nonnegative
-from ..core.backend import like
+from ..core.backend import like, to_numpy
 from ..core.sparse import Sparse, beside, keep, pieces, row_indices, to_scipy
 from .affinity import AffinityGraph
 from .recipes import FULL_UP_TO, as_affinity, link_new_points
@@ -100,6 +100,23 @@ def known_labels(y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("y holds missing labels; use the number -1 for a row of unknown class")
     known = np.array([not _is_unknown(label) for label in labels])
     return known, np.array([str(label) for label in labels[known]])
+
+
+def known_clusters(y: Any, n: int, k: int | None = None) -> np.ndarray | None:
+    """What a clusterer may take from ``y``: clusters 0, 1, ... (below ``k``) of some rows and -1 for the others.
+
+    A ``y`` without any -1, or of names, is not for it: pipelines and searches hand true labels to every estimator, and
+    a clusterer must not look at them.
+    """
+    labels = None if y is None else np.asarray(to_numpy(y))
+    if labels is not None and labels.dtype.kind == "f" and (labels == np.round(labels)).all():
+        labels = labels.astype(np.int64)
+    if labels is None or labels.dtype.kind not in "iu" or labels.ndim != 1 or (labels != UNKNOWN).all():
+        return None
+    if len(labels) != n or labels.min() < UNKNOWN or (k is not None and labels.max() >= k):
+        most = "" if k is None else f" to {k - 1}"
+        raise ValueError(f"y must hold {n} clusters from 0{most}, or -1 where unknown; got {y!r:.80}")
+    return labels.astype(np.int64) if (labels >= 0).any() else None
 
 
 def _is_unknown(label: Any) -> bool:

@@ -54,6 +54,11 @@ def by_sign(graph: AffinityGraph) -> tuple[AffinityGraph, AffinityGraph]:
     return graph.with_weights(keep(W, data > 0), signed=False), AffinityGraph(keep(with_data(W, -data), data < 0))
 
 
+def attracting(graph: AffinityGraph) -> AffinityGraph:
+    """The graph without the weights that repel."""
+    return by_sign(graph)[0] if graph.has_negative_weights else graph
+
+
 def contracted(graph: AffinityGraph, groups: np.ndarray) -> AffinityGraph:
     """One node a group: weights between groups added up, those within as self-loops."""
     members = _members(groups)

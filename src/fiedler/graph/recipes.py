@@ -6,10 +6,12 @@ A recipe is a scikit-learn parameter object, so an estimator that holds one as `
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from .._validation import check_data, check_int, check_positive, choose, is_foreign
 from ..core.backend import Array, arange, like, namespace
@@ -343,13 +345,29 @@ def nth_distances(edges: Edges, k: int) -> Array:
     return xp.sort(xp.reshape(edges.distances, (-1, k)), axis=1)[:, min(k, LOCAL_NEIGHBOR) - 1]
 
 
-def self_tuned(n_neighbors: int = 9) -> KNNGraph:
+def self_tuned(n_neighbors: int = 9, **options: Any) -> KNNGraph:
     """The default graph of the models that read clusters off it.
 
     Self-tuned weights, an edge found from one side only counting half: sparse enough to keep close clusters apart,
     dense enough that a thin cluster holds together.
     """
-    return KNNGraph(n_neighbors, weight="local", symmetrize="mean")
+    return KNNGraph(n_neighbors, weight="local", symmetrize="mean", **options)
+
+
+def nested_graphs(recipe: KNNGraph, X: Any, sizes: Iterable[int]) -> list[AffinityGraph]:
+    """The graphs of the ``sizes`` nearest neighbours, each as ``recipe`` says, all from one search."""
+    sizes = list(sizes)
+    X = check_data(X, min_samples=2)
+    most = max(sizes)
+    edges, scales = clone(recipe).set_params(n_neighbors=most)._search(X)
+    return [recipe._weigh(X, _nearest(edges, most, size), scales, recipe.symmetrize) for size in sizes]
+
+
+def _nearest(edges: Edges, k: int, size: int) -> Edges:
+    """The ``size`` nearest of every row's ``k`` neighbours, which are sorted."""
+    xp = namespace(edges.distances)
+    first = lambda values: xp.reshape(xp.reshape(values, (-1, k))[:, :size], (-1,))  # noqa: E731
+    return replace(edges, rows=first(edges.rows), columns=first(edges.columns), distances=first(edges.distances))
 
 
 # ----------------------------------------------------------------------------------------------------- all roads meet

@@ -2,6 +2,7 @@
 
 from ..graph.community import modularity
 from ..graph.smoothing import dirichlet_energy
+from .calibration import calibration_error
 from .external import adjusted_rand_index, balanced_rand_index, normalized_mutual_information, purity, rand_index
 from .internal import normalized_cut, ratio_cut
 from .matching import clustering_accuracy, match_labels
@@ -9,6 +10,7 @@ from .matching import clustering_accuracy, match_labels
 __all__ = [
     "adjusted_rand_index",
     "balanced_rand_index",
+    "calibration_error",
     "clustering_accuracy",
     "dirichlet_energy",
     "match_labels",

@@ -26,6 +26,7 @@ from ..graph.community import RESOLUTION, communities, modularity
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.extend import link_degrees
+from ..graph.labels import known_clusters
 from ..graph.partition import spectral_labels
 from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
 from .covariance import SHAPES, Gaussians, SingularCovarianceError, draw, estimate, log_joint, n_parameters
@@ -482,16 +483,6 @@ def natural_scale(log_joint: Array, graph: AffinityGraph) -> float:
 
 
 def known_rows(y: Any, k: int, Z: Array) -> Array | None:
-    """One-hot rows where ``y`` names a cluster, zeros where it says -1.
-
-    A ``y`` without any -1 is not for us: pipelines and searches hand true labels to every estimator, and a clusterer
-    must not look at them.
-    """
-    labels = None if y is None else np.asarray(to_numpy(y))
-    if labels is not None and labels.dtype.kind == "f" and (labels == np.round(labels)).all():
-        labels = labels.astype(np.int64)
-    if labels is None or labels.dtype.kind not in "iu" or labels.ndim != 1 or (labels != -1).all():
-        return None
-    if len(labels) != Z.shape[0] or labels.min() < -1 or labels.max() >= k:
-        raise ValueError(f"y must hold {Z.shape[0]} clusters from 0 to {k - 1}, or -1 where unknown; got {y!r:.80}")
-    return one_hot(labels.astype(np.int64), k, Z) if (labels >= 0).any() else None
+    """One-hot rows where ``y`` names a cluster, zeros where it says -1."""
+    labels = known_clusters(y, Z.shape[0], k)
+    return None if labels is None else one_hot(labels, k, Z)

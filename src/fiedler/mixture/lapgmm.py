@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 GAMMAS = (0.0, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99)
 SMALLEST_GAMMA = 1e-3
-LADDER = (1.0, 4.0, 16.0, 64.0, 256.0)  # of lam='auto', in units of the natural scale
+LADDERS = {"auto": (1.0, 4.0, 16.0, 64.0, 256.0), "natural": (1.0,)}  # of lam, in units of the natural scale
 TRIAL = 50  # iterations with each of them
 
 
@@ -263,9 +263,10 @@ class LapGMM(BaseMixture):
     graph : recipe, AffinityGraph or matrix, default=None
         How the graph is made; None is ``KNNGraph(9, weight="local", symmetrize="mean")``, and the paper's is
         ``KNNGraph(8)``. It sees all of X, whatever ``pca``.
-    lam : float or 'auto', default='auto'
-        Weight of the smoothness, in nats an edge. 'auto' tries multiples of the value at which a row's neighbours weigh
-        as much as its densities, and keeps the one whose partition has the highest modularity on the graph.
+    lam : float, 'auto' or 'natural', default='auto'
+        Weight of the smoothness, in nats an edge. 'natural' is the value at which a row's neighbours weigh as much as
+        its densities; 'auto' tries multiples of it and keeps the one whose partition has the highest modularity on the
+        graph.
     solver : {'variational', 'anchored', 'printed'}, default='variational'
         See the module's page; 'variational' is monotone.
     operator : {'laplacian', 'iterated', 'heat'}, default='laplacian'
@@ -348,9 +349,9 @@ class LapGMM(BaseMixture):
 
     def _run(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
         """EM from one start, with the λ given or found."""
-        if isinstance(self.lam, str) and self.lam == "auto":
+        if isinstance(self.lam, str) and self.lam in LADDERS:
             return self._climb(start, Z, graph, options)
-        lam = check_nonnegative(self.lam, "lam", or_else="'auto'")
+        lam = check_nonnegative(self.lam, "lam", or_else="'auto' or 'natural'")
         return replace(run_em(start, self._hooks(options, Z, graph, lam), **self._limits()), lam=lam)
 
     def _climb(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
@@ -394,7 +395,7 @@ class LapGMM(BaseMixture):
         assert graph is not None
         plain = PlainHooks(Z, **options)
         scale = natural_scale(plain.expect(plain.maximise(plain.clamp(start))), graph)
-        return [step * scale for step in LADDER]
+        return [step * scale for step in LADDERS[self.lam]]
 
     def _store(self, best: EMResult, *fitted: Any) -> None:
         super()._store(best, *fitted)

@@ -1,0 +1,289 @@
+"""Partitions that compete for being the answer: where they come from, what is measured of them, which one is kept.
+
+    c(P) = [Π_g Ncut_g(P)]^(1/G),      Ncut_g(P) = Σ_k cut_g(A_k, rest) / vol_g(A_k)
+
+is the cut of a partition: the geometric mean of its normalised cuts on the G graphs, so that no scale of neighbourhood
+counts more than another. Two stages:
+
+1. *The graph decides.* Communities on every graph; those of the lowest cut lead. The spectral partitions from which
+   their search begins are shown beside them but do not compete: the eigenvectors that make a cut small also make it cut
+   tails off, which the communities' term for sizes forbids.
+2. *Densities may improve on it*, where they can be estimated at all: where there are at least as many rows as K full
+   covariances have parameters. LapGMM starts from the leader. A result that still has K clusters and at most
+   `TOLERANCE` times the leader's cut is admitted, and of these and the leader the one under which the rows are most
+   likely, each in its own cluster's Gaussian, is kept.
+
+A graph knows nothing of shapes and sizes and will cut a long tail off rather than part two clusters that touch;
+densities know nothing of manifolds and will cut a half moon in two. How far the cut rises tells which of them is at
+work: by a few per cent to a half where clusters are compact, tenfold where they are not. docs/manifold.md has the
+experiments behind these choices.
+
+Where labels or pairs are known, only partitions that agree with them about as well as the best one (within two standard
+errors) are compared: ten labels cannot tell 95 from 97 %, and must not decide between them.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.parallel import Parallel, delayed
+
+from ..core.backend import Array, namespace, one_hot, to_numpy
+from ..graph.affinity import AffinityGraph
+from ..graph.community import communities, modularity
+from ..graph.constraints import PairwiseConstraints
+from ..metrics import normalized_cut
+from ..mixture import LapGMM
+from ..mixture.covariance import SingularCovarianceError, estimate, log_joint
+
+log = logging.getLogger(__name__)
+
+TOLERANCE = 2.0  # times the lowest cut, up to which densities may choose
+SHAPES = ("full", "tied")
+RIDGE = 0.1  # on covariances, in units of the mean variance, as LapGMM has it
+MOST_SEARCHES = 6
+SEARCHED_ROWS = 15_000  # in all searches on a graph, about
+PATIENCE = 2  # searches without a lower cut
+FIRST_LOOK = 30  # iterations of EM, after which a hopeless run is stopped
+MOST_ITERATIONS = 100
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A partition and what is known of it without labels.
+
+    Attributes
+    ----------
+    family : str
+        'spectral', 'communities' or 'LapGMM'.
+    graph : str
+        The graph it was found on.
+    detail : str
+    labels : array of shape (n,)
+        On the host.
+    n_clusters : int
+        In use.
+    cut : float
+        Geometric mean over the graphs of the normalised cuts.
+    modularity : float
+        On the sparsest graph.
+    likelihood : float
+        Mean log-density of the rows in their own cluster's Gaussian; nan where it is not estimated.
+    agreement : float
+        Share of the known labels or pairs it agrees with; nan without any.
+    seconds : float
+    """
+
+    family: str
+    graph: str
+    detail: str
+    labels: np.ndarray
+    n_clusters: int
+    cut: float
+    modularity: float
+    likelihood: float
+    agreement: float
+    seconds: float
+
+
+COLUMNS = ("family", "graph", "detail", "n_clusters", "cut", "modularity", "likelihood", "agreement", "seconds")
+
+
+@dataclass(frozen=True)
+class Yard:
+    """What partitions are measured with: the graphs (attracting weights only), the rows, and what is known.
+
+    Attributes
+    ----------
+    graphs : dict of AffinityGraph
+        By name, the sparsest first.
+    k : int
+        The number of clusters asked for.
+    rows : array of shape (n, d) or None
+        Where densities can be estimated.
+    agree : callable or None
+        Labels to the share of what is known that they agree with.
+    """
+
+    graphs: dict[str, AffinityGraph]
+    k: int
+    rows: Array | None = None
+    agree: Callable[[np.ndarray], float] | None = None
+
+    def measure(self, labels: Any, family: str, graph: str, detail: str, seconds: float) -> Candidate:
+        """A partition with every criterion."""
+        host = to_numpy(labels).astype(np.int64)
+        found = Candidate(
+            family,
+            graph,
+            detail,
+            host,
+            n_clusters=len(np.unique(host)),
+            cut=cut_over(self.graphs.values(), host),
+            modularity=modularity(next(iter(self.graphs.values())), host),
+            likelihood=math.nan if self.rows is None else likelihood(self.rows, host),
+            agreement=math.nan if self.agree is None else self.agree(host),
+            seconds=seconds,
+        )
+        log.info("%s %s on %s: cut %.4g, likelihood %.4g", family, detail, graph, found.cut, found.likelihood)
+        return found
+
+
+def cut_over(graphs: Iterable[AffinityGraph], labels: np.ndarray) -> float:
+    """The geometric mean of the normalised cuts; 0 where some graph is not cut at all."""
+    cuts = np.array([normalized_cut(graph, labels) for graph in graphs])
+    return float(np.exp(np.mean(np.log(cuts)))) if (cuts > 0).all() else 0.0
+
+
+def likelihood(Z: Array, labels: np.ndarray) -> float:
+    """The mean of log α_k N(x_i; μ_k, Σ_k), k the cluster of row i and its Gaussian fitted to its rows.
+
+    With LapGMM's ridge, which widens the Gaussians and blurs the rows alike.
+    """
+    xp = namespace(Z)
+    used, codes = np.unique(labels, return_inverse=True)
+    H = one_hot(codes, len(used), Z)
+    ridge = RIDGE * float(xp.mean(xp.var(Z, axis=0)))
+    try:
+        joint = log_joint(Z, estimate(Z, H, kind="full", ridge=ridge))
+    except SingularCovarianceError:
+        return -math.inf
+    return float(xp.mean(xp.sum(xp.where(H > 0, joint, 0), axis=1)))
+
+
+def estimable(X: Any, k: int) -> bool:
+    """Whether there are at least as many rows as K full covariances have parameters."""
+    n, d = X.shape
+    return not sp.issparse(X) and n >= k * d * (d + 1) / 2
+
+
+# --------------------------------------------------------------------------------------------------------- two stages
+
+
+def from_graphs(
+    yard: Yard,
+    steered: dict[str, AffinityGraph],
+    *,
+    starts: Sequence[Any] = (),
+    rng: np.random.RandomState,
+    n_jobs: int | None = None,
+) -> list[Candidate]:
+    """Spectral partitions and communities on every graph; ``steered`` are the graphs with known pairs in them."""
+
+    def on_one(name: str, graph: AffinityGraph, seeds: Sequence[int]) -> list[Candidate]:
+        found: list[Candidate] = []
+        for again, seed in enumerate(seeds):
+            begun = time.perf_counter()
+            run = communities(graph, yard.k, starts=starts, random_state=seed)
+            seconds, detail = time.perf_counter() - begun, f"search {again + 1}, resolution {run.resolution:.2g}"
+            if again == 0:
+                spectral = [pair for pair in run.starts.items() if pair[0].endswith("eigenvectors")]
+                found += [yard.measure(labels, "spectral", name, key, math.nan) for key, labels in spectral]
+            found.append(yard.measure(run.labels, "communities", name, detail, seconds))
+            if _settled([one.cut for one in found if one.family == "communities"]):
+                break
+        return found
+
+    n = next(iter(steered.values())).n_nodes
+    seeds = rng.randint(2**31 - 1, size=(len(steered), n_searches(n))).tolist()
+    jobs = [delayed(on_one)(name, graph, own) for (name, graph), own in zip(steered.items(), seeds)]
+    return [candidate for group in Parallel(n_jobs=n_jobs, prefer="threads")(jobs) for candidate in group]
+
+
+def n_searches(n: int) -> int:
+    """The most searches on a graph of ``n`` nodes: many where they are cheap, so that seeds agree."""
+    return max(1, min(MOST_SEARCHES, SEARCHED_ROWS // n))
+
+
+def _settled(cuts: Sequence[float]) -> bool:
+    """Whether the last `PATIENCE` searches have found nothing better."""
+    return len(cuts) > PATIENCE and min(cuts[-PATIENCE:]) >= min(cuts[:-PATIENCE]) - 1e-9
+
+
+def from_densities(
+    yard: Yard, leader: Candidate, *, constraints: PairwiseConstraints | None, random_state: int
+) -> list[Candidate]:
+    """LapGMM from the leading partition, one fit for each shape of covariance."""
+    assert yard.rows is not None
+    found = []
+    for shape in SHAPES:
+        begun = time.perf_counter()
+        model = LapGMM(
+            yard.k,
+            yard.graphs[leader.graph],
+            lam="natural",
+            init=leader.labels,
+            covariance_type=shape,
+            ridge=RIDGE,
+            random_state=random_state,
+        )
+        labels = _fitted(model, yard, leader, constraints)
+        if labels is not None:
+            seconds = time.perf_counter() - begun
+            found.append(yard.measure(labels, "LapGMM", leader.graph, f"{shape} covariances", seconds))
+    return found
+
+
+def _fitted(model: LapGMM, yard: Yard, leader: Candidate, constraints: PairwiseConstraints | None) -> Array | None:
+    """Labels after a first look and, if it leaves hope, after the whole run; None if a covariance is singular."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a run that is stopped, or loses a cluster, is a candidate that loses
+        try:
+            model.set_params(max_iter=FIRST_LOOK).fit(yard.rows, constraints=constraints)
+            if not model.converged_ and _admitted(to_numpy(model.labels_), yard, leader):
+                model.set_params(max_iter=MOST_ITERATIONS, init=model.memberships_)
+                model.fit(yard.rows, constraints=constraints)
+        except SingularCovarianceError:
+            return None
+    return model.labels_
+
+
+def _admitted(labels: np.ndarray, yard: Yard, leader: Candidate) -> bool:
+    whole = len(np.unique(labels)) == leader.n_clusters
+    return whole and cut_over(yard.graphs.values(), labels) <= TOLERANCE * leader.cut
+
+
+# ---------------------------------------------------------------------------------------------------------- the choice
+
+
+def leading(candidates: Sequence[Candidate], n_known: int = 0) -> Candidate:
+    """The communities of lowest cut, of those that are most in number and agree with what is known as well as any."""
+    competing = [candidate for candidate in candidates if candidate.family == "communities"]
+    most = max(candidate.n_clusters for candidate in competing)
+    whole = [candidate for candidate in competing if candidate.n_clusters == most]
+    best = max((candidate.agreement for candidate in whole), default=math.nan)
+    return min((c for c in whole if as_good(c.agreement, best, n_known)), key=lambda c: c.cut)
+
+
+def likeliest(leader: Candidate, rivals: Sequence[Candidate], n_known: int = 0) -> Candidate:
+    """The leader or, of the admitted rivals, the one under which the rows are most likely."""
+    admitted = [
+        rival
+        for rival in rivals
+        if rival.n_clusters == leader.n_clusters
+        and rival.cut <= TOLERANCE * leader.cut
+        and as_good(rival.agreement, leader.agreement, n_known)
+    ]
+    return max([leader, *admitted], key=lambda candidate: candidate.likelihood)
+
+
+def as_good(share: float, best: float, n_known: int) -> bool:
+    """Whether one share of agreement is within two standard errors of another, out of ``n_known`` things known."""
+    if n_known == 0 or math.isnan(best):
+        return True
+    middle = min(max(best, 0.5 / n_known), 1 - 0.5 / n_known)  # a share of 1 out of ten is not known to be 1
+    return share >= best - 2 * math.sqrt(middle * (1 - middle) / n_known)
+
+
+def as_table(candidates: Sequence[Candidate], chosen: Candidate) -> dict[str, list[Any]]:
+    """Columns by name, ready for a data frame."""
+    table: dict[str, list[Any]] = {name: [getattr(c, name) for c in candidates] for name in COLUMNS}
+    return table | {"chosen": [candidate is chosen for candidate in candidates]}

@@ -1,0 +1,90 @@
+"""A clustering told in words: why this partition, how stable it is, which rows are in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.backend import to_numpy
+from ..metrics import adjusted_rand_index
+from .candidates import TOLERANCE, Candidate
+
+IN_DOUBT = 0.5  # a membership at most so large leaves a row in doubt
+
+
+def tell(tried: Sequence[Candidate], chosen: Candidate, memberships: Any, n_doubtful: int) -> str:
+    """The whole report."""
+    memberships = to_numpy(memberships)
+    parts = [_why(tried, chosen), _table(tried, chosen), _stability(tried, chosen)]
+    return "\n\n".join([*parts, _clusters(memberships), _doubtful(memberships, n_doubtful)])
+
+
+def _why(tried: Sequence[Candidate], chosen: Candidate) -> str:
+    lead = f"{chosen.n_clusters} clusters of {len(chosen.labels):,} rows: {chosen.family} ({chosen.detail}) on "
+    lead += f"{chosen.graph}, of {len(tried)} partitions that were tried."
+    densities = not np.isnan(chosen.likelihood)
+    if chosen.family == "LapGMM":
+        why = f"Its cut is within {TOLERANCE:g} times the lowest, and the rows are most likely under its clusters."
+    elif densities:
+        why = "Its cut is the lowest, and no mixture that respects the graph makes the rows more likely."
+    else:
+        why = (
+            "Its cut is the lowest. Densities had no say: there are fewer rows than their covariances have parameters."
+        )
+    if not np.isnan(chosen.agreement):
+        why += f" It agrees with {chosen.agreement:.0%} of what was known beforehand."
+    return f"{lead}\n{why}"
+
+
+def _table(tried: Sequence[Candidate], chosen: Candidate) -> str:
+    rows = [f"{'partition':34s} {'graph':14s}    K     cut  modularity  likelihood"]
+    for one in sorted(tried, key=lambda candidate: candidate.cut):
+        likely = "-" if np.isnan(one.likelihood) else f"{one.likelihood:.4g}"
+        mark = "  <" if one is chosen else ""
+        name = f"{one.family}, {one.detail}"
+        rows.append(
+            f"{name:34s} {one.graph:14s} {one.n_clusters:4d} {one.cut:7.4f} {one.modularity:11.4f} {likely:>11s}{mark}"
+        )
+    return "\n".join(rows)
+
+
+def _stability(tried: Sequence[Candidate], chosen: Candidate) -> str:
+    others = [(adjusted_rand_index(chosen.labels, one.labels), one) for one in tried if one is not chosen]
+    if not others:
+        return "Stability: nothing to compare with."
+    rivals = [(agree, one) for agree, one in others if one.family != "spectral"] or others
+    agree, least = min(rivals, key=lambda pair: pair[0])
+    words = {0.9: "Stable", 0.7: "Fairly stable", 0.0: "Unsure"}
+    word = next(word for bound, word in words.items() if agree >= bound or bound == 0)
+    return (
+        f"{word}: the partition that differs most, {least.family} ({least.detail}) on {least.graph}, agrees to an "
+        f"adjusted Rand index of {agree:.2f}."
+    )
+
+
+def _clusters(memberships: np.ndarray) -> str:
+    labels, k = memberships.argmax(axis=1), memberships.shape[1]
+    rows = ["cluster     rows  confidence  most like"]
+    for own in range(k):
+        inside = memberships[labels == own]
+        if not len(inside):
+            rows.append(f"{own:7d} {0:8d}")
+            continue
+        shared = np.delete(inside.mean(axis=0), own)
+        other = int(np.delete(np.arange(k), own)[shared.argmax()]) if k > 1 else own
+        rows.append(f"{own:7d} {len(inside):8d} {inside[:, own].mean():11.3f} {other:10d}")
+    return "\n".join(rows)
+
+
+def _doubtful(memberships: np.ndarray, n_doubtful: int) -> str:
+    largest = memberships.max(axis=1)
+    count = int((largest <= IN_DOUBT).sum())
+    lead = f"In doubt: {count:,} rows ({count / len(largest):.1%}) have no membership above {IN_DOUBT:g}."
+    if memberships.shape[1] == 1:
+        return lead
+    order = np.argsort(np.partition(memberships, -2, axis=1)[:, -2:] @ [-1.0, 1.0], kind="stable")[:n_doubtful]
+    pairs = np.argsort(-memberships[order], axis=1, kind="stable")[:, :2]
+    shown = ", ".join(f"{row} ({one} or {other})" for row, (one, other) in zip(order, pairs))
+    return f"{lead} The closest calls are rows {shown}."
