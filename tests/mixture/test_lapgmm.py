@@ -242,7 +242,7 @@ def test_partial_labels_and_weights_keep_the_objective_rising(rng):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lam": -1}, "lam must be a nonnegative number or 'auto'; got -1"),
+        ({"lam": -1}, "lam must be a nonnegative number or 'auto' or 'natural'; got -1"),
         ({"solver": "exact"}, r"solver='exact' is not known; choose one of \['variational', 'printed', 'anchored'\]"),
         (
             {"operator": "hessian"},

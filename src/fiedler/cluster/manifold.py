@@ -26,7 +26,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_int, check_n_clusters
 from ..core.backend import Array, like, namespace, one_hot, to_numpy
-from ..core.rows import take_rows
+from ..core.multiplicative import positive_part
+from ..core.rows import sum_to_one, take_rows
 from ..core.sparse import matmul, pieces
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import check_constraints
@@ -242,7 +243,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         home = pieces(graph.weights)[0] if self._fit_X is None or sp.issparse(self._fit_X) else self._fit_X
         labels = known.named(chosen.labels, self.n_clusters_)
         H = one_hot(labels, self.n_clusters_, home)
-        Q = resolvent(known.clamped(H), graph, WALK, tol=1e-6)
+        Q = sum_to_one(positive_part(resolvent(known.clamped(H), graph, WALK, tol=1e-6)))  # rounding apart, they do
         if known.pairs is not None and known.pairs.hard:
             Q = group_means(Q, known.pairs.groups)
         self.graph_, self.memberships_ = graph, known.clamped(Q)

@@ -22,7 +22,7 @@ raised by `RAISE` for as long as one of the K communities dies out.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -50,6 +50,7 @@ FINE = 4  # cells of a fine start, times K, ...
 CELLS = (20, 40, 80)  # ... and at least so many: few communities of an odd shape need fine starts
 MOST_CELLS = 400
 JITTERED = 20  # more ways of grouping cells than the greedy one
+START_TOL = 1e-4  # of the eigenvectors, whose rows are only where the search begins
 MOVE_ROUNDS = 100
 PATIENCE = 5  # rounds of moves, and exchanges, without a gain
 
@@ -143,7 +144,7 @@ def _spectral_starts(graph: AffinityGraph, search: _Search) -> dict[str, Array]:
     starts: dict[str, Array] = {}
     wanted = [min(n, max(k, round(share * k))) for share in MORE_EIGENVECTORS]
     most = min(n, max(wanted[-1], FEWEST_EIGENVECTORS))
-    vectors = smallest_eigenpairs(graph, most, kind="random_walk", random_state=rng).vectors
+    vectors = smallest_eigenpairs(graph, most, kind="random_walk", tol=START_TOL, random_state=rng).vectors
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than cells: so be it
         for m in wanted:
@@ -198,14 +199,29 @@ class _Search:
     def gains(self, labels: Array, k: int, gamma: float) -> tuple[Array, Array, float]:
         """What each node would gain (up to a common factor 2/2m) from each community, what it has, and Q."""
         xp = namespace(self.degrees)
-        H = one_hot(labels, k, self.degrees)
-        weight = matmul(self.weights, H)
-        volumes = H.T @ self.degrees
+        weight, volumes = self.weight_to(labels, k), self.adder(labels, k)(self.degrees)
         gains = weight - (gamma / self.total) * self.degrees[:, None] * volumes[None, :]
         own = _pick(gains, labels) + (gamma / self.total) * self.degrees**2  # a node's own volume does not count
         inside = float(xp.sum(_pick(weight, labels)))
         squares = float(np.sum(to_numpy(volumes).astype(np.float64) ** 2))
         return gains, own, inside / self.total - gamma * squares / self.total**2
+
+    def weight_to(self, labels: Array, k: int) -> Array:
+        """The weight from each node to each community, (n, k): S times the one-hot labels.
+
+        On the host it is tallied, an edge at a time, which takes a K-th of the product's time.
+        """
+        if not is_numpy(self.degrees):
+            return matmul(self.weights, one_hot(labels, k, self.degrees))
+        rows, columns, data = self.edges
+        return np.bincount(rows * k + labels[columns], data, minlength=self.n * k).reshape(self.n, k)
+
+    def adder(self, labels: Array, k: int) -> Callable[[Array], Array]:
+        """A function that adds values up over the communities."""
+        if is_numpy(self.degrees):
+            return lambda values: np.bincount(labels, values, minlength=k).astype(values.dtype, copy=False)
+        H = one_hot(labels, k, self.degrees)
+        return lambda values: H.T @ values
 
     def half(self) -> Array:
         """A random half of the nodes."""
@@ -251,13 +267,12 @@ class _Search:
         rows, columns, data = self.edges
         same = xp.take(labels, rows) == xp.take(labels, columns)
         inner = with_data(self.weights, xp.where(same, data, 0))
-        H = one_hot(labels, self.k, self.degrees)
-        pull = row_sums(inner)
-        side = xp.astype(self._fiedler_vectors(inner, pull, H, labels, n_power) > 0, self.degrees.dtype)
-        volumes = xp.take(H.T @ self.degrees, labels)
+        add, pull = self.adder(labels, self.k), row_sums(inner)
+        side = xp.astype(self._fiedler_vectors(inner, pull, add, labels, n_power) > 0, self.degrees.dtype)
+        volumes = xp.take(add(self.degrees), labels)
         for _ in range(n_moves):
             # the weight to the second half less that to the first, each less what the halves' volumes explain
-            second = xp.take(H.T @ (self.degrees * side), labels)
+            second = xp.take(add(self.degrees * side), labels)
             lean = 2 * matmul(inner, side[:, None])[:, 0] - pull
             lean = lean - (gamma / self.total) * self.degrees * (2 * second - volumes - self.degrees * (2 * side - 1))
             willing = xp.where(side > 0, lean < 0, lean > 0)
@@ -266,19 +281,21 @@ class _Search:
             side = xp.where(willing & self.half(), 1 - side, side)
         return 2 * labels + xp.astype(side, labels.dtype)
 
-    def _fiedler_vectors(self, inner: Sparse, degrees: Array, H: Array, labels: Array, n_power: int) -> Array:
+    def _fiedler_vectors(
+        self, inner: Sparse, degrees: Array, add: Callable[[Array], Array], labels: Array, n_power: int
+    ) -> Array:
         """The second eigenvector of the random walk inside each community, all in one vector, by power iteration."""
         xp = namespace(self.degrees)
         degrees = xp.where(degrees > 0, degrees, 1)
-        volumes = H.T @ degrees
+        volumes = add(degrees)
         volumes = xp.where(volumes > 0, volumes, 1)
         x = like(self.rng.standard_normal(self.n), self.degrees, dtype=self.degrees.dtype)
         for _ in range(n_power):
-            x = x - xp.take((H.T @ (degrees * x)) / volumes, labels)
-            size = xp.sqrt((H.T @ (degrees * x * x)) / volumes)
+            x = x - xp.take(add(degrees * x) / volumes, labels)
+            size = xp.sqrt(add(degrees * x * x) / volumes)
             x = x / xp.take(xp.where(size > 0, size, 1), labels)
             x = 0.5 * (x + matmul(inner, x[:, None])[:, 0] / degrees)
-        return x - xp.take((H.T @ (degrees * x)) / volumes, labels)
+        return x - xp.take(add(degrees * x) / volumes, labels)
 
     def cohesion(self, labels: Array, k: int, gamma: float) -> np.ndarray:
         """The weight between communities less what their volumes explain, as shares: (k, k), on the host."""
