@@ -10,8 +10,8 @@ counts more than another. Two stages:
    tails off, which the communities' term for sizes forbids.
 2. *Densities may improve on it*, where they can be estimated at all: where there are at least as many rows as K full
    covariances have parameters. LapGMM starts from the leader. A result that still has K clusters and at most
-   `TOLERANCE` times the leader's cut is admitted, and of these and the leader the one under which the rows are most
-   likely, each in its own cluster's Gaussian, is kept.
+   `TOLERANCE` times the leader's cut is admitted, and of these and the leader the one of the highest integrated
+   completed likelihood (`icl`) is kept.
 
 A graph knows nothing of shapes and sizes and will cut a long tail off rather than part two clusters that touch;
 densities know nothing of manifolds and will cut a half moon in two. How far the cut rises tells which of them is at
@@ -42,7 +42,7 @@ from ..graph.community import communities, modularity
 from ..graph.constraints import PairwiseConstraints
 from ..metrics import normalized_cut
 from ..mixture import LapGMM
-from ..mixture.covariance import SingularCovarianceError, estimate, log_joint
+from ..mixture.covariance import SingularCovarianceError, estimate, log_joint, n_parameters
 
 log = logging.getLogger(__name__)
 
@@ -75,8 +75,8 @@ class Candidate:
         Geometric mean over the graphs of the normalised cuts.
     modularity : float
         On the sparsest graph.
-    likelihood : float
-        Mean log-density of the rows in their own cluster's Gaussian; nan where it is not estimated.
+    icl : float
+        Integrated completed likelihood, a row; nan where densities are not estimated.
     agreement : float
         Share of the known labels or pairs it agrees with; nan without any.
     seconds : float
@@ -89,12 +89,12 @@ class Candidate:
     n_clusters: int
     cut: float
     modularity: float
-    likelihood: float
+    icl: float
     agreement: float
     seconds: float
 
 
-COLUMNS = ("family", "graph", "detail", "n_clusters", "cut", "modularity", "likelihood", "agreement", "seconds")
+COLUMNS = ("family", "graph", "detail", "n_clusters", "cut", "modularity", "icl", "agreement", "seconds")
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,11 @@ class Yard:
             n_clusters=len(np.unique(host)),
             cut=cut_over(self.graphs.values(), host),
             modularity=modularity(next(iter(self.graphs.values())), host),
-            likelihood=math.nan if self.rows is None else likelihood(self.rows, host),
+            icl=math.nan if self.rows is None else icl(self.rows, host),
             agreement=math.nan if self.agree is None else self.agree(host),
             seconds=seconds,
         )
-        log.info("%s %s on %s: cut %.4g, likelihood %.4g", family, detail, graph, found.cut, found.likelihood)
+        log.info("%s %s on %s: cut %.4g, ICL %.4g", family, detail, graph, found.cut, found.icl)
         return found
 
 
@@ -143,20 +143,27 @@ def cut_over(graphs: Iterable[AffinityGraph], labels: np.ndarray) -> float:
     return float(np.exp(np.mean(np.log(cuts)))) if (cuts > 0).all() else 0.0
 
 
-def likelihood(Z: Array, labels: np.ndarray) -> float:
-    """The mean of log α_k N(x_i; μ_k, Σ_k), k the cluster of row i and its Gaussian fitted to its rows.
+def icl(Z: Array, labels: np.ndarray) -> float:
+    """The integrated completed likelihood of a partition, a row: under full or tied covariances, whichever is higher.
 
-    With LapGMM's ridge, which widens the Gaussians and blurs the rows alike.
+        1/n [ Σ_i log α_k N(x_i; μ_k, Σ_k) - ½ ν log n ],      k the cluster of row i, ν the number of parameters
+
+    with the Gaussians fitted to the clusters' rows, and LapGMM's ridge, which widens them and blurs the rows alike
+    [Biernacki, Celeux & Govaert 2000].
     """
-    xp = namespace(Z)
+    xp, (n, d) = namespace(Z), Z.shape
     used, codes = np.unique(labels, return_inverse=True)
     H = one_hot(codes, len(used), Z)
     ridge = RIDGE * float(xp.mean(xp.var(Z, axis=0)))
-    try:
-        joint = log_joint(Z, estimate(Z, H, kind="full", ridge=ridge))
-    except SingularCovarianceError:
-        return -math.inf
-    return float(xp.mean(xp.sum(xp.where(H > 0, joint, 0), axis=1)))
+    found = [-math.inf]
+    for shape in SHAPES:
+        try:
+            joint = log_joint(Z, estimate(Z, H, kind=shape, ridge=ridge))
+        except SingularCovarianceError:
+            continue
+        price = 0.5 * n_parameters(shape, len(used), d) * math.log(n) / n
+        found.append(float(xp.mean(xp.sum(xp.where(H > 0, joint, 0), axis=1))) - price)
+    return max(found)
 
 
 def estimable(X: Any, k: int) -> bool:
@@ -263,8 +270,8 @@ def leading(candidates: Sequence[Candidate], n_known: int = 0) -> Candidate:
     return min((c for c in whole if as_good(c.agreement, best, n_known)), key=lambda c: c.cut)
 
 
-def likeliest(leader: Candidate, rivals: Sequence[Candidate], n_known: int = 0) -> Candidate:
-    """The leader or, of the admitted rivals, the one under which the rows are most likely."""
+def best_supported(leader: Candidate, rivals: Sequence[Candidate], n_known: int = 0) -> Candidate:
+    """The leader or, of the admitted rivals, the one of the highest integrated completed likelihood."""
     admitted = [
         rival
         for rival in rivals
@@ -272,7 +279,7 @@ def likeliest(leader: Candidate, rivals: Sequence[Candidate], n_known: int = 0) 
         and rival.cut <= TOLERANCE * leader.cut
         and as_good(rival.agreement, leader.agreement, n_known)
     ]
-    return max([leader, *admitted], key=lambda candidate: candidate.likelihood)
+    return max([leader, *admitted], key=lambda candidate: candidate.icl)
 
 
 def as_good(share: float, best: float, n_known: int) -> bool:

@@ -36,7 +36,7 @@ from ..graph.extend import link_degrees, with_known_rows
 from ..graph.pairs import attracting, group_means, with_links
 from ..graph.recipes import as_affinity, learns_from_pairs, nested_graphs, self_tuned
 from ..graph.smoothing import resolvent
-from .candidates import Candidate, Yard, as_table, estimable, from_densities, from_graphs, leading, likeliest
+from .candidates import Candidate, Yard, as_table, best_supported, estimable, from_densities, from_graphs, leading
 from .count import count_clusters, induced
 from .known import Known
 from .story import tell
@@ -233,7 +233,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         chosen = leading(tried, known.n_known)
         if rows is not None and k > 1:
             rivals = from_densities(yard, chosen, constraints=known.pairs, random_state=rng.randint(2**31 - 1))
-            tried, chosen = [*tried, *rivals], likeliest(chosen, rivals, known.n_known)
+            tried, chosen = [*tried, *rivals], best_supported(chosen, rivals, known.n_known)
         self.candidates_ = as_table(tried, chosen)
         self._partitions: Sequence[Candidate] = tried
         return chosen

@@ -24,11 +24,11 @@ def tell(tried: Sequence[Candidate], chosen: Candidate, memberships: Any, n_doub
 def _why(tried: Sequence[Candidate], chosen: Candidate) -> str:
     lead = f"{chosen.n_clusters} clusters of {len(chosen.labels):,} rows: {chosen.family} ({chosen.detail}) on "
     lead += f"{chosen.graph}, of {len(tried)} partitions that were tried."
-    densities = not np.isnan(chosen.likelihood)
+    densities = not np.isnan(chosen.icl)
     if chosen.family == "LapGMM":
-        why = f"Its cut is within {TOLERANCE:g} times the lowest, and the rows are most likely under its clusters."
+        why = f"Its cut is within {TOLERANCE:g} times the lowest, and its Gaussians explain the rows best (ICL)."
     elif densities:
-        why = "Its cut is the lowest, and no mixture that respects the graph makes the rows more likely."
+        why = "Its cut is the lowest, and no mixture that respects the graph explains the rows better (ICL)."
     else:
         why = (
             "Its cut is the lowest. Densities had no say: there are fewer rows than their covariances have parameters."
@@ -39,9 +39,9 @@ def _why(tried: Sequence[Candidate], chosen: Candidate) -> str:
 
 
 def _table(tried: Sequence[Candidate], chosen: Candidate) -> str:
-    rows = [f"{'partition':34s} {'graph':14s}    K     cut  modularity  likelihood"]
+    rows = [f"{'partition':34s} {'graph':14s}    K     cut  modularity         ICL"]
     for one in sorted(tried, key=lambda candidate: candidate.cut):
-        likely = "-" if np.isnan(one.likelihood) else f"{one.likelihood:.4g}"
+        likely = "-" if np.isnan(one.icl) else f"{one.icl:.4g}"
         mark = "  <" if one is chosen else ""
         name = f"{one.family}, {one.detail}"
         rows.append(
