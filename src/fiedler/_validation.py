@@ -187,3 +187,13 @@ def check_labels(labels: Any, name: str = "labels", *, n_samples: int | None = N
     if n_samples is not None and len(array) != n_samples:
         raise ValueError(f"{name} hold {len(array)} entries, but {n_samples} are needed, one a sample")
     return array
+
+
+def refuse_equal_rows(X: Any) -> None:
+    """Data in which there is nothing to tell apart."""
+    if sp.issparse(X):
+        equal = (X.max(axis=0) - X.min(axis=0)).nnz == 0
+    else:
+        equal = bool(array_api_compat.array_namespace(X).all(X[:1, :] == X))
+    if equal:
+        raise ValueError("all rows of X are equal, so there is nothing to cluster; check the data")

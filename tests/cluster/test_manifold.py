@@ -1,4 +1,5 @@
 import os
+import pickle
 import warnings
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
-from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.model_selection import GridSearchCV
 
@@ -19,10 +19,10 @@ from fiedler.cluster.candidates import (
     as_good,
     best_supported,
     cut_over,
-    estimable,
     icl,
     leading,
     n_searches,
+    why_no_densities,
 )
 from fiedler.cluster.count import count_clusters, induced
 from fiedler.cluster.known import Known
@@ -99,8 +99,9 @@ def test_the_completed_likelihood_is_each_rows_in_its_own_gaussian(shape, blobs,
 
 @pytest.mark.parametrize(("n", "enough"), [(17, False), (18, True)])
 def test_densities_need_as_many_rows_as_they_have_parameters(n, enough):
-    assert estimable(np.zeros((n, 3)), 3) is enough  # three covariances of six entries each
-    assert not estimable(sp.csr_array((1000, 3)), 3)
+    assert (why_no_densities(np.zeros((n, 3)), 3) is None) is enough  # three covariances of six entries each
+    assert "no dense rows" in why_no_densities(sp.csr_array((1000, 3)), 3)
+    assert "no dense rows" in why_no_densities(None, 3)
 
 
 def test_nested_graphs_are_the_graphs_built_one_by_one(blobs):
@@ -276,15 +277,17 @@ def strip(rng, n=400):
     return rng.uniform(size=(n, 2)) * [4, 1]
 
 
-@pytest.mark.parametrize("axis", [0, 1])
-def test_labels_decide_where_there_is_nothing_else_to_go_by(rng, axis):
+def test_labels_decide_where_there_is_nothing_else_to_go_by(rng):
+    """Cut lengthwise, as no one would without being told."""
     X = strip(rng)
-    y = (X[:, axis] > np.median(X[:, axis])).astype(int)
+    y = (X[:, 1] > np.median(X[:, 1])).astype(int)
     partial = np.where(rng.uniform(size=len(y)) < 0.2, y, -1)
 
-    told = ManifoldClustering(2, random_state=0).fit(X, partial)
+    plain, told = (ManifoldClustering(2, random_state=0).fit(X, known) for known in (None, partial))
 
+    assert clustering_accuracy(y, plain.labels_) < 0.7
     assert clustering_accuracy(y, told.labels_) > 0.9
+    assert_array_equal(ManifoldClustering(2, random_state=0).fit_predict(X, partial), told.labels_)
 
 
 def test_hard_must_links_share_their_memberships(blobs):
@@ -475,6 +478,8 @@ def test_awkward_data_that_can_be_clustered(rng):
         (np.zeros((0, 2)), {}, "minimum of 2 is required|0 sample"),
         (np.array([[0.0], [np.nan], [1.0]]), {}, "NaN"),
         (np.arange(3.0), {}, "2D array|two dimensions"),
+        (np.ones((9, 2)), {}, "all rows of X are equal"),
+        (np.ones((9, 2)), {"n_clusters": "auto"}, "all rows of X are equal"),
         (np.eye(3), {"n_clusters": 4}, "n_clusters=4 is more than the data holds"),
         (np.eye(3), {"n_clusters": "many"}, "n_clusters must be a whole number"),
         (np.eye(3), {"n_clusters": "auto", "max_clusters": 1}, "max_clusters must be a whole number of at least 2"),
@@ -518,8 +523,74 @@ def test_images(name, ac, nmi):
     assert normalized_mutual_information(data.y, model.labels_) >= nmi
 
 
-def test_clones_are_unfitted(blobs):
-    assert not hasattr(clone(ManifoldClustering(3, random_state=0).fit(blobs[0])), "labels_")
+def test_pickles_predict_the_same(blobs):
+    model = ManifoldClustering(3, random_state=0).fit(blobs[0])
+
+    again = pickle.loads(pickle.dumps(model))
+
+    assert_array_equal(again.predict_proba(blobs[0] + 0.1), model.predict_proba(blobs[0] + 0.1))
+    assert again.report() == model.report()
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was(blobs):
+    model = ManifoldClustering(3, random_state=0).fit(blobs[0])
+    expected = model.predict_proba(blobs[0][:9] + 0.1)
+
+    with pytest.raises(ValueError, match="n_clusters=99 is more"):
+        model.set_params(n_clusters=99).fit(blobs[0][:20])
+
+    assert_array_equal(model.predict_proba(blobs[0][:9] + 0.1), expected)
+
+
+def test_names_of_features_are_kept_with_every_graph(blobs):
+    frame = pd.DataFrame(blobs[0], columns=["a", "b"])
+
+    for graph in ("auto", KNNGraph(5, connect="mst")):
+        assert list(ManifoldClustering(3, graph=graph, random_state=0).fit(frame).feature_names_in_) == ["a", "b"]
+
+
+def test_threads_leave_the_filters_of_warnings_alone(blobs):
+    before = list(warnings.filters)
+
+    ManifoldClustering(3, random_state=0, n_jobs=2).fit(np.repeat(blobs[0][:40], 3, axis=0))
+
+    assert warnings.filters == before
+
+
+@pytest.mark.filterwarnings("ignore:the graph has")
+def test_a_graph_that_may_be_signed_but_is_not(blobs):
+    W = KNNGraph(8).build(blobs[0]).weights
+    one, other = (ManifoldClustering(3, random_state=0).fit(AffinityGraph.from_matrix(W, signed=s)) for s in (0, 1))
+
+    assert_array_equal(one.labels_, other.labels_)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10, 12])
+def test_few_rows_can_be_counted(n, rng):
+    model = ManifoldClustering("auto", random_state=0).fit(rng.normal(size=(n, 2)))
+
+    assert 2 <= model.n_clusters_ <= n
+    assert len(np.unique(model.labels_)) == model.n_clusters_
+
+
+def test_hard_must_links_carry_labels(blobs):
+    partial = np.full(150, -1)
+    partial[[0, 149]] = [0, 1]
+    pairs = PairwiseConstraints([(0, 1), (0, 2)], [], 150, hard=True)
+
+    model = ManifoldClustering(3, random_state=0).fit(blobs[0], partial, constraints=pairs)
+
+    assert_array_equal(model.memberships_[:3], [[1, 0, 0]] * 3)
+    partial[1] = 2
+    with pytest.raises(ValueError, match="hard must-links hold together"):
+        ManifoldClustering(3).fit(blobs[0], partial, constraints=pairs)
+
+
+def test_no_cluster_is_walked_out_of_existence(rng):
+    X = np.concatenate([rng.normal(size=(30, 2)), [[4.0, 0.0]]])
+
+    for k in (2, 5, 15):
+        assert len(np.unique(ManifoldClustering(k, random_state=0).fit(X).labels_)) == k
 
 
 def test_graphs_of_nodes_without_edges_are_refused():

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.parallel import Parallel, delayed
+from joblib import Parallel, delayed
 
 from ..core.backend import Array, namespace, one_hot, to_numpy
 from ..graph.affinity import AffinityGraph
@@ -166,10 +166,14 @@ def icl(Z: Array, labels: np.ndarray) -> float:
     return max(found)
 
 
-def estimable(X: Any, k: int) -> bool:
-    """Whether there are at least as many rows as K full covariances have parameters."""
+def why_no_densities(X: Any, k: int) -> str | None:
+    """What stands against densities, in words; None if there are as many rows as K full covariances have parameters."""
+    if k == 1:
+        return "there is only one cluster"
+    if X is None or sp.issparse(X):
+        return "there are no dense rows to estimate them from"
     n, d = X.shape
-    return not sp.issparse(X) and n >= k * d * (d + 1) / 2
+    return None if n >= k * d * (d + 1) / 2 else "their covariances have more parameters than there are rows"
 
 
 # --------------------------------------------------------------------------------------------------------- two stages

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
+from joblib import Parallel, delayed
 
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs
@@ -58,34 +58,38 @@ def count_clusters(
     """
     n = graph.n_nodes
     sample = random_part(n, min(1.0, COUNTED_ROWS / n), random_state)
-    parts = [np.sort(sample[random_part(len(sample), SHARE, random_state)]) for _ in range(PARTS)]
-    ks = [k for k in ks if k <= min(map(len, parts)) // 2 and k < n] or [min(ks)]
+    parts = [sample[random_part(len(sample), SHARE, random_state)] for _ in range(PARTS)]
+    possible = [k for k in ks if k <= min(map(len, parts)) // 2]
+    if len(possible) < 2:
+        only = min(*ks, n) if not possible else possible[0]
+        return NClustersChoice(only, "lack of choice", [only], None)
     seeds = random_state.randint(2**31 - 1, size=PARTS)
-    jobs = (delayed(_partitions)(part_graph(rows), ks, seed) for rows, seed in zip(parts, seeds))
+    jobs = (delayed(_partitions)(part_graph(rows), possible, seed) for rows, seed in zip(parts, seeds))
     found = Parallel(n_jobs=n_jobs, prefer="threads")(jobs)
-    shared = [np.intersect1d(one, other, return_indices=True)[1:] for one, other in combinations(parts, 2)]
-    agreements = np.array(
-        [
-            [
-                adjusted_rand_index(one[0][i][mine], other[0][i][theirs])
-                for (one, other), (mine, theirs) in zip(combinations(found, 2), shared)
-            ]
-            for i in range(len(ks))
-        ]
-    )
-    values = np.maximum(to_numpy(smallest_eigenpairs(graph, ks[-1] + 1, random_state=random_state).values), FLOOR)
-    gaps = np.array([np.log(values[k] / values[k - 1]) for k in ks])
+    agreements = _agreements([run[0] for run in found], parts)
+    values = to_numpy(smallest_eigenpairs(graph, possible[-1] + 1, random_state=random_state).values)
+    values = np.maximum(values, FLOOR)
+    gaps = np.array([np.log(values[k] / values[k - 1]) for k in possible])
     means, errors = agreements.mean(axis=1), agreements.std(axis=1, ddof=1) / np.sqrt(agreements.shape[1])
     best = int(np.argmax(np.where(means >= means.max() - AS_STABLE, gaps, -np.inf)))
     return NClustersChoice(
-        ks[best],
+        possible[best],
         "stability, then eigengap",
-        ks,
+        possible,
         gaps.tolist(),
         means.tolist(),
         errors.tolist(),
         np.mean([run[1] for run in found], axis=0).tolist(),
     )
+
+
+def _agreements(found: Sequence[Sequence[np.ndarray]], parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The adjusted Rand index of every two parts on the rows they share, (numbers, pairs)."""
+    table = []
+    for (one, mine), (other, theirs) in combinations(zip(found, parts), 2):
+        _, first, second = np.intersect1d(mine, theirs, return_indices=True)
+        table.append([adjusted_rand_index(a[first], b[second]) for a, b in zip(one, other)])
+    return np.array(table).T
 
 
 def _partitions(graph: AffinityGraph, ks: Sequence[int], seed: int) -> tuple[list[np.ndarray], list[float]]:

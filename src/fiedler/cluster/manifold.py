@@ -15,16 +15,18 @@ right or wrong, while the walk's confidence is near the accuracy (docs/manifold.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_data, check_int, check_n_clusters
+from .._validation import check_data, check_int, check_n_clusters, refuse_equal_rows
 from ..core.backend import Array, like, namespace, one_hot, to_numpy
 from ..core.multiplicative import positive_part
 from ..core.rows import sum_to_one, take_rows
@@ -34,9 +36,18 @@ from ..graph.constraints import check_constraints
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.extend import link_degrees, with_known_rows
 from ..graph.pairs import attracting, group_means, with_links
-from ..graph.recipes import as_affinity, learns_from_pairs, nested_graphs, self_tuned
+from ..graph.recipes import KNNGraph, nested_graphs, self_tuned
 from ..graph.smoothing import resolvent
-from .candidates import Candidate, Yard, as_table, best_supported, estimable, from_densities, from_graphs, leading
+from .candidates import (
+    Candidate,
+    Yard,
+    as_table,
+    best_supported,
+    from_densities,
+    from_graphs,
+    leading,
+    why_no_densities,
+)
 from .count import count_clusters, induced
 from .known import Known
 from .story import tell
@@ -93,16 +104,17 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int or 'auto', default=8
-        'auto' counts them on the graphs, see :func:`fiedler.cluster.count_clusters`.
+        'auto' counts them by stability and eigengap, see :mod:`fiedler.cluster.count`; known labels set the least
+        number, pairs have no part in it.
     graph : 'auto', recipe, AffinityGraph, matrix or 'precomputed', default='auto'
         'auto' is two self-tuned graphs, of 5 and of 9 neighbours; anything else is the one graph that is used.
     max_clusters : int, default=20
         The most that 'auto' considers.
     random_state : int, RandomState or None, default=None
     n_jobs : int, optional
-        Threads of the neighbour search and of the candidates.
+        Threads of the searches: for neighbours, where ``graph='auto'``, and for candidates.
     verbose : bool, default=False
-        Print every candidate as it is measured.
+        Print the report after the fit; candidates are logged as they are measured.
 
     Attributes
     ----------
@@ -160,23 +172,39 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         X : array or CSR matrix of shape (n, d), AffinityGraph, or affinity matrix if ``graph='precomputed'``
         y : array of shape (n,), optional
             Known clusters 0..n_clusters-1 of some rows, -1 where unknown; known rows keep theirs. Ignored if it holds
-            no -1, as every clusterer ignores the labels that pipelines and searches pass along.
+            no -1, as every clusterer ignores the labels that pipelines and searches pass along (but a recipe made from
+            labels, such as LabelGraph, sees them).
         constraints : PairwiseConstraints, optional
             Must-links become edges, cannot-links repel; rows whose must-links are hard share their memberships.
         """
-        rng = check_random_state(self.random_state)
-        if not isinstance(X, AffinityGraph):
-            X = check_data(X, estimator=self, min_samples=2)
-        n = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
-        known = Known.of(y, check_constraints(constraints, X), n)
-        steered = self._graphs(X, y, known)
-        graphs = {name: attracting(graph) for name, graph in steered.items()}
-        self.n_clusters_ = k = self._number(graphs, n, known, rng)
-        chosen = self._choose(graphs, steered, k, known, rng)
-        self._soften(chosen, list(graphs.values())[-1], known)
+        before = dict(self.__dict__)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter(
+                    "ignore", ConvergenceWarning
+                )  # of k-means, where rows repeat: a start like others
+                self._fit(X, y, constraints)
+        except BaseException:  # a fit that fails leaves the model as it was
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
         if self.verbose:
             print(self.report())
         return self
+
+    def fit_predict(self, X: Any, y: Any = None, *, constraints: Any = None) -> Array:
+        """Cluster and give each row's cluster; parameters as in :meth:`fit`."""
+        return self.fit(X, y, constraints=constraints).labels_
+
+    def _fit(self, X: Any, y: Any, constraints: Any) -> None:
+        rng, n = check_random_state(self.random_state), _n_rows(X)
+        known = Known.of(y, check_constraints(constraints, X), n)
+        known.check(n if self._counts() else check_n_clusters(self.n_clusters, n))
+        steered = self._graphs(X, y, known)
+        graphs = {name: attracting(graph) for name, graph in steered.items()}
+        self.n_clusters_ = k = self._number(graphs, known, rng)
+        chosen = self._choose(graphs, steered, k, known, rng)
+        self._soften(chosen, list(graphs.values())[-1], known)
 
     # ------------------------------------------------------------------------------------------------- steps of fit
 
@@ -184,6 +212,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """The graphs by name, sparsest first, known pairs written into them; keeps what new points need."""
         if not self._graph_is_default() or isinstance(X, AffinityGraph):
             return {"the graph": self._build_graph(X, y, known.pairs)}
+        X = check_data(X, estimator=self, min_samples=2)
+        refuse_equal_rows(X)
         sizes = sorted({min(size, X.shape[0] - 1) for size in SCALES})
         recipe = self_tuned(sizes[-1], connect="mst", n_jobs=self.n_jobs)
         self._fit_X, self._fit_recipe = X, recipe
@@ -192,30 +222,32 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             built = [with_links(graph, known.pairs) for graph in built]
         return {f"{size} neighbours": graph for size, graph in zip(sizes, built)}
 
-    def _number(self, graphs: dict[str, AffinityGraph], n: int, known: Known, rng: np.random.RandomState) -> int:
+    def _counts(self) -> bool:
+        return isinstance(self.n_clusters, str) and self.n_clusters == "auto"
+
+    def _number(self, graphs: dict[str, AffinityGraph], known: Known, rng: np.random.RandomState) -> int:
         """K as given, or counted; no less than the known labels name."""
         self.evidence_ = None
-        if isinstance(self.n_clusters, str) and self.n_clusters == "auto":
-            fewest = max(2, known.n_classes)
-            most = max(check_int(self.max_clusters, "max_clusters", minimum=2), fewest)
-            densest = list(graphs.values())[-1]
-            self.evidence_ = count_clusters(
-                densest,
-                range(fewest, most + 1),
-                lambda rows: self._graph_on(rows, densest),
-                random_state=rng,
-                n_jobs=self.n_jobs,
-            )
-        k = check_n_clusters(self.n_clusters, n) if self.evidence_ is None else self.evidence_.n_clusters
-        known.check(k)
-        return k
+        if not self._counts():
+            return int(self.n_clusters)
+        fewest = max(2, known.n_classes)
+        most = max(check_int(self.max_clusters, "max_clusters", minimum=2), fewest)
+        densest = list(graphs.values())[-1]
+        self.evidence_ = count_clusters(
+            densest,
+            range(fewest, most + 1),
+            lambda rows: self._graph_on(rows, densest),
+            random_state=rng,
+            n_jobs=self.n_jobs,
+        )
+        return self.evidence_.n_clusters
 
     def _graph_on(self, rows: np.ndarray, graph: AffinityGraph) -> AffinityGraph:
-        """The graph of some rows alone: built anew where a recipe can do that without pairs, else induced."""
+        """The graph of some rows alone: built anew from rows where that can be done, else induced."""
         recipe = self._fit_recipe
-        if self._fit_X is None or not hasattr(recipe, "build") or learns_from_pairs(recipe):
+        if self._fit_X is None or not isinstance(recipe, KNNGraph) or recipe.n_neighbors >= len(rows):
             return induced(graph, rows)
-        return attracting(as_affinity(recipe, take_rows(self._fit_X, rows)))
+        return attracting(recipe.build(take_rows(self._fit_X, rows)))
 
     def _choose(
         self,
@@ -226,12 +258,13 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         rng: np.random.RandomState,
     ) -> Candidate:
         """Both stages; keeps the table of what was tried."""
-        rows = self._fit_X if self._fit_X is not None and estimable(self._fit_X, k) else None
+        self._without = why_no_densities(self._fit_X, k)
+        rows = self._fit_X if self._without is None else None
         yard = Yard(graphs, k, rows, known.agreement if known.n_known else None)
         starts = known.spread(list(graphs.values())[-1], k)
         tried = from_graphs(yard, steered, starts=starts, rng=rng, n_jobs=self.n_jobs)
         chosen = leading(tried, known.n_known)
-        if rows is not None and k > 1:
+        if rows is not None:
             rivals = from_densities(yard, chosen, constraints=known.pairs, random_state=rng.randint(2**31 - 1))
             tried, chosen = [*tried, *rivals], best_supported(chosen, rivals, known.n_known)
         self.candidates_ = as_table(tried, chosen)
@@ -242,12 +275,16 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """Memberships by the random walk; known rows keep their cluster, hard groups share theirs."""
         home = pieces(graph.weights)[0] if self._fit_X is None or sp.issparse(self._fit_X) else self._fit_X
         labels = known.named(chosen.labels, self.n_clusters_)
-        H = one_hot(labels, self.n_clusters_, home)
-        Q = sum_to_one(positive_part(resolvent(known.clamped(H), graph, WALK, tol=1e-6)))  # rounding apart, they do
-        if known.pairs is not None and known.pairs.hard:
-            Q = group_means(Q, known.pairs.groups)
-        self.graph_, self.memberships_ = graph, known.clamped(Q)
-        self.labels_ = namespace(Q).argmax(self.memberships_, axis=1)
+        H = known.clamped(one_hot(labels, self.n_clusters_, home))
+        for walk in (WALK, WALK / 2, WALK / 4, 0.0):  # a shorter one where a cluster would lose its last row
+            Q = sum_to_one(positive_part(resolvent(H, graph, walk, tol=1e-6)))  # rounding apart, they do
+            if known.pairs is not None and known.pairs.hard:
+                Q = group_means(Q, known.pairs.groups)
+            self.memberships_ = known.clamped(Q)
+            self.labels_ = namespace(Q).argmax(self.memberships_, axis=1)
+            if len(np.unique(to_numpy(self.labels_))) >= chosen.n_clusters:
+                break
+        self.graph_ = graph
 
     # ------------------------------------------------------------------------------------------------ after the fit
 
@@ -280,7 +317,9 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         chosen = self._partitions[self.candidates_["chosen"].index(True)]
-        story = tell(self._partitions, chosen, self.memberships_, check_int(n_doubtful, "n_doubtful", minimum=0))
+        story = tell(
+            self._partitions, chosen, self._without, self.memberships_, check_int(n_doubtful, "n_doubtful", minimum=0)
+        )
         return story if self.evidence_ is None else f"{self.evidence_}\n\n{story}"
 
     # ---------------------------------------------------------------------------------------------------- the default
@@ -292,7 +331,6 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def _graph_is_default(self) -> bool:
         return isinstance(self.graph, str) and self.graph == "auto"
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+
+def _n_rows(X: Any) -> int:
+    return X.n_nodes if isinstance(X, AffinityGraph) else check_data(X, min_samples=2).shape[0]

@@ -14,25 +14,22 @@ from .candidates import TOLERANCE, Candidate
 IN_DOUBT = 0.5  # a membership at most so large leaves a row in doubt
 
 
-def tell(tried: Sequence[Candidate], chosen: Candidate, memberships: Any, n_doubtful: int) -> str:
-    """The whole report."""
+def tell(tried: Sequence[Candidate], chosen: Candidate, without: str | None, memberships: Any, n_doubtful: int) -> str:
+    """The whole report; ``without`` is what stood against densities."""
     memberships = to_numpy(memberships)
-    parts = [_why(tried, chosen), _table(tried, chosen), _stability(tried, chosen)]
+    parts = [_why(tried, chosen, without), _table(tried, chosen), _stability(tried, chosen)]
     return "\n\n".join([*parts, _clusters(memberships), _doubtful(memberships, n_doubtful)])
 
 
-def _why(tried: Sequence[Candidate], chosen: Candidate) -> str:
+def _why(tried: Sequence[Candidate], chosen: Candidate, without: str | None) -> str:
     lead = f"{chosen.n_clusters} clusters of {len(chosen.labels):,} rows: {chosen.family} ({chosen.detail}) on "
     lead += f"{chosen.graph}, of {len(tried)} partitions that were tried."
-    densities = not np.isnan(chosen.icl)
     if chosen.family == "LapGMM":
-        why = f"Its cut is within {TOLERANCE:g} times the lowest, and its Gaussians explain the rows best (ICL)."
-    elif densities:
-        why = "Its cut is the lowest, and no mixture that respects the graph explains the rows better (ICL)."
+        why = f"It cuts the graphs at most {TOLERANCE:g} times as much as the best communities, and explains rows best."
+    elif without is None:
+        why = "Of all communities it cuts the graphs least, and no mixture that respects them explains the rows better."
     else:
-        why = (
-            "Its cut is the lowest. Densities had no say: there are fewer rows than their covariances have parameters."
-        )
+        why = f"Of all communities it cuts the graphs least. Densities had no say: {without}."
     if not np.isnan(chosen.agreement):
         why += f" It agrees with {chosen.agreement:.0%} of what was known beforehand."
     return f"{lead}\n{why}"
@@ -53,10 +50,10 @@ def _table(tried: Sequence[Candidate], chosen: Candidate) -> str:
 def _stability(tried: Sequence[Candidate], chosen: Candidate) -> str:
     others = [(adjusted_rand_index(chosen.labels, one.labels), one) for one in tried if one is not chosen]
     if not others:
-        return "Stability: nothing to compare with."
+        return "There is nothing to compare it with."
     rivals = [(agree, one) for agree, one in others if one.family != "spectral"] or others
     agree, least = min(rivals, key=lambda pair: pair[0])
-    words = {0.9: "Stable", 0.7: "Fairly stable", 0.0: "Unsure"}
+    words = {0.9: "All agree", 0.7: "Most agree", 0.0: "They differ"}
     word = next(word for bound, word in words.items() if agree >= bound or bound == 0)
     return (
         f"{word}: the partition that differs most, {least.family} ({least.detail}) on {least.graph}, agrees to an "

@@ -3,8 +3,8 @@
     Q(labels; γ) = (1/2m) Σ_ij [S_ij - γ d_i d_j / 2m] 1(l_i = l_j),      2m = Σ_i d_i,
 
 the modularity at resolution γ, for a number of communities that is given. The search needs products of the sparse
-weights with one-hot memberships, which run wherever the graph lives, and small dense matrices of the communities, for
-which labels come to the host.
+weights with one-hot memberships (tallies, on the host), which run wherever the graph lives, and small dense matrices of
+the communities, for which labels come to the host.
 
 1. *Moves*: every node has the gain SH - γ d vol'/2m of each community; a random half of those that would gain by moving
    move at once (if all did, neighbours would swap places to and fro).
@@ -21,14 +21,12 @@ raised by `RAISE` for as long as one of the K communities dies out.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._records import CommunityResult
@@ -145,16 +143,14 @@ def _spectral_starts(graph: AffinityGraph, search: _Search) -> dict[str, Array]:
     wanted = [min(n, max(k, round(share * k))) for share in MORE_EIGENVECTORS]
     most = min(n, max(wanted[-1], FEWEST_EIGENVECTORS))
     vectors = smallest_eigenpairs(graph, most, kind="random_walk", tol=START_TOL, random_state=rng).vectors
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than cells: so be it
-        for m in wanted:
-            labels = kmeans(unit_rows(vectors[:, :m]), k, n_init=3, random_state=rng).labels
-            starts[f"{m} eigenvectors"] = search.place(labels)
-        for n_cells in sorted({min(n, max(FINE * k, cells)) for cells in CELLS}):
-            cells = search.place(kmeans(unit_rows(vectors), n_cells, n_init=1, random_state=rng).labels)
-            fine = search.move(cells, RESOLUTION * n_cells / k, n_cells).labels
-            merged = search.merge(np.unique(to_numpy(fine), return_inverse=True)[1], RESOLUTION)
-            starts[f"{n_cells} cells merged"] = merged
+    for m in wanted:
+        labels = kmeans(unit_rows(vectors[:, :m]), k, n_init=3, random_state=rng).labels
+        starts[f"{m} eigenvectors"] = search.place(labels)
+    for n_cells in sorted({min(n, max(k, min(FINE * k, MOST_CELLS), cells)) for cells in CELLS}):
+        cells = search.place(kmeans(unit_rows(vectors), n_cells, n_init=1, random_state=rng).labels)
+        fine = search.move(cells, RESOLUTION * n_cells / k, n_cells).labels
+        merged = search.merge(np.unique(to_numpy(fine), return_inverse=True)[1], RESOLUTION)
+        starts[f"{n_cells} cells merged"] = merged
     return starts
 
 
@@ -184,7 +180,8 @@ class _Search:
     def edges(self) -> tuple[Array, Array, Array]:
         """Row, column and weight of every stored entry; every exchange asks for them."""
         data, columns, _ = pieces(self.weights)
-        return row_indices(self.weights), columns, data
+        rows = row_indices(self.weights)
+        return rows.astype(np.int64) if is_numpy(rows) else rows, columns, data  # of which rows times K is taken
 
     @property
     def n(self) -> int:

@@ -108,7 +108,7 @@ def known_clusters(y: Any, n: int, k: int | None = None) -> np.ndarray | None:
     A ``y`` without any -1, or of names, is not for it: pipelines and searches hand true labels to every estimator, and
     a clusterer must not look at them.
     """
-    labels = None if y is None else np.asarray(to_numpy(y))
+    labels = None if y is None else np.asarray(as_column(to_numpy(y)))
     if labels is not None and labels.dtype.kind == "f" and (labels == np.round(labels)).all():
         labels = labels.astype(np.int64)
     if labels is None or labels.dtype.kind not in "iu" or labels.ndim != 1 or (labels != UNKNOWN).all():

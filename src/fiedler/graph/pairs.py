@@ -56,7 +56,9 @@ def by_sign(graph: AffinityGraph) -> tuple[AffinityGraph, AffinityGraph]:
 
 def attracting(graph: AffinityGraph) -> AffinityGraph:
     """The graph without the weights that repel."""
-    return by_sign(graph)[0] if graph.has_negative_weights else graph
+    if graph.has_negative_weights:
+        return by_sign(graph)[0]
+    return graph.with_weights(graph.weights, signed=False) if graph.signed else graph
 
 
 def contracted(graph: AffinityGraph, groups: np.ndarray) -> AffinityGraph:
