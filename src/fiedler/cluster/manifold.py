@@ -180,9 +180,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         before = dict(self.__dict__)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore", ConvergenceWarning
-                )  # of k-means, where rows repeat: a start like others
+                warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows: a start like others
                 self._fit(X, y, constraints)
         except BaseException:  # a fit that fails leaves the model as it was
             self.__dict__.clear()
