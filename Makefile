@@ -51,6 +51,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_mixture.py
 	$(BIN)/python benchmarks/bench_documents.py --growth yes
 	$(BIN)/python benchmarks/bench_cuts.py
+	$(BIN)/python benchmarks/bench_manifold.py --sizes 10000 200000
 
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache

@@ -203,3 +203,16 @@ def test_verbose_says_what_goes_on(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
     assert lines[0].startswith("LapGMM: iteration 1, objective ")
+
+
+def test_the_natural_strength_is_used_as_it_is():
+    X, y = two_moons(200, noise=0.1, random_state=0)
+    graph = KNNGraph(8).build(X)
+    natural = LapGMM(2, graph, lam="natural", init=y, max_iter=20).fit(X)
+    first = LapGMM(2, graph, lam=0.0, init=y, max_iter=1).fit(X)
+
+    scale = natural_scale(first._log_joint(X), graph)
+
+    assert_allclose(natural.lam_, scale, rtol=1e-6)
+    fixed = LapGMM(2, graph, lam=natural.lam_, init=y, max_iter=20).fit(X)
+    assert_allclose(natural.memberships_, fixed.memberships_)

@@ -49,7 +49,9 @@ CELLS = (20, 40, 80)  # ... and at least so many: few communities of an odd shap
 MOST_CELLS = 400
 JITTERED = 20  # more ways of grouping cells than the greedy one
 START_TOL = 1e-4  # of the eigenvectors, whose rows are only where the search begins
+LEAST_GAIN = 1e-6  # of modularity, that is worth another round: an edge in a million
 MOVE_ROUNDS = 100
+FINE_ROUNDS = 20  # among cells, which are merged afterwards
 PATIENCE = 5  # rounds of moves, and exchanges, without a gain
 
 
@@ -148,7 +150,7 @@ def _spectral_starts(graph: AffinityGraph, search: _Search) -> dict[str, Array]:
         starts[f"{m} eigenvectors"] = search.place(labels)
     for n_cells in sorted({min(n, max(k, min(FINE * k, MOST_CELLS), cells)) for cells in CELLS}):
         cells = search.place(kmeans(unit_rows(vectors), n_cells, n_init=1, random_state=rng).labels)
-        fine = search.move(cells, RESOLUTION * n_cells / k, n_cells).labels
+        fine = search.move(cells, RESOLUTION * n_cells / k, n_cells, FINE_ROUNDS).labels
         merged = search.merge(np.unique(to_numpy(fine), return_inverse=True)[1], RESOLUTION)
         starts[f"{n_cells} cells merged"] = merged
     return starts
@@ -224,14 +226,14 @@ class _Search:
         """A random half of the nodes."""
         return like(self.rng.random_sample(self.n) < 0.5, self.degrees)
 
-    def move(self, labels: Array, gamma: float, k: int | None = None) -> CommunityResult:
+    def move(self, labels: Array, gamma: float, k: int | None = None, rounds: int = MOVE_ROUNDS) -> CommunityResult:
         """Rounds of moves among K (or ``k``) labels, until no node would gain; the best partition on the way."""
         xp = namespace(self.degrees)
         least = 16 * eps(self.degrees) * self.total / self.n
         best, best_labels, waited = -np.inf, labels, 0
-        for _ in range(MOVE_ROUNDS):
+        for _ in range(rounds):
             gains, own, reached = self.gains(labels, k or self.k, gamma)
-            if reached > best + 1e-9:
+            if reached > best + LEAST_GAIN:
                 best, best_labels, waited = reached, labels, 0
             else:
                 waited += 1
@@ -256,7 +258,7 @@ class _Search:
         triples = _candidates(_split_gains(between), 2 * self.cohesion(current.labels, self.k, gamma), PATIENCE)
         trials += [_rearranged(current.labels, halves, *triple) for triple in triples]
         ends = (self.move(trial, gamma) for trial in trials)
-        return next((end for end in ends if end.modularity > current.modularity + 1e-7), None)
+        return next((end for end in ends if end.modularity > current.modularity + LEAST_GAIN), None)
 
     def bisect(self, labels: Array, gamma: float, n_power: int = 60, n_moves: int = 15) -> Array:
         """Every community cut in two: labels 2l and 2l + 1, from its Fiedler vector and then by moves."""
@@ -307,7 +309,7 @@ class _Search:
         while True:
             found = sorted(found, key=lambda run: -run.modularity)
             child = self.improve(self.recombine([run.labels for run in found], gamma), gamma)
-            if child.modularity <= found[0].modularity + 1e-7:
+            if child.modularity <= found[0].modularity + LEAST_GAIN:
                 return found[0]
             found = [child, *found]
 
