@@ -596,3 +596,14 @@ def test_no_cluster_is_walked_out_of_existence(rng):
 def test_graphs_of_nodes_without_edges_are_refused():
     with pytest.raises(ValueError, match="no edges"):
         ManifoldClustering(2).fit(AffinityGraph.from_matrix(np.zeros((4, 4))))
+
+
+def test_searches_that_found_the_same_are_one_line_of_the_report(blobs):
+    model = ManifoldClustering(3, random_state=0).fit(blobs[0])
+    table = pd.DataFrame(model.candidates_)
+    found = table[(table.family == "communities") & (table.graph == "5 neighbours")]
+
+    lines = [line for line in model.report().splitlines() if "communities" in line and "5 neighbours  " in line]
+
+    assert len(found) > len(lines) == found.cut.round(6).nunique()
+    assert sum(line.endswith("<") for line in model.report().splitlines()) == 1

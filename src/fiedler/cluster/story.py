@@ -36,14 +36,17 @@ def _why(tried: Sequence[Candidate], chosen: Candidate, without: str | None) -> 
 
 
 def _table(tried: Sequence[Candidate], chosen: Candidate) -> str:
-    rows = [f"{'partition':34s} {'graph':14s}    K     cut  modularity         ICL"]
-    for one in sorted(tried, key=lambda candidate: candidate.cut):
+    """The candidates by rising cut; searches that found the same are one line."""
+    rows = [f"{'partition':39s} {'graph':14s}    K     cut  modularity         ICL"]
+    shown = set()
+    for one in sorted(tried, key=lambda candidate: (round(candidate.cut, 6), candidate is not chosen)):
+        same = (one.family, one.graph, round(one.cut, 6))
+        if same in shown:
+            continue
+        shown.add(same)
         likely = "-" if np.isnan(one.icl) else f"{one.icl:.4g}"
-        mark = "  <" if one is chosen else ""
-        name = f"{one.family}, {one.detail}"
-        rows.append(
-            f"{name:34s} {one.graph:14s} {one.n_clusters:4d} {one.cut:7.4f} {one.modularity:11.4f} {likely:>11s}{mark}"
-        )
+        figures = f"{one.n_clusters:4d} {one.cut:7.4f} {one.modularity:11.4f} {likely:>11s}"
+        rows.append(f"{f'{one.family}, {one.detail}':39s} {one.graph:14s} {figures}{'  <' if one is chosen else ''}")
     return "\n".join(rows)
 
 
