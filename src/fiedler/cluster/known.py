@@ -12,7 +12,7 @@ from ..core.backend import Array, like, namespace, one_hot, to_numpy
 from ..core.sparse import pieces
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints
-from ..graph.labels import UNKNOWN, known_clusters
+from ..graph.labels import UNKNOWN, known_clusters, over_groups
 from ..supervision.spreading import spread_labels
 
 MOST_PAIRS = 20_000  # of either kind that labels are turned into
@@ -44,7 +44,7 @@ class Known:
         if labels is None:
             return cls(None, given, given)
         if given is not None and given.hard:
-            labels = _whole_groups(labels, given.groups)
+            labels = over_groups(labels, given.groups)
         pairs = PairwiseConstraints.from_labels(labels, max_pairs=MOST_PAIRS, random_state=0)
         return cls(labels, given, pairs if given is None else _both(pairs, given))
 
@@ -108,14 +108,3 @@ def _both(one: PairwiseConstraints, other: PairwiseConstraints) -> PairwiseConst
     """The pairs of both, meant as the second are."""
     must, cannot = (np.concatenate([getattr(one, kind), getattr(other, kind)]) for kind in ("must_link", "cannot_link"))
     return PairwiseConstraints(must, cannot, other.n_samples, strength=other.strength, hard=other.hard)
-
-
-def _whole_groups(labels: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Labels carried over to all rows of a group that hard must-links hold together."""
-    known = labels != UNKNOWN
-    of_group = np.full(groups.max() + 1, UNKNOWN)
-    of_group[groups[known]] = labels[known]
-    if (torn := known & (of_group[groups] != labels)).any():
-        row = int(np.flatnonzero(torn)[0])
-        raise ValueError(f"y names two clusters for rows that hard must-links hold together, row {row} among them")
-    return of_group[groups]

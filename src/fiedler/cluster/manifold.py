@@ -177,15 +177,9 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         constraints : PairwiseConstraints, optional
             Must-links become edges, cannot-links repel; rows whose must-links are hard share their memberships.
         """
-        before = dict(self.__dict__)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows: a start like others
-                self._fit(X, y, constraints)
-        except BaseException:  # a fit that fails leaves the model as it was
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        with self._as_before_on_failure(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows: a start like others
+            self._fit(X, y, constraints)
         if self.verbose:
             print(self.report())
         return self

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -48,6 +50,17 @@ class GraphEstimatorMixin:
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = is_pairwise(self.graph)
         return tags
+
+    @contextmanager
+    def _as_before_on_failure(self) -> Iterator[None]:
+        """A fit that fails leaves the model as it was."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _build_graph(self, X: Any, y: Any = None, constraints: Any = None) -> AffinityGraph:
         """The graph on ``X``, or ``X`` itself if it is one; keeps what new points need, warns if it falls apart.

@@ -119,6 +119,17 @@ def known_clusters(y: Any, n: int, k: int | None = None) -> np.ndarray | None:
     return labels.astype(np.int64) if (labels >= 0).any() else None
 
 
+def over_groups(labels: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Labels carried over to all rows of a group that hard must-links hold together."""
+    known = labels != UNKNOWN
+    of_group = np.full(groups.max() + 1, UNKNOWN)
+    of_group[groups[known]] = labels[known]
+    if (torn := known & (of_group[groups] != labels)).any():
+        row = int(np.flatnonzero(torn)[0])
+        raise ValueError(f"y names two clusters for rows that hard must-links hold together, row {row} among them")
+    return of_group[groups]
+
+
 def _is_unknown(label: Any) -> bool:
     return (isinstance(label, numbers.Real) and label == UNKNOWN) or str(label) == str(UNKNOWN)
 

@@ -15,7 +15,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_positive, choose
+from .._validation import (
+    check_data,
+    check_int,
+    check_n_clusters,
+    check_nonnegative,
+    check_positive,
+    choose,
+    refuse_equal_rows,
+)
 from ..core.backend import Array, alike, like, logsumexp, namespace, one_hot, softmax, to_numpy
 from ..core.blocks import by_rows
 from ..core.kmeans import kmeans
@@ -26,7 +34,7 @@ from ..graph.community import RESOLUTION, communities, modularity
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.extend import link_degrees
-from ..graph.labels import known_clusters
+from ..graph.labels import known_clusters, over_groups
 from ..graph.partition import spectral_labels
 from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
 from .covariance import SHAPES, Gaussians, SingularCovarianceError, draw, estimate, log_joint, n_parameters
@@ -230,13 +238,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             Linked rows vote on each other's memberships, see :mod:`fiedler.mixture.links`; rows whose must-links are
             hard have the same.
         """
-        before = dict(self.__dict__)
-        try:
+        with self._as_before_on_failure():
             self._fit(X, y, sample_weight, constraints)
-        except BaseException:  # a fit that fails leaves the model as it was
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         self._warn_of_trouble()
         return self
 
@@ -270,10 +273,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         graph = self._graph_for(X, y, known)
         projection = self._project(X, rng)
         Z = X if projection is None else projection(X)
-        options = self._plain_options(X, Z, k, y, sample_weight)
-        options["links"] = links = links_of(known, Z)
-        if links is not None and options["known"] is not None:
-            options["known"] = links.known_together(options["known"])
+        options = self._plain_options(Z, sample_weight)
+        options["known"], options["links"] = known_rows(y, k, Z, known), links_of(known, Z)
         best = self._best_of_starts(Z, k, graph, options, rng)
         self._store(best, graph, X, projection)
 
@@ -303,17 +304,15 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             raise ValueError("densities on sparse rows need fewer dimensions; give pca, for example pca=100")
         return None
 
-    def _plain_options(self, X: Array, Z: Array, k: int, y: Any, sample_weight: Any) -> dict[str, Any]:
+    def _plain_options(self, Z: Array, sample_weight: Any) -> dict[str, Any]:
         xp = namespace(Z)
-        variance = float(xp.mean(xp.var(Z, axis=0)))
-        ridge = check_nonnegative(self.ridge, "ridge") * variance
-        if variance == 0:
-            raise ValueError("all rows of X are equal, so there is nothing to cluster; check the data")
+        ridge = check_nonnegative(self.ridge, "ridge") * float(xp.mean(xp.var(Z, axis=0)))
+        refuse_equal_rows(Z)
         weights = None
         if sample_weight is not None:
-            host = _check_sample_weight(to_numpy(sample_weight), np.empty((X.shape[0], 1)), ensure_non_negative=True)
+            host = _check_sample_weight(to_numpy(sample_weight), np.empty((Z.shape[0], 1)), ensure_non_negative=True)
             weights = like(host, Z, dtype=Z.dtype)
-        return {"kind": self.covariance_type, "ridge": ridge, "sample_weight": weights, "known": known_rows(y, k, Z)}
+        return {"kind": self.covariance_type, "ridge": ridge, "sample_weight": weights}
 
     def _best_of_starts(
         self,
@@ -482,7 +481,9 @@ def natural_scale(log_joint: Array, graph: AffinityGraph) -> float:
     return usual_margin(log_joint) / (2 * degree) if degree > 0 else 0.0
 
 
-def known_rows(y: Any, k: int, Z: Array) -> Array | None:
-    """One-hot rows where ``y`` names a cluster, zeros where it says -1."""
+def known_rows(y: Any, k: int, Z: Array, constraints: PairwiseConstraints | None) -> Array | None:
+    """One-hot rows where ``y`` names a cluster, and for the rows hard must-links hold with them; zeros elsewhere."""
     labels = known_clusters(y, Z.shape[0], k)
+    if labels is not None and constraints is not None and constraints.hard:
+        labels = over_groups(labels, constraints.groups)
     return None if labels is None else one_hot(labels, k, Z)

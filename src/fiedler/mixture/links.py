@@ -44,16 +44,6 @@ class Links:
         xp = namespace(resp)
         return xp.where(self.total > 0, 0.5 * (resp + last), resp)
 
-    def known_together(self, known: Array) -> Array:
-        """Known clusters, one-hot rows or rows of zeros, as those of whole groups where must-links are hard."""
-        if self.groups is None:
-            return known
-        named = to_numpy(self.together(known))
-        if ((named > 0).sum(axis=1) > 1).any():
-            row = int(np.flatnonzero((named > 0).sum(axis=1) > 1)[0])
-            raise ValueError(f"y names two clusters for rows that hard must-links hold together, row {row} among them")
-        return like((named > 0).astype(np.float64), known, dtype=known.dtype)
-
     def together(self, values: Array) -> Array:
         """The mean over each row's group, where must-links are hard; else the values."""
         return values if self.groups is None else group_means(values, self.groups)
