@@ -22,6 +22,17 @@ from ..core.backend import is_numpy
 WEIGHTS = {"ncw": True, "none": False}
 
 
+def check_nonnegative_rows(X: Any, *, estimator: Any, reset: bool = True, min_samples: int = 1) -> Any:
+    """Rows on the host without a negative value."""
+    X, name = check_data(X, estimator=estimator, reset=reset, min_samples=min_samples), type(estimator).__name__
+    if not is_numpy(X):
+        raise ValueError(f"{name} runs on NumPy and SciPy arrays; bring the rows to the host")
+    smallest = X.data.min() if sp.issparse(X) and X.nnz else (0.0 if sp.issparse(X) else X.min())
+    if smallest < 0:
+        raise ValueError(f"Negative values in data passed to {name} (smallest {smallest:.3g}); shift them")
+    return X
+
+
 class NMFClustering(ClusterMixin, BaseEstimator):
     """Clusters read off a nonnegative factorisation of nonnegative rows.
 
@@ -78,7 +89,7 @@ class NMFClustering(ClusterMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> NMFClustering:
         """Factorise the rows of ``X``."""
-        X = self._checked(X, reset=True)
+        X = check_nonnegative_rows(X, estimator=self)
         k = check_n_clusters(self.n_clusters, X.shape[0])
         self._total = np.asarray(X.sum(axis=0)).ravel() if choose(WEIGHTS, self.weight, option="weight") else None
         self._nmf = NMF(
@@ -95,20 +106,11 @@ class NMFClustering(ClusterMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """The memberships of rows, seen or not."""
         check_is_fitted(self)
-        return self._shares(self._nmf.transform(self._weighted(self._checked(X, reset=False))))
+        return self._shares(self._nmf.transform(self._weighted(check_nonnegative_rows(X, estimator=self, reset=False))))
 
     def predict(self, X: Any) -> np.ndarray:
         """The cluster of each row, seen or not."""
         return self.predict_proba(X).argmax(axis=1)
-
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        X = check_data(X, estimator=self, reset=reset)
-        if not is_numpy(X):
-            raise ValueError("NMFClustering runs on NumPy and SciPy arrays; bring the rows to the host")
-        smallest = X.data.min() if sp.issparse(X) and X.nnz else (0.0 if sp.issparse(X) else X.min())
-        if smallest < 0:
-            raise ValueError(f"Negative values in data passed to NMFClustering (smallest {smallest:.3g}); shift them")
-        return X
 
     def _weighted(self, X: Any) -> Any:
         """Rows divided by the root of their degree x_i · Σ_j x_j; a row of zeros stays."""

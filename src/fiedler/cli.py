@@ -1,0 +1,148 @@
+"""The command line: ``fiedler reproduce``. Needs the extra ``cli``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+try:
+    import rich
+    import typer
+except ImportError:  # said in `main`, so that `import fiedler.cli` never fails for want of an extra
+    typer = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from .experiments.reproduce import Plan
+    from .experiments.tables import Line
+
+NO_EXTRA = "the command line needs the packages of the extra 'cli': pip install 'fiedler[cli]'"
+
+
+def _app() -> Any:
+    app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+    app.callback()(_about)
+    app.command()(reproduce)
+    return app
+
+
+def _about() -> None:
+    """Clustering on manifolds."""
+
+
+def reproduce(
+    key: Annotated[str | None, typer.Argument(help="The paper: lapgmm, lcgmm, lpi, nle, learned_laplacian.")] = None,
+    table: Annotated[str | None, typer.Option(help="One table of it.")] = None,
+    figure: Annotated[str | None, typer.Option(help="One figure of it.")] = None,
+    draws: Annotated[int | None, typer.Option(help="At most so many draws of each cell.", min=1)] = None,
+    only: Annotated[list[str] | None, typer.Option(help="A data set, a method, or k=5; may be repeated.")] = None,
+    backend: Annotated[str, typer.Option(help="numpy, torch or cupy.")] = "numpy",
+    jobs: Annotated[int | None, typer.Option(help="Processes; default one a core.", min=1)] = None,
+    out: Annotated[Path, typer.Option(help="Where records and results are kept.")] = Path("out") / "reproduce",
+    archived: Annotated[bool, typer.Option(help="Count the records that come with fiedler.")] = False,
+    archive: Annotated[
+        bool, typer.Option("--archive", help="Add the records to those that come with fiedler.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="Show what there is.")] = False,
+) -> None:
+    """Make a paper's table again: run what is missing and lay it beside the published figures."""
+    from .experiments import reproduce as work
+
+    if list_all or key is None:
+        _list_papers()
+        return
+    todo = work.plan(
+        key, table=table, figure=figure, draws=draws, only=only or (), backend=backend, archived=archived, out=out
+    )
+    _say_plan(todo)
+    if dry_run:
+        return
+    _run(todo, backend, jobs or _cores())
+    found = work.compare(todo)
+    for name, lines in found.items():
+        _print_lines(todo, name, lines)
+    written = work.write_results(todo, found) + ([work.archive(todo)] if archive else [])
+    rich.print(f"\nwritten to {todo.file.path.parent}: {', '.join(path.name for path in written)}")
+
+
+def _list_papers() -> None:
+    from rich.table import Table
+
+    from .experiments import list_protocols, load_protocol
+
+    shown = Table("paper", "tables", "figures", "cells", "title")
+    for key, title in list_protocols().items():
+        protocol = load_protocol(key)
+        tables = [one.table for one in protocol.experiments.values() if one.table]
+        figures = [name for one in protocol.experiments.values() for name in one.figures]
+        shown.add_row(key, ", ".join(dict.fromkeys(tables)), ", ".join(figures), str(len(protocol.cells())), title)
+    rich.print(shown)
+
+
+def _say_plan(todo: Plan) -> None:
+    rich.print(f"{todo.protocol.title}\n{len(todo.cells)} cells, {len(todo.todo)} to run")
+    for method, package in todo.skipped.items():
+        rich.print(f"left out: {todo.protocol.methods[method].label}, which needs: pip install {package}")
+
+
+def _run(todo: Plan, backend: str, jobs: int) -> None:
+    """With a bar that tells the time left."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from .experiments.reproduce import carry_out
+
+    if not todo.todo:
+        return
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns) as progress:
+        bar = progress.add_task("", total=len(todo.todo))
+
+        def tell(record: dict[str, Any]) -> None:
+            progress.update(bar, advance=1, description=f"{record['data']}, {record['method']}")
+            if "error" in record:
+                progress.print(f"{record['data']}, {record['method']}, {record['at']}: {record['error']}")
+
+        carry_out(todo, backend=backend, n_jobs=min(jobs, len(todo.todo)), tell=tell)
+
+
+def _print_lines(todo: Plan, name: str, lines: list[Line]) -> None:
+    from .experiments.layout import as_text
+
+    experiment = todo.protocol.experiments[name]
+    title = f"Table {experiment.table}: {experiment.title}" if experiment.table else experiment.title
+    typer.echo(f"\n{title}\n{as_text(lines)}")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def main() -> None:
+    """Run the command line; an error of the user's is one sentence, not a traceback."""
+    if typer is None:
+        sys.exit(NO_EXTRA)
+    try:
+        _app()()
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
+        if os.environ.get("FIEDLER_DEBUG"):
+            raise
+        sys.exit(f"fiedler: {error}")
+
+
+if __name__ == "__main__":
+    main()

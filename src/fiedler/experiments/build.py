@@ -1,0 +1,47 @@
+"""Models from a protocol's tables: ``{use = "LapGMM", lam = 10.0, graph = {use = "KNNGraph", n_neighbors = 8}}``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from .._validation import choose
+
+HOMES = {
+    **dict.fromkeys(("EmbedKMeans", "LPIClustering", "ManifoldClustering", "SpectralClustering"), "fiedler.cluster"),
+    **dict.fromkeys(("LPI", "NLE", "LaplacianEigenmaps"), "fiedler.embedding"),
+    **dict.fromkeys(("FullGraph", "KNNGraph"), "fiedler.graph"),
+    **dict.fromkeys(("GaussianMixture", "LCGMM", "LapGMM"), "fiedler.mixture"),
+    **dict.fromkeys(("LLGC", "LearnedLaplacian"), "fiedler.supervision"),
+    **dict.fromkeys(("GNMF", "LMNN", "MMC", "MPCKMeans", "NMFClustering", "TransductiveSVM"), "fiedler.baselines"),
+    **dict.fromkeys(("Density", "Reduced", "SpectralPeer", "UMAPMixture"), "fiedler.experiments.peers"),
+    **dict.fromkeys(("PCA", "TruncatedSVD"), "sklearn.decomposition"),
+    "BayesianGaussianMixture": "sklearn.mixture",
+    "LabelSpreading": "sklearn.semi_supervised",
+    "NeighborhoodComponentsAnalysis": "sklearn.neighbors",
+}
+
+
+def build(spec: Any) -> Any:
+    """What a table describes: the class it says to ``use``, with the rest as parameters, themselves built.
+
+    Examples
+    --------
+    >>> build({"use": "EmbedKMeans", "embedding": {"use": "PCA", "n_components": 0.98}})
+    EmbedKMeans(embedding=PCA(n_components=0.98))
+    """
+    if not isinstance(spec, dict) or "use" not in spec:
+        return spec
+    name = spec["use"]
+    if name == "None":  # which TOML has no word for
+        return None
+    maker = getattr(import_module(choose(HOMES, name, option="use")), name)
+    return maker(**{key: build(value) for key, value in spec.items() if key != "use"})
+
+
+def build_for(spec: dict[str, Any], *, k: int, seed: int, **settings: Any) -> Any:
+    """The model of ``spec`` for K clusters, with a seed and other settings where it has a place for them."""
+    model = build(spec)
+    known = model.get_params()
+    offered = {"n_clusters": k, "random_state": seed}
+    return model.set_params(**{name: value for name, value in offered.items() if name in known}, **settings)

@@ -1,0 +1,279 @@
+"""The papers' figures, made again from records alone: rows of `FIGURES`, by paper and number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._files import whole_file
+from .._validation import require
+from .protocol import Experiment, Protocol, places
+from .records import Record, key_of
+from .tables import AVERAGE, Line, lines, place_name
+
+Axes = Any
+SCORES = {
+    "AC": "accuracy",
+    "NMI": "normalised mutual information",
+    "BR": "Balanced Rand index",
+    "error": "error",
+    "cut": "Ratio Cut",
+}
+WIDTH = 4.2  # inches a panel
+COLOURS = [*(f"C{i}" for i in range(10)), "navy", "gold", "black", "teal"]
+NAMES = {
+    "k": "classes",
+    "rate": "share of labelled rows",
+    "lam": "λ",
+    "graph__n_neighbors": "p",
+    "embedding__graph__n_neighbors": "p",
+    "share": "share of the documents that the map is learnt from",
+}
+
+
+def figure_path(folder: Path, number: str, data: str = "") -> Path:
+    """Where a figure is written."""
+    return folder / f"figure_{'_'.join(filter(None, (number, data)))}.png"
+
+
+def draw(protocol: Protocol, experiments: Iterable[Experiment], records: list[Record], folder: Path) -> list[Path]:
+    """All figures of some experiments that the records suffice for; the files written."""
+    matplotlib = require("matplotlib", extra="plot", purpose="figures")
+    matplotlib.use("Agg")
+    written = []
+    for experiment in experiments:
+        for number in experiment.figures:
+            make = FIGURES.get((protocol.key, number), curves)
+            made = make(protocol, experiment, records)
+            if made is None:
+                continue
+            suffix = experiment.key if _is_shared(protocol, number) else ""
+            path = figure_path(folder, number, suffix)
+            folder.mkdir(parents=True, exist_ok=True)
+            with whole_file(path) as draft:
+                made.savefig(draft, dpi=130)
+            written.append(path)
+            _close(made)
+    return written
+
+
+def _is_shared(protocol: Protocol, number: str) -> bool:
+    return sum(number in one.figures for one in protocol.experiments.values()) > 1
+
+
+def _panels(rows: int, columns: int, **options: Any) -> tuple[Any, np.ndarray]:
+    import matplotlib.pyplot as plt
+
+    size = (WIDTH * columns, 0.78 * WIDTH * rows)
+    return plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, **options)
+
+
+def _close(figure: Any) -> None:
+    import matplotlib.pyplot as plt
+
+    plt.close(figure)
+
+
+def _shown(protocol: Protocol, experiment: Experiment, records: list[Record]) -> list[Record]:
+    """The records of an illustration."""
+    wanted = {cell.key for cell in protocol.cells_of(experiment)}
+    return [record for record in records if key_of(record) in wanted and "shown" in record]
+
+
+# -------------------------------------------------------------------------------------------------------------- curves
+
+
+def curves(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
+    """Mean scores against the last side of the grid: a row a data set, a column a score; published ones dashed."""
+    found = [line for line in lines(protocol, experiment, records) if line.place != AVERAGE]
+    if not found:
+        return None
+    side = list(experiment.grid)[-1]
+    figure, axes = _panels(len(experiment.data), len(experiment.scores))
+    for row, data in zip(axes, experiment.data):
+        for axis, score in zip(row, experiment.scores):
+            panel = [line for line in found if line.data == data and line.score == score]
+            _curves(axis, protocol, experiment, panel)
+            axis.set(title=data, xlabel=NAMES[side], ylabel=SCORES[score])
+    axes[0, 0].legend(fontsize=6, frameon=False)
+    if side == "lam":
+        for axis in axes.flat:
+            axis.set_xscale("symlog", linthresh=0.1)
+    return figure
+
+
+def _curves(axis: Axes, protocol: Protocol, experiment: Experiment, panel: list[Line]) -> None:
+    """A line a method, averaged over all sides of the grid but the last."""
+    side = list(experiment.grid)[-1]
+    by_place = {place_name(at): at for at in places(experiment.grid)}
+    for number, method in enumerate(experiment.methods):
+        of = [line for line in panel if line.method == method]
+        if not of:
+            continue
+        x, ours = _means([(by_place[line.place][side], line.ours.value) for line in of])
+        peer = protocol.methods[method].published is None
+        colour = COLOURS[number % len(COLOURS)]
+        axis.plot(x, ours, color=colour, lw=1.0 if peer else 1.6, marker=".", label=of[0].label)
+        printed = [(by_place[line.place][side], line.published) for line in of if line.published is not None]
+        if printed:
+            axis.plot(*_means(printed), color=colour, lw=0.8, ls="--")
+
+
+def _means(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    x = sorted({place for place, _ in points})
+    return x, [float(np.mean([value for place, value in points if place == at])) for at in x]
+
+
+# -------------------------------------------------------------------------------------------------------------- lapgmm
+
+
+def two_moons(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
+    """The toy data and two clusterings of it. [lapgmm, Fig. 1]"""
+    found = _shown(protocol, experiment, records)
+    if not found:
+        return None
+    shown = found[0]["shown"]
+    X = np.array(shown["X"])
+    figure, axes = _panels(1, 3)
+    for axis, name, title in zip(axes[0], ("truth", "GMM", "LapGMM"), ("(a) two moons", "(b) GMM", "(c) LapGMM")):
+        axis.scatter(*X.T, c=shown[name], cmap="coolwarm", s=6)
+        axis.set(title=title, xticks=[], yticks=[])
+        axis.set_aspect("equal")
+    return figure
+
+
+# ----------------------------------------------------------------------------------------------------------------- lpi
+
+
+def text_embeddings(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
+    """Documents in two dimensions of LSI, above, and of LPI, below. [lpi, Fig. 1]"""
+    found = sorted(_shown(protocol, experiment, records), key=lambda record: record["at"]["k"])
+    if not found:
+        return None
+    figure, axes = _panels(2, len(found))
+    for column, record in zip(axes.T, found):
+        for axis, name in zip(column, ("LSI", "LPI")):
+            Z = np.array(record["shown"][name])
+            axis.scatter(*Z.T, c=record["shown"]["truth"], cmap="tab10", s=3)
+            axis.set(title=f"{name}, {record['at']['k']} classes", xticks=[], yticks=[])
+    return figure
+
+
+def best_dimensions(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
+    """The dimension that is best by the true labels, mean and standard deviation over the draws. [lpi, Fig. 2]"""
+    wanted = {cell.digest for cell in protocol.cells_of(experiment)}
+    found = [record for record in records if record["digest"] in wanted and "best_at" in record]
+    if not found:
+        return None
+    figure, axes = _panels(1, 1)
+    for shift, method in ((-0.2, "lsi_best"), (0.2, "lpi_best")):
+        ks = sorted({record["at"]["k"] for record in found})
+        values = [[r["best_at"] for r in found if r["method"] == method and r["at"]["k"] == k] for k in ks]
+        if all(values):
+            means, spreads = [np.mean(v) for v in values], [np.std(v) for v in values]
+            label = protocol.methods[method].label
+            axes[0, 0].bar(np.array(ks) + shift, means, 0.4, yerr=spreads, capsize=2, label=label)
+    axes[0, 0].set(title=experiment.data[0], xlabel="classes", ylabel="best dimension")
+    axes[0, 0].legend(frameon=False)
+    return figure
+
+
+# ----------------------------------------------------------------------------------------------------------------- nle
+
+
+def nle_evolution(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
+    """Rows of Q in space after some updates, and the objective over all of them. [nle, Fig. 2]"""
+    found = _shown(protocol, experiment, records)
+    if not found:
+        return None
+    import matplotlib.pyplot as plt
+
+    shown = found[0]["shown"]
+    figure = plt.figure(figsize=(2.9 * 5, 2.9), layout="constrained")
+    for column, (step, Q) in enumerate(sorted(shown["Q"].items(), key=lambda item: int(item[0])), start=1):
+        axis: Any = figure.add_subplot(1, 5, column, projection="3d")
+        axis.scatter(*np.array(Q).T, c=shown["truth"], cmap="brg", s=16)
+        axis.set(title=f"after {step}", xticks=[], yticks=[], zticks=[])
+    axis = figure.add_subplot(1, 5, 5)
+    axis.plot(np.arange(1, len(shown["objective"]) + 1), shown["objective"])
+    axis.set(xlabel="update", ylabel="objective")
+    return figure
+
+
+def hinton(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
+    """A square for every membership, as large as it is; strangers in orange. [nle, Fig. 3]"""
+    found = _shown(protocol, experiment, records)
+    if not found:
+        return None
+    import matplotlib.pyplot as plt
+    from matplotlib.patches import Rectangle
+
+    memberships = np.array(found[0]["shown"]["memberships"])
+    figure, axis = plt.subplots(figsize=(12, 1.9), layout="constrained")
+    for (i, k), share in np.ndenumerate(memberships):
+        side = 0.9 * np.sqrt(share)
+        corner = (i + 1 - side / 2, k + 1 - side / 2)
+        axis.add_patch(Rectangle(corner, side, side, color="tab:blue" if i < 30 else "tab:orange"))
+    axis.set(xlim=(0, len(memberships) + 1), ylim=(0.4, 3.6), yticks=[1, 2, 3], xlabel="image", ylabel="cluster")
+    axis.set_aspect("equal")
+    axis.invert_yaxis()
+    return figure
+
+
+def nle_progress(data: str) -> Callable[[Protocol, Experiment, list[Record]], Any]:
+    """Objective and accuracy over the updates, for one data set. [nle, Figs 4 and 5]"""
+
+    def make(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
+        found = [record for record in _shown(protocol, experiment, records) if record["data"] == data]
+        if not found:
+            return None
+        figure, axes = _panels(1, 2)
+        for axis, name in zip(axes[0], ("objective", "accuracy")):
+            values = found[0]["shown"][name]
+            axis.plot(np.arange(1, len(values) + 1), values)
+            axis.set(title=data, xlabel="update", ylabel=name)
+        return figure
+
+    return make
+
+
+def best_of_starts(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
+    """The highest accuracy and the lowest cut among N starts, on average, for N = 1, 2, 4, ... [nle, Fig. 6]"""
+    wanted = {cell.digest for cell in protocol.cells_of(experiment)}
+    starts = ("spectral", "nle", "nle_moves")
+    found = [r for r in records if r["digest"] in wanted and r["method"] in starts and "cut" in r.get("scores", {})]
+    if not found:
+        return None
+    figure, axes = _panels(2, len(experiment.data))
+    for column, data in zip(axes.T, experiment.data):
+        lowest = min((r["scores"]["cut"] for r in found if r["data"] == data), default=0.0)
+        for axis, score, best in zip(column, ("AC", "cut"), (np.max, np.min)):
+            for method in starts:
+                values = [r["scores"][score] for r in found if r["data"] == data and r["method"] == method]
+                sizes = [2**i for i in range(int(np.log2(len(values))) + 1)] if values else []
+                means = [np.mean(best(_blocks(values, size), axis=1)) for size in sizes]
+                shift = lowest if score == "cut" else 0.0
+                axis.plot(sizes, np.array(means) - shift, marker=".", label=protocol.methods[method].label)
+            axis.set(title=data, xscale="log", xlabel="starts", ylabel=SCORES[score])
+    axes[0, 0].legend(frameon=False, fontsize=7)
+    return figure
+
+
+def _blocks(values: list[float], size: int) -> np.ndarray:
+    """The values in blocks of one size; what is left over is dropped."""
+    return np.reshape(values[: len(values) // size * size], (-1, size))
+
+
+FIGURES: dict[tuple[str, str], Callable[[Protocol, Experiment, list[Record]], Any]] = {
+    ("lapgmm", "1"): two_moons,
+    ("lpi", "1"): text_embeddings,
+    ("lpi", "2"): best_dimensions,
+    ("nle", "2"): nle_evolution,
+    ("nle", "3"): hinton,
+    ("nle", "4"): nle_progress("dermatology"),
+    ("nle", "5"): nle_progress("zoo"),
+    ("nle", "6"): best_of_starts,
+}

@@ -1,0 +1,101 @@
+"""What a user would pick today, behind one ``fit`` that leaves ``labels_``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.cluster import HDBSCAN, SpectralClustering
+from sklearn.mixture import GaussianMixture
+
+from ..core.pca import fit_pca
+
+RIDGES = (1e-6, 1e-4, 1e-2)
+
+
+class Reduced(ClusterMixin, BaseEstimator):
+    """A model on principal components: a number of them, or a share of the variance."""
+
+    def __init__(self, model: Any = None, pca: Any = 0.98, n_clusters: int = 8, random_state: Any = None) -> None:
+        self.model = model
+        self.pca = pca
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Reduced:
+        """Project the rows of ``X``, then fit."""
+        size = self.pca if self.pca < 1 else min(self.pca, min(X.shape) - 1)
+        Z = fit_pca(X, size, random_state=self.random_state)(X)
+        model = clone(self.model).set_params(n_components=self.n_clusters, random_state=self.random_state).fit(Z)
+        self.labels_, self.n_iter_, self.converged_ = model.predict(Z), model.n_iter_, model.converged_
+        self.objective_ = float(model.lower_bound_)
+        return self
+
+
+class UMAPMixture(ClusterMixin, BaseEstimator):
+    """UMAP to ten dimensions (20 neighbours, min_dist 0), then a Gaussian mixture."""
+
+    def __init__(self, n_clusters: int = 8, n_components: int = 10, n_neighbors: int = 20, random_state: Any = None):
+        self.n_clusters = n_clusters
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> UMAPMixture:
+        """Embed, then fit; with a larger ridge where a covariance is singular."""
+        from umap import UMAP
+
+        n, seed = X.shape[0], self.random_state
+        size, neighbors = min(self.n_components, n - 2), min(self.n_neighbors, n - 1)
+        embed = UMAP(
+            n_components=size, n_neighbors=neighbors, min_dist=0.0, init="spectral" if n > 60 else "random",
+            random_state=seed,
+        )  # fmt: skip
+        rows = sp.csr_matrix(X, dtype=np.float32) if sp.issparse(X) else X  # of which sparse arrays are not known to it
+        Z = embed.fit_transform(rows).astype(np.float64)
+        for ridge in RIDGES:
+            try:
+                mixture = GaussianMixture(self.n_clusters, n_init=5, random_state=seed, reg_covar=ridge).fit(Z)
+            except ValueError:  # a covariance that is not positive definite
+                continue
+            self.labels_, self.objective_ = mixture.predict(Z), float(mixture.lower_bound_)
+            self.n_iter_, self.converged_ = mixture.n_iter_, mixture.converged_
+            return self
+        raise ValueError("no ridge made the covariances positive definite")
+
+
+class SpectralPeer(ClusterMixin, BaseEstimator):
+    """scikit-learn's SpectralClustering on ten nearest neighbours, its own default number of them."""
+
+    def __init__(self, n_clusters: int = 8, n_neighbors: int = 10, random_state: Any = None) -> None:
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> SpectralPeer:
+        """Cluster the rows of ``X``."""
+        neighbors = min(self.n_neighbors, X.shape[0] - 1)
+        model = SpectralClustering(
+            self.n_clusters, affinity="nearest_neighbors", n_neighbors=neighbors, random_state=self.random_state
+        )
+        self.labels_ = model.fit(X).labels_
+        return self
+
+
+class Density(ClusterMixin, BaseEstimator):
+    """scikit-learn's HDBSCAN with its defaults; its noise counts as a cluster, and it is told no K.
+
+    Sparse rows are compared by cosine from a dense matrix of distances: scikit-learn's takes no sparse ones.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Density:
+        """Cluster the rows of ``X``."""
+        if sp.issparse(X):
+            near = (X @ X.T).toarray()
+            model = HDBSCAN(metric="precomputed").fit(np.sqrt(np.maximum(2 - 2 * near, 0)))
+        else:
+            model = HDBSCAN(copy=True).fit(X)
+        self.labels_ = model.labels_ - model.labels_.min()
+        return self
