@@ -15,7 +15,7 @@ from fiedler import (
     ManifoldClustering,
     SpectralClustering,
 )
-from fiedler.baselines import NMFClustering
+from fiedler.baselines import GNMF, NMFClustering
 
 ESTIMATORS = [
     LaplacianEigenmaps(),
@@ -49,6 +49,9 @@ SUPERVISED = [
     LearnedLaplacian(max_iter=10),
     LearnedLaplacian(metric="diagonal", optimizer="doubling", pair_weight=1.0, max_iter=10),
 ]
+
+# Of the rows it was fitted to alone: it has no predict.
+TRANSDUCTIVE = [GNMF(n_clusters=3, n_init=1, max_iter=50)]
 
 FLAGSHIP = [ManifoldClustering(n_clusters=3)]
 

@@ -14,10 +14,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fiedler import LLGC, AffinityGraph, FullGraph, KNNGraph, RadiusGraph
-from fiedler.baselines import NMFClustering
+from fiedler.baselines import GNMF, NMFClustering
 from fiedler.core.backend import to_numpy
 from fiedler.metrics import adjusted_rand_index
-from registry import CUTS, ESTIMATORS, FLAGSHIP, LINEAR, MIXTURES, SUPERVISED
+from registry import CUTS, ESTIMATORS, FLAGSHIP, LINEAR, MIXTURES, SUPERVISED, TRANSDUCTIVE
 from toys import uneven_weights
 
 pytestmark = [  # toy data may fall apart, and noise may hold fewer clusters than asked for
@@ -39,13 +39,14 @@ def expected_failures(estimator):
         failures |= dict.fromkeys(names, "takes every estimator with predict_proba for a classifier")
     if isinstance(estimator, LLGC):
         failures["check_classifiers_classes"] = "-1 is no class but says that the class is unknown"
-    if isinstance(estimator, NMFClustering):
+    if isinstance(estimator, NMFClustering | GNMF):
         failures["check_clustering"] = "hands over negative rows in spite of the tag"
     return failures
 
 
 @parametrize_with_checks(
-    ESTIMATORS + FLAGSHIP + MIXTURES + LINEAR + CUTS + SUPERVISED, expected_failed_checks=expected_failures
+    ESTIMATORS + FLAGSHIP + MIXTURES + LINEAR + CUTS + SUPERVISED + TRANSDUCTIVE,
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -68,17 +68,14 @@ def reproduce(
 
 
 def _list_papers() -> None:
-    from rich.table import Table
-
     from .experiments import list_protocols, load_protocol
 
-    shown = Table("paper", "tables", "figures", "cells", "title")
     for key, title in list_protocols().items():
         protocol = load_protocol(key)
-        tables = [one.table for one in protocol.experiments.values() if one.table]
-        figures = [name for one in protocol.experiments.values() for name in one.figures]
-        shown.add_row(key, ", ".join(dict.fromkeys(tables)), ", ".join(figures), str(len(protocol.cells())), title)
-    rich.print(shown)
+        tables = dict.fromkeys(one.table for one in protocol.experiments.values() if one.table)
+        figures = sorted({name for one in protocol.experiments.values() for name in one.figures})
+        typer.echo(f"{key}: {title}\n  tables {', '.join(tables)}; figures {', '.join(figures)}; ", nl=False)
+        typer.echo(f"{len(protocol.cells())} cells")
 
 
 def _say_plan(todo: Plan) -> None:

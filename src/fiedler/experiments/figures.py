@@ -1,4 +1,4 @@
-"""The papers' figures, made again from records alone: rows of `FIGURES`, by paper and number."""
+"""The papers' figures, made again from records alone: rows of `PICTURES`, which a protocol names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._files import whole_file
-from .._validation import require
+from .._validation import choose, require
 from .protocol import Experiment, Protocol, places
 from .records import Record, key_of
 from .tables import AVERAGE, Line, lines, place_name
@@ -46,8 +46,7 @@ def draw(protocol: Protocol, experiments: Iterable[Experiment], records: list[Re
     written = []
     for experiment in experiments:
         for number in experiment.figures:
-            make = FIGURES.get((protocol.key, number), curves)
-            made = make(protocol, experiment, records)
+            made = choose(PICTURES, experiment.draw, option="draw")(protocol, experiment, records)
             if made is None:
                 continue
             suffix = experiment.key if _is_shared(protocol, number) else ""
@@ -223,21 +222,17 @@ def hinton(protocol: Protocol, experiment: Experiment, records: list[Record]) ->
     return figure
 
 
-def nle_progress(data: str) -> Callable[[Protocol, Experiment, list[Record]], Any]:
-    """Objective and accuracy over the updates, for one data set. [nle, Figs 4 and 5]"""
-
-    def make(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
-        found = [record for record in _shown(protocol, experiment, records) if record["data"] == data]
-        if not found:
-            return None
-        figure, axes = _panels(1, 2)
-        for axis, name in zip(axes[0], ("objective", "accuracy")):
-            values = found[0]["shown"][name]
-            axis.plot(np.arange(1, len(values) + 1), values)
-            axis.set(title=data, xlabel="update", ylabel=name)
-        return figure
-
-    return make
+def nle_progress(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
+    """Objective and accuracy over the updates. [nle, Figs 4 and 5]"""
+    found = _shown(protocol, experiment, records)
+    if not found:
+        return None
+    figure, axes = _panels(1, 2)
+    for axis, name in zip(axes[0], ("objective", "accuracy")):
+        values = found[0]["shown"][name]
+        axis.plot(np.arange(1, len(values) + 1), values)
+        axis.set(title=experiment.data[0], xlabel="update", ylabel=name)
+    return figure
 
 
 def best_of_starts(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
@@ -267,13 +262,13 @@ def _blocks(values: list[float], size: int) -> np.ndarray:
     return np.reshape(values[: len(values) // size * size], (-1, size))
 
 
-FIGURES: dict[tuple[str, str], Callable[[Protocol, Experiment, list[Record]], Any]] = {
-    ("lapgmm", "1"): two_moons,
-    ("lpi", "1"): text_embeddings,
-    ("lpi", "2"): best_dimensions,
-    ("nle", "2"): nle_evolution,
-    ("nle", "3"): hinton,
-    ("nle", "4"): nle_progress("dermatology"),
-    ("nle", "5"): nle_progress("zoo"),
-    ("nle", "6"): best_of_starts,
+PICTURES: dict[str, Callable[[Protocol, Experiment, list[Record]], Any]] = {
+    "curves": curves,
+    "two_moons": two_moons,
+    "text_embeddings": text_embeddings,
+    "best_dimensions": best_dimensions,
+    "nle_evolution": nle_evolution,
+    "hinton": hinton,
+    "nle_progress": nle_progress,
+    "best_of_starts": best_of_starts,
 }

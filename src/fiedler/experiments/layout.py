@@ -37,7 +37,7 @@ def side_by_side(found: Sequence[Line]) -> TextRows:
     for line in found:
         rows[line.data, line.label, line.place][line.score] = line
     head = ["data", "method", "at", "draws"]
-    head += [part for score in scores for part in (score, "ours", "difference")]  # published under the score's name
+    head += [part for score in scores for part in (score, "ours", "diff.")]  # published under the score's name
     body = []
     for (data, label, place), of in rows.items():
         draws = str(max(line.ours.draws for line in of.values()))

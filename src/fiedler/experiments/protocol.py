@@ -70,6 +70,7 @@ class Experiment:
     scores: tuple[str, ...]
     table: str | None = None
     figures: tuple[str, ...] = ()
+    draw: str = "curves"  # how the figures are drawn
     fewer: dict[str, int] = field(default_factory=dict)  # draws of the methods that get fewer
 
 
@@ -214,7 +215,7 @@ def load_protocol(key: str, folder: Path | None = None) -> Protocol:
     >>> protocol = load_protocol("lapgmm")
     >>> cell = protocol.cells(table="2", draws=1, only=["kmeans", "k=2"])[0]
     >>> cell.data, cell.method, cell.at, cell.chosen
-    ('usps', 'kmeans', {'k': 2}, (2, 8))
+    ('usps', 'kmeans', {'k': 2}, (4, 9))
     """
     folder = folder or papers_folder()
     known = {name: folder / name for name in list_protocols(folder)}

@@ -86,7 +86,7 @@ def plan(
     used = {cell.method for cell in cells}
     skipped = without_package(protocol.methods[name] for name in used)
     known = known_records(protocol, file, archived=archived)
-    todo = [cell for cell in missing(cells, known, backend) if cell.method not in skipped]
+    todo = [cell for cell in missing(cells, known, None if archived else backend) if cell.method not in skipped]
     return Plan(protocol, protocol.chosen(table, figure), cells, todo, skipped, file, archived)
 
 

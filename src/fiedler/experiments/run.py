@@ -55,11 +55,10 @@ def run_cell(cell: Cell, backend: str = "numpy") -> Record:
         "versions": versions(backend),
     }
     task = choose(TASKS, cell.spec["task"], option="task")
+    rows = rows_of(cell, backend)  # untimed; data that are not there end the run, since no other cell would fare better
     _reset_peak()
     started = time.perf_counter()
     try:
-        rows = rows_of(cell, backend)
-        started = time.perf_counter()  # loading and cutting the data is nobody's merit
         with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore")
             outcome = task(cell, rows)
@@ -131,9 +130,9 @@ def _peak_mb() -> float:
 # ---------------------------------------------------------------------------------------------------------- many cells
 
 
-def missing(cells: Iterable[Cell], records: Iterable[Record], backend: str = "numpy") -> list[Cell]:
-    """The cells without a record of this back end; a failed one is tried again."""
-    done = {key_of(record) for record in records if "error" not in record and record["backend"] == backend}
+def missing(cells: Iterable[Cell], records: Iterable[Record], backend: str | None = None) -> list[Cell]:
+    """The cells without a record of this back end, or of any; a failed one is tried again."""
+    done = {key_of(one) for one in records if "error" not in one and backend in (None, one["backend"])}
     return [cell for cell in cells if cell.key not in done]
 
 

@@ -28,13 +28,19 @@ class Cut(NamedTuple):
     vectors: Any
     k: int
 
+    @property
+    def mean_weight(self) -> float:
+        """Of all pairs. The paper's Ratio Cuts are about n(K - 1), which is what a mean weight of one makes them."""
+        n = len(self.problem.degrees)
+        return float(np.sum(self.problem.degrees)) / (n * (n - 1))
+
 
 def start(cell: Cell, rows: Rows) -> Outcome:
     """The labels of one start at one stage: 'spectral', 'nle' or 'moves'."""
     options = {name: value for name, value in cell.spec["options"].items() if name != "stage"}
     cut = the_cut(json.dumps([cell.source, options], sort_keys=True), Same(rows))
     labels, n_iter = STAGES[cell.spec["options"]["stage"]](cut, cell.draw)
-    value = cut.problem.value(np.asarray(labels, dtype=np.int64), cut.k)
+    value = cut.problem.value(np.asarray(labels, dtype=np.int64), cut.k) / cut.mean_weight
     empty = not np.isfinite(value)  # a cluster without a node, which no cut is defined for
     scores = {"AC": clustering_accuracy(rows.y, labels)} | ({} if empty else {"cut": value})
     return Outcome(scores, {"n_iter": n_iter, "objective": None if empty else value})

@@ -1,0 +1,177 @@
+"""Records beside published figures: means, errors, marks, files, figures, the command."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+from numpy.testing import assert_allclose
+
+from fiedler.experiments import RecordFile, load_protocol, run_cells
+from fiedler.experiments.layout import as_csv, as_markdown, as_text, grid, shown, side_by_side
+from fiedler.experiments.reproduce import ARCHIVE, archive, carry_out, compare, plan, write_results
+from fiedler.experiments.tables import Line, Mean, average_of, best_of, lines, mean_of
+
+
+def line(ours, published, score="AC", error=0.01):
+    return Line("digits", "m", "a method", "k=2", score, published, Mean(ours, error, 5))
+
+
+@pytest.mark.parametrize(
+    ("ours", "published", "score", "mark"),
+    [
+        (0.9, 0.85, "AC", "better"),
+        (0.9, 0.89, "AC", "equal"),
+        (0.9, 0.881, "AC", "equal"),  # within two standard errors
+        (0.9, 0.95, "AC", "worse"),
+        (0.1, 0.2, "error", "better"),
+        (0.2, 0.1, "error", "worse"),
+        (0.9, None, "AC", None),
+    ],
+)
+def test_marks(ours, published, score, mark):
+    assert line(ours, published, score).mark == mark
+
+
+def test_one_draw_has_no_error_and_is_compared_as_it_is():
+    assert line(0.9, 0.9 - 1e-9, error=math.nan).mark == "better"
+    assert mean_of([0.5]).draws == 1
+    assert math.isnan(mean_of([0.5]).error)
+
+
+def test_averages_are_over_rows_and_their_errors_independent():
+    means = [Mean(0.8, 0.03, 5), Mean(0.6, 0.04, 4)]
+    assert_allclose(average_of(means)[:2], (0.7, 0.025))
+    assert average_of(means).draws == 4
+
+
+def test_the_best_of_all_draws_goes_by_the_score():
+    assert best_of([3.0, 1.0, 2.0], "cut").value == 1.0
+    assert best_of([3.0, 1.0, 2.0], "AC").value == 3.0
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory):
+    """A paper of ours with one table, half of whose figures were "published"."""
+    folder = tmp_path_factory.mktemp("papers")
+    home = folder / "mine"
+    home.mkdir()
+    (home / "protocol.toml").write_text(
+        'title = "Mine"\n[data.digits]\nload = { name = "digits", classes = 3 }\n'
+        '[methods.kmeans]\nlabel = "k-means"\npublished = "km"\nmodel = { use = "EmbedKMeans" }\n'
+        '[methods.gmm]\nlabel = "GMM"\nmodel = { use = "GaussianMixture", pca = 5 }\n'
+        '[experiments.one]\ntitle = "Digits"\ntable = "1"\nfigures = ["1"]\ndata = ["digits"]\n'
+        'grid = { k = [2, 3] }\ndraws = 2\nscores = ["AC", "NMI"]\nmethods = ["kmeans", "gmm"]\n'
+    )
+    draws = "digits,k=2,0,0 1\ndigits,k=2,1,1 2\ndigits,k=3,0,0 1 2\ndigits,k=3,1,0 1 2\n"
+    (home / "draws.csv").write_text("data,at,draw,chosen\n" + draws)
+    (home / "published.csv").write_text(
+        "table,data,at,method,score,value,spread\n1,digits,k=2,km,AC,0.5,\n1,digits,k=3,km,AC,0.999,\n"
+        "1,digits,average,km,AC,0.75,\n"
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def records(papers, tmp_path_factory):
+    file = RecordFile(tmp_path_factory.mktemp("records") / "records.jsonl")
+    return run_cells(load_protocol("mine", papers).cells(), file)
+
+
+@pytest.fixture
+def found(papers, records):
+    protocol = load_protocol("mine", papers)
+    return lines(protocol, protocol.experiments["one"], records)
+
+
+def test_lines_are_means_over_the_draws_beside_the_published(found, records):
+    by_name = {(one.method, one.place, one.score): one for one in found}
+    values = [r["scores"]["AC"] for r in records if r["method"] == "kmeans" and r["at"] == {"k": 2}]
+    one = by_name["kmeans", "k=2", "AC"]
+    assert_allclose(one.ours.value, sum(values) / 2)
+    assert (one.published, one.mark, one.ours.draws) == (0.5, "better", 2)
+    assert by_name["kmeans", "k=3", "AC"].mark == "worse"
+    assert by_name["kmeans", "k=2", "NMI"].published is None
+    places = [by_name["kmeans", place, "AC"].ours.value for place in ("k=2", "k=3")]
+    assert_allclose(by_name["kmeans", "average", "AC"].ours.value, sum(places) / 2)
+
+
+def test_records_made_under_other_settings_do_not_count(papers, records):
+    protocol = load_protocol("mine", papers)
+    stale = [{**record, "digest": "0" * 12} for record in records]
+    assert lines(protocol, protocol.experiments["one"], stale) == []
+
+
+def test_a_column_with_a_gap_has_no_average(papers, records):
+    protocol = load_protocol("mine", papers)
+    part = [record for record in records if record["at"] != {"k": 3}]
+    assert {one.place for one in lines(protocol, protocol.experiments["one"], part)} == {"k=2"}
+
+
+def test_layouts_say_what_the_lines_say(found):
+    head, first, *_ = side_by_side(found)
+    assert head[:5] == ["data", "method", "at", "draws", "AC"]
+    assert first[:5] == ["digits", "k-means", "k=2", "2", "0.500"]
+    assert first[6].endswith("▲")
+    assert as_markdown(side_by_side(found)).count("\n") == 1 + 2 * 3
+    assert max(map(len, as_text(found).splitlines())) <= 80
+    wide = grid(found, "AC")
+    assert wide[0] == ["data", "method", "2", "3", "average", "draws"]
+    assert "(50.0) ▲" in wide[1][2]
+    rows = as_csv(found).splitlines()
+    assert rows[0].startswith("data,method,at,score,published,ours")
+    assert len(rows) == 1 + len(found)
+    assert shown(0.12345, "AC") == "0.123"
+
+
+def test_plan_run_compare_write_archive(papers, tmp_path):
+    options = {"papers": papers, "out": tmp_path}
+    work = plan("mine", draws=1, **options)
+    assert len(work.todo) == len(work.cells) == 4
+    carry_out(work)
+    assert plan("mine", draws=1, **options).todo == []
+    assert len(plan("mine", **options).todo) == 4
+    written = write_results(work, compare(work))
+    assert [path.name for path in written] == ["one.csv", "one.md", "figure_1.png"]
+    assert all(path.stat().st_size > 100 for path in written)
+    path = archive(work)
+    assert path == papers / "mine" / ARCHIVE
+    assert plan("mine", draws=1, out=tmp_path / "elsewhere", papers=papers, archived=True).todo == []
+    assert len(plan("mine", draws=1, out=tmp_path / "elsewhere", papers=papers).todo) == 4
+    path.unlink()
+
+
+def command(*words):
+    run = [sys.executable, "-m", "fiedler.cli", "reproduce", *words]
+    return subprocess.run(run, capture_output=True, text=True, check=False)
+
+
+def test_the_command_lists_plans_and_runs(tmp_path):
+    pytest.importorskip("typer")
+    listed = command("--list")
+    assert listed.returncode == 0
+    assert "lapgmm: He, Cai" in listed.stdout
+    planned = command("smoke", "--table", "1", "--dry-run", "--out", str(tmp_path))
+    assert "29 cells, 29 to run" in planned.stdout
+    assert not (tmp_path / "smoke").exists()
+    done = command("smoke", "--table", "1", "--only", "k=2", "--only", "kmeans", "--jobs", "1", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "Table 1: Four digits" in done.stdout
+    assert "figure_1.png" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["foo"], "paper='foo' is not known; choose one of"),
+        (["lapgmm", "--table", "9"], "table='9' is not known; choose one of ['2', '3', '4']"),
+        (["smoke", "--backend", "jax"], "backend='jax' is not known; choose one of"),
+    ],
+)
+def test_bad_words_give_one_sentence(words, sentence, tmp_path):
+    pytest.importorskip("typer")
+    done = command(*words, "--out", str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr.startswith("fiedler: ")
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr

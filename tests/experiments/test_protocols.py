@@ -1,0 +1,136 @@
+"""The papers' folders: whole, consistent, and true to the printed tables."""
+
+import csv
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from fiedler.experiments import list_protocols, load_protocol
+from fiedler.experiments.build import build
+from fiedler.experiments.tables import AVERAGE, read_published
+
+PAPERS = ["lapgmm", "lcgmm", "learned_laplacian", "lpi", "nle"]
+
+
+@pytest.fixture(scope="module", params=PAPERS)
+def protocol(request):
+    return load_protocol(request.param)
+
+
+def test_every_paper_has_its_folder():
+    assert set(list_protocols()) == {*PAPERS, "smoke"}
+    for key in PAPERS:
+        assert (load_protocol(key).folder / "NOTES.md").exists()
+
+
+def test_every_model_of_a_protocol_can_be_built(protocol):
+    for experiment in protocol.experiments.values():
+        for data in experiment.data:
+            for method in experiment.methods:
+                spec = protocol.methods[method].spec(data)
+                assert spec["task"] in ("start", "illustrate") or build(spec["model"]) is not None
+                for name in ("learner", "metric", "graph"):
+                    build(spec["options"].get(name))
+
+
+def test_what_is_chosen_by_labels_is_marked(protocol):
+    for method in protocol.methods.values():
+        searches = bool({"widths", "dimensions"} & set(method.options)) and method.task != "part"
+        assert method.sees_labels == searches == method.label.endswith("†")
+
+
+def test_published_figures_belong_to_methods_and_draws_to_cells(protocol):
+    published = read_published(protocol.folder / "published.csv")
+    columns = {method.published for method in protocol.methods.values() if method.published}
+    if protocol.key != "lcgmm":  # which prints no table and borrows lapgmm's methods
+        assert {method for _, _, _, method, _ in published} == columns
+    for experiment in protocol.experiments.values():
+        for at in ("k", "rate"):
+            for value in experiment.grid.get(at, []):
+                for data in experiment.data:
+                    assert len(protocol.draws[data, f"{at}={value}"]) >= experiment.draws
+
+
+def test_the_tables_are_whole():
+    """Counted by hand in the papers: rows by columns by scores."""
+    counts = {
+        "lapgmm": {"2": 10 * 10, "3": 10 * 10, "4": 7 * 10},
+        "lpi": {"3": 10 * 14, "4": 10 * 14, "5": 20 * 10},
+        "learned_laplacian": {"II": 8 * 10, "III": 8 * 10},
+        "nle": {"II": 6 * 8},
+    }
+    for key, of in counts.items():
+        published = read_published(load_protocol(key).folder / "published.csv")
+        assert Counter(table for table, *_ in published) == of
+
+
+@pytest.mark.parametrize("key", ["lapgmm", "lpi"])
+def test_the_printed_averages_are_those_of_the_printed_rows(key):
+    """A slip in copying a number would show in its column's average, which is printed from more digits."""
+    published = read_published(load_protocol(key).folder / "published.csv")
+    columns = {(table, data, method, score) for table, data, _, method, score in published}
+    for table, data, method, score in columns:
+        rows = {
+            at: value
+            for (of, where, at, how, what), value in published.items()
+            if (of, where, how, what) == (table, data, method, score)
+        }
+        average = rows.pop(AVERAGE)
+        assert abs(np.mean(list(rows.values())) - average) < 0.0035, (table, data, method, score)
+
+
+def test_draws_hold_as_many_classes_as_they_say():
+    with (load_protocol("lpi").folder / "draws.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        chosen = row["chosen"].split()
+        assert len(set(chosen)) == len(chosen) == int(row["at"].removeprefix("k="))
+
+
+def test_cells_are_unique_and_come_draw_by_draw(protocol):
+    cells = protocol.cells()
+    assert len({cell.key for cell in cells}) == len(cells)
+    assert [cell.draw for cell in cells] == sorted(cell.draw for cell in cells)
+
+
+def test_a_digest_changes_with_every_setting():
+    cells = load_protocol("lapgmm").cells(table="2", draws=1)
+    assert len({cell.digest for cell in cells}) == len(cells)
+
+
+def test_methods_without_a_seed_run_once_on_the_same_rows():
+    cells = load_protocol("lapgmm").cells(table="2", only=["hdbscan", "k=10"])
+    assert len(cells) == 1  # ten classes of ten: every draw is the same
+
+
+def test_words_and_names_that_are_not_known():
+    protocol = load_protocol("lapgmm")
+    assert {cell.data for cell in protocol.cells(table="3", only=["kmeans", "k=2"])} == {"coil20"}
+    assert protocol.cells(only=["no_such_method"]) == []
+    with pytest.raises(ValueError, match="table='9' is not known; choose one of"):
+        protocol.cells(table="9")
+    with pytest.raises(ValueError, match="paper='lapgm' is not known; choose one of"):
+        load_protocol("lapgm")
+    with pytest.raises(ValueError, match="draws must be a whole number of at least 1"):
+        protocol.cells(draws=0)
+
+
+def test_a_protocol_that_contradicts_itself_is_refused(tmp_path):
+    home = tmp_path / "mine"
+    home.mkdir()
+    text = (
+        'title = "mine"\n[data.digits]\nload = { name = "digits" }\n'
+        '[methods.kmeans]\nlabel = "k-means"\nmodel = { use = "EmbedKMeans" }\n'
+        '[experiments.one]\ntitle = "one"\ndata = ["digits"]\ngrid = { k = [2] }\ndraws = 3\nscores = ["AC"]\n'
+    )
+    (home / "protocol.toml").write_text(text + 'methods = ["kmean"]\n')
+    with pytest.raises(ValueError, match="experiment 'one': method='kmean' is not known"):
+        load_protocol("mine", tmp_path)
+    (home / "protocol.toml").write_text(text + 'methods = ["kmeans"]\n')
+    (home / "draws.csv").write_text("data,at,draw,chosen\ndigits,k=2,0,0 1\n")
+    with pytest.raises(ValueError, match=r"draws.csv holds 1 of 3 draws for digits, k=2"):
+        load_protocol("mine", tmp_path)
+    (home / "draws.csv").write_text("data,at,draw,chosen\ndigits,k=2,1,0 1\n")
+    with pytest.raises(ValueError, match="draw 1 of digits, k=2 is out of order"):
+        load_protocol("mine", tmp_path)

@@ -1,0 +1,198 @@
+"""Cells to records: whole, resumable, the same again; and back ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from fiedler.experiments import RecordFile, load_protocol, run_cell, run_cells
+from fiedler.experiments.records import key_of, read_archive, write_archive
+from fiedler.experiments.run import _peak_mb, missing, without_package
+
+TIMES = {"seconds", "peak_mb"}
+COMMAND = [sys.executable, "-m", "fiedler.cli", "reproduce", "smoke"]
+
+
+@pytest.fixture(scope="module")
+def smoke():
+    return load_protocol("smoke")
+
+
+@pytest.fixture(scope="module")
+def records(smoke, tmp_path_factory):
+    """The whole smoke protocol, in two processes."""
+    file = RecordFile(tmp_path_factory.mktemp("smoke") / "records.jsonl")
+    told = []
+    run_cells(smoke.cells(), file, n_jobs=2, tell=told.append)
+    assert len(told) == len(smoke.cells())
+    return file.read()
+
+
+def plain(record):
+    return {name: value for name, value in record.items() if name not in TIMES}
+
+
+def test_every_cell_of_the_smoke_protocol_runs(smoke, records):
+    assert {key_of(record) for record in records} == {cell.key for cell in smoke.cells()}
+    assert [record for record in records if "error" in record] == []
+    for record in records:
+        assert record["versions"].count("numpy") == 1
+        assert record["seconds"] >= 0
+        assert record["peak_mb"] > 10
+        assert record["seed"] == record["draw"]
+    fits = [record for record in records if record["method"] in ("gmm", "lapgmm", "lcgmm", "lapgmm_printed")]
+    assert all({"objective", "n_iter", "converged"} <= set(record) for record in fits)
+
+
+def test_scores_make_sense(records):
+    scores = {(record["method"], record["draw"]): record["scores"] for record in records if record["scores"]}
+    assert scores["kmeans", 0]["AC"] > 0.9
+    assert scores["learned", 0]["BR"] > 0.8
+    assert scores["llgc_learned", 0]["error"] < 0.2
+    best = {record["draw"]: record for record in records if record["method"] == "lpi_best" and record["at"]["k"] == 2}
+    assert all(record["best_at"] in (1, 2, 3, 5) for record in best.values())
+
+
+def test_a_method_that_asks_for_more_labels_is_skipped_not_failed(records):
+    (record,) = [record for record in records if record["method"] == "llgc_lmnn"]
+    assert record["skipped"] == "fewer than 50 labelled rows in a class"
+    assert record["scores"] == {}
+
+
+def test_the_same_cell_gives_the_same_record_in_any_process(smoke, records):
+    by_key = {key_of(record): record for record in records}
+    for cell in smoke.cells(table="1", draws=1, only=["k=2"]):
+        assert plain(run_cell(cell)) == plain(by_key[cell.key])
+
+
+def test_a_learnt_graph_is_shared_and_its_time_counted_twice(smoke):
+    pairs, labels = smoke.cells(only=["learned"])[0], smoke.cells(only=["llgc_learned"])[0]
+    first, second = run_cell(pairs), run_cell(labels)
+    assert second["seconds"] > 0.3 * first["seconds"]
+
+
+def test_a_failing_model_leaves_a_sentence_and_is_tried_again(smoke, tmp_path):
+    from dataclasses import replace
+
+    good = smoke.cells(only=["kmeans"])[0]
+    bad = replace(good, spec={**good.spec, "model": {"use": "EmbedKMeans", "n_init": 0}})
+    file = RecordFile(tmp_path / "records.jsonl")
+    (record,) = run_cells([bad], file)
+    assert record["error"].startswith("ValueError: n_init must be a whole number")
+    assert "scores" not in record
+    assert missing([bad], file.read()) == [bad]
+
+
+def test_data_that_are_not_there_end_the_run(smoke, tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    monkeypatch.setenv("FIEDLER_DATA", str(tmp_path))
+    monkeypatch.setenv("FIEDLER_CACHE", str(tmp_path))
+    cell = replace(smoke.cells(only=["kmeans"])[0], source={"load": {"name": "coil20", "download": False}})
+    with pytest.raises(OSError, match="coil20"):
+        run_cells([cell, cell], RecordFile(tmp_path / "records.jsonl"), n_jobs=2)
+
+
+@pytest.mark.parametrize("backend", ["torch"])
+def test_a_back_end_finds_the_same_clusters(smoke, backend):
+    pytest.importorskip(backend)
+    for cell in smoke.cells(table="1", draws=1, only=["k=2"]):
+        if cell.method in ("gmm", "lapgmm_printed", "kmeans"):
+            record = run_cell(cell, backend)
+            assert record["scores"] == run_cell(cell)["scores"]
+            assert record["backend"] == backend
+            assert backend in record["versions"]
+
+
+def test_methods_whose_package_is_missing_are_named(smoke):
+    from dataclasses import replace
+
+    method = replace(smoke.methods["kmeans"], package="no-such-package")
+    assert without_package([method, smoke.methods["gmm"]]) == {"kmeans": "no-such-package"}
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+def test_a_line_cut_short_is_dropped_and_done_again(smoke, records, tmp_path):
+    path = tmp_path / "records.jsonl"
+    lines = [json.dumps(record) + "\n" for record in records]
+    path.write_text("".join(lines[:5]) + lines[5][:40])
+    file = RecordFile(path)
+    assert len(file.read()) == 5
+    with file.writing() as open_file:
+        open_file.add(records[5])
+    assert path.read_text().count("\n") == 6
+    assert [key_of(record) for record in file.read()] == [key_of(record) for record in records[:6]]
+
+
+def test_a_line_that_is_no_record_is_named(tmp_path):
+    path = tmp_path / "records.jsonl"
+    path.write_text("nonsense\n")
+    with pytest.raises(ValueError, match=r"records.jsonl' holds a line that is no record"):
+        RecordFile(path).read()
+
+
+def test_two_runs_cannot_add_to_the_same_file(tmp_path):
+    pytest.importorskip("fcntl")
+    file = RecordFile(tmp_path / "records.jsonl")
+    with file.writing(), pytest.raises(RuntimeError, match="another run is adding to"), file.writing():
+        pass
+
+
+def test_archives_come_back_whole_and_are_the_same_bytes(records, tmp_path):
+    paths = [tmp_path / "a.xz", tmp_path / "b.xz"]
+    write_archive(paths[0], records)
+    write_archive(paths[1], records[::-1])
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert {key_of(record) for record in read_archive(paths[0])} == {key_of(record) for record in records}
+    assert read_archive(tmp_path / "none.xz") == []
+
+
+def test_a_run_killed_in_the_middle_goes_on(smoke, tmp_path):
+    """Nothing lost and nothing done twice; and no process is left behind."""
+    pytest.importorskip("typer")
+    path = tmp_path / "smoke" / "records.jsonl"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    run = subprocess.Popen([*COMMAND, "--jobs", "2", "--out", str(tmp_path)], **quiet)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and (not path.exists() or path.read_text().count("\n") < 3):
+        time.sleep(0.02)
+    os.kill(run.pid, signal.SIGKILL)
+    run.wait()
+    before = RecordFile(path).read()
+    assert 3 <= len(before) < len(smoke.cells())
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and _alive(run.pid):
+        time.sleep(0.1)
+    assert not _alive(run.pid)
+    done = subprocess.run(
+        [*COMMAND, "--jobs", "2", "--out", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"{len(smoke.cells())} cells, {len(smoke.cells()) - len(before)} to run" in done.stdout
+    lines = path.read_text().splitlines()
+    assert len(lines) == len({key_of(json.loads(line)) for line in lines}) == len(smoke.cells())
+
+
+def _alive(group):
+    """Whether any process of the group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_peak_memory_is_of_the_cell(smoke):
+    if not os.path.exists("/proc/self/clear_refs"):
+        pytest.skip("no way to forget the peak on this system")
+    block = np.ones(60_000_000)  # half a gigabyte
+    del block
+    before = _peak_mb()
+    assert run_cell(smoke.cells(only=["kmeans"])[0])["peak_mb"] < before - 200
