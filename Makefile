@@ -13,12 +13,13 @@ CREATE  = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --up
 INSTALL = $(BIN)/python -m pip install --quiet
 endif
 
-.PHONY: help demo test lint types unit bench clean
+.PHONY: help demo test lint types unit bench results clean
 
 help:
 	@echo "make demo   cluster embedded data, print a table, leave a figure under out/"
 	@echo "make test   lint, types, doctests and tests"
 	@echo "make bench  benchmarks beside scikit-learn (minutes)"
+	@echo "make results  docs/results.md from the papers' records"
 	@echo "make clean  remove the environment and everything built"
 
 $(BIN)/python:
@@ -52,6 +53,10 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_documents.py --growth yes
 	$(BIN)/python benchmarks/bench_cuts.py
 	$(BIN)/python benchmarks/bench_manifold.py --sizes 10000 200000
+
+# The page of results, from the records that are kept beside the protocols.
+results: $(VENV)/.dev
+	$(BIN)/python -m fiedler.experiments.pages docs/results.md
 
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache

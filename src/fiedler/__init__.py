@@ -46,6 +46,7 @@ _FOLDERS = {
     "core",
     "datasets",
     "embedding",
+    "experiments",
     "graph",
     "metrics",
     "mixture",

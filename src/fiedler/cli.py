@@ -44,6 +44,7 @@ def reproduce(
     archive: Annotated[
         bool, typer.Option("--archive", help="Add the records to those that come with fiedler.")
     ] = False,
+    run: Annotated[bool, typer.Option(help="Run what is missing, or only show what is there.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="Show what there is.")] = False,
 ) -> None:
@@ -59,7 +60,8 @@ def reproduce(
     _say_plan(todo)
     if dry_run:
         return
-    _run(todo, backend, jobs or _cores())
+    if run:
+        _run(todo, backend, jobs or _cores())
     found = work.compare(todo)
     for name, lines in found.items():
         _print_lines(todo, name, lines)

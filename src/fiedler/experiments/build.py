@@ -15,7 +15,7 @@ HOMES = {
     **dict.fromkeys(("LLGC", "LearnedLaplacian"), "fiedler.supervision"),
     **dict.fromkeys(("GNMF", "LMNN", "MMC", "MPCKMeans", "NMFClustering", "TransductiveSVM"), "fiedler.baselines"),
     **dict.fromkeys(("Density", "Reduced", "SpectralPeer", "UMAPMixture"), "fiedler.experiments.peers"),
-    **dict.fromkeys(("PCA", "TruncatedSVD"), "sklearn.decomposition"),
+    **dict.fromkeys(("NMF", "PCA", "TruncatedSVD"), "sklearn.decomposition"),
     "BayesianGaussianMixture": "sklearn.mixture",
     "LabelSpreading": "sklearn.semi_supervised",
     "NeighborhoodComponentsAnalysis": "sklearn.neighbors",

@@ -97,7 +97,7 @@ def curves(protocol: Protocol, experiment: Experiment, records: list[Record]) ->
             panel = [line for line in found if line.data == data and line.score == score]
             _curves(axis, protocol, experiment, panel)
             axis.set(title=data, xlabel=NAMES[side], ylabel=SCORES[score])
-    axes[0, 0].legend(fontsize=6, frameon=False)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper", fontsize=7, frameon=False)
     if side == "lam":
         for axis in axes.flat:
             axis.set_xscale("symlog", linthresh=0.1)
@@ -107,18 +107,19 @@ def curves(protocol: Protocol, experiment: Experiment, records: list[Record]) ->
 def _curves(axis: Axes, protocol: Protocol, experiment: Experiment, panel: list[Line]) -> None:
     """A line a method, averaged over all sides of the grid but the last."""
     side = list(experiment.grid)[-1]
-    by_place = {place_name(at): at for at in places(experiment.grid)}
-    for number, method in enumerate(experiment.methods):
-        of = [line for line in panel if line.method == method]
+    by_place = {place_name(at): at[side] for at in places(experiment.grid)}
+    drawn = set()
+    for number, name in enumerate(experiment.methods):
+        of, method = [line for line in panel if line.method == name], protocol.methods[name]
         if not of:
             continue
-        x, ours = _means([(by_place[line.place][side], line.ours.value) for line in of])
-        peer = protocol.methods[method].published is None
         colour = COLOURS[number % len(COLOURS)]
-        axis.plot(x, ours, color=colour, lw=1.0 if peer else 1.6, marker=".", label=of[0].label)
-        printed = [(by_place[line.place][side], line.published) for line in of if line.published is not None]
-        if printed:
-            axis.plot(*_means(printed), color=colour, lw=0.8, ls="--")
+        x, ours = _means([(by_place[line.place], line.ours.value) for line in of])
+        axis.plot(x, ours, color=colour, lw=1.0 if method.role == "peer" else 1.8, marker=".", label=method.label)
+        printed = [(by_place[line.place], line.published) for line in of if line.published is not None]
+        if printed and method.published not in drawn:
+            axis.plot(*_means(printed), color=colour, lw=0.9, ls="--", label=f"{method.label}, published")
+            drawn.add(method.published)
 
 
 def _means(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]:

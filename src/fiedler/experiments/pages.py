@@ -1,15 +1,18 @@
-"""The page of results, from the records that come with the package: ``python -m fiedler.experiments.pages``."""
+"""The page of results, from the records that come with the package: ``make results``."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+import numpy as np
+
+from .._files import whole_file
 from .layout import as_markdown, grid
 from .protocol import Experiment, Protocol, list_protocols, load_protocol, papers_folder
 from .records import Record, read_archive
 from .reproduce import ARCHIVE
-from .tables import lines
+from .tables import AVERAGE, BEST, Line, lines
 
 HEAD = """# Results
 
@@ -20,6 +23,11 @@ Every table of the five papers, made again, beside the published figures; built 
 Figures are means over the draws, in per cent where they are shares; the published figure stands in brackets. ▲ better,
 = equal within two standard errors of ours, ▼ worse. Settings of methods marked † are chosen by the true labels, as in
 the papers: they are bounds, not methods. "draws" is the smallest number of draws in the row.
+"""
+GLANCE = """## At a glance
+
+Our defaults, one rule for all data, beside the method that each paper proposes: averages, and at how many places of the
+table (data sets by classes or labelled shares) ours are better, equal or worse.
 """
 SCORES = {
     "AC": "Accuracy",
@@ -34,17 +42,49 @@ LEFT_OUT = ("smoke",)
 def results_page(folder: Path | None = None) -> str:
     """The whole page, as Markdown."""
     folder = folder or papers_folder()
-    keys = [key for key in list_protocols(folder) if key not in LEFT_OUT]
-    return "\n".join([HEAD, *(_paper(load_protocol(key, folder)) for key in keys)])
+    protocols = [load_protocol(key, folder) for key in list_protocols(folder) if key not in LEFT_OUT]
+    papers = [(protocol, _records(protocol)) for protocol in protocols]
+    glance = [row for protocol, records in papers for row in _glance(protocol, records)]
+    head = ["table", "score", "method", "published", "ours", "better / equal / worse"]
+    return "\n".join([HEAD, GLANCE, as_markdown([head, *glance]), "", *(_paper(*one) for one in papers)])
 
 
-def _paper(protocol: Protocol) -> str:
-    records = [
-        record
-        for key in (protocol.borrows, protocol.key)
-        if key is not None
-        for record in read_archive(protocol.folder.parent / key / ARCHIVE)
-    ]
+def _records(protocol: Protocol) -> list[Record]:
+    keys = [key for key in (protocol.borrows, protocol.key) if key is not None]
+    return [record for key in keys for record in read_archive(protocol.folder.parent / key / ARCHIVE)]
+
+
+def _glance(protocol: Protocol, records: list[Record]) -> list[list[str]]:
+    """A row a table, score and method of ours that has something published to be laid beside."""
+    rows = []
+    for experiment in protocol.experiments.values():
+        found = [
+            line
+            for line in lines(protocol, experiment, records)
+            if experiment.table and line.published is not None and protocol.methods[line.method].role == "ours"
+        ]
+        for score, method in dict.fromkeys((line.score, line.method) for line in found):
+            of = [line for line in found if (line.score, line.method) == (score, method)]
+            cells = [line for line in of if line.place not in (AVERAGE, BEST)]
+            means = [np.mean([figure(line) for line in cells]) for figure in (_published, _ours)]
+            counts = [sum(line.mark == mark for line in cells) for mark in ("better", "equal", "worse")]
+            rows.append(
+                [f"{protocol.key} {experiment.table}", score, protocol.methods[method].label]
+                + [f"{100 * mean:.1f}" for mean in means]
+                + [" / ".join(map(str, counts))]
+            )
+    return rows
+
+
+def _published(line: Line) -> float:
+    return line.published or 0.0
+
+
+def _ours(line: Line) -> float:
+    return line.ours.value
+
+
+def _paper(protocol: Protocol, records: list[Record]) -> str:
     tables = [_table(protocol, one, records) for one in protocol.experiments.values() if one.table]
     return "\n".join([f"## {protocol.key}\n", f"{protocol.title}\n", *tables])
 
@@ -60,4 +100,5 @@ def _table(protocol: Protocol, experiment: Experiment, records: list[Record]) ->
 
 
 if __name__ == "__main__":
-    sys.stdout.write(results_page())
+    with whole_file(sys.argv[1]) as draft:
+        draft.write_text(results_page(), encoding="utf-8")

@@ -43,6 +43,7 @@ class Method:
     model: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)  # what the task takes beside the model
     on: dict[str, dict[str, Any]] = field(default_factory=dict)  # other parameters of the model on some data
+    role: str = "paper"  # 'paper', what the paper compares; 'ours', our defaults; 'peer', what people use today
     published: str | None = None  # a column of published.csv
     sees_labels: bool = False  # whether a setting is chosen by the true labels, as some columns of the papers are
     seeded: bool = True  # whether draws of the same rows differ

@@ -1,0 +1,27 @@
+"""The page of results and the records behind it."""
+
+from pathlib import Path
+
+import pytest
+
+from fiedler.experiments import list_protocols, load_protocol
+from fiedler.experiments.pages import results_page
+from fiedler.experiments.records import key_of, read_archive
+from fiedler.experiments.reproduce import ARCHIVE
+
+PAGE = Path(__file__).parents[2] / "docs" / "results.md"
+KEYS = [key for key in list_protocols() if key != "smoke"]
+
+
+def test_the_page_is_what_the_records_say():
+    assert PAGE.read_text(encoding="utf-8") == results_page(), "run `make results`"
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_archived_records_belong_to_the_protocol_and_tell_how_they_were_made(key):
+    protocol = load_protocol(key)
+    records = read_archive(protocol.folder / ARCHIVE)
+    assert {key_of(record) for record in records} <= {cell.key for cell in protocol.cells()}
+    told = {"seed", "seconds", "peak_mb", "versions", "backend", "scores"}
+    assert all(told <= set(record) for record in records)
+    assert not any("error" in record for record in records)
