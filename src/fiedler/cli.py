@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 try:
-    import rich
     import typer
+    from rich import progress as bars
 except ImportError:  # said in `main`, so that `import fiedler.cli` never fails for want of an extra
     typer = None  # type: ignore[assignment]
 
@@ -41,9 +41,7 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(help="Processes; default one a core.", min=1)] = None,
     out: Annotated[Path, typer.Option(help="Where records and results are kept.")] = Path("out") / "reproduce",
     archived: Annotated[bool, typer.Option(help="Count the records that come with fiedler.")] = False,
-    archive: Annotated[
-        bool, typer.Option("--archive", help="Add the records to those that come with fiedler.")
-    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Add the records to those in papers/.")] = False,
     run: Annotated[bool, typer.Option(help="Run what is missing, or only show what is there.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="Show what there is.")] = False,
@@ -61,12 +59,12 @@ def reproduce(
     if dry_run:
         return
     if run:
-        _run(todo, backend, jobs or _cores())
+        _run(todo, jobs or _cores())
     found = work.compare(todo)
     for name, lines in found.items():
         _print_lines(todo, name, lines)
-    written = work.write_results(todo, found) + ([work.archive(todo)] if archive else [])
-    rich.print(f"\nwritten to {todo.file.path.parent}: {', '.join(path.name for path in written)}")
+    written = work.write_results(todo, found) + ([work.archive(todo)] if keep else [])
+    typer.echo(f"\nwritten to {todo.file.path.parent}: {', '.join(path.name for path in written)}")
 
 
 def _list_papers() -> None:
@@ -81,50 +79,40 @@ def _list_papers() -> None:
 
 
 def _say_plan(todo: Plan) -> None:
-    rich.print(f"{todo.protocol.title}\n{len(todo.cells)} cells, {len(todo.todo)} to run")
+    typer.echo(f"{todo.protocol.title}\n{len(todo.cells)} cells, {len(todo.todo)} to run")
     for method, package in todo.skipped.items():
-        rich.print(f"left out: {todo.protocol.methods[method].label}, which needs: pip install {package}")
+        typer.echo(f"left out: {todo.protocol.methods[method].label}, which needs: pip install {package}")
 
 
-def _run(todo: Plan, backend: str, jobs: int) -> None:
+def _run(todo: Plan, jobs: int) -> None:
     """With a bar that tells the time left."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
     from .experiments.reproduce import carry_out
 
     if not todo.todo:
         return
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns) as progress:
+    times = (bars.TimeElapsedColumn(), bars.TimeRemainingColumn())
+    with bars.Progress(
+        bars.BarColumn(), bars.MofNCompleteColumn(), *times, bars.TextColumn("{task.description}")
+    ) as progress:
         bar = progress.add_task("", total=len(todo.todo))
 
         def tell(record: dict[str, Any]) -> None:
             progress.update(bar, advance=1, description=f"{record['data']}, {record['method']}")
             if "error" in record:
-                progress.print(f"{record['data']}, {record['method']}, {record['at']}: {record['error']}")
+                progress.console.print(f"{record['data']}, {record['method']}: {record['error']}", markup=False)
 
-        carry_out(todo, backend=backend, n_jobs=min(jobs, len(todo.todo)), tell=tell)
+        carry_out(todo, n_jobs=min(jobs, len(todo.todo)), tell=tell)
 
 
 def _print_lines(todo: Plan, name: str, lines: list[Line]) -> None:
     from .experiments.layout import as_text
+    from .experiments.tables import failures
 
     experiment = todo.protocol.experiments[name]
     title = f"Table {experiment.table}: {experiment.title}" if experiment.table else experiment.title
     typer.echo(f"\n{title}\n{as_text(lines)}")
+    for method, count in failures(todo.protocol, experiment, todo.records).items():
+        typer.echo(f"{count} cells of {todo.protocol.methods[method].label} failed and will be tried again")
 
 
 def _cores() -> int:

@@ -49,8 +49,8 @@ def moons():
     return two_moons(400, noise=0.05, random_state=0)
 
 
-def a_candidate(family="communities", cut=1.0, n_clusters=2, icl=np.nan, agreement=np.nan):
-    return Candidate(family, "g", "", np.zeros(4, dtype=int), n_clusters, cut, 0.5, icl, agreement, 0.0)
+def a_candidate(family="communities", cut=1.0, n_clusters=2, icl=np.nan, agreement=np.nan, resolution=0.5):
+    return Candidate(family, "g", "", np.zeros(4, dtype=int), n_clusters, cut, 0.5, icl, resolution, agreement, 0.0)
 
 
 # ------------------------------------------------------------------------------------------------------- the formulas

@@ -10,11 +10,12 @@ from numpy.testing import assert_allclose
 from fiedler.experiments import RecordFile, load_protocol, run_cells
 from fiedler.experiments.layout import as_csv, as_markdown, as_text, grid, shown, side_by_side
 from fiedler.experiments.reproduce import ARCHIVE, archive, carry_out, compare, plan, write_results
-from fiedler.experiments.tables import Line, Mean, average_of, best_of, lines, mean_of
+from fiedler.experiments.tables import Line, Mean, Published, average_of, best_of, counted, failures, lines, mean_of
 
 
 def line(ours, published, score="AC", error=0.01):
-    return Line("digits", "m", "a method", "k=2", score, published, Mean(ours, error, 5))
+    printed = None if published is None else Published(published, 0.0005)
+    return Line("digits", "m", "a method", "k=2", score, printed, Mean(ours, error, 5))
 
 
 @pytest.mark.parametrize(
@@ -27,22 +28,31 @@ def line(ours, published, score="AC", error=0.01):
         (0.1, 0.2, "error", "better"),
         (0.2, 0.1, "error", "worse"),
         (0.9, None, "AC", None),
+        (100.0, 200.0, "cut", None),  # of graphs that are not known
     ],
 )
 def test_marks(ours, published, score, mark):
     assert line(ours, published, score).mark == mark
 
 
-def test_one_draw_has_no_error_and_is_compared_as_it_is():
-    assert line(0.9, 0.9 - 1e-9, error=math.nan).mark == "better"
-    assert mean_of([0.5]).draws == 1
+def test_nothing_nearer_than_a_printed_digit_is_told_apart():
+    assert line(0.8989, 0.899, error=math.nan).mark == "equal"
+    assert line(0.8980, 0.899, error=math.nan).mark == "worse"
+
+
+def test_one_draw_has_no_error_and_no_mark():
+    assert line(0.9, 0.5)._replace(ours=mean_of([0.9])).mark is None
     assert math.isnan(mean_of([0.5]).error)
 
 
-def test_averages_are_over_rows_and_their_errors_independent():
-    means = [Mean(0.8, 0.03, 5), Mean(0.6, 0.04, 4)]
-    assert_allclose(average_of(means)[:2], (0.7, 0.025))
-    assert average_of(means).draws == 4
+def test_averages_are_over_places_and_their_errors_over_draws():
+    columns = [{0: 0.9, 1: 0.7, 2: 0.8}, {0: 0.7, 1: 0.5, 2: 0.6, 3: 0.8}]
+    found = average_of(columns)
+    assert_allclose(found.value, (0.8 + 0.65) / 2)
+    assert_allclose(
+        found.error, mean_of([0.8, 0.6, 0.7]).error
+    )  # not independent: draws 0, 1 and 2 rise and fall alike
+    assert found.draws == 3
 
 
 def test_the_best_of_all_draws_goes_by_the_score():
@@ -89,7 +99,7 @@ def test_lines_are_means_over_the_draws_beside_the_published(found, records):
     values = [r["scores"]["AC"] for r in records if r["method"] == "kmeans" and r["at"] == {"k": 2}]
     one = by_name["kmeans", "k=2", "AC"]
     assert_allclose(one.ours.value, sum(values) / 2)
-    assert (one.published, one.mark, one.ours.draws) == (0.5, "better", 2)
+    assert (one.published.value, one.mark, one.ours.draws) == (0.5, "better", 2)
     assert by_name["kmeans", "k=3", "AC"].mark == "worse"
     assert by_name["kmeans", "k=2", "NMI"].published is None
     places = [by_name["kmeans", place, "AC"].ours.value for place in ("k=2", "k=3")]
@@ -100,6 +110,17 @@ def test_records_made_under_other_settings_do_not_count(papers, records):
     protocol = load_protocol("mine", papers)
     stale = [{**record, "digest": "0" * 12} for record in records]
     assert lines(protocol, protocol.experiments["one"], stale) == []
+
+
+def test_of_several_back_ends_the_wanted_one_counts_and_a_failure_hides_nothing(papers, records):
+    protocol = load_protocol("mine", papers)
+    experiment = protocol.experiments["one"]
+    other = [{**record, "backend": "torch", "scores": {"AC": 0.0, "NMI": 0.0}} for record in records]
+    failed = [{**record, "backend": "cupy", "error": "ValueError: no"} for record in records]
+    assert counted(protocol, experiment, [*records, *other, *failed], "numpy") == counted(protocol, experiment, records)
+    assert {r["backend"] for r in counted(protocol, experiment, [*records, *other, *failed], "torch")} == {"torch"}
+    assert failures(protocol, experiment, [*records, *failed]) == {}
+    assert failures(protocol, experiment, failed) == {"kmeans": 4, "gmm": 4}
 
 
 def test_a_column_with_a_gap_has_no_average(papers, records):

@@ -2,6 +2,7 @@
 
 import csv
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,7 +78,8 @@ def test_the_printed_averages_are_those_of_the_printed_rows(key):
             if (of, where, how, what) == (table, data, method, score)
         }
         average = rows.pop(AVERAGE)
-        assert abs(np.mean(list(rows.values())) - average) < 0.0035, (table, data, method, score)
+        mean = np.mean([printed.value for printed in rows.values()])
+        assert abs(mean - average.value) < 0.0035, (table, data, method, score)
 
 
 def test_draws_hold_as_many_classes_as_they_say():
@@ -107,7 +109,10 @@ def test_methods_without_a_seed_run_once_on_the_same_rows():
 def test_words_and_names_that_are_not_known():
     protocol = load_protocol("lapgmm")
     assert {cell.data for cell in protocol.cells(table="3", only=["kmeans", "k=2"])} == {"coil20"}
-    assert protocol.cells(only=["no_such_method"]) == []
+    both = protocol.cells(table="3", only=["kmeans", "gmm", "k=2", "k=3"])
+    assert {(cell.method, cell.at["k"]) for cell in both} == {(m, k) for m in ("kmeans", "gmm") for k in (2, 3)}
+    with pytest.raises(ValueError, match="only='no_such_method' is no data set, method or place here; there are"):
+        protocol.cells(only=["no_such_method"])
     with pytest.raises(ValueError, match="table='9' is not known; choose one of"):
         protocol.cells(table="9")
     with pytest.raises(ValueError, match="paper='lapgm' is not known; choose one of"):
@@ -128,9 +133,28 @@ def test_a_protocol_that_contradicts_itself_is_refused(tmp_path):
     with pytest.raises(ValueError, match="experiment 'one': method='kmean' is not known"):
         load_protocol("mine", tmp_path)
     (home / "protocol.toml").write_text(text + 'methods = ["kmeans"]\n')
+    with pytest.raises(ValueError, match=r"draws.csv holds 0 of 3 draws for digits, k=2"):
+        load_protocol("mine", tmp_path)
     (home / "draws.csv").write_text("data,at,draw,chosen\ndigits,k=2,0,0 1\n")
     with pytest.raises(ValueError, match=r"draws.csv holds 1 of 3 draws for digits, k=2"):
         load_protocol("mine", tmp_path)
     (home / "draws.csv").write_text("data,at,draw,chosen\ndigits,k=2,1,0 1\n")
     with pytest.raises(ValueError, match="draw 1 of digits, k=2 is out of order"):
         load_protocol("mine", tmp_path)
+
+
+@pytest.mark.parametrize(("text", "complaint"), [("title = ", "cannot be read"), ('x = "1"', "cannot be read")])
+def test_a_protocol_that_is_none_is_named(text, complaint, tmp_path):
+    home = tmp_path / "mine"
+    home.mkdir()
+    (home / "protocol.toml").write_text(text)
+    with pytest.raises(ValueError, match=f"papers/mine/protocol.toml {complaint}"):
+        load_protocol("mine", tmp_path)
+
+
+def test_a_raised_revision_makes_older_records_stale():
+    protocol = load_protocol("smoke")
+    (cell,) = protocol.cells(draws=1, only=["kmeans", "k=2"])
+    method = replace(protocol.methods["kmeans"], revision=1)
+    (later,) = replace(protocol, methods={**protocol.methods, "kmeans": method}).cells(draws=1, only=["kmeans", "k=2"])
+    assert cell.digest != later.digest

@@ -7,7 +7,8 @@ counts more than another. Two stages:
 
 1. *The graph decides.* Communities on every graph; those of the lowest cut lead. The spectral partitions from which
    their search begins are shown beside them but do not compete: the eigenvectors that make a cut small also make it cut
-   tails off, which the communities' term for sizes forbids.
+   tails off, which the communities' term for sizes forbids. For the same reason communities that were searched at a
+   lower resolution than usual, with less regard to sizes, lead only if they cut far less than the others.
 2. *Densities may improve on it*, where they can be estimated at all: where there are at least as many rows as K full
    covariances have parameters. LapGMM starts from the leader. A result that still has K clusters and at most
    `TOLERANCE` times the leader's cut is admitted, and of these and the leader the one of the highest integrated
@@ -38,7 +39,7 @@ from joblib import Parallel, delayed
 
 from ..core.backend import Array, namespace, one_hot, to_numpy
 from ..graph.affinity import AffinityGraph
-from ..graph.community import communities, modularity
+from ..graph.community import RESOLUTION, SPARED, communities, modularity
 from ..graph.constraints import PairwiseConstraints
 from ..metrics import normalized_cut
 from ..mixture import LapGMM
@@ -77,6 +78,8 @@ class Candidate:
         On the sparsest graph.
     icl : float
         Integrated completed likelihood, a row; nan where densities are not estimated.
+    resolution : float
+        At which communities were searched; nan for other partitions.
     agreement : float
         Share of the known labels or pairs it agrees with; nan without any.
     seconds : float
@@ -90,11 +93,12 @@ class Candidate:
     cut: float
     modularity: float
     icl: float
+    resolution: float
     agreement: float
     seconds: float
 
 
-COLUMNS = ("family", "graph", "detail", "n_clusters", "cut", "modularity", "icl", "agreement", "seconds")
+COLUMNS = ("family", "graph", "detail", "n_clusters", "cut", "modularity", "icl", "resolution", "agreement", "seconds")
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,9 @@ class Yard:
     rows: Array | None = None
     agree: Callable[[np.ndarray], float] | None = None
 
-    def measure(self, labels: Any, family: str, graph: str, detail: str, seconds: float) -> Candidate:
+    def measure(
+        self, labels: Any, family: str, graph: str, detail: str, seconds: float, resolution: float = math.nan
+    ) -> Candidate:
         """A partition with every criterion."""
         host = to_numpy(labels).astype(np.int64)
         found = Candidate(
@@ -130,6 +136,7 @@ class Yard:
             cut=cut_over(self.graphs.values(), host),
             modularity=modularity(next(iter(self.graphs.values())), host),
             icl=math.nan if self.rows is None else icl(self.rows, host),
+            resolution=resolution,
             agreement=math.nan if self.agree is None else self.agree(host),
             seconds=seconds,
         )
@@ -198,7 +205,7 @@ def from_graphs(
             if again == 0:
                 spectral = [pair for pair in run.starts.items() if pair[0].endswith("eigenvectors")]
                 found += [yard.measure(labels, "spectral", name, key, math.nan) for key, labels in spectral]
-            found.append(yard.measure(run.labels, "communities", name, detail, seconds))
+            found.append(yard.measure(run.labels, "communities", name, detail, seconds, run.resolution))
             if _settled([one.cut for one in found if one.family == "communities"]):
                 break
         return found
@@ -271,7 +278,8 @@ def leading(candidates: Sequence[Candidate], n_known: int = 0) -> Candidate:
     most = max(candidate.n_clusters for candidate in competing)
     whole = [candidate for candidate in competing if candidate.n_clusters == most]
     best = max((candidate.agreement for candidate in whole), default=math.nan)
-    return min((c for c in whole if as_good(c.agreement, best, n_known)), key=lambda c: c.cut)
+    good = [candidate for candidate in whole if as_good(candidate.agreement, best, n_known)]
+    return min(good, key=lambda one: one.cut / (SPARED if one.resolution < RESOLUTION else 1.0))
 
 
 def best_supported(leader: Candidate, rivals: Sequence[Candidate], n_known: int = 0) -> Candidate:

@@ -11,19 +11,12 @@ import numpy as np
 from .._files import whole_file
 from .._validation import choose, require
 from .protocol import Experiment, Protocol, places
-from .records import Record, key_of
-from .tables import AVERAGE, Line, lines, place_name
+from .records import Record
+from .tables import AVERAGE, SCORES, Line, counted, lines, place_name
 
 Axes = Any
-SCORES = {
-    "AC": "accuracy",
-    "NMI": "normalised mutual information",
-    "BR": "Balanced Rand index",
-    "error": "error",
-    "cut": "Ratio Cut",
-}
 WIDTH = 4.2  # inches a panel
-COLOURS = [*(f"C{i}" for i in range(10)), "navy", "gold", "black", "teal"]
+COLOURS = [*(f"C{i}" for i in range(10)), "navy", "gold", "black", "teal", "salmon", "indigo", "lime", "sienna"]
 NAMES = {
     "k": "classes",
     "rate": "share of labelled rows",
@@ -39,14 +32,21 @@ def figure_path(folder: Path, number: str, data: str = "") -> Path:
     return folder / f"figure_{'_'.join(filter(None, (number, data)))}.png"
 
 
-def draw(protocol: Protocol, experiments: Iterable[Experiment], records: list[Record], folder: Path) -> list[Path]:
+def draw(
+    protocol: Protocol,
+    experiments: Iterable[Experiment],
+    records: list[Record],
+    folder: Path,
+    backend: str | None = None,
+) -> list[Path]:
     """All figures of some experiments that the records suffice for; the files written."""
     matplotlib = require("matplotlib", extra="plot", purpose="figures")
     matplotlib.use("Agg")
     written = []
     for experiment in experiments:
+        found = counted(protocol, experiment, records, backend)
         for number in experiment.figures:
-            made = choose(PICTURES, experiment.draw, option="draw")(protocol, experiment, records)
+            made = choose(PICTURES, experiment.draw, option="draw")(protocol, experiment, found)
             if made is None:
                 continue
             suffix = experiment.key if _is_shared(protocol, number) else ""
@@ -74,12 +74,6 @@ def _close(figure: Any) -> None:
     import matplotlib.pyplot as plt
 
     plt.close(figure)
-
-
-def _shown(protocol: Protocol, experiment: Experiment, records: list[Record]) -> list[Record]:
-    """The records of an illustration."""
-    wanted = {cell.key for cell in protocol.cells_of(experiment)}
-    return [record for record in records if key_of(record) in wanted and "shown" in record]
 
 
 # -------------------------------------------------------------------------------------------------------------- curves
@@ -116,7 +110,7 @@ def _curves(axis: Axes, protocol: Protocol, experiment: Experiment, panel: list[
         colour = COLOURS[number % len(COLOURS)]
         x, ours = _means([(by_place[line.place], line.ours.value) for line in of])
         axis.plot(x, ours, color=colour, lw=1.0 if method.role == "peer" else 1.8, marker=".", label=method.label)
-        printed = [(by_place[line.place], line.published) for line in of if line.published is not None]
+        printed = [(by_place[line.place], line.published.value) for line in of if line.published is not None]
         if printed and method.published not in drawn:
             axis.plot(*_means(printed), color=colour, lw=0.9, ls="--", label=f"{method.label}, published")
             drawn.add(method.published)
@@ -132,10 +126,9 @@ def _means(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]
 
 def two_moons(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
     """The toy data and two clusterings of it. [lapgmm, Fig. 1]"""
-    found = _shown(protocol, experiment, records)
-    if not found:
+    if not records:
         return None
-    shown = found[0]["shown"]
+    shown = records[0]["shown"]
     X = np.array(shown["X"])
     figure, axes = _panels(1, 3)
     for axis, name, title in zip(axes[0], ("truth", "GMM", "LapGMM"), ("(a) two moons", "(b) GMM", "(c) LapGMM")):
@@ -150,7 +143,7 @@ def two_moons(protocol: Protocol, experiment: Experiment, records: list[Record])
 
 def text_embeddings(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
     """Documents in two dimensions of LSI, above, and of LPI, below. [lpi, Fig. 1]"""
-    found = sorted(_shown(protocol, experiment, records), key=lambda record: record["at"]["k"])
+    found = sorted(records, key=lambda record: record["at"]["k"])
     if not found:
         return None
     figure, axes = _panels(2, len(found))
@@ -164,8 +157,7 @@ def text_embeddings(protocol: Protocol, experiment: Experiment, records: list[Re
 
 def best_dimensions(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
     """The dimension that is best by the true labels, mean and standard deviation over the draws. [lpi, Fig. 2]"""
-    wanted = {cell.digest for cell in protocol.cells_of(experiment)}
-    found = [record for record in records if record["digest"] in wanted and "best_at" in record]
+    found = [record for record in records if "best_at" in record]
     if not found:
         return None
     figure, axes = _panels(1, 1)
@@ -186,12 +178,11 @@ def best_dimensions(protocol: Protocol, experiment: Experiment, records: list[Re
 
 def nle_evolution(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
     """Rows of Q in space after some updates, and the objective over all of them. [nle, Fig. 2]"""
-    found = _shown(protocol, experiment, records)
-    if not found:
+    if not records:
         return None
     import matplotlib.pyplot as plt
 
-    shown = found[0]["shown"]
+    shown = records[0]["shown"]
     figure = plt.figure(figsize=(2.9 * 5, 2.9), layout="constrained")
     for column, (step, Q) in enumerate(sorted(shown["Q"].items(), key=lambda item: int(item[0])), start=1):
         axis: Any = figure.add_subplot(1, 5, column, projection="3d")
@@ -205,13 +196,12 @@ def nle_evolution(protocol: Protocol, experiment: Experiment, records: list[Reco
 
 def hinton(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
     """A square for every membership, as large as it is; strangers in orange. [nle, Fig. 3]"""
-    found = _shown(protocol, experiment, records)
-    if not found:
+    if not records:
         return None
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
 
-    memberships = np.array(found[0]["shown"]["memberships"])
+    memberships = np.array(records[0]["shown"]["memberships"])
     figure, axis = plt.subplots(figsize=(12, 1.9), layout="constrained")
     for (i, k), share in np.ndenumerate(memberships):
         side = 0.9 * np.sqrt(share)
@@ -225,12 +215,11 @@ def hinton(protocol: Protocol, experiment: Experiment, records: list[Record]) ->
 
 def nle_progress(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
     """Objective and accuracy over the updates. [nle, Figs 4 and 5]"""
-    found = _shown(protocol, experiment, records)
-    if not found:
+    if not records:
         return None
     figure, axes = _panels(1, 2)
     for axis, name in zip(axes[0], ("objective", "accuracy")):
-        values = found[0]["shown"][name]
+        values = records[0]["shown"][name]
         axis.plot(np.arange(1, len(values) + 1), values)
         axis.set(title=experiment.data[0], xlabel="update", ylabel=name)
     return figure
@@ -238,9 +227,8 @@ def nle_progress(protocol: Protocol, experiment: Experiment, records: list[Recor
 
 def best_of_starts(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
     """The highest accuracy and the lowest cut among N starts, on average, for N = 1, 2, 4, ... [nle, Fig. 6]"""
-    wanted = {cell.digest for cell in protocol.cells_of(experiment)}
     starts = ("spectral", "nle", "nle_moves")
-    found = [r for r in records if r["digest"] in wanted and r["method"] in starts and "cut" in r.get("scores", {})]
+    found = [record for record in records if record["method"] in starts and "cut" in record["scores"]]
     if not found:
         return None
     figure, axes = _panels(2, len(experiment.data))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from ..graph.recipes import FullGraph, KNNGraph
 from ..metrics import clustering_accuracy
 from ..mixture.gaussian import GaussianMixture
 from ..mixture.lapgmm import LapGMM
-from .outcome import Same
 from .protocol import Cell
 from .rows import Rows
 from .starts import UPDATES, spectral, the_cut
@@ -75,8 +73,7 @@ def nle_strangers(cell: Cell, rows: Rows) -> dict[str, Any]:
 
 def nle_progress(cell: Cell, rows: Rows) -> dict[str, Any]:
     """Objective and accuracy of one run from spectral clustering, update by update. [nle, Figs 4 and 5]"""
-    options = {name: value for name, value in cell.spec["options"].items() if name != "figure"}
-    cut = the_cut(json.dumps([cell.source, options], sort_keys=True), Same(rows))
+    cut, _ = the_cut(cell, rows)
     Q = unit_columns(np.eye(cut.k)[spectral(cut, cell.draw)[0]] + LIFT)
     objective, accuracy = [], []
     for _ in range(UPDATES):

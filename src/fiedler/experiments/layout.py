@@ -1,6 +1,6 @@
 """Lines of a table as text: side by side for the screen and Markdown, in full digits as CSV, and as a grid for a page.
 
-Marks: ▲ better, = equal within two standard errors of ours, ▼ worse than published.
+Marks: ▲ better, = equal within two standard errors of ours or half a printed digit, ▼ worse than published.
 """
 
 from __future__ import annotations
@@ -49,9 +49,13 @@ def _parts(line: Line | None) -> list[str]:
     if line is None:
         return ["", "", ""]
     ours, error = shown(line.ours.value, line.score), shown(line.ours.error, line.score)
-    size = "+.1f" if line.score == "cut" else "+.3f"
-    difference = "" if line.difference is None else f"{line.difference:{size}} {MARKS[line.mark]}"
-    return [shown(line.published, line.score), f"{ours} ± {error}" if error else ours, difference]
+    difference = "" if line.difference is None else f"{line.difference:+.3f} {MARKS[line.mark]}"
+    return [shown(printed_value(line), line.score), f"{ours} ± {error}" if error else ours, difference]
+
+
+def printed_value(line: Line) -> float | None:
+    """The published figure."""
+    return None if line.published is None else line.published.value
 
 
 def as_text(found: Sequence[Line]) -> str:
@@ -95,11 +99,11 @@ def _short(place: str) -> str:
 def _cell(line: Line | None) -> str:
     if line is None:
         return ""
-    value, published = (_percent(number, line.score) for number in (line.ours.value, line.published))
-    return f"{value} ({published}) {MARKS[line.mark]}" if published else value
+    value, published = percent(line.ours.value, line.score), percent(printed_value(line), line.score)
+    return f"{value} ({published}) {MARKS[line.mark]}".rstrip() if published else value
 
 
-def _percent(value: float | None, score: str) -> str:
+def percent(value: float | None, score: str) -> str:
     """In per cent, except for what is no share."""
     if value is None:
         return ""
@@ -127,7 +131,7 @@ def as_csv(found: Sequence[Line]) -> str:
     writer.writerow(["data", "method", "at", "score", "published", "ours", "standard_error", "draws", "mark"])
     for line in found:
         ours, error = f"{line.ours.value:.6g}", "" if math.isnan(line.ours.error) else f"{line.ours.error:.2g}"
-        published = "" if line.published is None else line.published
+        published = "" if line.published is None else line.published.value
         writer.writerow(
             [line.data, line.method, line.place, line.score, published, ours, error, line.ours.draws, line.mark or ""]
         )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..core.backend import to_numpy
 from ..metrics import clustering_accuracy, normalized_mutual_information
+
+T = TypeVar("T")
 
 ENDINGS = {"objective": ("objective_", "inertia_"), "n_iter": ("n_iter_",), "converged": ("converged_",)}
 
@@ -17,24 +22,30 @@ class Outcome(NamedTuple):
 
     scores: dict[str, float]
     details: dict[str, Any]
-    seconds_before: float = 0.0  # of work that an earlier cell did and this one used
+    seconds_before: float = 0.0  # spent by an earlier cell on work that this one uses as well
 
 
 class NotApplicable(Exception):
     """A method that asks for more than a draw has, as the paper says of it: no result, and no failure."""
 
 
-class Same:
-    """A value that counts as equal to any other, so that a cache goes by the other arguments alone."""
+class Memory(Generic[T]):
+    """The last few results of some work, by what decides them, and the seconds each took."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, size: int) -> None:
+        self.size, self.kept = size, OrderedDict[Any, tuple[T, float]]()
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same)
-
-    def __hash__(self) -> int:
-        return 0
+    def recall(self, key: Any, work: Callable[[], T]) -> tuple[T, float]:
+        """The result, and the seconds that were spent on it before now: none if the work is done here."""
+        if key in self.kept:
+            self.kept.move_to_end(key)
+            return self.kept[key]
+        began = time.perf_counter()
+        value = work()
+        self.kept[key] = value, time.perf_counter() - began
+        while len(self.kept) > self.size:
+            self.kept.popitem(last=False)
+        return value, 0.0
 
 
 def partition_scores(y: np.ndarray, labels: Any) -> dict[str, float]:

@@ -47,7 +47,9 @@ class Method:
     published: str | None = None  # a column of published.csv
     sees_labels: bool = False  # whether a setting is chosen by the true labels, as some columns of the papers are
     seeded: bool = True  # whether draws of the same rows differ
+    device: bool = False  # whether it takes rows on a device; host rows otherwise, whatever the back end
     package: str | None = None  # what has to be installed for it
+    revision: int = 0  # raised by hand when its code changes what it finds, so that older records no longer count
 
     def spec(self, data: str) -> dict[str, Any]:
         """What is run on ``data``."""
@@ -55,7 +57,8 @@ class Method:
         model = other if "use" in other else {**self.model, **other}
         reduce = self.options.get("reduce", {}).get(data)
         options = {**self.options, "reduce": reduce} if "reduce" in self.options else self.options
-        return {"task": self.task, "model": model, "options": options}
+        spec = {"task": self.task, "model": model, "options": options}
+        return {**spec, "revision": self.revision} if self.revision else spec
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Experiment:
     table: str | None = None
     figures: tuple[str, ...] = ()
     draw: str = "curves"  # how the figures are drawn
-    fewer: dict[str, int] = field(default_factory=dict)  # draws of the methods that get fewer
+    fewer: dict[str, int] = field(default_factory=dict)  # draws of the methods and of the data that get fewer
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ class Cell:
     source: dict[str, Any]  # how the rows are loaded and prepared
     spec: dict[str, Any]  # task, model, options
     chosen: tuple[int, ...] | None  # the classes, or the labelled rows, of the draw
+    device: bool = False
+    package: str | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -98,6 +103,10 @@ class Cell:
     def key(self) -> tuple[str, ...]:
         """What a record is recognised by."""
         return (self.data, self.method, json.dumps(self.at, sort_keys=True), str(self.draw), self.digest)
+
+    def backend(self, wanted: str) -> str:
+        """The back end it runs on: the wanted one, if it can."""
+        return wanted if self.device else "numpy"
 
     @property
     def group(self) -> tuple[str, str, int]:
@@ -116,6 +125,7 @@ class Protocol:
     methods: dict[str, Method]
     experiments: dict[str, Experiment]
     draws: dict[tuple[str, str], list[tuple[int, ...]]]
+    own: frozenset[str]  # methods that are not borrowed
     borrows: str | None = None  # the paper whose data, methods, draws and records are used as well
 
     def cells(
@@ -135,12 +145,11 @@ class Protocol:
         draws : int, optional
             At most so many draws of each.
         only : sequence of str
-            Words of which a cell must hold all: data sets, methods, or places of the grid such as ``k=2``.
+            Data sets, methods and places of the grid such as ``k=2``: of each kind that is named, a cell must hold one.
         """
         wanted = None if draws is None else check_int(draws, "draws")
         found = {cell.key: cell for one in self.chosen(table, figure) for cell in self.cells_of(one, wanted)}
-        kept = [cell for cell in found.values() if all(_speaks_of(cell, word) for word in only)]
-        return sorted(kept, key=lambda cell: cell.draw)
+        return sorted(_chosen_by(only, list(found.values())), key=lambda cell: cell.draw)
 
     def chosen(self, table: str | None = None, figure: str | None = None) -> list[Experiment]:
         """The experiments behind a table or figure; all of them if neither is named."""
@@ -159,14 +168,17 @@ class Protocol:
         """The cells of one experiment."""
         for data, name in itertools.product(one.data, one.methods):
             method = self.methods[name]
-            most = min(one.fewer.get(name, one.draws), one.draws if draws is None else draws)
+            most = min(one.draws, *(one.fewer.get(word, one.draws) for word in (name, data)), draws or one.draws)
             for at in places(one.grid):
                 stored = self.draws.get((data, _place_of_draw(at)))
                 for draw in range(most):
-                    if stored is not None and not method.seeded and stored[draw] in stored[:draw]:
+                    if not method.seeded and draw and (stored is None or stored[draw] in stored[:draw]):
                         continue  # the same rows, and nothing else to differ by
                     chosen = None if stored is None else stored[draw]
-                    yield Cell(self.key, data, name, at, draw, self.data[data], method.spec(data), chosen)
+                    yield Cell(
+                        self.key, data, name, at, draw, self.data[data], method.spec(data), chosen,
+                        device=method.device, package=method.package,
+                    )  # fmt: skip
 
 
 def places(grid: dict[str, list[Any]]) -> Iterator[At]:
@@ -180,8 +192,25 @@ def _place_of_draw(at: At) -> str:
     return " ".join(f"{name}={at[name]}" for name in ("k", "rate") if name in at)
 
 
-def _speaks_of(cell: Cell, word: str) -> bool:
-    return word in (cell.data, cell.method, *(f"{name}={value}" for name, value in cell.at.items()))
+def _words(cell: Cell) -> dict[str, set[str]]:
+    """What a cell can be called by: data, method, and each side of the grid."""
+    return {"data": {cell.data}, "method": {cell.method}} | {
+        name: {f"{name}={value}"} for name, value in cell.at.items()
+    }
+
+
+def _chosen_by(only: Sequence[str], cells: list[Cell]) -> list[Cell]:
+    """The cells that hold a word of every kind that ``only`` names."""
+    known: dict[str, set[str]] = {}
+    for cell in cells:
+        for kind, words in _words(cell).items():
+            known.setdefault(kind, set()).update(words)
+    strange = set(only) - set().union(*known.values()) if known else set()
+    if strange:
+        everything = sorted(set().union(*known.values()))
+        raise ValueError(f"only={sorted(strange)[0]!r} is no data set, method or place here; there are {everything}")
+    wanted = {kind: words & set(only) for kind, words in known.items() if words & set(only)}
+    return [cell for cell in cells if all(_words(cell).get(kind, set()) & wanted[kind] for kind in wanted)]
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -205,7 +234,19 @@ def list_protocols(folder: Path | None = None) -> dict[str, str]:
     """
     folder = folder or papers_folder()
     files = sorted(folder.glob("*/protocol.toml"))
-    return {file.parent.name: tomllib.loads(file.read_text(encoding="utf-8"))["title"] for file in files}
+    return {file.parent.name: _toml(file)["title"] for file in files}
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    """A protocol's text, or one sentence on what is wrong with it."""
+    try:
+        text = tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"papers/{file.parent.name}/protocol.toml cannot be read: {error}") from error
+    for name in ("title", "methods", "experiments"):
+        if name not in text:
+            raise ValueError(f"papers/{file.parent.name}/protocol.toml cannot be read: it has no {name}")
+    return text
 
 
 def load_protocol(key: str, folder: Path | None = None) -> Protocol:
@@ -221,9 +262,19 @@ def load_protocol(key: str, folder: Path | None = None) -> Protocol:
     folder = folder or papers_folder()
     known = {name: folder / name for name in list_protocols(folder)}
     home = choose(known, key, option="paper")
-    text = tomllib.loads((home / "protocol.toml").read_text(encoding="utf-8"))
-    borrowed = load_protocol(text["borrows"], folder) if "borrows" in text else None
-    protocol = Protocol(
+    try:
+        protocol = _read(key, home)
+    except (KeyError, TypeError) as error:  # a method or an experiment without a field, or with a strange one
+        raise ValueError(f"papers/{key}/protocol.toml cannot be read: {error}") from error
+    _check(protocol)
+    return protocol
+
+
+def _read(key: str, home: Path) -> Protocol:
+    """A protocol as its files say it."""
+    text = _toml(home / "protocol.toml")
+    borrowed = load_protocol(text["borrows"], home.parent) if "borrows" in text else None
+    return Protocol(
         key=key,
         title=text["title"],
         folder=home,
@@ -234,10 +285,9 @@ def load_protocol(key: str, folder: Path | None = None) -> Protocol:
         },
         experiments={name: _experiment(name, row) for name, row in text["experiments"].items()},
         draws={**(borrowed.draws if borrowed else {}), **_read_draws(home / "draws.csv")},
+        own=frozenset(text["methods"]),
         borrows=text.get("borrows"),
     )
-    _check(protocol)
-    return protocol
 
 
 def _experiment(name: str, row: dict[str, Any]) -> Experiment:
@@ -268,6 +318,7 @@ def _check(protocol: Protocol) -> None:
             choose(protocol.data, data, option=f"{where}: data")
             for at in places(one.grid):
                 stored = protocol.draws.get((data, _place_of_draw(at)))
-                if stored is not None and len(stored) < one.draws:
-                    place = _place_of_draw(at)
-                    raise ValueError(f"{where}: draws.csv holds {len(stored)} of {one.draws} draws for {data}, {place}")
+                place = _place_of_draw(at)
+                if place and len(stored or ()) < one.draws:
+                    held = len(stored or ())
+                    raise ValueError(f"{where}: draws.csv holds {held} of {one.draws} draws for {data}, {place}")

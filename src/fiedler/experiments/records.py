@@ -100,8 +100,11 @@ def read_archive(path: Path) -> list[Record]:
     """The records of an ``.xz`` file; none if there is no such file."""
     if not path.exists():
         return []
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        return parse(file)
+    try:
+        with lzma.open(path, "rt", encoding="utf-8") as file:
+            return parse(file)
+    except (lzma.LZMAError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{str(path)!r} holds no records that can be read ({error}); restore it") from error
 
 
 def write_archive(path: Path, records: Iterable[Record]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from .._files import whole_file
 from .figures import draw
 from .layout import as_csv, as_markdown, side_by_side
-from .protocol import Cell, Experiment, Protocol, load_protocol
+from .protocol import PACKAGED, Cell, Experiment, Protocol, load_protocol
 from .records import Record, RecordFile, key_of, read_archive, write_archive
 from .run import missing, run_cells, without_package
 from .tables import Line, lines
@@ -28,6 +28,7 @@ class Plan:
     todo: list[Cell]
     skipped: dict[str, str]  # method to the package it needs
     file: RecordFile
+    backend: str
     archived: bool
 
     @property
@@ -38,14 +39,15 @@ class Plan:
 
 def known_records(protocol: Protocol, file: RecordFile, *, archived: bool) -> list[Record]:
     """Own records, those of the paper that is borrowed from, and archived ones; own ones last, so that they count."""
-    found: list[Record] = []
-    for key in (protocol.borrows, protocol.key):
-        if key is None:
-            continue
-        if archived:
-            found += read_archive(protocol.folder.parent / key / ARCHIVE)
-        found += RecordFile(file.path.parent.parent / key / file.path.name).read()
-    return found
+    kept = archived_records(protocol) if archived else []
+    keys = filter(None, (protocol.borrows, protocol.key))
+    return kept + [one for key in keys for one in RecordFile(file.path.parent.parent / key / file.path.name).read()]
+
+
+def archived_records(protocol: Protocol) -> list[Record]:
+    """The records that come with the package, those of the paper that is borrowed from first."""
+    keys = filter(None, (protocol.borrows, protocol.key))
+    return [record for key in keys for record in read_archive(protocol.folder.parent / key / ARCHIVE)]
 
 
 def plan(
@@ -87,27 +89,27 @@ def plan(
     skipped = without_package(protocol.methods[name] for name in used)
     known = known_records(protocol, file, archived=archived)
     todo = [cell for cell in missing(cells, known, None if archived else backend) if cell.method not in skipped]
-    return Plan(protocol, protocol.chosen(table, figure), cells, todo, skipped, file, archived)
+    return Plan(protocol, protocol.chosen(table, figure), cells, todo, skipped, file, backend, archived)
 
 
-def carry_out(
-    work: Plan, *, backend: str = "numpy", n_jobs: int = 1, tell: Callable[[Record], None] | None = None
-) -> list[Record]:
+def carry_out(work: Plan, *, n_jobs: int = 1, tell: Callable[[Record], None] | None = None) -> list[Record]:
     """Run what is missing."""
-    return run_cells(work.todo, work.file, backend=backend, n_jobs=n_jobs, tell=tell) if work.todo else []
+    return run_cells(work.todo, work.file, backend=work.backend, n_jobs=n_jobs, tell=tell) if work.todo else []
 
 
 def compare(work: Plan) -> dict[str, list[Line]]:
     """The lines of every table of the plan, from the records at hand, by experiment."""
     records = work.records
-    found = {one.key: lines(work.protocol, one, records) for one in work.experiments if one.scores}
+    found = {one.key: lines(work.protocol, one, records, work.backend) for one in work.experiments if one.scores}
     return {key: of for key, of in found.items() if of}
 
 
 def archive(work: Plan) -> Path:
     """Add the records at hand to those that come with the package; what the protocol no longer asks for is dropped."""
     protocol, path = work.protocol, work.protocol.folder / ARCHIVE
-    wanted = {cell.key for cell in protocol.cells()}
+    if PACKAGED in path.parents:
+        raise ValueError("records are kept in a working copy of fiedler, not in an installed package")
+    wanted = {cell.key for cell in protocol.cells() if cell.method in protocol.own}
     known = [*read_archive(path), *work.file.read()]
     kept = {(*key_of(one), one["backend"]): one for one in known if key_of(one) in wanted and "error" not in one}
     write_archive(path, kept.values())
@@ -128,4 +130,4 @@ def write_results(work: Plan, found: dict[str, list[Line]]) -> list[Path]:
             written.append(path)
     if find_spec("matplotlib") is None:
         return written
-    return written + draw(work.protocol, work.experiments, work.records, folder)
+    return written + draw(work.protocol, work.experiments, work.records, folder, work.backend)

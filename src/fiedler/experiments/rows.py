@@ -27,6 +27,7 @@ class Rows(NamedTuple):
     y: np.ndarray  # 0, 1, ..., K - 1
     k: int
     known: np.ndarray | None  # the rows whose label is known, where the draw says so
+    key: tuple[Any, ...]  # what decides all of this
 
 
 def _tfidf(X: Any) -> Any:
@@ -48,9 +49,9 @@ PREPARATIONS = {
 }
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _whole(source: str) -> tuple[Any, np.ndarray]:
-    """A prepared data set; the last two are kept."""
+    """A prepared data set, of which the last few are kept."""
     given = json.loads(source)
     data = load(**given["load"], verbose=False)
     X = sp.csr_array(data.X, dtype=np.float64) if sp.issparse(data.X) else np.asarray(data.X, dtype=np.float64)
@@ -89,7 +90,8 @@ def rows_of(cell: Cell, backend: str = "numpy") -> Rows:
     source, options = json.dumps(cell.source, sort_keys=True), cell.spec["options"]
     X, y = _part(source, None if labelled else cell.chosen, options.get("reduce"))
     known = np.asarray(cell.chosen) if labelled else None
-    return Rows(on_backend(X, backend), y, int(y.max()) + 1, known)
+    key = (source, cell.chosen, labelled, options.get("reduce"), backend)
+    return Rows(on_backend(X, backend), y, int(y.max()) + 1, known, key)
 
 
 def on_backend(X: Any, backend: str) -> Any:

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
+import hashlib
 import platform
-import threading
+import sys
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from functools import cache
-from importlib import metadata
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
-from queue import Empty
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from .. import __version__
 from .._validation import choose
-from .outcome import NotApplicable
+from .outcome import NotApplicable, Outcome
 from .protocol import Cell, Method
 from .records import Record, RecordFile, key_of
-from .rows import BACKENDS, rows_of
+from .rows import BACKENDS, Rows, rows_of
 from .tasks import TASKS
+from .workers import in_processes
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-PACKAGES = ("fiedler", "numpy", "scipy", "scikit-learn")
+MODULES = {"scikit-learn": "sklearn", "umap-learn": "umap"}  # where they are not called as their packages are
 DIGITS = 6  # significant ones, of scores and objectives in a record
 PEAK = Path("/proc/self/clear_refs")
 
@@ -43,6 +40,7 @@ Tell = Callable[[Record], None]
 
 def run_cell(cell: Cell, backend: str = "numpy") -> Record:
     """The record of one cell; a model that fails leaves its sentence in place of scores."""
+    backend = cell.backend(backend)
     record: Record = {
         "paper": cell.paper,
         "data": cell.data,
@@ -52,14 +50,21 @@ def run_cell(cell: Cell, backend: str = "numpy") -> Record:
         "seed": cell.draw,
         "digest": cell.digest,
         "backend": backend,
-        "versions": versions(backend),
+        "versions": versions(backend, cell.package),
+        "code": code_digest(),
     }
     task = choose(TASKS, cell.spec["task"], option="task")
-    rows = rows_of(cell, backend)  # untimed; data that are not there end the run, since no other cell would fare better
+    with threadpool_limits(1):
+        return record | _result(task, cell, rows_of(cell, backend))  # data that are not there end the run
+
+
+def _result(task: Callable[[Cell, Rows], Outcome], cell: Cell, rows: Rows) -> Record:
+    """Scores, how they were reached, seconds and memory; or why there are none."""
+    record: Record = {}
     _reset_peak()
     started = time.perf_counter()
     try:
-        with warnings.catch_warnings(), threadpool_limits(1):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             outcome = task(cell, rows)
         started -= outcome.seconds_before
@@ -68,7 +73,7 @@ def run_cell(cell: Cell, backend: str = "numpy") -> Record:
         record |= {"scores": {}, "skipped": str(reason)}
     except Exception as error:  # whatever a model may raise: the others go on, and the record says so
         record |= {"error": f"{type(error).__name__}: {error}".splitlines()[0][:300], "where": _where(error)}
-    return record | {"seconds": _short(time.perf_counter() - started, 4), "peak_mb": round(_peak_mb())}
+    return record | {"seconds": _short(time.perf_counter() - started, 4), "peak_mb": peak_mb()}
 
 
 def _where(error: Exception) -> str:
@@ -94,18 +99,20 @@ def _short(value: float, digits: int) -> float:
 
 
 @cache
-def versions(backend: str) -> str:
+def versions(backend: str, package: str | None = None) -> str:
     """What it ran on, in a line."""
-    names = PACKAGES if backend == "numpy" else (*PACKAGES, backend)
-    found = [f"{name} {_version(name)}" for name in names]
-    return ", ".join([f"Python {platform.python_version()}", *found, platform.machine()])
+    names = ["numpy", "scipy", "scikit-learn", *([] if backend == "numpy" else [backend]), *filter(None, [package])]
+    found = [f"{name} {import_module(MODULES.get(name, name)).__version__}" for name in names]
+    return ", ".join([f"Python {platform.python_version()}", f"fiedler {__version__}", *found, platform.machine()])
 
 
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:  # run from a checkout that is not installed
-        return "checkout"
+@cache
+def code_digest() -> str:
+    """A fingerprint of the package's own source."""
+    whole = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        whole.update(path.read_bytes())
+    return whole.hexdigest()[:12]
 
 
 def _reset_peak() -> None:
@@ -116,24 +123,29 @@ def _reset_peak() -> None:
         return
 
 
-def _peak_mb() -> float:
-    """The highest resident memory since it was last forgotten, or of the whole process."""
+def peak_mb() -> int | None:
+    """The highest resident memory since it was last forgotten, or of the whole process; None if nobody tells."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+        return round(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024)
     except (OSError, StopIteration):
-        import resource  # where there is no /proc
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        pass
+    try:
+        resource: Any = import_module("resource")  # not on Windows
+    except ImportError:
+        return None
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)
 
 
 # ---------------------------------------------------------------------------------------------------------- many cells
 
 
 def missing(cells: Iterable[Cell], records: Iterable[Record], backend: str | None = None) -> list[Cell]:
-    """The cells without a record of this back end, or of any; a failed one is tried again."""
-    done = {key_of(one) for one in records if "error" not in one and backend in (None, one["backend"])}
-    return [cell for cell in cells if cell.key not in done]
+    """The cells without a record of their back end, or of any; a failed one is tried again."""
+    done = {(*key_of(one), one["backend"]) for one in records if "error" not in one}
+    backends = BACKENDS if backend is None else (backend,)
+    return [cell for cell in cells if not any((*cell.key, cell.backend(name)) in done for name in backends)]
 
 
 def without_package(methods: Iterable[Method]) -> dict[str, str]:
@@ -141,12 +153,8 @@ def without_package(methods: Iterable[Method]) -> dict[str, str]:
     return {
         method.key: method.package
         for method in methods
-        if method.package and find_spec(_module(method.package)) is None
+        if method.package and find_spec(MODULES.get(method.package, method.package)) is None
     }
-
-
-def _module(package: str) -> str:
-    return {"umap-learn": "umap"}.get(package, package.replace("-", "_"))
 
 
 def run_cells(
@@ -184,66 +192,10 @@ def run_cells(
             for cell in (cell for group in groups for cell in group):
                 keep(run_cell(cell, backend))
         else:
-            _in_processes(groups, backend, n_jobs, keep)
+            in_processes(run_cell, [[(cell, backend) for cell in group] for group in groups], n_jobs, keep)
     return found
 
 
 def _order(cell: Cell) -> tuple[Any, ...]:
     """Draw by draw, so that a run cut short is an even one; the methods of a draw side by side."""
     return (cell.draw, cell.group, cell.method)
-
-
-def _in_processes(groups: list[list[Cell]], backend: str, n_jobs: int, keep: Tell) -> None:
-    context = multiprocessing.get_context("spawn")
-    results = context.Queue()
-    pinned = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))  # read when a process starts, before NumPy is imported there
-    try:
-        with ProcessPoolExecutor(n_jobs, context, _begin, (results,)) as pool:
-            pending: set[Future[None]] = {pool.submit(_run_group, group, backend) for group in groups}
-            try:
-                _collect(pending, results, sum(map(len, groups)), keep)
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-    except BrokenProcessPool as error:
-        raise RuntimeError(
-            "a process ended without a word, most likely for want of memory; what was done is kept: run again, with "
-            "fewer --jobs"
-        ) from error
-    finally:
-        for name, value in pinned.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def _collect(pending: set[Future[None]], results: Any, expected: int, keep: Tell) -> None:
-    """Keep records as they arrive, until all have; a process that died raises here."""
-    while expected:
-        try:
-            keep(results.get(timeout=0.2))
-            expected -= 1
-        except Empty:
-            done, pending = wait(pending, timeout=0, return_when=FIRST_COMPLETED)
-            for future in done:
-                future.result()
-
-
-_results: Any = None
-
-
-def _begin(results: Any) -> None:
-    """In a new process: where results go, and an end as soon as the parent is gone."""
-    global _results
-    _results = results
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: Any) -> None:
-    parent.join()
-    os._exit(1)
-
-
-def _run_group(group: list[Cell], backend: str) -> None:
-    for cell in group:
-        _results.put(run_cell(cell, backend))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..embedding.nle import LIFT, NLERun, Update, run, unit_columns
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..metrics import clustering_accuracy
 from .build import build
-from .outcome import Outcome, Same
+from .outcome import Memory, Outcome
 from .protocol import Cell
 from .rows import Rows
 
@@ -37,23 +36,28 @@ class Cut(NamedTuple):
 
 def start(cell: Cell, rows: Rows) -> Outcome:
     """The labels of one start at one stage: 'spectral', 'nle' or 'moves'."""
-    options = {name: value for name, value in cell.spec["options"].items() if name != "stage"}
-    cut = the_cut(json.dumps([cell.source, options], sort_keys=True), Same(rows))
+    cut, seconds = the_cut(cell, rows)
     labels, n_iter = STAGES[cell.spec["options"]["stage"]](cut, cell.draw)
     value = cut.problem.value(np.asarray(labels, dtype=np.int64), cut.k) / cut.mean_weight
     empty = not np.isfinite(value)  # a cluster without a node, which no cut is defined for
     scores = {"AC": clustering_accuracy(rows.y, labels)} | ({} if empty else {"cut": value})
-    return Outcome(scores, {"n_iter": n_iter, "objective": None if empty else value})
+    return Outcome(scores, {"n_iter": n_iter, "objective": None if empty else value}, seconds)
 
 
-@lru_cache(maxsize=2)
-def the_cut(settings: str, given: Same) -> Cut:
-    """Graph, update and eigenvectors; of the last two data sets."""
-    rows, options = given.value, json.loads(settings)[1]
-    graph, rng = build(options["graph"]).build(rows.X), np.random.RandomState(0)
-    problem = cut_problem(graph, options["cut"], options["signed"])
-    vectors = cut_eigenvectors(graph, problem, rows.k, options["cut"], rng, options["signed"])
-    return Cut(problem, Update(problem, rng), vectors, rows.k)
+_CUTS: Memory[Cut] = Memory(8)
+
+
+def the_cut(cell: Cell, rows: Rows) -> tuple[Cut, float]:
+    """Graph, update and eigenvectors of the rows, and the seconds that an earlier cell spent on them."""
+    options = {name: cell.spec["options"][name] for name in ("graph", "cut", "signed")}
+
+    def make() -> Cut:
+        graph, rng = build(options["graph"]).build(rows.X), np.random.RandomState(0)
+        problem = cut_problem(graph, options["cut"], options["signed"])
+        vectors = cut_eigenvectors(graph, problem, rows.k, options["cut"], rng, options["signed"])
+        return Cut(problem, Update(problem, rng), vectors, rows.k)
+
+    return _CUTS.recall((rows.key, json.dumps(options, sort_keys=True)), make)
 
 
 def spectral(cut: Cut, seed: int) -> tuple[Any, int]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +14,7 @@ from ..graph.constraints import PairwiseConstraints
 from ..graph.recipes import FullGraph
 from ..metrics import balanced_rand_index, clustering_accuracy
 from .build import build, build_for
-from .outcome import NotApplicable, Outcome, Same, how_it_ended
+from .outcome import Memory, NotApplicable, Outcome, how_it_ended
 from .protocol import Cell
 from .rows import Rows
 
@@ -29,7 +27,7 @@ class Candidate(NamedTuple):
     place: Any
     X: Any
     graph: Any = None
-    seconds: float = 0.0  # of work done before
+    seconds: float = 0.0  # of work that an earlier cell did
 
 
 def pairs(cell: Cell, rows: Rows) -> Outcome:
@@ -88,7 +86,7 @@ def _candidates(cell: Cell, rows: Rows) -> Iterator[Candidate]:
         raise NotApplicable(f"fewer than {options['least']} labelled rows in a class")
     X = _in_metric(options.get("metric"), rows)
     if "learner" in options:
-        yield _learnt(json.dumps([cell.source, options], sort_keys=True), cell.chosen, Same((X, rows)))
+        yield _learnt(cell, rows, X)
     elif "widths" in options:
         unit = median_distance(X) / 2**0.5
         yield from (Candidate(width, X, FullGraph(bandwidth=width * unit).build(X)) for width in options["widths"])
@@ -106,13 +104,18 @@ def _in_metric(spec: dict[str, Any] | None, rows: Rows) -> Any:
     return model.fit(rows.X[rows.known], rows.y[rows.known]).transform(rows.X)
 
 
-@lru_cache(maxsize=4)
-def _learnt(settings: str, chosen: tuple[int, ...], given: Same) -> Candidate:
-    """The learnt graph of a draw, which clusters and classes are both read off."""
-    (X, rows), learner = given.value, json.loads(settings)[1]["learner"]
-    began = time.perf_counter()
-    graph = build_for(learner, k=rows.k, seed=0).fit(X, constraints=known_pairs(rows)).graph_
-    return Candidate(None, X, graph, time.perf_counter() - began)
+_LEARNT: Memory[Any] = Memory(4)
+
+
+def _learnt(cell: Cell, rows: Rows, X: Any) -> Candidate:
+    """The learnt graph of a draw, which clusters and classes are both read off; the learner's own seed is 0."""
+    learner = cell.spec["options"]["learner"]
+
+    def learn() -> Any:
+        return build_for(learner, k=rows.k, seed=0).fit(X, constraints=known_pairs(rows)).graph_
+
+    graph, seconds = _LEARNT.recall((rows.key, json.dumps(cell.spec["options"], sort_keys=True)), learn)
+    return Candidate(None, X, graph, seconds)
 
 
 def median_distance(X: np.ndarray) -> float:

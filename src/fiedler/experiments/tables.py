@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,15 @@ from .protocol import places as grid_places
 from .records import Record, key_of
 
 AVERAGE, BEST = "average", "best"
+SCORES = {
+    "AC": "Accuracy",
+    "NMI": "Normalised mutual information",
+    "BR": "Balanced Rand index",
+    "error": "Error (lower is better)",
+    "cut": "Ratio Cut in units of the mean weight",
+}
 LOWER_IS_BETTER = {"error", "cut"}
+INCOMPARABLE = {"cut"}  # the papers' graphs, whose weights it is made of, are not known
 WITHIN = 2.0  # standard errors, within which two figures count as equal
 
 
@@ -28,6 +37,13 @@ class Mean(NamedTuple):
     draws: int
 
 
+class Published(NamedTuple):
+    """A printed figure."""
+
+    value: float
+    half_unit: float  # half a unit of its last digit: nothing nearer can be told from it
+
+
 class Line(NamedTuple):
     """One method at one place of a table: published, ours, difference, mark."""
 
@@ -36,35 +52,44 @@ class Line(NamedTuple):
     label: str
     place: str  # "k=5", or "average"
     score: str
-    published: float | None
+    published: Published | None
     ours: Mean
 
     @property
     def difference(self) -> float | None:
         """Ours less the published one."""
-        return None if self.published is None else self.ours.value - self.published
+        if self.published is None or self.score in INCOMPARABLE:
+            return None
+        return self.ours.value - self.published.value
 
     @property
     def mark(self) -> str | None:
-        """'better', 'equal' (within two standard errors of ours; the papers give none of theirs) or 'worse'."""
-        if self.difference is None:
+        """'better', 'equal' or 'worse'; None where there is nothing to compare, or one draw.
+
+        Equal is what lies within two standard errors of ours (the papers give none of theirs) or half a printed digit.
+        """
+        if self.difference is None or self.published is None or self.ours.draws < 2:
             return None
         error = 0.0 if math.isnan(self.ours.error) else self.ours.error
-        if abs(self.difference) <= WITHIN * error:
+        if abs(self.difference) <= max(WITHIN * error, self.published.half_unit * (1 + 1e-9)):
             return "equal"
         better = (self.difference < 0) == (self.score in LOWER_IS_BETTER)
         return "better" if better else "worse"
 
 
-def read_published(path: Path) -> dict[tuple[str, str, str, str, str], float]:
-    """(table, data, place, method, score) to the printed value; empty if there is no such file."""
+def read_published(path: Path) -> dict[tuple[str, str, str, str, str], Published]:
+    """(table, data, place, method, score) to the printed figure; empty if there is no such file."""
     if not path.exists():
         return {}
     with path.open(newline="", encoding="utf-8") as file:
         return {
-            (row["table"], row["data"], row["at"], row["method"], row["score"]): float(row["value"])
+            (row["table"], row["data"], row["at"], row["method"], row["score"]): _printed(row["value"])
             for row in csv.DictReader(file)
         }
+
+
+def _printed(text: str) -> Published:
+    return Published(float(text), 0.5 * 10.0 ** -len(text.partition(".")[2]))
 
 
 def mean_of(values: Sequence[float]) -> Mean:
@@ -80,10 +105,15 @@ def mean_of(values: Sequence[float]) -> Mean:
     return Mean(float(np.mean(values)), spread, n)
 
 
-def average_of(means: Sequence[Mean]) -> Mean:
-    """The mean of means, as the papers' last rows; their errors are independent."""
-    value = float(np.mean([mean.value for mean in means]))
-    return Mean(value, math.sqrt(sum(mean.error**2 for mean in means)) / len(means), min(m.draws for m in means))
+def average_of(columns: Sequence[dict[int, float]]) -> Mean:
+    """The mean of the places' means, as the papers' last rows; its error from the averages of whole draws.
+
+    The classes of a draw at one place are among those at the next, so that places are not independent.
+    """
+    value = float(np.mean([np.mean(list(column.values())) for column in columns]))
+    whole = sorted(set.intersection(*(set(column) for column in columns)))
+    by_draw = [float(np.mean([column[draw] for column in columns])) for draw in whole]
+    return Mean(value, mean_of(by_draw).error if by_draw else math.nan, min(len(column) for column in columns))
 
 
 def best_of(values: Sequence[float], score: str) -> Mean:
@@ -91,64 +121,74 @@ def best_of(values: Sequence[float], score: str) -> Mean:
     return Mean((min if score in LOWER_IS_BETTER else max)(values), math.nan, len(values))
 
 
-def lines(protocol: Protocol, experiment: Experiment, records: Iterable[Record]) -> list[Line]:
+def counted(
+    protocol: Protocol, experiment: Experiment, records: Iterable[Record], backend: str | None = None
+) -> list[Record]:
+    """The records of an experiment's cells that did not fail: one a cell, the wanted back end's if there are several.
+
+    In the order of the draws.
+    """
+    wanted = {cell.key for cell in protocol.cells_of(experiment)}
+    found: dict[tuple[str, ...], Record] = {}
+    for record in records:
+        key = key_of(record)
+        if key in wanted and "error" not in record and (key not in found or record["backend"] == backend):
+            found[key] = record
+    return sorted(found.values(), key=lambda record: record["draw"])
+
+
+def lines(
+    protocol: Protocol, experiment: Experiment, records: Iterable[Record], backend: str | None = None
+) -> list[Line]:
     """All lines of an experiment, in the order of its methods; averages only over whole columns."""
     published = read_published(protocol.folder / "published.csv")
-    values = _gathered(protocol, experiment, records)
+    values = _by_draw(counted(protocol, experiment, records, backend))
     places = [place_name(at) for at in grid_places(experiment.grid)]
     found = []
-    for data in experiment.data:
-        for method in experiment.methods:
-            column = protocol.methods[method].published
-            for score in experiment.scores:
-                means = {
-                    place: mean_of(values[data, method, place, score])
-                    for place in places
-                    if values[data, method, place, score]
-                }
-                if len(means) == len(places) > 1:
-                    means[AVERAGE] = average_of(list(means.values()))
-                if (experiment.table or "", data, BEST, column or "", score) in published and means:
-                    means[BEST] = best_of(values[data, method, places[0], score], score)
-                found += [
-                    Line(
-                        data,
-                        method,
-                        protocol.methods[method].label,
-                        place,
-                        score,
-                        published.get((experiment.table or "", data, place, column or "", score)),
-                        mean,
-                    )
-                    for place, mean in means.items()
-                ]
+    for data, method, score in itertools.product(experiment.data, experiment.methods, experiment.scores):
+        column = protocol.methods[method].published or ""
+        for place, mean in _means(values, places, (data, method, score)).items():
+            printed = published.get((experiment.table or "", data, place, column, score))
+            if place != BEST or printed is not None:
+                found.append(Line(data, method, protocol.methods[method].label, place, score, printed, mean))
     return found
 
 
-def failures(experiment: Experiment, records: Iterable[Record]) -> dict[str, int]:
-    """How many cells of each method failed."""
-    counts: dict[str, int] = defaultdict(int)
+Values = dict[tuple[str, str, str, str], dict[int, float]]  # (data, method, place, score) to the values by draw
+
+
+def _by_draw(records: Iterable[Record]) -> Values:
+    values: Values = defaultdict(dict)
     for record in records:
-        if "error" in record and record["data"] in experiment.data and record["method"] in experiment.methods:
-            counts[record["method"]] += 1
-    return dict(counts)
+        for score, value in record["scores"].items():
+            values[record["data"], record["method"], place_name(record["at"]), score][record["draw"]] = value
+    return values
+
+
+def _means(values: Values, places: Sequence[str], key: tuple[str, str, str]) -> dict[str, Mean]:
+    """The means of one method by place, their average, and the best of a column that has no places."""
+    data, method, score = key
+    columns = {place: values[data, method, place, score] for place in places if values[data, method, place, score]}
+    means = {place: mean_of(list(column.values())) for place, column in columns.items()}
+    if len(columns) == len(places) > 1:
+        means[AVERAGE] = average_of(list(columns.values()))
+    if columns and places == [PLACELESS]:
+        means[BEST] = best_of(list(columns[PLACELESS].values()), score)
+    return means
+
+
+def failures(protocol: Protocol, experiment: Experiment, records: Iterable[Record]) -> dict[str, int]:
+    """How many cells of each method failed and have no other record."""
+    wanted = {cell.key for cell in protocol.cells_of(experiment)}
+    found = list(records)
+    good = {key_of(record) for record in found if "error" not in record}
+    bad = {key_of(record): record["method"] for record in found if "error" in record}
+    return Counter(method for key, method in bad.items() if key in wanted - good)
+
+
+PLACELESS = "mean"
 
 
 def place_name(at: At) -> str:
-    """``k=5``; a place without a name is the mean over all draws."""
-    return " ".join(f"{name}={value}" for name, value in at.items()) or "mean"
-
-
-def _gathered(
-    protocol: Protocol, experiment: Experiment, records: Iterable[Record]
-) -> dict[tuple[str, str, str, str], list[float]]:
-    """(data, method, place, score) to the values of the draws, from the records of this protocol's cells alone."""
-    wanted = {cell.key for cell in protocol.cells_of(experiment)}
-    kept = {
-        key_of(record): record for record in records if key_of(record) in wanted
-    }  # one back end's, where several ran
-    values: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
-    for record in kept.values():
-        for score, value in record.get("scores", {}).items():
-            values[record["data"], record["method"], place_name(record["at"]), score].append(value)
-    return values
+    """``k=5``; without a grid there is one place, the mean over all draws."""
+    return " ".join(f"{name}={value}" for name, value in at.items()) or PLACELESS

@@ -15,8 +15,10 @@ the communities, for which labels come to the host.
 Negative weights repel: they count in the gains, not in the volumes. That is how cannot-links steer the search.
 
 γ = 1 is Newman's modularity. It weighs sizes as much as edges, and cuts large groups in two before it keeps small ones
-apart. A small γ respects sizes, but then two small groups become one. `RESOLUTION` is where the search begins, and γ is
-raised by `RAISE` for as long as one of the K communities dies out.
+apart. A small γ respects sizes, but then two small groups become one, or a tail is cut off. `RESOLUTION` is where the
+search begins. Where one of the K communities dies out, γ is raised by `RAISE` until none does. Where a spectral
+partition has a normalised cut far below that of the communities, one group outweighs the others, and high modularity
+has cut it in two and left small ones together: then lower resolutions are searched from that partition.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ from .pairs import attracting
 RESOLUTION = 0.5
 RAISE = 1.25
 HIGHEST_RESOLUTION = 8.0
+SPARED = 0.7  # of the communities' normalised cut: what a spectral partition needs if sizes have misled the search
+LOWER = (1 / 2, 1 / 4, 1 / 16, 1 / 64)  # of the resolution, searched then
 MORE_EIGENVECTORS = (1.0, 1.5, 2.0)  # times K: groups are not always the K slowest modes
 FEWEST_EIGENVECTORS = 10
 FINE = 4  # cells of a fine start, times K, ...
@@ -100,7 +104,7 @@ def communities(
     starts : iterable of label arrays, optional
         Partitions to begin from, beside the spectral ones.
     resolution : float, optional
-        γ; by default found: the lowest from 0.5 on at which no community dies out.
+        γ; by default found: from 0.5 on, higher while communities die out, lower while sizes weigh more than edges.
     random_state : int, RandomState or None
 
     Returns
@@ -124,10 +128,8 @@ def communities(
     gamma = RESOLUTION if resolution is None else check_positive(resolution, "resolution")
     drawn = _spectral_starts(attracting(graph), search)
     best = search.evolve([search.improve(start, gamma) for start in [*given, *drawn.values()]], gamma)
-    while resolution is None and best.n_communities < k and gamma < HIGHEST_RESOLUTION:
-        gamma *= RAISE
-        best = search.improve(search.refill(best.labels, gamma), gamma)
-    best = best if resolution is not None else search.without_empty(best)
+    if resolution is None:
+        best = search.with_less(best, drawn.values()) if best.n_communities == k else search.with_more(best)
     return replace(best, starts=drawn)
 
 
@@ -334,6 +336,28 @@ class _Search:
             jitter = np.exp(self.rng.standard_normal(cohesion.shape))
             tries.append(_move_cells(_agglomerate(cohesion * (jitter + jitter.T), self.k), cohesion, self.k))
         return self.place(max(tries, key=lambda labels: _inside(labels, cohesion))[cells])
+
+    def normalized_cut(self, labels: Array) -> float:
+        """Σ_k cut(A_k) / vol(A_k); infinite if a community is empty."""
+        between = self.cohesion(labels, self.k, 0.0)
+        volumes = np.bincount(to_numpy(labels), to_numpy(self.degrees), minlength=self.k) / self.total
+        return float(self.k - np.sum(np.diag(between) / volumes)) if (volumes > 0).all() else np.inf
+
+    def with_less(self, found: CommunityResult, drawn: Iterable[Array]) -> CommunityResult:
+        """``found``, or the communities of a lower resolution where a spectral partition shows that sizes misled it."""
+        thrifty = min(drawn, key=self.normalized_cut)
+        if self.normalized_cut(thrifty) >= SPARED * self.normalized_cut(found.labels):
+            return found
+        trials = [found, *(self.improve(thrifty, found.resolution * share) for share in LOWER)]
+        return min(trials, key=lambda trial: self.normalized_cut(trial.labels))
+
+    def with_more(self, found: CommunityResult) -> CommunityResult:
+        """At higher resolutions, for as long as a community is empty; where none helps, the largest ones are halved."""
+        gamma = found.resolution
+        while found.n_communities < self.k and gamma < HIGHEST_RESOLUTION:
+            gamma *= RAISE
+            found = self.improve(self.refill(found.labels, gamma), gamma)
+        return self.without_empty(found)
 
     def without_empty(self, found: CommunityResult) -> CommunityResult:
         """Where no resolution keeps all communities alive: the largest ones halved until K are there."""
