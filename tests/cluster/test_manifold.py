@@ -53,6 +53,21 @@ def a_candidate(family="communities", cut=1.0, n_clusters=2, icl=np.nan, agreeme
     return Candidate(family, "g", "", np.zeros(4, dtype=int), n_clusters, cut, 0.5, icl, resolution, agreement, 0.0)
 
 
+def test_communities_of_a_lower_resolution_lead_only_if_they_cut_far_less():
+    usual, lower = a_candidate(cut=1.0), a_candidate(cut=0.8, resolution=0.125)
+    assert leading([usual, lower]) is usual
+    much_less = a_candidate(cut=0.5, resolution=0.125)
+    assert leading([usual, lower, much_less]) is much_less
+    assert leading([lower]) is lower
+
+
+def test_one_cluster_that_outweighs_the_others_stays_whole(rng):
+    sizes, centers = (600, 30, 30, 30), 6 * np.eye(4)
+    y = np.repeat(np.arange(4), sizes)
+    X = centers[y] + rng.normal(size=(len(y), 4))
+    assert clustering_accuracy(y, ManifoldClustering(4, random_state=0).fit(X).labels_) > 0.99
+
+
 # ------------------------------------------------------------------------------------------------------- the formulas
 
 

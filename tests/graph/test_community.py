@@ -11,7 +11,7 @@ from fiedler.datasets import load, two_moons
 from fiedler.graph import communities
 from fiedler.graph import community as module
 from fiedler.graph.community import RESOLUTION, _agglomerate, _move_cells, _Search
-from fiedler.metrics import clustering_accuracy, modularity
+from fiedler.metrics import clustering_accuracy, modularity, normalized_cut
 from toys import uneven_weights
 
 
@@ -28,6 +28,13 @@ def planted(rng, sizes=(40, 25, 12), inside=0.8, outside=0.02):
     odds = np.where(y[:, None] == y[None, :], inside, outside)
     W = np.triu(rng.uniform(size=odds.shape) < odds, 1) * rng.uniform(0.5, 1.5, size=odds.shape)
     return W + W.T, y
+
+
+def a_giant_and_four(rng):
+    """One cluster of 900 rows and four of thirty, far apart: rows of neighbours know nothing of sizes."""
+    sizes, centers = (900, 30, 30, 30, 30), 6 * np.eye(5)
+    y = np.repeat(np.arange(5), sizes)
+    return centers[y] + rng.normal(size=(len(y), 5)), y
 
 
 @pytest.mark.parametrize("gamma", [0.3, 1.0, 2.0])
@@ -103,6 +110,32 @@ def test_halves_and_cells_add_up(rng):
     assert printed(W, moved[cells], 0.8) >= printed(W, labels[cells], 0.8)
     assert set(search.bisect(y, 0.8) // 2) == {0, 1, 2}
     assert (search.bisect(y, 0.8) // 2 == y).all()
+
+
+def test_a_group_that_outweighs_the_others_stays_whole(rng):
+    X, y = a_giant_and_four(rng)
+    graph = KNNGraph(8, connect="mst").build(X)
+
+    usual = communities(graph, 5, resolution=RESOLUTION, random_state=0)
+    found = communities(graph, 5, random_state=0)
+
+    assert clustering_accuracy(y, usual.labels) < 0.8  # the giant is cut up, small ones are left together
+    assert usual.modularity > modularity(graph, y, resolution=RESOLUTION)  # and not for want of searching
+    assert clustering_accuracy(y, found.labels) > 0.99
+    assert found.resolution < RESOLUTION
+    assert_allclose(found.modularity, modularity(graph, found.labels, resolution=found.resolution), rtol=1e-6)
+
+
+def test_the_searchs_normalised_cut_is_the_metrics(rng):
+    W, y = planted(rng)
+    search = _Search.on(AffinityGraph.from_matrix(W), 3, rng)
+    assert_allclose(search.normalized_cut(y), normalized_cut(W, y))
+    assert search.normalized_cut(np.minimum(y, 1)) == np.inf
+
+
+def test_groups_of_like_size_are_searched_at_the_usual_resolution(rng):
+    W, _ = planted(rng, sizes=(40, 40, 40))
+    assert communities(AffinityGraph.from_matrix(W), 3, random_state=0).resolution == RESOLUTION
 
 
 def test_all_communities_remain_where_a_low_resolution_would_merge_them(rng):
