@@ -59,7 +59,11 @@ def reproduce(
     if dry_run:
         return
     if run:
-        _run(todo, jobs or _cores())
+        try:
+            _run(todo, jobs or _cores())
+        except KeyboardInterrupt:
+            typer.echo("stopped; what was done is kept, and the same command goes on from there", err=True)
+            raise typer.Exit(130) from None
     found = work.compare(todo)
     for name, lines in found.items():
         _print_lines(todo, name, lines)

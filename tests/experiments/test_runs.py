@@ -1,6 +1,7 @@
 """Cells to records: whole, resumable, the same again; and back ends."""
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -120,6 +121,15 @@ def test_a_process_that_dies_is_missed_and_what_was_done_is_kept(tmp_path):
     with pytest.raises(RuntimeError, match="a process ended without a word"):
         in_processes(_die_at, [[(1,), (0,)]], 1, kept.append)
     assert kept == [1]
+
+
+def test_no_process_outlives_an_interrupt():
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        in_processes(_die_at, [[(1,), (2,)], [(3,)]], 2, interrupted)
+    assert multiprocessing.active_children() == []
 
 
 def _die_at(number):
