@@ -77,7 +77,7 @@ def _started(function: Callable[..., Any], n_jobs: int) -> Iterator[list[Connect
     """Processes and the pipes to them; however the block is left, none of them lives on."""
     context = multiprocessing.get_context("spawn")
     processes, pipes = [], []
-    with _one_thread():
+    with _one_thread(), _deaf_to_interrupts():
         for _ in range(n_jobs):
             here, there = context.Pipe()
             process = context.Process(target=_work, args=(function, there), daemon=True)
@@ -106,9 +106,21 @@ def _one_thread() -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes that begin here leave Ctrl-C to their parent, from their first moment on."""
+    if threading.current_thread() is not threading.main_thread():  # which alone may say how signals are answered
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _work(function: Callable[..., Any], pipe: Connection) -> None:
     """In a process: groups until the pipe is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's to answer
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         while True:
