@@ -38,7 +38,7 @@ def test_every_model_of_a_protocol_can_be_built(protocol):
 def test_what_is_chosen_by_labels_is_marked(protocol):
     for method in protocol.methods.values():
         searches = bool({"widths", "dimensions"} & set(method.options)) and method.task != "part"
-        assert method.sees_labels == searches == method.label.endswith("†")
+        assert searches == method.label.endswith("†")
 
 
 def test_published_figures_belong_to_methods_and_draws_to_cells(protocol):

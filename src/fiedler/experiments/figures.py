@@ -27,11 +27,6 @@ NAMES = {
 }
 
 
-def figure_path(folder: Path, number: str, data: str = "") -> Path:
-    """Where a figure is written."""
-    return folder / f"figure_{'_'.join(filter(None, (number, data)))}.png"
-
-
 def draw(
     protocol: Protocol,
     experiments: Iterable[Experiment],
@@ -49,8 +44,7 @@ def draw(
             made = choose(PICTURES, experiment.draw, option="draw")(protocol, experiment, found)
             if made is None:
                 continue
-            suffix = experiment.key if _is_shared(protocol, number) else ""
-            path = figure_path(folder, number, suffix)
+            path = folder / f"figure_{number}{f'_{experiment.key}' if _is_shared(protocol, number) else ''}.png"
             folder.mkdir(parents=True, exist_ok=True)
             with whole_file(path) as draft:
                 made.savefig(draft, dpi=130)

@@ -38,14 +38,13 @@ class Method:
     """A way to cluster or classify, and which published column it is laid beside."""
 
     key: str
-    label: str
+    label: str  # with a † where a setting is chosen by the true labels, as some columns of the papers are
     task: str = "cluster"
     model: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)  # what the task takes beside the model
     on: dict[str, dict[str, Any]] = field(default_factory=dict)  # other parameters of the model on some data
     role: str = "paper"  # 'paper', what the paper compares; 'ours', our defaults; 'peer', what people use today
     published: str | None = None  # a column of published.csv
-    sees_labels: bool = False  # whether a setting is chosen by the true labels, as some columns of the papers are
     seeded: bool = True  # whether draws of the same rows differ
     device: bool = False  # whether it takes rows on a device; host rows otherwise, whatever the back end
     package: str | None = None  # what has to be installed for it

@@ -17,6 +17,7 @@ from .protocol import places as grid_places
 from .records import Record, key_of
 
 AVERAGE, BEST = "average", "best"
+PLACELESS = "mean"  # the only place of an experiment without a grid
 SCORES = {
     "AC": "Accuracy",
     "NMI": "Normalised mutual information",
@@ -184,9 +185,6 @@ def failures(protocol: Protocol, experiment: Experiment, records: Iterable[Recor
     good = {key_of(record) for record in found if "error" not in record}
     bad = {key_of(record): record["method"] for record in found if "error" in record}
     return Counter(method for key, method in bad.items() if key in wanted - good)
-
-
-PLACELESS = "mean"
 
 
 def place_name(at: At) -> str:
