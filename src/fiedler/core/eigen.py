@@ -34,7 +34,8 @@ from .solvers import GUARD, SOLVERS, Problem
 from .sparse import diagonal, is_filled, is_sparse, matmul, pieces, row_sums, to_scipy, with_data
 
 DENSE_UP_TO = 512  # rows; LAPACK is faster there and has no tolerance to miss
-FULL_UP_TO = 5000  # rows; the same for a matrix that is sparse in name only
+FULL_UP_TO = 5000  # rows; the same for a matrix that is hardly sparse: an LU factorisation would fill up
+FULL_FROM = 0.1  # the part of the entries that makes it one; products cost as much as LAPACK from about here
 PATIENCE = 15  # rounds after which "auto" calls the Chebyshev filter stalled
 
 
@@ -78,8 +79,8 @@ def smallest_eigenpairs(
         The Laplacian, for a graph; default 'symmetric'. Vectors of 'random_walk' are D^-1/2 u for the unit vectors u
         of 'symmetric'.
     method : {'auto', 'chebyshev', 'dense', 'lobpcg', 'arpack', 'shift_invert'}, default='auto'
-        'auto' is dense for up to 512 rows (5000 of a complete graph), else Chebyshev, then shift-invert if that did not
-        converge.
+        'auto' is dense for up to 512 rows (5000 where a tenth of the entries is stored), else Chebyshev, then
+        shift-invert if that did not converge.
     tol : float, default=1e-8
         Bound on the residual ‖A u - λ u‖, relative to half the bound on the spectrum (1 for the normalised Laplacians),
         and never below what the precision of the matrix allows.
@@ -278,8 +279,8 @@ def _solve(problem: Problem, method: str) -> tuple[Array, int, str]:
         return problem.known[:, :0], 0, "exact"
     if method != "auto":
         return *choose(SOLVERS, method, option="method")(problem), method
-    full = is_sparse(problem.matrix) and is_filled(problem.matrix) and n <= FULL_UP_TO
-    if n <= DENSE_UP_TO or full or 4 * (problem.n_wanted + GUARD) > n:
+    crowded = is_sparse(problem.matrix) and is_filled(problem.matrix, FULL_FROM) and n <= FULL_UP_TO
+    if n <= DENSE_UP_TO or crowded or 4 * (problem.n_wanted + GUARD) > n:
         return *SOLVERS["dense"](problem), "dense"
     if not sp.issparse(problem.matrix):
         return *SOLVERS["chebyshev"](problem), "chebyshev"

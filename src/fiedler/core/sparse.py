@@ -150,9 +150,9 @@ def diagonal(S: Sparse) -> Array:
     return row_sums(keep(S, row_indices(S) == indices))
 
 
-def is_filled(S: Sparse) -> bool:
-    """Whether a matrix is sparse in name only: half of its entries are stored, or more."""
-    return pieces(S)[0].shape[0] >= 0.5 * S.shape[0] * S.shape[1]
+def is_filled(S: Sparse, part: float = 0.5) -> bool:
+    """Whether a matrix is sparse in name only: ``part`` of its entries are stored, or more."""
+    return pieces(S)[0].shape[0] >= part * S.shape[0] * S.shape[1]
 
 
 def filled(S: Sparse) -> Array:
