@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .embedding import LPI, NLE, LaplacianEigenmaps
     from .graph import AffinityGraph, FullGraph, KNNGraph, LabelGraph, LandmarkGraph, RadiusGraph
     from .mixture import LCGMM, GaussianMixture, LapGMM
+    from .models import load, save
     from .supervision import LLGC, LearnedLaplacian, PairwiseConstraints
 
 _HOMES = {
@@ -38,6 +39,8 @@ _HOMES = {
     "RadiusGraph": "graph",
     "SpectralClustering": "cluster",
     "choose_n_clusters": "cluster",
+    "load": "models",
+    "save": "models",
 }
 
 _FOLDERS = {
@@ -50,6 +53,7 @@ _FOLDERS = {
     "graph",
     "metrics",
     "mixture",
+    "models",
     "supervision",
     "text",
 }
@@ -76,6 +80,8 @@ __all__ = [
     "SpectralClustering",
     "__version__",
     "choose_n_clusters",
+    "load",
+    "save",
 ]
 
 

@@ -130,7 +130,7 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             Must-links become edges; cannot-links, of up to 4000 rows, repel, see :mod:`fiedler.graph.repulsion`. Rows
             whose must-links are hard share one place in the embedding, and so a cluster.
         """
-        self._cut = cut = choose(CUTS, self.cut, option="cut")
+        cut = choose(CUTS, self.cut, option="cut")
         known = check_constraints(constraints, X)
         graph = self._build_graph(X, y, known)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
@@ -146,12 +146,13 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.eigenvalues_, self.eigen_residuals_, self.converged_ = pairs.values, pairs.residuals, pairs.converged
         self.n_connected_components_ = graph.components()[0]
-        self.graph_, self._eigenvectors = graph, pairs.vectors
+        self.graph_, self._eigenvectors, self._cut = graph, pairs.vectors, self.cut
         return self
 
     def predict(self, X: Any) -> Array:
         """The cluster of each new point: its place in the embedding (Nyström), then the nearest centre."""
         check_is_fitted(self)
-        rows = self._cut.rows(self._extend(X, self._eigenvectors, self.eigenvalues_, self._cut.kind))
+        cut = CUTS[self._cut]  # the one that was fitted, whatever the parameter says by now
+        rows = cut.rows(self._extend(X, self._eigenvectors, self.eigenvalues_, cut.kind))
         labels, _ = nearest_center(rows, self.cluster_centers_)
         return namespace(labels).astype(labels, self.labels_.dtype)
