@@ -7,19 +7,15 @@ another stay in their place, and one warning for each of these says how many and
 from __future__ import annotations
 
 import codecs
-import csv
-import io
 import json
 import os
-import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .._validation import require
+from .._tables import csv_table, parquet_table
 
 SHOWN = 3  # names in a message
 MISSING = object()
@@ -114,42 +110,9 @@ def _from_file(path: Path, column: str | None, encoding: str) -> Documents:
 
 def _from_csv(path: Path, column: str | None, encoding: str) -> Documents:
     (content,) = _decode([(path.name, path.read_bytes())], encoding)
-    lines = content.splitlines()
-    delimiter = next((mark for mark in ",;\t|" if lines and mark in lines[0]), ",")
-    with _long_fields():
-        rows = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
-        try:
-            return _from_rows(rows, column, path)
-        except csv.Error as error:
-            raise ValueError(f"{path.name!r}, line {rows.line_num} is not CSV: {error}") from error
-
-
-def _from_rows(rows: Any, column: str | None, path: Path) -> Documents:
-    """The texts of a table; a row of another length than the header would lose or shift something, so it is refused."""
-    header: list[str] = next(rows, [])
-    place = header.index(_choose_column(header, column, path))
-    if header.count(header[place]) > 1:
-        raise ValueError(f"{path.name!r} has several columns {header[place]!r}; rename them")
-    texts = []
-    for row in rows:
-        cells = row or [""]  # an empty line is an empty document of a table with one column
-        if len(cells) != len(header):
-            raise ValueError(
-                f"{path.name!r}, line {rows.line_num} has {len(cells)} fields where the header has {len(header)}; "
-                "put texts that hold the delimiter in quotes"
-            )
-        texts.append(cells[place])
+    columns = csv_table(content, path.name).columns
+    texts = columns[_choose_column(list(columns), column, path)]
     return Documents(texts, [f"row {number}" for number in range(1, len(texts) + 1)])
-
-
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    """A document may be longer than the 128 kB that a field of a table may have by default."""
-    usual = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(usual)
 
 
 def _from_json_lines(path: Path, column: str | None, encoding: str) -> Documents:
@@ -174,16 +137,12 @@ def _from_json_lines(path: Path, column: str | None, encoding: str) -> Documents
 
 
 def _from_parquet(path: Path, column: str | None, encoding: str) -> Documents:
-    parquet = require("pyarrow.parquet", extra="text", purpose="Parquet files")
-    try:
-        table = parquet.read_table(path)
-    except Exception as error:  # pyarrow has many
-        raise ValueError(f"{path.name!r} cannot be read as Parquet: {error}") from error
-    values = table.column(_choose_column(table.column_names, column, path)).to_pylist()
-    for number, value in enumerate(values, 1):
+    table = parquet_table(path)
+    values = table.columns[_choose_column(list(table.columns), column, path)]
+    for place, value in zip(table.places, values):
         if value is not None and not isinstance(value, str):
-            raise ValueError(f"{path.name!r}, row {number}: the column holds {type(value).__name__}, not text")
-    return Documents([value or "" for value in values], [f"row {number}" for number in range(1, len(values) + 1)])
+            raise ValueError(f"{path.name!r}, {place}: the column holds {type(value).__name__}, not text")
+    return Documents([value or "" for value in values], table.places)
 
 
 READERS: dict[str, Callable[[Path, str | None, str], Documents]] = {

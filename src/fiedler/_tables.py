@@ -1,0 +1,92 @@
+"""Tables in files, column by column: CSV with any of the usual delimiters, and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ._validation import require
+
+DELIMITERS = ",;\t|"
+
+
+class Table(NamedTuple):
+    """Columns by name, and where each row is to be found: ``line 7`` of a CSV file, ``row 6`` of a Parquet file."""
+
+    columns: dict[str, Any]  # a list of cells each, strings in a CSV file; numbers of a Parquet file are an array
+    places: list[str]
+
+
+def csv_table(content: str, name: str) -> Table:
+    r"""The table in the text of a CSV file.
+
+    A row of another length than the header would lose or shift something, so it is refused.
+
+    Examples
+    --------
+    >>> csv_table("height;width\n1.5;2\n", "boxes.csv")
+    Table(columns={'height': ['1.5'], 'width': ['2']}, places=['line 2'])
+    """
+    delimiter = next((mark for mark in DELIMITERS if mark in content.partition("\n")[0]), ",")
+    with _long_fields():
+        rows = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
+        try:
+            header = next(rows, [])
+            cells, places = _checked_rows(rows, header, name)
+        except csv.Error as error:
+            raise ValueError(f"{name!r}, line {rows.line_num} is not CSV: {error}") from error
+    _refuse_repeated(header, name)
+    return Table({title: [row[place] for row in cells] for place, title in enumerate(header)}, places)
+
+
+def _checked_rows(rows: Any, header: list[str], name: str) -> tuple[list[list[str]], list[str]]:
+    found, places = [], []
+    for row in rows:
+        cells = row or [""]  # an empty line is an empty cell of a table with one column
+        if len(cells) != len(header):
+            raise ValueError(
+                f"{name!r}, line {rows.line_num} has {len(cells)} fields where the header has {len(header)}; put texts "
+                "that hold the delimiter in quotes"
+            )
+        found.append(cells)
+        places.append(f"line {rows.line_num}")
+    return found, places
+
+
+def _refuse_repeated(header: list[str], name: str) -> None:
+    for title in header:
+        if header.count(title) > 1:
+            raise ValueError(f"{name!r} has several columns {title!r}; rename them")
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """A document may be longer than the 128 kB that a field of a table may have by default."""
+    usual = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(usual)
+
+
+def parquet_table(path: Path) -> Table:
+    """The table in a Parquet file."""
+    parquet = require("pyarrow.parquet", extra="text", purpose="Parquet files")
+    try:
+        table = parquet.read_table(path)
+    except Exception as error:  # pyarrow has many
+        raise ValueError(f"{path.name!r} cannot be read as Parquet: {error}") from error
+    _refuse_repeated(table.column_names, path.name)
+    columns = {title: _cells(table.column(title)) for title in table.column_names}
+    return Table(columns, [f"row {number}" for number in range(1, table.num_rows + 1)])
+
+
+def _cells(column: Any) -> Any:
+    """Numbers as an array, without a Python object each; anything else as a list, None where nothing is."""
+    values = column.to_numpy()
+    return values if values.dtype.kind in "iufb" else column.to_pylist()

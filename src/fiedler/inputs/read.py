@@ -1,0 +1,119 @@
+"""Any source to rows: which reader is asked is told by a table of endings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._validation import choose
+from ..datasets import list_datasets, load
+from ..text.read import read_documents
+from .arrays import from_array, from_npy, from_npz
+from .images import from_images, is_image
+from .record import Input, Roles
+from .tables import from_csv, from_parquet
+
+READERS: dict[str, Callable[[Path, Roles], Input]] = {
+    ".csv": from_csv,
+    ".tsv": from_csv,
+    ".parquet": from_parquet,
+    ".npy": from_npy,
+    ".npz": from_npz,
+}
+
+
+def read_input(
+    source: str | os.PathLike[str],
+    *,
+    labels: str | None = None,
+    id: str | None = None,
+    text: str | None = None,
+    drop: Sequence[str] = (),
+    size: int | None = None,
+) -> Input:
+    r"""The rows of a file or folder, or of a data set by its name.
+
+    Parameters
+    ----------
+    source : path or str
+        A ``.csv``, ``.tsv`` or ``.parquet`` table, an ``.npy`` array, an ``.npz`` file with an array ``X`` or a sparse
+        matrix, a ``.jsonl`` or ``.txt`` file of texts, a folder of images or of ``.txt`` files, or a name of
+        :func:`fiedler.datasets.list_datasets`.
+    labels : str, optional
+        A column of known classes, '' where unknown, or the array of them in an ``.npz`` file; a data set brings its
+        own.
+    id : str, optional
+        A column of names for the rows.
+    text : str, optional
+        A column of texts, which are then clustered instead of the numbers.
+    drop : sequence of str
+        Columns to leave out.
+    size : int, optional
+        Pixels a side to bring images to.
+
+    Returns
+    -------
+    Input
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "boxes.csv"
+    >>> _ = path.write_text("name,height,width\na,1,2\nb,1.5,2\n")
+    >>> found = read_input(path, id="name")
+    >>> found.names, found.columns, found.X.tolist()
+    (['a', 'b'], ['height', 'width'], [[1.0, 2.0], [1.5, 2.0]])
+    """
+    path, roles = Path(source), Roles(labels, id, text, tuple(drop))
+    if not path.exists():
+        return _from_name(str(source), roles)
+    if path.is_dir():
+        return _from_folder(path, roles, size)
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path.name!r} is empty")
+    if path.suffix.lower() in (".jsonl", ".txt"):
+        return _from_texts(path, roles)
+    return choose(READERS, path.suffix.lower(), option="the ending of the file")(path, roles)
+
+
+def _from_name(name: str, roles: Roles) -> Input:
+    if name not in list_datasets():
+        raise FileNotFoundError(
+            f"there is no file, folder or data set {name!r}; the data sets are {', '.join(list_datasets())}"
+        )
+    if roles != Roles():
+        raise ValueError(f"the data set {name!r} has no columns to name and brings its own labels")
+    data = load(name, verbose=False)
+    known = [str(data.target_names[label]) for label in data.y]
+    return from_array(_images(data) if "image_shape" in data else data.X, known, name)
+
+
+def _images(data: Any) -> np.ndarray:
+    """The rows of pixels as images, whichever way they were unrolled."""
+    return np.stack([row.reshape(data.image_shape, order=data.image_order) for row in data.X])
+
+
+def _from_folder(folder: Path, roles: Roles, size: int | None) -> Input:
+    """Images or texts, whichever the folder holds; both would be two questions."""
+    if roles != Roles():
+        raise ValueError(f"the folder {folder.name!r} has no columns to name; labels, id, text and drop are for tables")
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    images = [path for path in files if is_image(path)]
+    texts = [path for path in files if path.suffix.lower() == ".txt"]
+    if images and texts:
+        raise ValueError(f"the folder {folder.name!r} holds {len(images)} images and {len(texts)} texts; part them")
+    if not images and not texts:
+        raise ValueError(f"the folder {folder.name!r} holds no images and no .txt files")
+    return from_images(folder, images, size) if images else _from_texts(folder, roles)
+
+
+def _from_texts(path: Path, roles: Roles) -> Input:
+    documents = read_documents(path, column=roles.text)
+    binary = next((name for text, name in zip(*documents) if "\0" in text), None)
+    if binary is not None:
+        raise ValueError(f"{binary!r} is not text: it holds binary data")
+    return Input("texts", documents.texts, documents.names)

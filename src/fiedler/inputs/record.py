@@ -1,0 +1,65 @@
+"""What was read: rows that a model takes, and what a person calls them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Input(NamedTuple):
+    """Rows and what is known of them.
+
+    Attributes
+    ----------
+    kind : {'table', 'array', 'images', 'texts'}
+    X : array or CSR matrix of shape (n, d), or list of n texts
+        Images are rows of pixels between 0 and 1.
+    names : list of str
+        One for each row: the file, an id from the table, or the row's number, from 0.
+    columns : list of str or None
+        Of a table.
+    pixels : tuple or None
+        The shape of an image.
+    labels : list of str or None
+        Known classes, by name; '' where unknown.
+    """
+
+    kind: str
+    X: Any
+    names: list[str]
+    columns: list[str] | None = None
+    pixels: tuple[int, ...] | None = None
+    labels: list[str] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    def codes(self) -> tuple[np.ndarray, list[str]]:
+        """The known classes as numbers 0, 1, ... with -1 where unknown, and what the numbers stand for.
+
+        Examples
+        --------
+        >>> Input("texts", ["a", "b", "c"], ["0", "1", "2"], labels=["dog", "", "cat"]).codes()
+        (array([ 1, -1,  0]), ['cat', 'dog'])
+        """
+        labels = self.labels or [""] * self.n_rows
+        classes = sorted(set(labels) - {""})
+        number = {name: code for code, name in enumerate(classes)} | {"": -1}
+        return np.array([number[name] for name in labels]), classes
+
+
+class Roles(NamedTuple):
+    """What the columns of a table are for; those that are not named are features."""
+
+    labels: str | None = None
+    id: str | None = None
+    text: str | None = None
+    drop: tuple[str, ...] = ()
+
+
+def numbered(n_rows: int) -> list[str]:
+    """Names for rows that have none."""
+    return [str(row) for row in range(n_rows)]

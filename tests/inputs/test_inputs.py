@@ -1,0 +1,236 @@
+"""Every kind of source, and what is said of those that cannot be read."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from fiedler.datasets import load
+from fiedler.inputs import read_input
+
+
+def written(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+# ------------------------------------------------------------------------------------------------------------- tables
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_a_table_by_its_roles(delimiter, tmp_path):
+    lines = ["name,height,class,remark,width", "a,1,dog,x,2", "b,1.5,,y,3e1", "c,-2,cat,z,0"]
+    path = written(tmp_path / "boxes.csv", "\n".join(lines).replace(",", delimiter))
+
+    found = read_input(path, id="name", labels="class", drop=["remark"])
+
+    assert found.kind == "table"
+    assert found.columns == ["height", "width"]
+    assert found.names == ["a", "b", "c"]
+    assert_array_equal(found.X, [[1, 2], [1.5, 30], [-2, 0]])
+    codes, classes = found.codes()
+    assert (codes.tolist(), classes) == ([1, -1, 0], ["cat", "dog"])
+
+
+def test_parquet_is_the_same_table(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"name": ["a", "b"], "height": [1, 2], "width": [0.5, 3.0], "class": ["dog", None]})
+    parquet.write_table(table, tmp_path / "boxes.parquet")
+
+    found = read_input(tmp_path / "boxes.parquet", id="name", labels="class")
+
+    assert found.columns == ["height", "width"]
+    assert_array_equal(found.X, [[1, 0.5], [2, 3]])
+    assert found.codes()[0].tolist() == [0, -1]
+
+
+def test_a_column_of_texts_is_clustered_instead_of_the_numbers(tmp_path):
+    path = written(tmp_path / "letters.csv", 'id,text,n\n7,"dear, sir",1\n8,good bye,2\n')
+
+    found = read_input(path, id="id", text="text")
+
+    assert (found.kind, found.X, found.names) == ("texts", ["dear, sir", "good bye"], ["7", "8"])
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "'t.csv' is empty"),
+        ("a,b\n", "holds no rows under its header"),
+        ("a,b\n1,2\n1,x\n", r"column 'b', line 3: 'x' is no number; give it a role as labels, id or text, or leave"),
+        ("a,b\n1,2\n1,\n", r"column 'b', line 3: the cell is empty"),
+        ("a,b\n1,2\nnan,3\n", r"column 'a', line 3: the value is nan; fill it"),
+        ("a,b\n1,2\n1e999,3\n", r"column 'a', line 3: the value is inf"),
+        ("a,b\n1,2\n1,2,3\n", r"line 3 has 3 fields where the header has 2"),
+        ("a,a\n1,2\n", "several columns 'a'; rename them"),
+        ("a b c\n1 2 3\n", r"column 'a b c', line 2: '1 2 3' is no number"),
+        (b"a,b\n\xff\xfe,2\n", "is not text in UTF-8"),
+        (b"a,b\n1,\x002\n", "holds binary data"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said_with_its_place(content, sentence, tmp_path):
+    path = written(tmp_path / "t.csv", content)
+
+    with pytest.raises(ValueError, match=sentence):
+        read_input(path)
+
+
+def test_a_column_that_is_not_there_and_one_that_was_all(tmp_path):
+    path = written(tmp_path / "t.csv", "a\n1\n")
+
+    with pytest.raises(ValueError, match="has no column 'b'; its columns are 'a'"):
+        read_input(path, labels="b")
+    with pytest.raises(ValueError, match="no column that is left as a feature"):
+        read_input(path, drop=["a"])
+
+
+# ------------------------------------------------------------------------------------------------------------- arrays
+
+
+def test_arrays_dense_sparse_and_with_labels(tmp_path, rng):
+    X = rng.normal(size=(6, 3)).astype(np.float32)
+    np.save(tmp_path / "x.npy", X)
+    np.savez(tmp_path / "xy.npz", X=X, y=[0, 1, -1, 0, 1, -1])
+    sp.save_npz(tmp_path / "sparse.npz", sp.csr_array(X * (X > 0)))
+
+    dense, labelled, sparse = (read_input(tmp_path / name) for name in ("x.npy", "xy.npz", "sparse.npz"))
+
+    assert_array_equal(dense.X, X)
+    assert dense.X.dtype == np.float32
+    assert dense.names == ["0", "1", "2", "3", "4", "5"]
+    assert labelled.labels is None
+    assert read_input(tmp_path / "xy.npz", labels="y").codes()[0].tolist() == [0, 1, -1, 0, 1, -1]
+    assert sp.issparse(sparse.X)
+    assert_array_equal(sparse.X.toarray(), X * (X > 0))
+
+
+def test_an_array_of_images(tmp_path):
+    images = np.arange(2 * 4 * 3, dtype=np.uint8).reshape(2, 4, 3)
+    np.save(tmp_path / "images.npy", images)
+
+    found = read_input(tmp_path / "images.npy")
+
+    assert (found.kind, found.pixels) == ("images", (4, 3))
+    assert_allclose(found.X, images.reshape(2, 12) / 255, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("array", "sentence"),
+    [
+        (np.zeros((0, 3)), r"an empty array, of shape \(0, 3\)"),
+        (np.array(["a", "b"]), "not of numbers"),
+        (np.zeros(5), r"of shape \(5,\); rows are \(n, d\)"),
+        (np.array([[1.0, 2.0], [np.nan, 1.0]]), "row 1 holds NaN or infinity"),
+    ],
+)
+def test_arrays_that_are_no_rows(array, sentence, tmp_path):
+    np.save(tmp_path / "a.npy", array)
+
+    with pytest.raises(ValueError, match=sentence):
+        read_input(tmp_path / "a.npy")
+
+
+def test_pickles_and_damaged_files_are_refused(tmp_path):
+    np.save(tmp_path / "pickled.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    np.savez(tmp_path / "many.npz", a=np.ones(2), b=np.ones(2))
+    written(tmp_path / "no.npz", "PK nothing")
+    np.savez(tmp_path / "bad.npz", format=b"csr", shape=(2, 2), data=[1.0], indices=[9], indptr=[0, 1, 1])
+
+    for name, sentence in [("pickled.npy", "pickle"), ("no.npz", "damaged"), ("bad.npz", "no sound sparse matrix")]:
+        with pytest.raises(ValueError, match=sentence):
+            read_input(tmp_path / name)
+    with pytest.raises(ValueError, match=r"holds the arrays \['a', 'b'\]; call the one with the rows X"):
+        read_input(tmp_path / "many.npz")
+    np.savez(tmp_path / "x.npz", X=np.ones((2, 2)))
+    with pytest.raises(ValueError, match="no array 'y' of labels"):
+        read_input(tmp_path / "x.npz", labels="y")
+
+
+# ------------------------------------------------------------------------------------------------------------- folders
+
+
+@pytest.fixture
+def image():
+    """Writes an image of one colour."""
+    pillow = pytest.importorskip("PIL.Image")
+
+    def write(path, colour, size=(5, 4), mode="L"):
+        pillow.new(mode, size, colour).save(path)
+
+    return write
+
+
+def test_a_folder_of_images(tmp_path, image):
+    (tmp_path / "cats").mkdir()
+    image(tmp_path / "cats" / "b.png", 51)
+    image(tmp_path / "a.bmp", 255)
+
+    found = read_input(tmp_path)
+
+    assert found.names == ["a.bmp", "cats/b.png"]
+    assert found.pixels == (4, 5)
+    assert_allclose(found.X[:, 0], [1, 0.2])
+
+
+def test_one_image_in_colour_makes_all_of_them_so(tmp_path, image):
+    image(tmp_path / "a.png", 255)
+    image(tmp_path / "b.png", (255, 0, 0), mode="RGB")
+
+    found = read_input(tmp_path)
+
+    assert found.pixels == (4, 5, 3)
+    assert_allclose(found.X[1, :3], [1, 0, 0])
+
+
+def test_images_of_two_sizes_and_a_broken_one(tmp_path, image):
+    image(tmp_path / "a.png", 1)
+    image(tmp_path / "b.png", 2, size=(9, 9))
+
+    with pytest.raises(ValueError, match=r"'b.png' is 9x9 where 'a.png' is 5x4; bring all to one size with size=32"):
+        read_input(tmp_path)
+    assert read_input(tmp_path, size=6).pixels == (6, 6)
+    written(tmp_path / "c.png", (tmp_path / "a.png").read_bytes()[:40])
+    with pytest.raises(ValueError, match=r"'c.png' cannot be read as an image"):
+        read_input(tmp_path, size=6)
+
+
+def test_folders_of_texts_of_nothing_and_of_both(tmp_path, image):
+    with pytest.raises(ValueError, match="holds no images and no"):
+        read_input(tmp_path)
+    written(tmp_path / "a.txt", "stars and planets")
+    written(tmp_path / "b.txt", "bread and butter")
+    assert read_input(tmp_path).X == ["stars and planets", "bread and butter"]
+    with pytest.raises(ValueError, match="has no columns to name"):
+        read_input(tmp_path, labels="class")
+    image(tmp_path / "c.png", 1)
+    with pytest.raises(ValueError, match="holds 1 images and 2 texts; part them"):
+        read_input(tmp_path)
+
+
+def test_texts_in_lines_and_binary_that_is_none(tmp_path):
+    path = written(tmp_path / "t.jsonl", "\n".join(json.dumps({"text": text}) for text in ("one", "two")))
+    assert read_input(path).X == ["one", "two"]
+
+    written(tmp_path / "b.txt", b"PK\x00\x01\x00")
+    with pytest.raises(ValueError, match=r"'b.txt' is not text: it holds binary data"):
+        read_input(tmp_path / "b.txt")
+
+
+# ------------------------------------------------------------------------------------------------------------ data sets
+
+
+def test_a_data_set_by_its_name_brings_its_labels():
+    found, digits = read_input("digits"), load("digits")
+
+    assert (found.kind, found.pixels) == ("images", (8, 8))
+    assert_array_equal(found.X, digits.X)
+    assert_array_equal(found.codes()[0], digits.y)
+
+
+def test_what_is_neither_a_file_nor_a_name(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no file, folder or data set 'digit'; the data sets are .*digits"):
+        read_input("digit")
+    with pytest.raises(ValueError, match=r"the ending of the file='.xlsx' is not known; choose one of \['.csv'"):
+        read_input(written(tmp_path / "t.xlsx", "x"))
