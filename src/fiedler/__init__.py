@@ -51,9 +51,12 @@ _FOLDERS = {
     "embedding",
     "experiments",
     "graph",
+    "inputs",
     "metrics",
     "mixture",
     "models",
+    "plots",
+    "report",
     "supervision",
     "text",
 }

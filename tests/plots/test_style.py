@@ -1,0 +1,190 @@
+"""What every display keeps to: the palette, the axes it is given, and the settings it leaves alone."""
+
+import subprocess
+import sys
+import warnings
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+import fiedler._validation
+from fiedler import GaussianMixture, KNNGraph, LapGMM, ManifoldClustering, SpectralClustering
+from fiedler import plots as folder
+from fiedler.cluster import NClustersChoice
+from fiedler.plots.style import PALETTE, UNASSIGNED, codes, colours
+
+matplotlib.use("Agg")
+
+PLANE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+LABELS = np.array([0, 0, 1, -1])
+SHARES = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.5, 0.5]])
+W = np.array([[0, 2, 1, 0], [2, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0.0]])
+CHOICE = NClustersChoice(3, "stability", [2, 3, 4], [0.1, 0.5, 0.2], [1.0, 0.9, 0.4], [0.0, 0.1, 0.1])
+
+DISPLAYS = {
+    "ClustersDisplay": lambda ax: folder.ClustersDisplay.from_predictions(PLANE, LABELS, SHARES, y=LABELS, ax=ax),
+    "GraphDisplay": lambda ax: folder.GraphDisplay.from_graph(W, PLANE, LABELS, ax=ax),
+    "SpectrumDisplay": lambda ax: folder.SpectrumDisplay.from_values([0.0, 0.1, 0.5], n_clusters=2, ax=ax),
+    "HistoryDisplay": lambda ax: folder.HistoryDisplay.from_values([1.0, 2.0], [1.5, 2.2], ax=ax),
+    "MembershipDisplay": lambda ax: folder.MembershipDisplay.from_predictions(SHARES, LABELS, ax=ax),
+    "ConfusionDisplay": lambda ax: folder.ConfusionDisplay.from_predictions([0, 0, 1, 1], LABELS, ax=ax),
+    "EvidenceDisplay": lambda ax: folder.EvidenceDisplay.from_choice(CHOICE, ax=ax),
+    "StabilityDisplay": lambda ax: folder.StabilityDisplay.from_results("lam", [1, 2], [LABELS, LABELS], ax=ax),
+}
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(params=list(DISPLAYS))
+def draw(request):
+    return DISPLAYS[request.param]
+
+
+def test_every_display_is_here():
+    assert set(DISPLAYS) == set(folder.__all__)
+
+
+def test_given_axes_are_used_and_pyplot_is_left_alone(draw):
+    figure = matplotlib.figure.Figure()
+    _, ax = figure.subplots(1, 2)
+
+    display = draw(ax)
+
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert plt.get_fignums() == []
+
+
+def test_new_axes_are_made_and_can_be_saved_without_a_warning(draw, tmp_path):
+    display = draw(None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        display.figure_.savefig(tmp_path / "a.png")
+
+    assert plt.get_fignums() == [display.figure_.number]
+    assert display.ax_.get_title()
+    assert not display.ax_.spines["top"].get_visible()
+
+
+def test_a_display_can_be_drawn_again(draw):
+    display = draw(None)
+    first = display.ax_
+
+    assert display.plot() is display
+    assert display.ax_ is not first
+
+
+def test_no_setting_is_changed_and_nothing_is_shown(draw, monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda: pytest.fail("a display was shown"))
+    before, backend = dict(matplotlib.rcParams), matplotlib.get_backend()
+
+    draw(None)
+
+    assert dict(matplotlib.rcParams) == before
+    assert matplotlib.get_backend() == backend
+
+
+def test_without_matplotlib_one_sentence_names_the_extra(draw, monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(fiedler._validation.importlib, "import_module", missing)
+    with pytest.raises(ImportError, match=r"plots need 'matplotlib'; install it with: pip install \"fiedler\[plot\]\""):
+        draw(None)
+
+
+def test_importing_the_displays_loads_no_matplotlib():
+    code = "import sys, fiedler.plots; print('matplotlib' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    "draw_model",
+    [
+        lambda model: folder.ClustersDisplay.from_estimator(model, PLANE),
+        lambda model: folder.GraphDisplay.from_estimator(model),
+        lambda model: folder.SpectrumDisplay.from_estimator(model),
+        lambda model: folder.HistoryDisplay.from_estimator(model),
+        lambda model: folder.MembershipDisplay.from_estimator(model, PLANE),
+        lambda model: folder.ConfusionDisplay.from_estimator(model, PLANE, LABELS),
+        lambda model: folder.EvidenceDisplay.from_estimator(model),
+        lambda model: folder.StabilityDisplay.from_estimator(model, PLANE, "lam", [1, 2]),
+    ],
+)
+@pytest.mark.parametrize("model", [ManifoldClustering(2), LapGMM(2), SpectralClustering(2)])
+def test_models_must_be_fitted(draw_model, model):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        draw_model(model)
+
+
+# ---------------------------------------------------------------------------------------------------------- the palette
+
+
+def linear(rgb):
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    """CIELAB of linear light."""
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    xyz = rgb @ to_xyz.T / [0.9505, 1, 1.089]
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.column_stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])])
+
+
+SIGHT = {  # Machado, Oliveira & Fernandes 2009, severity 1
+    "usual": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+}
+
+
+@pytest.mark.parametrize(("sight", "least"), [("usual", 25), ("protan", 13), ("deutan", 13)])
+def test_ten_colours_are_told_apart_by_everyone(sight, least):
+    seen = lab(np.clip(linear(colours(range(len(PALETTE)))) @ np.transpose(SIGHT[sight]), 0, 1))
+
+    distances = np.linalg.norm(seen[:, None] - seen[None], axis=2)[~np.eye(len(seen), dtype=bool)]
+
+    assert distances.min() > least
+
+
+def test_thirty_colours_differ_and_then_come_again():
+    seen = lab(linear(colours(range(30))))
+
+    assert np.linalg.norm(seen[:, None] - seen[None], axis=2)[~np.eye(30, dtype=bool)].min() > 10
+    assert_allclose(colours([30, 31]), colours([0, 1]))
+    assert colours(range(100)).min() >= 0
+    assert colours(range(100)).max() <= 1
+    assert_allclose(colours([-1]), [UNASSIGNED])
+
+
+def test_a_label_has_its_colour_whatever_other_labels_there_are(foreign):
+    assert_array_equal(codes([3, 7, -1, -5]), [3, 7, -1, -1])
+    assert_array_equal(codes(foreign(np.array([3, 7]))), [3, 7])
+    assert_array_equal(codes(["b", "-1", "a"]), [1, -1, 0])
+    assert_array_equal(codes([2.0, -1.0, 5.0]), [0, -1, 1])
+    assert_array_equal(codes([True, False]), [1, 0])
+
+
+def test_models_without_what_is_drawn_say_so():
+    X = np.random.RandomState(0).normal(size=(30, 3))
+    mixture, graph = GaussianMixture(2, random_state=0).fit(X), KNNGraph(5).build(X)
+    spectral = SpectralClustering(2, random_state=0).fit(graph)
+    for draw_model, sentence in (
+        (lambda: folder.GraphDisplay.from_estimator(mixture), "GaussianMixture has no graph"),
+        (lambda: folder.SpectrumDisplay.from_estimator(mixture), "neither a graph of single edges nor eigenvalues"),
+        (lambda: folder.HistoryDisplay.from_estimator(spectral), "SpectralClustering keeps no history"),
+        (lambda: folder.MembershipDisplay.from_estimator(spectral), "no memberships to draw, only labels"),
+        (lambda: folder.EvidenceDisplay.from_estimator(spectral), "has counted no clusters"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            draw_model()
