@@ -35,6 +35,7 @@ from .core.sparse import is_sparse, to_scipy
 FORMAT = "fiedler model"
 VERSION = 1  # of the format; raised when an older fiedler could not read what a newer one writes
 TEXT = "json"  # the array that holds the text
+LISTENERS = ("_skl_callbacks", "_parent_callback_ctx")  # who is told of a fit is no part of the model
 
 # Every class that a file may name, by its home. One that is not here is neither written nor read.
 HOMES = {
@@ -202,7 +203,11 @@ def _state(thing: Any) -> dict[str, Any]:
         return {field.name: getattr(thing, field.name) for field in fields(thing)}
     if isinstance(thing, tuple):
         return thing._asdict()  # type: ignore[attr-defined]
-    return {name: value for name, value in vars(thing).items() if not _is_worked_out(type(thing), name)}
+    return {
+        name: value
+        for name, value in vars(thing).items()
+        if not _is_worked_out(type(thing), name) and name not in LISTENERS
+    }
 
 
 def _is_worked_out(cls: type, name: str) -> bool:

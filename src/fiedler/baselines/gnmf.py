@@ -23,6 +23,7 @@ from sklearn.utils import Tags, check_random_state
 from .._validation import check_int, check_n_clusters, check_nonnegative
 from ..core.kmeans import kmeans
 from ..core.multiplicative import multiply
+from ..core.progress import ProgressMixin, telling, tracked
 from ..graph.affinity import AffinityGraph
 from ..graph.recipes import KNNGraph, as_affinity
 from .nmf import check_nonnegative_rows
@@ -70,7 +71,7 @@ def balanced(factors: Factors) -> Factors:
     return Factors(factors.V * lengths, factors.U / lengths)
 
 
-class GNMF(ClusterMixin, BaseEstimator):
+class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
     """Clusters by graph-regularised nonnegative matrix factorisation of nonnegative rows.
 
     Parameters
@@ -143,7 +144,8 @@ class GNMF(ClusterMixin, BaseEstimator):
         graph = self._affinity(X)
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=check_int(self.n_init, "n_init"))
-        runs = [self._run(X, graph, lam, k, seed) for seed in seeds]
+        with telling(self):
+            runs = [self._run(X, graph, lam, k, seed) for seed in tracked(seeds, "starts", len(seeds))]
         factors, self.history_, self.n_iter_, self.converged_ = min(runs, key=lambda one: one.history[-1])
         if not self.converged_:
             warnings.warn(

@@ -156,6 +156,14 @@ class LMNN(_LearntMetric):
     metric_ : ndarray of shape (n_features, n_features)
     objective_ : float
     n_iter_ : int
+
+    Examples
+    --------
+    >>> from fiedler.baselines import LMNN
+    >>> X = [[0.0, 0.0], [0.0, 5.0], [1.0, 0.0], [1.0, 5.0]]
+    >>> A = LMNN(n_neighbors=1).fit(X, [0, 0, 1, 1]).metric_
+    >>> bool(abs(A[:, 0]).max() > 2 * abs(A[:, 1]).max())  # the second feature tells nothing
+    True
     """
 
     def __init__(self, n_neighbors: int = 3, push: float = 0.5, max_iter: int = 100) -> None:

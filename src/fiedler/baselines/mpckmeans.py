@@ -47,6 +47,16 @@ class MPCKMeans(ClusterMixin, BaseEstimator):
     history_ : list of float
     n_iter_ : int
     converged_ : bool
+
+    Examples
+    --------
+    >>> from fiedler import PairwiseConstraints
+    >>> from fiedler.baselines import MPCKMeans
+    >>> X = [[0.0, 0.0], [0.0, 4.0], [3.0, 0.0], [3.0, 4.0]]
+    >>> pairs = PairwiseConstraints(must_link=[(0, 1)], cannot_link=[(0, 2)], n_samples=4)
+    >>> labels = MPCKMeans(2, random_state=0).fit(X, constraints=pairs).labels_
+    >>> bool(labels[0] == labels[1] != labels[2])
+    True
     """
 
     def __init__(self, n_clusters: int = 8, weight: float = 1.0, max_iter: int = 50, random_state: Any = None) -> None:

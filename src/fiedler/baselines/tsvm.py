@@ -41,6 +41,13 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
     transduction_ : ndarray of shape (n_samples,)
     n_features_in_ : int
+
+    Examples
+    --------
+    >>> from fiedler.baselines import TransductiveSVM
+    >>> X = [[0.0], [0.2], [0.4], [2.6], [2.8], [3.0]]
+    >>> TransductiveSVM().fit(X, [0, -1, -1, -1, -1, 1]).transduction_
+    array([0, 0, 0, 1, 1, 1])
     """
 
     def __init__(self, C: float = 1.0, kernel: str = "linear", gamma: Any = "scale", max_switches: int = 20) -> None:

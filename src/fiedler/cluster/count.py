@@ -20,6 +20,7 @@ from joblib import Parallel, delayed
 
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs
+from ..core.progress import tracked
 from ..core.rows import random_part
 from ..core.sparse import to_scipy
 from ..graph.affinity import AffinityGraph
@@ -65,7 +66,7 @@ def count_clusters(
         return NClustersChoice(only, "lack of choice", [only], None)
     seeds = random_state.randint(2**31 - 1, size=PARTS)
     jobs = (delayed(_partitions)(part_graph(rows), possible, seed) for rows, seed in zip(parts, seeds))
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(jobs)
+    found = list(tracked(Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs), "parts", PARTS))
     agreements = _agreements([run[0] for run in found], parts)
     values = to_numpy(smallest_eigenpairs(graph, possible[-1] + 1, random_state=random_state).values)
     values = np.maximum(values, FLOOR)

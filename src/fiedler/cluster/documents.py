@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import check_data, check_int, check_labels, check_n_clusters, check_share, choose
 from ..core.backend import Array, namespace, to_numpy
 from ..core.kmeans import kmeans, nearest_center
+from ..core.progress import telling
 from ..core.rows import random_part, sq_row_norms, take_rows, unit_rows
 from ..embedding.lpi import LPI
 from ..graph.affinity import AffinityGraph
@@ -136,7 +137,8 @@ class LPIClustering(
             )
         k = check_n_clusters(self.n_clusters, X.shape[0])
         rng = check_random_state(self.random_state)
-        self.lpi_ = self._learn(X, y, k, rng)
+        with telling(self):
+            self.lpi_ = self._learn(X, y, k, rng)
         self.graph_, self.embedding_ = self.lpi_.graph_, self.lpi_._embed(X)
         best = kmeans(self.embedding_, k, n_init=self.n_init, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers

@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import check_data, check_int, check_n_clusters, refuse_equal_rows
 from ..core.backend import Array, like, namespace, one_hot, to_numpy
 from ..core.multiplicative import positive_part
+from ..core.progress import telling
 from ..core.rows import sum_to_one, take_rows
 from ..core.sparse import matmul, pieces
 from ..graph.affinity import AffinityGraph
@@ -57,7 +58,23 @@ WALK = 0.7  # γ: a walk takes 2.3 steps on average
 
 
 class ClusterResult(NamedTuple):
-    """What :func:`fiedler.cluster` returns."""
+    """What :func:`fiedler.cluster` returns.
+
+    Attributes
+    ----------
+    labels : array of shape (n,)
+    memberships : array of shape (n, n_clusters)
+    model : ManifoldClustering
+
+    Examples
+    --------
+    >>> import fiedler
+    >>> found = fiedler.cluster([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]], n_clusters=2, random_state=0)
+    >>> found.memberships.shape
+    (6, 2)
+    >>> found.model.n_clusters_
+    2
+    """
 
     labels: Array
     memberships: Array
@@ -177,7 +194,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         constraints : PairwiseConstraints, optional
             Must-links become edges, cannot-links repel; rows whose must-links are hard share their memberships.
         """
-        with self._as_before_on_failure(), warnings.catch_warnings():
+        with telling(self), self._as_before_on_failure(), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows: a start like others
             self._fit(X, y, constraints)
         if self.verbose:

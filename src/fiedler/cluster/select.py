@@ -46,6 +46,15 @@ class NClustersChoice:
         Standard errors of these means.
     modularity : list of float or None
         Of the communities on parts of the data, for every candidate.
+
+    Examples
+    --------
+    >>> from fiedler.cluster import NClustersChoice
+    >>> print(NClustersChoice(3, "eigengap", [2, 3], gaps=[0.01, 0.3]))
+    3 clusters, by eigengap
+      K     gap      stability  modularity
+      2  0.0100              -           -
+      3  0.3000              -           -  <
     """
 
     n_clusters: int

@@ -22,6 +22,7 @@ from .._validation import check_n_clusters, choose
 from ..core.backend import Array, namespace
 from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans, nearest_center
+from ..core.progress import telling
 from ..core.rows import unit_rows
 from ..graph.constraints import check_constraints
 from ..graph.estimator import GraphEstimatorMixin
@@ -135,10 +136,11 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         graph = self._build_graph(X, y, known)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
         rng = check_random_state(self.random_state)
-        pairs = (repelled_eigenpairs if repels(graph, known) else smallest_eigenpairs)(
-            graph, n_clusters, kind=cut.kind, method=self.eigen_solver, tol=self.eigen_tol,
-            max_iter=self.eigen_max_iter, random_state=rng,
-        )  # fmt: skip
+        with telling(self):
+            pairs = (repelled_eigenpairs if repels(graph, known) else smallest_eigenpairs)(
+                graph, n_clusters, kind=cut.kind, method=self.eigen_solver, tol=self.eigen_tol,
+                max_iter=self.eigen_max_iter, random_state=rng,
+            )  # fmt: skip
         self.embedding_ = cut.rows(pairs.vectors)
         if known is not None and known.hard:
             self.embedding_ = group_means(self.embedding_, known.groups)

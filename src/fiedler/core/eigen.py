@@ -351,7 +351,7 @@ def generalized_eigenpairs(
         'dense' reduces by the Cholesky factor of B, on any back end; 'lobpcg' needs products with A and B only.
         'auto' is dense for dense matrices and for up to 512 rows.
     tol, max_iter, random_state
-        As in `smallest_eigenpairs`; the tolerance is relative to the largest |λ| found and ‖Bv‖.
+        As in `smallest_eigenpairs`; the tolerance is relative to the largest ``|λ|`` found and ‖Bv‖.
 
     Returns
     -------

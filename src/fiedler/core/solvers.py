@@ -14,6 +14,7 @@ import scipy.sparse.linalg as spla
 from scipy.linalg import eigh
 
 from .backend import Array, eps, is_numpy, like, namespace, standard_normal, to_numpy
+from .progress import stage
 from .sparse import add_diagonal, filled, is_sparse, matmul, neighbours_together, pieces, with_data
 
 log = logging.getLogger(__name__)
@@ -67,14 +68,17 @@ def _filtered_subspace(problem: Problem) -> tuple[Array, int]:
     ritz, vectors, worst = _rayleigh_ritz(problem, block)
     low, cut = problem.lower, problem.lower + 0.1 * (sum(ritz) / width - problem.lower)
     degree, rounds = FIRST_DEGREE, 0
-    while worst > problem.tol and rounds < (problem.max_iter or 40):
-        rounds += 1
-        vectors = _filter(problem, vectors, degree, low, cut)
-        ritz, vectors, worst = _rayleigh_ritz(problem, vectors)
-        log.info("eigenpairs: round %d, degree %d, residual %.1e (wanted %.1e)", rounds, degree, worst, problem.tol)
-        low, cut = ritz[0], min(ritz[-1], problem.upper - 1e-3 * (problem.upper - ritz[0]))
-        growth = _Growth(cut, problem.upper)
-        degree = _degree(growth(low), growth(ritz[wanted - 1]), 10 * worst / problem.tol, eps(vectors))
+    most = problem.max_iter or 40
+    with stage("eigenpairs", most) as tick:
+        while worst > problem.tol and rounds < most:
+            rounds += 1
+            vectors = _filter(problem, vectors, degree, low, cut)
+            ritz, vectors, worst = _rayleigh_ritz(problem, vectors)
+            log.info("eigenpairs: round %d, degree %d, residual %.1e (wanted %.1e)", rounds, degree, worst, problem.tol)
+            tick()
+            low, cut = ritz[0], min(ritz[-1], problem.upper - 1e-3 * (problem.upper - ritz[0]))
+            growth = _Growth(cut, problem.upper)
+            degree = _degree(growth(low), growth(ritz[wanted - 1]), 10 * worst / problem.tol, eps(vectors))
     return vectors[:, :wanted], rounds
 
 

@@ -18,6 +18,7 @@ from .._records import EigenResult
 from .._validation import check_int
 from ..core.backend import Array, fix_signs, like, namespace, to_numpy
 from ..core.eigen import smallest_eigenpairs
+from ..core.progress import telling
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
 
@@ -48,6 +49,14 @@ def eigenmap(graph: AffinityGraph, n_components: int, **solver: Any) -> EigenRes
     -------
     EigenResult
         Vectors Y, their eigenvalues, and the residuals of all pairs computed, the trivial one included.
+
+    Examples
+    --------
+    >>> from fiedler import AffinityGraph
+    >>> from fiedler.embedding import eigenmap
+    >>> path = AffinityGraph.from_matrix([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> eigenmap(path, 1).values.round(6)  # 1 - cos(π/2)
+    array([1.])
     """
     if n_components >= graph.n_nodes:
         raise ValueError(
@@ -132,10 +141,11 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         """Build the graph on ``X`` (or take ``X`` as the graph) and find its smoothest functions."""
         graph = self._build_graph(X, y)
         n_components = check_int(self.n_components, "n_components")
-        pairs = eigenmap(
-            graph, n_components, method=self.eigen_solver, tol=self.eigen_tol, max_iter=self.eigen_max_iter,
-            random_state=self.random_state,
-        )  # fmt: skip
+        with telling(self):
+            pairs = eigenmap(
+                graph, n_components, method=self.eigen_solver, tol=self.eigen_tol, max_iter=self.eigen_max_iter,
+                random_state=self.random_state,
+            )  # fmt: skip
         self.n_connected_components_ = graph.components()[0]
         self.embedding_, self.eigenvalues_ = pairs.vectors, pairs.values
         self.eigen_residuals_, self.converged_ = pairs.residuals, pairs.converged

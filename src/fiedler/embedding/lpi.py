@@ -33,6 +33,7 @@ from .._validation import check_data, check_int, check_nonnegative, check_positi
 from ..core.backend import Array, alike, fix_signs, is_numpy, like, namespace, to_numpy
 from ..core.eigen import widest_gap
 from ..core.linear import least_squares
+from ..core.progress import telling
 from ..core.rows import sq_row_norms
 from ..core.sparse import matmul, pieces, to_scipy
 from ..graph.affinity import AffinityGraph
@@ -270,7 +271,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def fit(self, X: Any, y: Any = None) -> LPI:
         """Learn the map from documents; ``y`` is for graphs made from labels."""
-        return self._fit(X, y, at_most=False)
+        with telling(self):
+            return self._fit(X, y, at_most=False)
 
     def _fit(self, X: Any, y: Any, *, at_most: bool) -> LPI:
         """With ``at_most``, as many dimensions as were asked for or as there are."""

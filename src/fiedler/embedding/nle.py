@@ -35,6 +35,7 @@ from ..core.backend import Array, eps, like, namespace, one_hot, to_numpy
 from ..core.blocks import by_rows
 from ..core.kmeans import kmeans
 from ..core.multiplicative import multiply, positive_part
+from ..core.progress import telling, tracked
 from ..core.rows import sum_to_one
 from ..core.sparse import matmul, neighbours_together, pieces
 from ..graph.affinity import AffinityGraph
@@ -260,9 +261,10 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         self._signed = self.signed
         _check_differences(nodes.graph, problem)
         update = Update(problem, rng)
-        starts = self._starts(nodes, problem, k, rng)
-        runs = (run(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
-        best = min((self._polished(one, problem, k) for one in runs), key=lambda one: one.value)
+        with telling(self):
+            starts = tracked(self._starts(nodes, problem, k, rng), "starts", self.n_init)
+            runs = (run(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
+            best = min((self._polished(one, problem, k) for one in runs), key=lambda one: one.value)
         self._store(best.at(nodes.place), graph, problem)
         return self
 

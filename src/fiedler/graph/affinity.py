@@ -156,7 +156,7 @@ class AffinityGraph:
 
     @cached_property
     def degrees(self) -> Array:
-        """d_i = Σ_j |w_ij|, shape (n_nodes,); a self-loop counts once."""
+        """``d_i = Σ_j |w_ij|``, shape (n_nodes,); a self-loop counts once."""
         degrees = weighted_degrees(self._weights, signed=self._signed)
         return degrees if self._loops is None else degrees + self._loops
 

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 
 from .._validation import check_data
 from ..core.backend import Array, alike
+from ..core.progress import ProgressMixin
 from .affinity import AffinityGraph
 from .extend import extend_eigenvectors, links_beside
 from .labels import as_column, known_labels
@@ -20,7 +21,7 @@ from .pairs import with_links
 from .recipes import KNNGraph, as_affinity, is_pairwise, learns_from_pairs
 
 
-class GraphEstimatorMixin:
+class GraphEstimatorMixin(ProgressMixin):
     """A ``graph`` parameter: None for the default recipe, a recipe, a graph, a matrix, or "precomputed".
 
     ``set_params(graph__n_neighbors=5)`` works from the default as well: it makes the recipe first.
@@ -43,10 +44,10 @@ class GraphEstimatorMixin:
         """Set parameters, those of the graph recipe as ``graph__<name>``."""
         if self._graph_is_default() and "graph" not in params and any(name.startswith("graph__") for name in params):
             self.graph = self._recipe()
-        return super().set_params(**params)  # type: ignore[misc]
+        return super().set_params(**params)
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = is_pairwise(self.graph)
         return tags

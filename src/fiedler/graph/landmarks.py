@@ -16,7 +16,20 @@ from .recipes import FullGraph
 
 
 class LowRankAffinity(NamedTuple):
-    """A dense affinity W = FF' without its diagonal, kept as its factor; what is below zero is noise."""
+    """A dense affinity W = FF' without its diagonal, kept as its factor; what is below zero is noise.
+
+    Attributes
+    ----------
+    factor : array of shape (n_nodes, m)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fiedler.graph import LowRankAffinity
+    >>> W = LowRankAffinity(np.array([[1.0], [2.0], [3.0]]))
+    >>> W.product(np.ones((3, 1))).ravel()  # 1·2 + 1·3, 2·1 + 2·3, 3·1 + 3·2
+    array([5., 8., 9.])
+    """
 
     factor: Array  # (n, m)
 

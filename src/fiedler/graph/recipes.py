@@ -380,6 +380,14 @@ def as_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -> A
 
     ``graph`` is a recipe, a built graph, an affinity matrix, a scikit-learn neighbours transformer (binary weights,
     union), or "precomputed" when ``X`` itself is the affinity matrix. ``X`` may also be a built graph.
+
+    Examples
+    --------
+    >>> from fiedler import KNNGraph
+    >>> as_affinity(KNNGraph(1), [[0.0], [1.0], [5.0]])
+    AffinityGraph(n_nodes=3, n_edges=2, signed=False)
+    >>> as_affinity("precomputed", [[0, 2], [2, 0]])
+    AffinityGraph(n_nodes=2, n_edges=1, signed=False)
     """
     if isinstance(X, AffinityGraph):
         return X

@@ -56,6 +56,14 @@ def diffuse(F: Array, L: Sparse, step: float, n_steps: int = 1) -> Array:
     """``n_steps`` explicit steps F ← F - step · L F.
 
     With the random-walk Laplacian and 0 ≤ step ≤ 1 this is [lapgmm, Eq. 12]: (1 - step) F + step · D⁻¹W F.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fiedler import AffinityGraph
+    >>> edge = AffinityGraph.from_matrix([[0, 1], [1, 0]])
+    >>> diffuse(np.array([[1.0], [0.0]]), edge.laplacian("random_walk"), step=0.25).ravel()
+    array([0.75, 0.25])
     """
     for _ in range(check_int(n_steps, "n_steps", minimum=0)):
         F = F - step * _apply(L, F)
@@ -63,7 +71,16 @@ def diffuse(F: Array, L: Sparse, step: float, n_steps: int = 1) -> Array:
 
 
 def iterate(F: Array, L: Sparse, power: int) -> Array:
-    """Lᵐ F for m = ``power`` (0 gives F)."""
+    """Lᵐ F for m = ``power`` (0 gives F).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fiedler import AffinityGraph
+    >>> edge = AffinityGraph.from_matrix([[0, 1], [1, 0]])
+    >>> iterate(np.array([[1.0], [0.0]]), edge.laplacian(), power=2).ravel()
+    array([ 2., -2.])
+    """
     for _ in range(check_int(power, "power", minimum=0)):
         F = _apply(L, F)
     return F
@@ -74,6 +91,14 @@ def heat_flow(F: Array, L: Sparse, time: float) -> Array:
 
     exp(-tx) on [0, b] is e^(-tb/2) Σ_j (2 - δ_j0) (-1)^j I_j(tb/2) T_j(2x/b - 1) with Bessel functions I_j; about
     √(tb) products are needed. The matrix may be the random-walk Laplacian: only its spectrum counts, and it is real.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fiedler import AffinityGraph
+    >>> edge = AffinityGraph.from_matrix([[0, 1], [1, 0]])
+    >>> heat_flow(np.array([[1.0], [0.0]]), edge.laplacian(), time=np.log(2) / 2).ravel().round(6)
+    array([0.75, 0.25])
     """
     if not 0 <= time < math.inf:
         raise ValueError(f"time must be finite and not negative (heat does not flow back); got {time!r}")
@@ -114,6 +139,15 @@ def resolvent(P: Array, graph: AffinityGraph, gamma: float, *, tol: float = 1e-8
         With nonnegative weights.
     gamma : float
         In [0, 1): 0 returns P, towards 1 every component becomes constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fiedler import AffinityGraph
+    >>> edge = AffinityGraph.from_matrix([[0, 1], [1, 0]])
+    >>> resolvent(np.eye(2), edge, 0.5).round(3)
+    array([[0.667, 0.333],
+           [0.333, 0.667]])
     """
     return _anchored(P, graph, gamma, tol=tol, max_iter=max_iter).solution
 

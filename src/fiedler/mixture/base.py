@@ -28,6 +28,7 @@ from ..core.backend import Array, alike, like, logsumexp, namespace, one_hot, so
 from ..core.blocks import by_rows
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
+from ..core.progress import telling
 from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
 from ..graph.community import RESOLUTION, communities, modularity
@@ -238,7 +239,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             Linked rows vote on each other's memberships, see :mod:`fiedler.mixture.links`; rows whose must-links are
             hard have the same.
         """
-        with self._as_before_on_failure():
+        with telling(self), self._as_before_on_failure():
             self._fit(X, y, sample_weight, constraints)
         self._warn_of_trouble()
         return self

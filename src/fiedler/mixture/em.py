@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ..core.backend import Array
+from ..core.progress import stage
 from .covariance import Gaussians
 
 log = logging.getLogger(__name__)
@@ -81,18 +82,20 @@ def run_em(
 ) -> EMResult:
     """From memberships to a fixed point, or to ``max_iter`` iterations; ``report`` hears of every one."""
     resp, history = hooks.clamp(start), list[Step]()
-    model = hooks.maximise(resp)
-    while True:
-        log_joint = hooks.expect(model)
-        last, resp = resp, hooks.refine(log_joint, resp)
-        history.append(hooks.score(log_joint, resp, last))
-        log.info("EM: iteration %d, %s", len(history), history[-1])
-        if report is not None:
-            report(len(history), history[-1])
-        converged = len(history) > 1 and hooks.settled(history, tol)
-        if converged or len(history) >= max_iter:
-            return EMResult(resp, hooks.finish(model, resp), tuple(history), len(history), converged)
-        model = hooks.maximise(resp)
+    model, converged = hooks.maximise(resp), False
+    with stage("EM", max_iter) as tick:
+        while True:
+            log_joint = hooks.expect(model)
+            last, resp = resp, hooks.refine(log_joint, resp)
+            history.append(hooks.score(log_joint, resp, last))
+            log.info("EM: iteration %d, %s", len(history), history[-1])
+            if report is not None:
+                report(len(history), history[-1])
+            tick()
+            converged = len(history) > 1 and hooks.settled(history, tol)
+            if converged or len(history) >= max_iter:
+                return EMResult(resp, hooks.finish(model, resp), tuple(history), len(history), converged)
+            model = hooks.maximise(resp)
 
 
 def objective_settled(history: list[Step], total_weight: float, tol: float) -> bool:

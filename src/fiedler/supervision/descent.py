@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from ..core.backend import Array, like, namespace, to_numpy
+from ..core.progress import stage
 
 
 class Descent(NamedTuple):
@@ -31,15 +32,17 @@ def doubling(evaluate: Evaluate, theta: Array, *, max_iter: int, rate: float = 1
     value, gradient = evaluate(theta)
     history: dict[str, list[float]] = {"objective": [value], "rate": [rate]}
     failures = 0
-    for _ in range(max_iter):
-        moved = theta - rate * gradient
-        found, slope = evaluate(moved)
-        if found <= value:  # false for NaN too
-            theta, value, gradient, rate = moved, found, slope, 2 * rate
-        else:
-            failures, rate = failures + 1, 0.5 * rate
-        history["objective"].append(value)
-        history["rate"].append(rate)
+    with stage("descent", max_iter) as tick:
+        for _ in range(max_iter):
+            moved = theta - rate * gradient
+            found, slope = evaluate(moved)
+            if found <= value:  # false for NaN too
+                theta, value, gradient, rate = moved, found, slope, 2 * rate
+            else:
+                failures, rate = failures + 1, 0.5 * rate
+            history["objective"].append(value)
+            history["rate"].append(rate)
+            tick()
     return Descent(theta, history, max_iter, True, failures)
 
 
@@ -65,8 +68,10 @@ def near_the_start(
         away = intermediate_result.x - start
         history["penalty"].append(unit * float(away @ away))
         history["objective"].append(float(intermediate_result.fun) - history["penalty"][-1])
+        tick()
 
-    found = minimize(penalised, first, jac=True, method="L-BFGS-B", callback=note, options={"maxiter": max_iter})
+    with stage("descent", max_iter) as tick:
+        found = minimize(penalised, first, jac=True, method="L-BFGS-B", callback=note, options={"maxiter": max_iter})
     theta = namespace(theta).reshape(like(found.x, theta, dtype=theta.dtype), theta.shape)
     return Descent(theta, history, int(found.nit), bool(found.success))
 

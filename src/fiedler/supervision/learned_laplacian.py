@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_dense, check_int, check_nonnegative, choose
 from ..core.backend import Array, alike, namespace, to_numpy
+from ..core.progress import ProgressMixin, telling
 from ..core.rows import take_rows
 from ..core.sparse import Sparse, to_scipy
 from ..graph.affinity import AffinityGraph
@@ -47,7 +48,7 @@ MAX_PAIRS = 200_000  # of either kind, drawn from labels
 PER_POINT = "balanced"
 
 
-class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A graph whose metric and scale are learnt from the data's neighbourhoods and from pairs or labels of some rows.
 
     Parameters
@@ -161,7 +162,8 @@ class LearnedLaplacian(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         rows = _standardised(X, rng)
         recipes = self._recipes(X.shape[0])
         problem = self._problem(rows.X, pairs, recipes[0])
-        candidates = self._candidates(problem)
+        with telling(self):
+            candidates = self._candidates(problem)
         places = {penalty: problem.metric.embed(found.theta, rows.X) for penalty, found in candidates.items()}
         judges = None if self._learns_from_pairs() else mates_and_others(pairs, rng)
         self.penalty_, graph = self._best_graph(places, recipes, judges)

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import check_int, check_positive, choose
 from ..core.backend import Array, like, namespace, to_numpy
 from ..core.multiplicative import positive_part
+from ..core.progress import telling
 from ..core.rows import sum_to_one
 from ..core.sparse import matmul
 from ..graph.constraints import check_constraints
@@ -133,10 +134,11 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         reference = graph.degrees
         Y = np.zeros((graph.n_nodes, len(self.classes_)))
         Y[known, codes] = 1
-        found = spread_labels(
-            like(Y, reference, dtype=reference.dtype), graph, alpha,
-            tol=check_positive(self.tol, "tol"), max_iter=check_int(self.max_iter, "max_iter"),
-        )  # fmt: skip
+        with telling(self):
+            found = spread_labels(
+                like(Y, reference, dtype=reference.dtype), graph, alpha,
+                tol=check_positive(self.tol, "tol"), max_iter=check_int(self.max_iter, "max_iter"),
+            )  # fmt: skip
         self.n_iter_, self.converged_ = max(found.iterations, 1), found.converged
         F = positive_part(found.solution)  # rounding apart it is
         if rescale:
