@@ -1,4 +1,4 @@
-"""What fiedler does, in a minute: several methods on two embedded data sets, a table and two figures."""
+"""What fiedler does, in a minute: several methods on two embedded data sets, a table, two figures and a report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.manifold import TSNE
 
-from fiedler import LCGMM, GaussianMixture, KNNGraph, LapGMM, LaplacianEigenmaps, SpectralClustering
+from fiedler import (
+    LCGMM,
+    GaussianMixture,
+    KNNGraph,
+    LapGMM,
+    LaplacianEigenmaps,
+    ManifoldClustering,
+    SpectralClustering,
+)
 from fiedler.datasets import load, two_moons
 from fiedler.metrics import (
     adjusted_rand_index,
@@ -18,6 +26,7 @@ from fiedler.metrics import (
     match_labels,
     normalized_mutual_information,
 )
+from fiedler.report import summarize, write_report
 
 OUT = Path("out")
 
@@ -34,22 +43,23 @@ METHODS = {
     "spectral, ratio": lambda k, graph: SpectralClustering(k, graph=graph, cut="ratio", random_state=0),
     "LCGMM": lambda k, graph: LCGMM(k, pca=0.98, random_state=0),
     "LapGMM": lambda k, graph: LapGMM(k, pca=0.98, random_state=0),
+    "Manifold": lambda k, graph: ManifoldClustering(k, random_state=0),
 }
 
 ITERATIONS = (1, 3, 10, 40)
 
 
 def run(name):
-    """Every method on one data set: its labels and a row of scores."""
+    """Every method on one data set: the fitted model and a row of scores."""
     data = load(name, **DATASETS[name])
     k = len(np.unique(data.y))
     results = {}
     for method, make in METHODS.items():
         start = time.perf_counter()
-        labels = make(k, KNNGraph(n_neighbors=8)).fit_predict(data.X)
+        model = make(k, KNNGraph(n_neighbors=8)).fit(data.X)
         seconds = time.perf_counter() - start
-        scores = [s(data.y, labels) for s in (clustering_accuracy, normalized_mutual_information, adjusted_rand_index)]
-        results[method] = labels, (*scores, seconds)
+        measures = (clustering_accuracy, normalized_mutual_information, adjusted_rand_index)
+        results[method] = model, (*(measure(data.y, model.labels_) for measure in measures), seconds)
     return data, results
 
 
@@ -82,7 +92,7 @@ def draw(runs, path):
     for row, (name, (data, results)) in zip(axes, runs.items()):
         points = plane(data)
         for axis, column in zip(row, columns):
-            labels = data.y if column == "truth" else match_labels(data.y, results[column][0])
+            labels = data.y if column == "truth" else match_labels(data.y, results[column][0].labels_)
             axis.scatter(*points.T, c=labels, cmap="tab10", vmin=0, vmax=9, s=4, linewidths=0)
             score = "" if column == "truth" else f"\nAC {100 * results[column][1][0]:.1f} %"
             axis.set(title=column + score, xticks=[], yticks=[])
@@ -111,6 +121,15 @@ def draw_memberships(path):
     figure.savefig(path, dpi=120)
 
 
+def report(data, results, path):
+    """A page to look through: every digit, its cluster, and how sure that is."""
+    model, (*_, seconds) = results["Manifold"]
+    images = data.X.reshape(-1, *data.image_shape)
+    write_report(
+        summarize(model, data.X, images=images, truth=data.y, title="Handwritten digits", seconds=seconds), path
+    )
+
+
 def main():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the moons may be two components, which is the answer
@@ -120,7 +139,9 @@ def main():
         OUT.mkdir(exist_ok=True)
         draw(runs, OUT / "demo.png")
         draw_memberships(OUT / "memberships.png")
+        report(*runs["digits"], OUT / "report.html")
     print(f"\nThe clusters, drawn: {OUT / 'demo.png'}; memberships over iterations: {OUT / 'memberships.png'}")
+    print(f"A report to look through in a browser: {OUT / 'report.html'}")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,16 @@ Tell = Callable[[Record], None]
 
 
 def run_cell(cell: Cell, backend: str = "numpy") -> Record:
-    """The record of one cell; a model that fails leaves its sentence in place of scores."""
+    """The record of one cell; a model that fails leaves its sentence in place of scores.
+
+    Examples
+    --------
+    >>> from fiedler.experiments import load_protocol, run_cell
+    >>> cell = load_protocol("smoke").cells(only=["kmeans", "digits"])[0]
+    >>> record = run_cell(cell)
+    >>> record["data"], record["method"], sorted(record["scores"])
+    ('digits', 'kmeans', ['AC', 'NMI'])
+    """
     backend = cell.backend(backend)
     record: Record = {
         "paper": cell.paper,
@@ -61,7 +70,7 @@ def run_cell(cell: Cell, backend: str = "numpy") -> Record:
 def _result(task: Callable[[Cell, Rows], Outcome], cell: Cell, rows: Rows) -> Record:
     """Scores, how they were reached, seconds and memory; or why there are none."""
     record: Record = {}
-    _reset_peak()
+    reset_peak()
     started = time.perf_counter()
     try:
         with warnings.catch_warnings():
@@ -115,7 +124,7 @@ def code_digest() -> str:
     return whole.hexdigest()[:12]
 
 
-def _reset_peak() -> None:
+def reset_peak() -> None:
     """Forget the highest memory so far, where the system can (Linux)."""
     try:
         PEAK.write_text("5")
@@ -176,6 +185,15 @@ def run_cells(
     Returns
     -------
     list of records
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from fiedler.experiments import RecordFile, load_protocol, run_cells
+    >>> cells = load_protocol("smoke").cells(only=["kmeans", "digits"])[:1]
+    >>> file = RecordFile(pathlib.Path(tempfile.mkdtemp()) / "records.jsonl")
+    >>> run_cells(cells, file) == file.read()
+    True
     """
     choose(dict.fromkeys(BACKENDS), backend, option="backend")
     found: list[Record] = []

@@ -96,5 +96,5 @@ def _labels(arrays: dict[str, np.ndarray], name: str | None, file: str) -> list[
 
 
 def _refuse_columns(roles: Roles, file: str) -> None:
-    if roles.labels or roles.id or roles.text or roles.drop:
+    if roles != Roles():
         raise ValueError(f"{file!r} has no columns to name; labels, id, text and drop are for tables")

@@ -33,6 +33,7 @@ def read_input(
     id: str | None = None,
     text: str | None = None,
     drop: Sequence[str] = (),
+    features: Sequence[str] = (),
     size: int | None = None,
 ) -> Input:
     r"""The rows of a file or folder, or of a data set by its name.
@@ -52,6 +53,8 @@ def read_input(
         A column of texts, which are then clustered instead of the numbers.
     drop : sequence of str
         Columns to leave out.
+    features : sequence of str
+        The columns to take, in this order; by default all that have no other role.
     size : int, optional
         Pixels a side to bring images to.
 
@@ -68,7 +71,7 @@ def read_input(
     >>> found.names, found.columns, found.X.tolist()
     (['a', 'b'], ['height', 'width'], [[1.0, 2.0], [1.5, 2.0]])
     """
-    path, roles = Path(source), Roles(labels, id, text, tuple(drop))
+    path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features))
     if not path.exists():
         return _from_name(str(source), roles)
     if path.is_dir():

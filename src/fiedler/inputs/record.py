@@ -23,6 +23,12 @@ class Input(NamedTuple):
         The shape of an image.
     labels : list of str or None
         Known classes, by name; '' where unknown.
+
+    Examples
+    --------
+    >>> from fiedler.inputs import Input
+    >>> Input("texts", ["a sentence", "another"], ["first", "second"]).n_rows
+    2
     """
 
     kind: str
@@ -52,12 +58,13 @@ class Input(NamedTuple):
 
 
 class Roles(NamedTuple):
-    """What the columns of a table are for; those that are not named are features."""
+    """What the columns of a table are for; those that are not named are features, unless these are named instead."""
 
     labels: str | None = None
     id: str | None = None
     text: str | None = None
     drop: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
 
 
 def numbered(n_rows: int) -> list[str]:

@@ -38,7 +38,8 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
     labels = None if roles.labels is None else _as_text(table.columns[roles.labels])
     if roles.text is not None:
         return Input("texts", _as_text(table.columns[roles.text]), names, labels=labels)
-    features = [name for name in table.columns if name not in {roles.labels, roles.id, *roles.drop}]
+    others = {roles.labels, roles.id, *roles.drop}
+    features = list(roles.features) or [name for name in table.columns if name not in others]
     if not features:
         raise ValueError(f"{file!r} holds no column that is left as a feature")
     X = np.stack([_numbers(table, name, file) for name in features], axis=1)
@@ -46,7 +47,7 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
 
 
 def _check_roles(table: Table, roles: Roles, file: str) -> None:
-    for name in filter(None, (roles.labels, roles.id, roles.text, *roles.drop)):
+    for name in filter(None, (roles.labels, roles.id, roles.text, *roles.drop, *roles.features)):
         if name not in table.columns:
             known = ", ".join(repr(title) for title in table.columns) or "none"
             raise ValueError(f"{file!r} has no column {name!r}; its columns are {known}")

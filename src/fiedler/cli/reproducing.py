@@ -1,34 +1,20 @@
-"""The command line: ``fiedler reproduce``. Needs the extra ``cli``."""
+"""``fiedler reproduce``: a paper's table made again, beside the published figures."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-try:
-    import typer
-    from rich import progress as bars
-except ImportError:  # said in `main`, so that `import fiedler.cli` never fails for want of an extra
-    typer = None  # type: ignore[assignment]
+import typer
+from rich import progress as bars
 
-if TYPE_CHECKING:
-    from .experiments.reproduce import Plan
-    from .experiments.tables import Line
-
-NO_EXTRA = "the command line needs the packages of the extra 'cli': pip install 'fiedler[cli]'"
-
-
-def _app() -> Any:
-    app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-    app.callback()(_about)
-    app.command()(reproduce)
-    return app
-
-
-def _about() -> None:
-    """Clustering on manifolds."""
+from ..experiments import list_protocols, load_protocol
+from ..experiments import reproduce as work
+from ..experiments.layout import as_text
+from ..experiments.reproduce import Plan
+from ..experiments.tables import Line, failures
+from .voice import Debug
 
 
 def reproduce(
@@ -45,10 +31,9 @@ def reproduce(
     run: Annotated[bool, typer.Option(help="Run what is missing, or only show what is there.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="Show what there is.")] = False,
+    debug: Debug = False,
 ) -> None:
     """Make a paper's table again: run what is missing and lay it beside the published figures."""
-    from .experiments import reproduce as work
-
     if list_all or key is None:
         _list_papers()
         return
@@ -72,8 +57,6 @@ def reproduce(
 
 
 def _list_papers() -> None:
-    from .experiments import list_protocols, load_protocol
-
     for key, title in list_protocols().items():
         protocol = load_protocol(key)
         tables = dict.fromkeys(one.table for one in protocol.experiments.values() if one.table)
@@ -90,8 +73,6 @@ def _say_plan(todo: Plan) -> None:
 
 def _run(todo: Plan, jobs: int) -> None:
     """With a bar that tells the time left."""
-    from .experiments.reproduce import carry_out
-
     if not todo.todo:
         return
     times = (bars.TimeElapsedColumn(), bars.TimeRemainingColumn())
@@ -105,13 +86,10 @@ def _run(todo: Plan, jobs: int) -> None:
             if "error" in record:
                 progress.console.print(f"{record['data']}, {record['method']}: {record['error']}", markup=False)
 
-        carry_out(todo, n_jobs=min(jobs, len(todo.todo)), tell=tell)
+        work.carry_out(todo, n_jobs=min(jobs, len(todo.todo)), tell=tell)
 
 
 def _print_lines(todo: Plan, name: str, lines: list[Line]) -> None:
-    from .experiments.layout import as_text
-    from .experiments.tables import failures
-
     experiment = todo.protocol.experiments[name]
     title = f"Table {experiment.table}: {experiment.title}" if experiment.table else experiment.title
     typer.echo(f"\n{title}\n{as_text(lines)}")
@@ -121,19 +99,3 @@ def _print_lines(todo: Plan, name: str, lines: list[Line]) -> None:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def main() -> None:
-    """Run the command line; an error of the user's is one sentence, not a traceback."""
-    if typer is None:
-        sys.exit(NO_EXTRA)
-    try:
-        _app()()
-    except (ValueError, OSError, RuntimeError, ImportError) as error:
-        if os.environ.get("FIEDLER_DEBUG"):
-            raise
-        sys.exit(f"fiedler: {error}")
-
-
-if __name__ == "__main__":
-    main()

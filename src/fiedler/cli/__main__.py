@@ -1,0 +1,5 @@
+"""``python -m fiedler.cli``."""
+
+from . import main
+
+main()

@@ -1,0 +1,117 @@
+"""``fiedler compare``: several methods on the same rows, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from sklearn.metrics import silhouette_score
+
+from .._files import whole_file
+from .._validation import choose
+from ..graph.recipes import self_tuned
+from ..inputs import Input, read_input
+from ..metrics import modularity, normalized_cut
+from .clustering import Clusters, Drop, Id, Labels, Scale, Seed, Size, Source, Text
+from .fitting import fit, scores
+from .methods import METHODS, check_k, pipeline
+from .voice import Debug, Json, Quiet, Voice, table
+
+USUAL = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
+SAMPLE = 5000  # rows that the silhouette is measured on
+NEIGHBOURS = 9  # of the graph that cuts are measured on
+
+
+def compare(
+    source: Source,
+    k: Clusters,
+    methods: Annotated[str, typer.Option(help=f"Of {', '.join(METHODS)}, with commas.")] = ",".join(USUAL),
+    labels: Labels = None,
+    id: Id = None,
+    text: Text = None,
+    drop: Drop = None,
+    size: Size = None,
+    scale: Scale = "auto",
+    seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also as a CSV file.")] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Several methods side by side: scores without labels, with them where they are known, seconds and memory.
+
+    The normalised cut (less is better) and the modularity (more is better) are measured on one graph for all, the
+    silhouette on the rows. No one of them decides alone: each favours the method that optimises it.
+    """
+    voice = Voice(quiet, json)
+    wanted = [name.strip() for name in methods.split(",") if name.strip()]
+    for name in wanted:
+        choose(METHODS, name, option="method")
+    with voice.at_work(f"reading {source}"):
+        found = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
+        n_clusters = check_k(k, found.n_rows)
+    lines = []
+    with voice.at_work("measuring the graph"):
+        measure = _Measure(found, scale, seed)
+    for place, name in enumerate(wanted, start=1):
+        with voice.at_work(f"{name} ({place} of {len(wanted)})"):
+            lines.append(_line(found, name, n_clusters, scale, seed, measure))
+    if out is not None:
+        _write(out, lines)
+    columns = list(dict.fromkeys(key for line in lines for key in line))
+    rows = [[_shown(line.get(column)) for column in columns] for line in lines]
+    voice.result(
+        {"rows": found.n_rows, "methods": lines},
+        table(f"{found.n_rows} rows", *columns, rows=rows),
+        *([] if out is None else [f"written: {out}"]),
+    )
+
+
+class _Measure:
+    """Internal scores of labels, on one graph and the same rows for every method."""
+
+    def __init__(self, found: Input, scale: str, seed: int) -> None:
+        steps = pipeline(found, "kmeans", 2, scale=scale)[:-1]
+        self.rows: Any = steps.fit_transform(found.X) if len(steps) else found.X
+        self.graph = self_tuned(min(NEIGHBOURS, found.n_rows - 1)).build(self.rows)
+        self.seed = seed
+
+    def __call__(self, labels: np.ndarray) -> dict[str, float]:
+        found = {"cut": normalized_cut(self.graph, labels), "modularity": modularity(self.graph, labels)}
+        if 1 < len(np.unique(labels)) < len(labels):
+            size = min(SAMPLE, len(labels))
+            found["silhouette"] = silhouette_score(self.rows, labels, sample_size=size, random_state=self.seed)
+        return {name: float(value) for name, value in found.items()}
+
+
+def _line(found: Input, name: str, k: Any, scale: str, seed: int, measure: _Measure) -> dict[str, Any]:
+    """One method's row; one that cannot be fitted says why and the others go on."""
+    try:
+        done = fit(found, name, k, scale=scale, seed=seed)
+    except (ValueError, TypeError) as error:
+        return {"method": name, "failed": " ".join(str(error).split())}
+    line = {
+        "method": name,
+        "clusters": len(np.unique(done.labels)),
+        **measure(done.labels),
+        **scores(found, done.labels),
+    }
+    return line | {"seconds": round(done.seconds, 3), "peak_mb": done.peak_mb}
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _write(path: Path, lines: list[dict[str, Any]]) -> None:
+    import csv
+
+    columns = list(dict.fromkeys(key for line in lines for key in line))
+    with whole_file(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(lines)

@@ -1,0 +1,102 @@
+"""One fit from the command line: what was read, the method, what is known; and the labels as a table."""
+
+from __future__ import annotations
+
+import csv
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from .._files import whole_file
+from ..core.backend import to_numpy
+from ..experiments.run import peak_mb, reset_peak
+from ..graph.constraints import PairwiseConstraints
+from ..inputs import Input
+from ..metrics import adjusted_rand_index, clustering_accuracy, normalized_mutual_information
+from .methods import METHODS, pipeline
+
+DIGITS = 4  # of a membership in a file
+
+
+class Fit(NamedTuple):
+    """A fitted pipeline and what it found."""
+
+    model: Pipeline
+    labels: np.ndarray
+    memberships: np.ndarray | None
+    evidence: Any  # for the number of clusters, where that was asked
+    seconds: float
+    peak_mb: int | None
+
+    @property
+    def clusterer(self) -> Any:
+        """The last step."""
+        return self.model[-1]
+
+    @property
+    def confidence(self) -> np.ndarray | None:
+        """Each row's largest membership."""
+        return None if self.memberships is None else self.memberships.max(axis=1)
+
+    @property
+    def n_clusters(self) -> int:
+        """How many there are: the columns of the memberships, or the labels in use."""
+        return int(self.labels.max()) + 1 if self.memberships is None else self.memberships.shape[1]
+
+
+def fit(found: Input, method: str, k: Any, *, scale: str = "auto", seed: int = 0, pairs: Path | None = None) -> Fit:
+    """Fit a method to what was read, and to what is known of it.
+
+    A column of labels that has gaps steers the clusters; one without gaps is only compared with.
+    """
+    known, _ = found.codes()
+    steered = found.labels is not None and bool(np.any(known < 0))
+    told = {name for name, given in (("labels", steered), ("pairs", pairs is not None)) if given}
+    for name in sorted(told - METHODS[method].takes if method in METHODS else ()):
+        able = ", ".join(key for key, row in METHODS.items() if name in row.takes)
+        raise ValueError(f"the method {method!r} cannot be told {name}; those that can are {able}")
+    options: dict[str, Any] = {"y": known} if steered else {}
+    if pairs is not None:
+        options["cluster__constraints"] = PairwiseConstraints.from_csv(pairs, found.n_rows)
+    reset_peak()
+    started, evidence = time.perf_counter(), None
+    if k == "auto" and method != "auto":
+        counting = pipeline(found, "auto", k, scale=scale, seed=seed).fit(found.X)
+        k, evidence = counting[-1].n_clusters_, counting[-1].evidence_
+    model = pipeline(found, method, k, scale=scale, seed=seed).fit(found.X, **options)
+    seconds = time.perf_counter() - started
+    shares = getattr(model[-1], "memberships_", None)
+    evidence = getattr(model[-1], "evidence_", None) or evidence
+    return Fit(
+        model, to_numpy(model[-1].labels_), None if shares is None else to_numpy(shares), evidence, seconds, peak_mb()
+    )
+
+
+def scores(found: Input, labels: np.ndarray) -> dict[str, float]:
+    """Agreement with the known labels, on the rows that have one."""
+    known, _ = found.codes()
+    rows = known >= 0
+    if found.labels is None or not rows.any():
+        return {}
+    measures = {"AC": clustering_accuracy, "NMI": normalized_mutual_information, "ARI": adjusted_rand_index}
+    return {name: float(measure(known[rows], labels[rows])) for name, measure in measures.items()}
+
+
+def write_labels(path: Path, names: list[str], labels: np.ndarray, memberships: np.ndarray | None) -> None:
+    """id, label, confidence and memberships, a row each; whole or not at all."""
+    with whole_file(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        labels_table(file, names, labels, memberships)
+
+
+def labels_table(file: Any, names: list[str], labels: np.ndarray, memberships: np.ndarray | None) -> None:
+    """The same into an open file."""
+    writer = csv.writer(file, lineterminator="\n")
+    shares = np.empty((len(labels), 0)) if memberships is None else memberships
+    soft = [] if memberships is None else ["confidence", *(f"cluster_{place}" for place in range(shares.shape[1]))]
+    writer.writerow(["id", "label", *soft])
+    for name, label, row in zip(names, labels.tolist(), shares):
+        numbers = [row.max(), *row] if soft else []
+        writer.writerow([name, label, *(f"{value:.{DIGITS}f}" for value in numbers)])

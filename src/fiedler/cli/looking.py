@@ -1,0 +1,120 @@
+"""``fiedler data`` and ``fiedler doctor``: what there is."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
+
+import threadpoolctl
+import typer
+
+from .. import __version__
+from ..datasets import list_datasets, load
+from ..datasets.registry import DATASETS
+from ..datasets.store import cache_folder, data_folder
+from .voice import Debug, Json, Quiet, Voice, table
+
+PACKAGES = {
+    "numpy": "required",
+    "scipy": "required",
+    "scikit-learn": "required",
+    "array-api-compat": "required",
+    "faiss-cpu": "ann",
+    "typer": "cli",
+    "rich": "cli",
+    "matplotlib": "plot",
+    "pillow": "image",
+    "pyarrow": "text",
+    "umap-learn": "peers",
+    "torch": "torch",
+    "cupy-cuda12x": "cupy",
+}
+
+data = typer.Typer(no_args_is_help=True, help="The data sets that fiedler knows.")
+
+
+@data.command(name="list")
+def list_all(quiet: Quiet = False, json: Json = False, debug: Debug = False) -> None:
+    """The data sets, and whether they are on this machine."""
+    rows = {name: {"about": about, "here": _is_here(name)} for name, about in list_datasets().items()}
+    shown = [(name, "yes" if row["here"] else "-", row["about"]) for name, row in rows.items()]
+    lines = "\n".join(f"{name:16} {here:5} {about}" for name, here, about in [("name", "here", "about"), *shown])
+    Voice(quiet, json).result(rows, lines)
+
+
+@data.command()
+def get(
+    name: Annotated[str, typer.Argument(metavar="NAME")], quiet: Quiet = False, json: Json = False, debug: Debug = False
+) -> None:
+    """Bring a data set to this machine and say what it holds."""
+    found = load(name, verbose=not (quiet or json))
+    rows, columns = found.X.shape
+    plain = {"name": name, "rows": rows, "columns": columns, "classes": len(found.target_names)}
+    Voice(quiet, json).result(plain, f"{name}: {rows} rows, {columns} columns, {plain['classes']} classes")
+
+
+def _is_here(name: str) -> bool:
+    """Without a download: made here, or a file in the data folder or the cache."""
+    if DATASETS[name].remote is None:
+        return True
+    return any(folder is not None and (folder / f"{name}.npz").exists() for folder in (data_folder(), cache_folder()))
+
+
+def doctor(quiet: Quiet = False, json: Json = False, debug: Debug = False) -> None:
+    """What fiedler runs on: versions, back ends, threads, folders."""
+    packages = {name: _version(name) for name in PACKAGES}
+    pools = [f"{pool['internal_api']} {pool['num_threads']}" for pool in _pools()]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    devices = _devices()
+    plain = {
+        "fiedler": __version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cores": cores,
+        "threads": pools,
+        "packages": packages,
+        "devices": devices,
+        "data_folder": None if data_folder() is None else str(data_folder()),
+        "cache_folder": str(cache_folder()),
+    }
+    rows = [
+        (name, found or "-", "" if found or extra == "required" else f"pip install 'fiedler[{extra}]'")
+        for (name, extra), found in zip(PACKAGES.items(), packages.values())
+    ]
+    head = [
+        f"fiedler {__version__}, Python {plain['python']}, {plain['system']}",
+        f"{cores} cores; threads: {', '.join(pools) or 'unknown'}",
+        f"devices: {', '.join(devices) or 'none beside the processor'}",
+        f"data folder (FIEDLER_DATA): {plain['data_folder'] or 'not set'}; cache: {plain['cache_folder']}\n",
+    ]
+    made = table("", "package", "version", "for more", rows=rows)
+    for column in made.columns:
+        column.justify = "left"
+    Voice(quiet, json).result(plain, "\n".join(head), made)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _pools() -> list[dict[str, Any]]:
+    import_module("sklearn.cluster")  # so that its libraries are loaded
+    return threadpoolctl.threadpool_info()
+
+
+def _devices() -> list[str]:
+    """The accelerators that torch and CuPy see."""
+    found = []
+    if _version("torch"):
+        torch = import_module("torch")
+        found += [f"torch {torch.cuda.get_device_name(place)}" for place in range(torch.cuda.device_count())]
+    if _version("cupy-cuda12x"):
+        cuda = import_module("cupy").cuda.runtime
+        found += [f"cupy device {place}" for place in range(cuda.getDeviceCount())]
+    return found
