@@ -13,20 +13,21 @@ CREATE  = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --up
 INSTALL = $(BIN)/python -m pip install --quiet
 endif
 
-.PHONY: help demo test lint types unit bench results clean
+.PHONY: help demo test lint types unit bench results docs clean
 
 help:
 	@echo "make demo   cluster embedded data, print a table, leave a figure under out/"
 	@echo "make test   lint, types, doctests and tests"
 	@echo "make bench  benchmarks beside scikit-learn (minutes)"
 	@echo "make results  docs/results.md from the papers' records"
+	@echo "make docs   the documentation site, to docs/_build/html"
 	@echo "make clean  remove the environment and everything built"
 
 $(BIN)/python:
 	$(CREATE)
 
 # A stamp a set of packages: installed once, and again when pyproject.toml changes.
-$(VENV)/.plot $(VENV)/.dev: $(VENV)/.%: pyproject.toml | $(BIN)/python
+$(VENV)/.plot $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(BIN)/python
 	$(INSTALL) --editable ".[$*]"
 	@touch $@
 
@@ -58,5 +59,10 @@ bench: $(VENV)/.dev
 results: $(VENV)/.dev
 	$(BIN)/python -m fiedler.experiments.pages docs/results.md
 
+# The site; a warning is an error. One BLAS thread, as the gallery's examples are too small for more.
+docs: $(VENV)/.docs
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 clean:
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache docs/_build docs/generated docs/gallery

@@ -79,7 +79,15 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit, and all that decides its result."""
+    """One fit, and all that decides its result.
+
+    Examples
+    --------
+    >>> from fiedler.experiments import load_protocol
+    >>> cell = load_protocol("smoke").cells(only=["kmeans"])[0]
+    >>> cell.paper, cell.data, cell.spec["model"]
+    ('smoke', 'digits', {'use': 'EmbedKMeans'})
+    """
 
     paper: str
     data: str
@@ -115,7 +123,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A paper's experiments."""
+    """A paper's experiments.
+
+    Examples
+    --------
+    >>> from fiedler.experiments import load_protocol
+    >>> protocol = load_protocol("lapgmm")
+    >>> protocol.experiments["usps"].grid
+    {'k': [2, 3, 4, 5, 6, 7, 8, 9, 10]}
+    """
 
     key: str
     title: str

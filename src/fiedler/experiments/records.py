@@ -38,7 +38,22 @@ def parse(lines: Iterable[str]) -> list[Record]:
 
 
 class RecordFile:
-    """Records in a file that only one run at a time may add to."""
+    """Records in a file that only one run at a time may add to.
+
+    Parameters
+    ----------
+    path : Path
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from fiedler.experiments import RecordFile
+    >>> file = RecordFile(pathlib.Path(tempfile.mkdtemp()) / "records.jsonl")
+    >>> with file.writing():
+    ...     file.add({"data": "d", "method": "m", "at": {}, "draw": 0, "digest": "x", "scores": {"AC": 1}})
+    >>> file.read()[0]["scores"]
+    {'AC': 1}
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -13,6 +13,8 @@ from .matching import match_labels, on_host
 def calibration_error(labels_true: Any, memberships: Any, n_bins: int = 15) -> float:
     """The expected calibration error: how far confidence is from accuracy, after matching clusters to classes.
 
+    ::
+
         Σ_b |B_b|/n · | accuracy of B_b - mean confidence of B_b |
 
     over bins B_b of equal width of the largest membership of each row, which is right where the matched cluster is the

@@ -29,7 +29,7 @@ def _cuts(graph: Any, labels: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def ratio_cut(graph: Any, labels: Any) -> float:
-    """Σ_k cut(A_k, rest) / |A_k| = tr(H'LH) for the normalised indicators H. [nle, Eqs 4-5]
+    """Σ_k cut(A_k, rest) / ``|A_k|`` = tr(H'LH) for the normalised indicators H. [nle, Eqs 4-5]
 
     On a signed graph the cut of a cluster is the size of all weights that leave it plus twice that of the negative
     ones inside: what the signed Laplacian measures.

@@ -37,6 +37,12 @@ class ClusterDescription:
         Its leading terms with their class-based tf-idf, highest first.
     documents : list of int
         Its most central documents, nearest to the mean direction first.
+
+    Examples
+    --------
+    >>> from fiedler.text import ClusterDescription
+    >>> print(ClusterDescription(3, 120, "filter, signal, frequency", [("filter", 0.9)], [17]))
+    3: filter, signal, frequency (120 documents)
     """
 
     cluster: Any

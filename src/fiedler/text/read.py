@@ -22,7 +22,20 @@ MISSING = object()
 
 
 class Documents(NamedTuple):
-    """Texts and a name for each: the file, the line or the row it came from."""
+    """Texts and a name for each: the file, the line or the row it came from.
+
+    Attributes
+    ----------
+    texts : list of str
+    names : list of str
+
+    Examples
+    --------
+    >>> from fiedler.text import read_documents
+    >>> texts, names = read_documents(["a first document", "a second one"])
+    >>> texts[1]
+    'a second one'
+    """
 
     texts: list[str]
     names: list[str]

@@ -1,0 +1,50 @@
+"""Every example of the gallery runs, makes its figures and leaves nothing behind."""
+
+import ast
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+GALLERY = sorted(EXAMPLES.rglob("plot_*.py"))
+NEEDS = {"anndata": ["anndata"], "bertopic": ["bertopic"], "faiss": ["faiss"], "frames": ["pandas", "polars"]}
+
+
+def name_of(path):
+    return path.stem.removeprefix("plot_")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("path", GALLERY, ids=name_of)
+def test_an_example_makes_its_figures(path, tmp_path, monkeypatch, capsys):
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    for library in NEEDS.get(name_of(path), []):
+        pytest.importorskip(library, reason=f"{library}, which {path.name} shows, is not installed")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FIEDLER_DATA", raising=False)
+    plt.close("all")
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+        figures = [plt.figure(number) for number in plt.get_fignums()]
+        assert figures
+        assert all(any(ax.has_data() for ax in figure.axes) for figure in figures)
+        assert not list(tmp_path.iterdir())
+        assert "Traceback" not in capsys.readouterr().out
+    finally:
+        plt.close("all")
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=name_of)
+def test_an_example_begins_with_a_title_and_what_it_shows(path):
+    title, line, _, what = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).split("\n", 3)
+    assert line == "=" * len(title)
+    assert len(what.split()) > 20
+
+
+@pytest.mark.skipif(not EXAMPLES.exists(), reason="the examples are not part of a source distribution")
+def test_there_are_examples_enough():
+    assert len(GALLERY) >= 10
