@@ -70,8 +70,8 @@ def cluster(
     with voice.at_work(f"reading {source}"):
         found = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
     n_clusters = check_k(k, found.n_rows)
-    with voice.at_work(f"clustering {found.n_rows} rows"):
-        done = fit(found, method, n_clusters, scale=scale, seed=seed, pairs=pairs)
+    with voice.at_work(f"clustering {found.n_rows} rows") as listener:
+        done = fit(found, method, n_clusters, scale=scale, seed=seed, pairs=pairs, listener=listener)
     with voice.at_work("writing the report"):
         files = _write(folder, found, done, title=Path(source).name, method=method)
     plain = {

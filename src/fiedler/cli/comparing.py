@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,13 +16,14 @@ from ..graph.recipes import self_tuned
 from ..inputs import Input, read_input
 from ..metrics import modularity, normalized_cut
 from .clustering import Clusters, Drop, Id, Labels, Scale, Seed, Size, Source, Text
-from .fitting import fit, scores
+from .fitting import count, fit, scores
 from .methods import METHODS, check_k, pipeline
 from .voice import Debug, Json, Quiet, Voice, table
 
 USUAL = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
 SAMPLE = 5000  # rows that the silhouette is measured on
 NEIGHBOURS = 9  # of the graph that cuts are measured on
+SHORT = {"clusters": "K", "modularity": "mod.", "silhouette": "silh.", "seconds": "s", "peak_mb": "MB"}
 
 
 def compare(
@@ -52,19 +54,23 @@ def compare(
     with voice.at_work(f"reading {source}"):
         found = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
         n_clusters = check_k(k, found.n_rows)
-    lines = []
+    evidence, lines = None, []
+    if n_clusters == "auto":
+        with voice.at_work("counting clusters") as listener:
+            n_clusters, evidence = count(found, scale=scale, seed=seed, listener=listener)
     with voice.at_work("measuring the graph"):
         measure = _Measure(found, scale, seed)
     for place, name in enumerate(wanted, start=1):
-        with voice.at_work(f"{name} ({place} of {len(wanted)})"):
-            lines.append(_line(found, name, n_clusters, scale, seed, measure))
+        with voice.at_work(f"{name} ({place} of {len(wanted)})") as listener:
+            lines.append(_line(found, name, n_clusters, scale, seed, measure, listener))
     if out is not None:
         _write(out, lines)
     columns = list(dict.fromkeys(key for line in lines for key in line))
     rows = [[_shown(line.get(column)) for column in columns] for line in lines]
     voice.result(
         {"rows": found.n_rows, "methods": lines},
-        table(f"{found.n_rows} rows", *columns, rows=rows),
+        *([] if evidence is None else [f"{evidence}\n"]),
+        table(f"{found.n_rows} rows", *(SHORT.get(name, name) for name in columns), rows=rows),
         *([] if out is None else [f"written: {out}"]),
     )
 
@@ -86,10 +92,10 @@ class _Measure:
         return {name: float(value) for name, value in found.items()}
 
 
-def _line(found: Input, name: str, k: Any, scale: str, seed: int, measure: _Measure) -> dict[str, Any]:
+def _line(found: Input, name: str, k: Any, scale: str, seed: int, measure: _Measure, listener: Any) -> dict[str, Any]:
     """One method's row; one that cannot be fitted says why and the others go on."""
     try:
-        done = fit(found, name, k, scale=scale, seed=seed)
+        done = fit(found, name, k, scale=scale, seed=seed, listener=listener)
     except (ValueError, TypeError) as error:
         return {"method": name, "failed": " ".join(str(error).split())}
     line = {
@@ -108,8 +114,6 @@ def _shown(value: Any) -> str:
 
 
 def _write(path: Path, lines: list[dict[str, Any]]) -> None:
-    import csv
-
     columns = list(dict.fromkeys(key for line in lines for key in line))
     with whole_file(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns)

@@ -11,12 +11,14 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._files import whole_file
+from .._validation import choose
 from ..core.backend import to_numpy
 from ..experiments.run import peak_mb, reset_peak
 from ..graph.constraints import PairwiseConstraints
 from ..inputs import Input
 from ..metrics import adjusted_rand_index, clustering_accuracy, normalized_mutual_information
 from .methods import METHODS, pipeline
+from .voice import Listener
 
 DIGITS = 4  # of a membership in a file
 
@@ -47,32 +49,59 @@ class Fit(NamedTuple):
         return int(self.labels.max()) + 1 if self.memberships is None else self.memberships.shape[1]
 
 
-def fit(found: Input, method: str, k: Any, *, scale: str = "auto", seed: int = 0, pairs: Path | None = None) -> Fit:
+def fit(
+    found: Input,
+    method: str,
+    k: Any,
+    *,
+    scale: str = "auto",
+    seed: int = 0,
+    pairs: Path | None = None,
+    listener: Listener | None = None,
+) -> Fit:
     """Fit a method to what was read, and to what is known of it.
 
     A column of labels that has gaps steers the clusters; one without gaps is only compared with.
     """
-    known, _ = found.codes()
-    steered = found.labels is not None and bool(np.any(known < 0))
-    told = {name for name, given in (("labels", steered), ("pairs", pairs is not None)) if given}
-    for name in sorted(told - METHODS[method].takes if method in METHODS else ()):
-        able = ", ".join(key for key, row in METHODS.items() if name in row.takes)
-        raise ValueError(f"the method {method!r} cannot be told {name}; those that can are {able}")
-    options: dict[str, Any] = {"y": known} if steered else {}
-    if pairs is not None:
-        options["cluster__constraints"] = PairwiseConstraints.from_csv(pairs, found.n_rows)
+    options = _known(found, method, pairs)
     reset_peak()
     started, evidence = time.perf_counter(), None
     if k == "auto" and method != "auto":
-        counting = pipeline(found, "auto", k, scale=scale, seed=seed).fit(found.X)
-        k, evidence = counting[-1].n_clusters_, counting[-1].evidence_
-    model = pipeline(found, method, k, scale=scale, seed=seed).fit(found.X, **options)
+        k, evidence = count(found, scale=scale, seed=seed, listener=listener)
+    model = told(pipeline(found, method, k, scale=scale, seed=seed), listener).fit(found.X, **options)
     seconds = time.perf_counter() - started
     shares = getattr(model[-1], "memberships_", None)
     evidence = getattr(model[-1], "evidence_", None) or evidence
     return Fit(
         model, to_numpy(model[-1].labels_), None if shares is None else to_numpy(shares), evidence, seconds, peak_mb()
     )
+
+
+def _known(found: Input, method: str, pairs: Path | None) -> dict[str, Any]:
+    """What a fit is told of the rows, if the method can be told."""
+    known, _ = found.codes()
+    steered = found.labels is not None and bool(np.any(known < 0))
+    given = ["labels"] * steered + ["pairs"] * (pairs is not None)
+    for name in set(given) - choose(METHODS, method, option="method").takes:
+        able = ", ".join(key for key, row in METHODS.items() if name in row.takes)
+        raise ValueError(f"the method {method!r} cannot be told {name}; those that can are {able}")
+    options: dict[str, Any] = {"y": known} if steered else {}
+    if pairs is not None:
+        options["cluster__constraints"] = PairwiseConstraints.from_csv(pairs, found.n_rows)
+    return options
+
+
+def told(model: Pipeline, listener: Listener | None) -> Pipeline:
+    """The pipeline, its last step with a listener if it can have one."""
+    if listener is not None and hasattr(model[-1], "set_callbacks"):
+        model[-1].set_callbacks(listener)
+    return model
+
+
+def count(found: Input, *, scale: str = "auto", seed: int = 0, listener: Listener | None = None) -> tuple[int, Any]:
+    """The number of clusters by ManifoldClustering, and the evidence for it."""
+    counting = told(pipeline(found, "auto", "auto", scale=scale, seed=seed), listener).fit(found.X)[-1]
+    return counting.n_clusters_, counting.evidence_
 
 
 def scores(found: Input, labels: np.ndarray) -> dict[str, float]:

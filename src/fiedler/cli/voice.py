@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]
@@ -40,46 +41,49 @@ class Voice(NamedTuple):
             sys.stderr.write(f"note: {' '.join(text.split())}\n")
 
     @contextmanager
-    def at_work(self, what: str) -> Iterator[None]:
-        """While something takes its time: how long, and what a model said last; its warnings as notes afterwards."""
-        with warnings.catch_warnings(record=True) as caught, self._spinner(what):
+    def at_work(self, what: str) -> Iterator[Listener | None]:
+        """While something takes its time: how long, and how far it is; afterwards a model's warnings as notes.
+
+        The block is given a callback for the model, if there is a terminal to show its steps on.
+        """
+        with warnings.catch_warnings(record=True) as caught, self._progress() as progress:
             warnings.simplefilter("always")
-            yield
+            yield None if progress is None else Listener(progress, what)
         for text in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
             self.note(text)
 
-    @contextmanager
-    def _spinner(self, what: str) -> Iterator[None]:
+    def _progress(self) -> Any:
+        """Bars on standard error, or nothing."""
         console = Console(stderr=True)
         if self.quiet or not console.is_terminal:
-            yield
-            return
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-        with Progress(*columns, console=console, transient=True) as progress:
-            task = progress.add_task(what)
-            with _heard(lambda said: progress.update(task, description=f"{what}: {said}")):
-                yield
+            return nullcontext()
+        text = TextColumn("{task.description}", markup=False)
+        columns = (SpinnerColumn(), TimeElapsedColumn(), BarColumn(20), TimeRemainingColumn(), text)
+        return Progress(*columns, console=console, transient=True)
 
 
-@contextmanager
-def _heard(tell: Any) -> Iterator[None]:
-    """Hand on what fiedler's models log while they are fitted."""
+class Listener:
+    """A callback in scikit-learn's protocol: the steps of a fit's stages as one bar, a stage after the other."""
 
-    class Ear(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            tell(record.getMessage())
+    def __init__(self, progress: Progress, what: str) -> None:
+        self.progress, self.what = progress, what
+        self.task = progress.add_task(what, total=None)
 
-    log, ear = logging.getLogger("fiedler"), Ear(logging.INFO)
-    before = log.level
-    log.addHandler(ear)
-    log.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        log.removeHandler(ear)
-        log.setLevel(before)
+    def setup(self, estimator: Any, context: Any) -> None:
+        """A fit begins."""
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """It is over."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """A stage begins, or a step of one."""
+        if context.max_subtasks:
+            self.progress.reset(self.task, total=context.max_subtasks, description=f"{self.what}: {context.task_name}")
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """And ends."""
+        if context.max_subtasks == 0:
+            self.progress.advance(self.task)
 
 
 def table(title: str, *columns: str, rows: Any) -> Table:
@@ -88,5 +92,5 @@ def table(title: str, *columns: str, rows: Any) -> Table:
     for place, name in enumerate(columns):
         made.add_column(name, justify="right" if place else "left", overflow="fold")
     for row in rows:
-        made.add_row(*(str(cell) for cell in row))
+        made.add_row(*(Text(str(cell)) for cell in row))  # brackets are brackets
     return made
