@@ -278,7 +278,7 @@ def test_pickled_arrays_are_refused(saved, tmp_path):
         archive.writestr("a999.npy", pickled.getvalue())
         archive.writestr("a998", pickle.dumps(Bomb(mark)))
 
-    with pytest.raises(ValueError, match=r"damaged.*allow_pickle"):
+    with pytest.raises(ValueError, match="is not a model file, or it is damaged"):
         fiedler.load(saved)
     assert not mark.exists()
 

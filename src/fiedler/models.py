@@ -165,8 +165,8 @@ def _arrays(path: str | os.PathLike[str], only: str | None = None) -> dict[str, 
         raise FileNotFoundError(f"there is no model file {str(path)!r}") from None
     except (IsADirectoryError, PermissionError) as error:
         raise type(error)(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    except Exception as error:  # a damaged archive fails in more ways than can be listed
-        raise ValueError(f"{str(path)!r} is not a model file, or it is damaged: {error}") from error
+    except Exception as error:  # a damaged archive fails in more ways than can be listed; NumPy's advice is to unpickle
+        raise ValueError(f"{str(path)!r} is not a model file, or it is damaged") from error
 
 
 def _text(arrays: dict[str, np.ndarray], path: str | os.PathLike[str]) -> dict[str, Any]:

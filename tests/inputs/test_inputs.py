@@ -138,7 +138,8 @@ def test_pickles_and_damaged_files_are_refused(tmp_path):
     written(tmp_path / "no.npz", "PK nothing")
     np.savez(tmp_path / "bad.npz", format=b"csr", shape=(2, 2), data=[1.0], indices=[9], indptr=[0, 1, 1])
 
-    for name, sentence in [("pickled.npy", "pickle"), ("no.npz", "damaged"), ("bad.npz", "no sound sparse matrix")]:
+    refused = {"pickled.npy": "not a NumPy file", "no.npz": "damaged", "bad.npz": "no sound sparse matrix"}
+    for name, sentence in refused.items():
         with pytest.raises(ValueError, match=sentence):
             read_input(tmp_path / name)
     with pytest.raises(ValueError, match=r"holds the arrays \['a', 'b'\]; call the one with the rows X"):
@@ -227,6 +228,8 @@ def test_a_data_set_by_its_name_brings_its_labels():
     assert (found.kind, found.pixels) == ("images", (8, 8))
     assert_array_equal(found.X, digits.X)
     assert_array_equal(found.codes()[0], digits.y)
+    wine = read_input("wine")
+    assert (wine.kind, wine.columns[0]) == ("table", "alcohol")
 
 
 def test_what_is_neither_a_file_nor_a_name(tmp_path):

@@ -65,15 +65,15 @@ def _loaded(path: Path) -> Any:
         if error.errno is not None:  # no permission, a folder: the system's own word
             raise
         raise ValueError(f"{path.name!r} is not a NumPy file, or it is damaged") from None
-    except Exception as error:  # a damaged file fails in more ways than can be listed
-        raise ValueError(f"{path.name!r} is not a NumPy file, or it is damaged: {error}") from None
+    except Exception:  # a damaged file fails in more ways than can be listed, and NumPy's advice is to unpickle it
+        raise ValueError(f"{path.name!r} is not a NumPy file, or it is damaged") from None
 
 
 def _member(file: Any, name: str, called: str) -> np.ndarray:
     try:
         return file[name]
-    except Exception as error:
-        raise ValueError(f"{called!r} is damaged, or its array {name!r} is not one of numbers: {error}") from None
+    except Exception:
+        raise ValueError(f"{called!r} is damaged, or its array {name!r} is not one of numbers") from None
 
 
 def _sparse(path: Path) -> sp.csr_array:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._validation import choose
 from ..datasets import list_datasets, load
@@ -92,7 +93,12 @@ def _from_name(name: str, roles: Roles) -> Input:
         raise ValueError(f"the data set {name!r} has no columns to name and brings its own labels")
     data = load(name, verbose=False)
     known = [str(data.target_names[label]) for label in data.y]
-    return from_array(_images(data) if "image_shape" in data else data.X, known, name)
+    if "image_shape" in data:
+        return from_array(_images(data), known, name)
+    found = from_array(data.X, known, name)  # refuses missing values with a sentence
+    if data.feature_names is None or issparse(data.X):
+        return found
+    return found._replace(kind="table", columns=[str(one) for one in data.feature_names])
 
 
 def _images(data: Any) -> np.ndarray:
