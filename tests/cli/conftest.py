@@ -68,12 +68,13 @@ def texts(tmp_path):
 
 @pytest.fixture
 def pictures(tmp_path):
-    """A folder of images, dark and bright, with noise."""
+    """A folder of images of stripes, up and across, some darker, with noise."""
     pillow = pytest.importorskip("PIL.Image")
     folder = tmp_path / "pictures"
     folder.mkdir()
     rng = np.random.RandomState(0)
     for place in range(30):
-        pixels = rng.randint(0, 60, size=(6, 6)) + 190 * (place % 2)
+        stripes = np.tile([0, 60 + 40 * (place % 4)], (6, 3))
+        pixels = rng.randint(0, 30, size=(6, 6)) + (stripes if place % 2 else stripes.T)
         pillow.fromarray(pixels.astype(np.uint8)).save(folder / f"{place:02d}.png")
     return folder

@@ -40,7 +40,7 @@ Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="A column of
 Text = Annotated[str | None, typer.Option(metavar="COL", help="A column of texts: these are clustered.")]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COL", help="A column to leave out; may be repeated.")]
 Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Bring images to N pixels a side.")]
-Scale = Annotated[str, typer.Option(help=f"auto, {', '.join(SCALES)}. auto: standard for tables.")]
+Scale = Annotated[str, typer.Option(help=f"auto, {', '.join(SCALES)}. auto: standard for tables, unit for images.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of everything that is drawn.")]
 
 

@@ -59,8 +59,8 @@ SCALES: dict[str, Callable[[], Any] | None] = {
     "none": None,
 }
 
-# What is done first with each kind of rows unless told otherwise: columns of a table have units, others are alike.
-USUAL_SCALE = {"table": "standard", "array": "none", "images": "none", "texts": "none"}
+# What is done first with each kind of rows unless told otherwise: columns of a table have units, images a brightness.
+USUAL_SCALE = {"table": "standard", "array": "none", "images": "unit", "texts": "none"}
 
 
 def pipeline(found: Input, method: str, n_clusters: Any, *, scale: str = "auto", seed: int = 0) -> Pipeline:

@@ -38,6 +38,7 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 
 from ..core.backend import Array, namespace, one_hot, to_numpy
+from ..core.blocks import one_blas_thread
 from ..core.progress import tracked
 from ..graph.affinity import AffinityGraph
 from ..graph.community import RESOLUTION, SPARED, communities, modularity
@@ -214,8 +215,9 @@ def from_graphs(
     n = next(iter(steered.values())).n_nodes
     seeds = rng.randint(2**31 - 1, size=(len(steered), n_searches(n))).tolist()
     jobs = [delayed(on_one)(name, graph, own) for (name, graph), own in zip(steered.items(), seeds)]
-    groups = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
-    return [candidate for group in tracked(groups, "graphs", len(jobs)) for candidate in group]
+    with one_blas_thread():
+        groups = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
+        return [candidate for group in tracked(groups, "graphs", len(jobs)) for candidate in group]
 
 
 def n_searches(n: int) -> int:

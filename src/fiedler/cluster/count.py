@@ -19,6 +19,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from ..core.backend import to_numpy
+from ..core.blocks import one_blas_thread
 from ..core.eigen import smallest_eigenpairs
 from ..core.progress import tracked
 from ..core.rows import random_part
@@ -66,7 +67,8 @@ def count_clusters(
         return NClustersChoice(only, "lack of choice", [only], None)
     seeds = random_state.randint(2**31 - 1, size=PARTS)
     jobs = (delayed(_partitions)(part_graph(rows), possible, seed) for rows, seed in zip(parts, seeds))
-    found = list(tracked(Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs), "parts", PARTS))
+    with one_blas_thread():
+        found = list(tracked(Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs), "parts", PARTS))
     agreements = _agreements([run[0] for run in found], parts)
     values = to_numpy(smallest_eigenpairs(graph, possible[-1] + 1, random_state=random_state).values)
     values = np.maximum(values, FLOOR)

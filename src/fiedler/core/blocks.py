@@ -34,8 +34,10 @@ def over_blocks(work: Callable[[slice], Any], blocks: Iterable[slice], X: Array,
     blocks = list(blocks)
     if len(blocks) == 1 or not is_numpy(X):
         return [work(rows) for rows in blocks]
-    blas = _blas()
-    with blas as n_threads, ThreadPoolExecutor(effective_n_jobs(n_jobs) if n_jobs else n_threads) as executor:
+    with (
+        one_blas_thread() as n_threads,
+        ThreadPoolExecutor(effective_n_jobs(n_jobs) if n_jobs else n_threads) as executor,
+    ):
         return list(executor.map(work, blocks))
 
 
@@ -76,5 +78,6 @@ class _OneThreadBLAS:
 
 
 @cache
-def _blas() -> _OneThreadBLAS:
+def one_blas_thread() -> _OneThreadBLAS:
+    """A block in which BLAS uses one thread: for work that threads share already, or that is made of small products."""
     return _OneThreadBLAS()
