@@ -270,16 +270,23 @@ def test_a_class_outside_the_table_is_never_looked_up(name, saved, monkeypatch):
         fiedler.load(rewritten(saved, **{TEXT: thing(name, command="true")}))
 
 
-def test_pickled_arrays_are_refused(saved, tmp_path):
+@pytest.mark.parametrize("asked", [False, True])
+def test_pickled_arrays_are_never_read(asked, saved, tmp_path):
+    """One that the text does not ask for is left alone, one that it asks for is refused."""
     mark = tmp_path / "ran"
+    if asked:
+        rewritten(saved, **{TEXT: lambda text: text | {"model": {"kind": "array", "array": "a999"}}})
     pickled = io.BytesIO()
     np.lib.format.write_array(pickled, np.array([Bomb(mark)], dtype=object), allow_pickle=True)
     with zipfile.ZipFile(saved, "a") as archive:
         archive.writestr("a999.npy", pickled.getvalue())
         archive.writestr("a998", pickle.dumps(Bomb(mark)))
 
-    with pytest.raises(ValueError, match="is not a model file, or it is damaged"):
-        fiedler.load(saved)
+    if asked:
+        with pytest.raises(ValueError, match="holds no sound model"):
+            fiedler.load(saved)
+    else:
+        assert isinstance(fiedler.load(saved), SpectralClustering)
     assert not mark.exists()
 
 
@@ -293,13 +300,46 @@ def test_a_file_that_is_a_pickle_is_refused(tmp_path):
 
 
 def test_a_pipeline_brings_no_cache_of_pickles(saved):
-    crafted = {
-        "kind": "pipeline",
-        "steps": [["one", {"kind": "thing", "class": "KNNGraph", "state": {}}]],
-        "memory": "x",
-    }
+    step = {"kind": "thing", "class": "KNNGraph", "state": {}}
+    crafted = {"kind": "pipeline", "steps": [["one", step]], "memory": "x"}
+    other = {"kind": "thing", "class": "Pipeline", "state": {"steps": [], "memory": "x"}}
 
     assert fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"model": crafted}})).memory is None
+    with pytest.raises(ValueError, match="no model file may hold"):
+        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"model": other}}))
+
+
+def counter(**state):
+    return {"kind": "thing", "class": "CountVectorizer", "state": {"input": "content"} | state}
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        counter(vocabulary_={"kind": "dict", "items": [["star", 10**8]]}),
+        counter(vocabulary_={"kind": "dict", "items": [["star", -(2**31)]]}),
+        counter(input="filename"),
+        {"kind": "random_state", "state": ["MT19937", list(range(624)), 10**9, 0, 0.0]},
+        {
+            "kind": "thing",
+            "class": "NMF",
+            "state": {"components_": {"kind": "array", "array": "a0"}, "_n_components": 9},
+        },
+        {"kind": "thing", "class": "KMeans", "state": {}},
+        5,
+        None,
+    ],
+    ids=str,
+)
+def test_what_compiled_code_would_believe_is_refused(node, saved):
+    with pytest.raises(ValueError, match=r"holds no (sound )?model"):
+        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"model": node}}))
+
+
+@pytest.mark.parametrize("version", [float("inf"), "two", None, 10**400])
+def test_a_version_that_is_none(version, saved):
+    with pytest.raises(ValueError, match=r"not a model file|reads formats up to"):
+        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"version": version}}))
 
 
 def test_an_index_out_of_bounds_never_reaches_compiled_code(saved):

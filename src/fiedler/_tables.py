@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +34,8 @@ def csv_table(content: str, name: str) -> Table:
     >>> csv_table("height;width\n1.5;2\n", "boxes.csv")
     Table(columns={'height': ['1.5'], 'width': ['2']}, places=['line 2'])
     """
-    delimiter = next((mark for mark in DELIMITERS if mark in content.partition("\n")[0]), ",")
+    first = re.sub(r'"[^"]*"', "", content.partition("\n")[0])  # what is quoted holds no delimiter
+    delimiter = next((mark for mark in DELIMITERS if mark in first), ",")
     with _long_fields():
         rows = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
         try:
@@ -40,14 +43,19 @@ def csv_table(content: str, name: str) -> Table:
             cells, places = _checked_rows(rows, header, name)
         except csv.Error as error:
             raise ValueError(f"{name!r}, line {rows.line_num} is not CSV: {error}") from error
-    _refuse_repeated(header, name)
+    _check_header(header, name)
     return Table({title: [row[place] for row in cells] for place, title in enumerate(header)}, places)
 
 
 def _checked_rows(rows: Any, header: list[str], name: str) -> tuple[list[list[str]], list[str]]:
-    found, places = [], []
+    found, places, blank = [], [], 0
     for row in rows:
         cells = row or [""]  # an empty line is an empty cell of a table with one column
+        if not row and len(header) > 1:
+            blank = blank or rows.line_num
+            continue
+        if blank:
+            raise ValueError(f"{name!r}, line {blank} is empty; only the end of a table may be")
         if len(cells) != len(header):
             raise ValueError(
                 f"{name!r}, line {rows.line_num} has {len(cells)} fields where the header has {len(header)}; put texts "
@@ -58,10 +66,23 @@ def _checked_rows(rows: Any, header: list[str], name: str) -> tuple[list[list[st
     return found, places
 
 
-def _refuse_repeated(header: list[str], name: str) -> None:
-    for title in header:
-        if header.count(title) > 1:
-            raise ValueError(f"{name!r} has several columns {title!r}; rename them")
+def _check_header(header: list[str], name: str) -> None:
+    """A name for every column, each once; a line of numbers is a row, and would be lost."""
+    if header and all(_is_number(title) for title in header):
+        raise ValueError(f"{name!r} begins with numbers where the names of its columns should be; add a line of names")
+    if len(header) > 1 and "" in header:
+        raise ValueError(f"{name!r}: column {header.index('') + 1} has no name; give it one, or take it out")
+    title, count = Counter(header).most_common(1)[0] if header else ("", 0)
+    if count > 1:
+        raise ValueError(f"{name!r} has several columns {title!r}; rename them")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 @contextmanager
@@ -81,7 +102,7 @@ def parquet_table(path: Path) -> Table:
         table = parquet.read_table(path)
     except Exception as error:  # pyarrow has many
         raise ValueError(f"{path.name!r} cannot be read as Parquet: {error}") from error
-    _refuse_repeated(table.column_names, path.name)
+    _check_header(table.column_names, path.name)
     columns = {title: _cells(table.column(title)) for title in table.column_names}
     return Table(columns, [f"row {number}" for number in range(1, table.num_rows + 1)])
 

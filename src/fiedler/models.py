@@ -25,6 +25,7 @@ import scipy
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
 from ._files import whole_file
 from ._validation import is_foreign
@@ -53,10 +54,8 @@ HOMES = {
     "fiedler.mixture.em": ("Step",),
     "fiedler.supervision": ("LLGC", "LearnedLaplacian"),
     "fiedler.text": ("DocumentVectorizer",),
-    "sklearn.cluster": ("KMeans",),
     "sklearn.decomposition": ("NMF", "PCA", "TruncatedSVD"),
     "sklearn.feature_extraction.text": ("CountVectorizer", "HashingVectorizer", "TfidfTransformer"),
-    "sklearn.pipeline": ("Pipeline",),
     "sklearn.preprocessing": ("MinMaxScaler", "Normalizer", "StandardScaler"),
 }
 CLASSES = {name: home for home, names in HOMES.items() for name in names}
@@ -123,12 +122,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...
     FileNotFoundError: there is no model file 'nothing.npz'
     """
-    arrays = _arrays(path)
-    text = _text(arrays, path)
-    try:
-        return _Reader(arrays).value(text["model"])
-    except (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{str(path)!r} holds no sound model: {error}") from error
+    with _opened(path) as file:
+        text = _text(file, path)
+        try:
+            model = _Reader(file).value(text["model"])
+        except Exception as error:  # whatever a crafted node may lead to
+            raise ValueError(f"{str(path)!r} holds no sound model: {error}") from error
+    if not isinstance(model, BaseEstimator):
+        raise ValueError(f"{str(path)!r} holds no model")
+    return model
 
 
 def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -146,7 +148,8 @@ def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> fiedler.models.read_notes(path)["columns"]
     ['a', 'b']
     """
-    text = _text(_arrays(path, only=TEXT), path)
+    with _opened(path) as file:
+        text = _text(file, path)
     return {**text["notes"], "written_by": text["written_by"]}
 
 
@@ -156,28 +159,30 @@ def _written_by() -> str:
     return ", ".join(f"{name} {version}" for name, version in parts.items())
 
 
-def _arrays(path: str | os.PathLike[str], only: str | None = None) -> dict[str, np.ndarray]:
-    """The arrays of a file, or one of them; an array of objects, which could run code, is refused by NumPy."""
+def _opened(path: str | os.PathLike[str]) -> Any:
+    """The archive; its arrays are read when they are asked for, and one of objects, which could run code, never is."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files if only in (None, name)}
+        file = np.load(path, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise ValueError
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no model file {str(path)!r}") from None
     except (IsADirectoryError, PermissionError) as error:
         raise type(error)(f"{str(path)!r} cannot be read: {error.strerror}") from None
     except Exception as error:  # a damaged archive fails in more ways than can be listed; NumPy's advice is to unpickle
         raise ValueError(f"{str(path)!r} is not a model file, or it is damaged") from error
+    return file
 
 
-def _text(arrays: dict[str, np.ndarray], path: str | os.PathLike[str]) -> dict[str, Any]:
+def _text(file: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
     """The file's text, if it is one of ours and of a format that we know."""
     try:
-        text = json.loads(arrays[TEXT].astype(np.uint8, casting="safe").tobytes())
+        text = json.loads(file[TEXT].astype(np.uint8, casting="safe").tobytes())
         if text["format"] != FORMAT:
             raise ValueError
         version, written_by = int(text["version"]), str(text["written_by"])
         text["notes"].items(), text["model"]
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
+    except Exception:  # no such array, no JSON, or not what it should be
         raise ValueError(f"{str(path)!r} is not a model file: it was not written by fiedler.save") from None
     if version > VERSION:
         raise ValueError(
@@ -263,8 +268,14 @@ class _Writer:
 class _Reader:
     """Nodes to values, none of them trusted."""
 
-    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
-        self.arrays = arrays
+    def __init__(self, file: Any) -> None:
+        self.file, self._read = file, dict[str, np.ndarray]()
+
+    def array(self, name: str) -> np.ndarray:
+        """An array of the file; the same one for everybody who asks."""
+        if name not in self._read:
+            self._read[name] = self.file[name]
+        return self._read[name]
 
     def value(self, node: Any) -> Any:
         """The value of a node."""
@@ -311,7 +322,7 @@ def _write_array(writer: _Writer, value: Any, where: str) -> dict[str, Any]:
 
 
 def _read_array(reader: _Reader, node: dict[str, Any]) -> np.ndarray:
-    array = reader.arrays[node["array"]]
+    array = reader.array(node["array"])
     if node.get("frozen"):
         array.flags.writeable = False
     return array
@@ -335,16 +346,35 @@ def _write_thing(writer: _Writer, value: Any, where: str) -> dict[str, Any]:
 
 
 def _read_thing(reader: _Reader, node: dict[str, Any]) -> Any:
-    return _revived(_class(node["class"]), reader.values(node["state"]))
+    name, state = node["class"], reader.values(node["state"])
+    if name in SOUND and not SOUND[name](state):
+        raise ValueError(f"it holds a {name} that is at odds with itself")
+    return _revived(_class(name), state)
+
+
+def _sound_terms(state: dict[str, Any]) -> bool:
+    """Texts are texts and not names of files, and every term has a column of its own."""
+    columns = list(state.get("vocabulary_", {}).values())
+    return state.get("input") == "content" and sorted(columns) == list(range(len(columns)))
+
+
+def _sound_factors(state: dict[str, Any]) -> bool:
+    found = state.get("components_")
+    sizes = [state.get(name) for name in ("_n_components", "n_components_", "n_features_in_")]
+    return found is None or (found.ndim == 2 and sizes == [found.shape[0], found.shape[0], found.shape[1]])
+
+
+# What compiled code of scikit-learn believes without a check of its own.
+SOUND: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "CountVectorizer": _sound_terms,
+    "HashingVectorizer": _sound_terms,
+    "NMF": _sound_factors,
+}
 
 
 def _is_known(value: Any) -> bool:
     name = type(value).__name__
     return name in CLASSES and type(value) is _class(name)
-
-
-def _is_pipeline(value: Any) -> bool:
-    return _is_known(value) and type(value).__name__ == "Pipeline"
 
 
 def _write_pipeline(writer: _Writer, value: Any, where: str) -> dict[str, Any]:
@@ -353,7 +383,7 @@ def _write_pipeline(writer: _Writer, value: Any, where: str) -> dict[str, Any]:
 
 
 def _read_pipeline(reader: _Reader, node: dict[str, Any]) -> Any:
-    return _class("Pipeline")([(str(name), reader.value(step)) for name, step in node["steps"]])
+    return Pipeline([(str(name), reader.value(step)) for name, step in node["steps"]])
 
 
 KINDS: dict[str, Kind] = {
@@ -371,10 +401,10 @@ KINDS: dict[str, Kind] = {
     "scalar": Kind(
         lambda value: isinstance(value, np.generic),
         lambda writer, value, where: {"array": writer.keep(np.asarray(value))},
-        lambda reader, node: reader.arrays[node["array"]][()],
+        lambda reader, node: reader.array(node["array"])[()],
     ),
     "sparse": Kind(is_sparse, _write_sparse, _read_sparse),
-    "pipeline": Kind(_is_pipeline, _write_pipeline, _read_pipeline),
+    "pipeline": Kind(lambda value: type(value) is Pipeline, _write_pipeline, _read_pipeline),
     "thing": Kind(_is_known, _write_thing, _read_thing),
     "random_state": Kind(
         lambda value: isinstance(value, np.random.RandomState),
@@ -400,6 +430,8 @@ KINDS: dict[str, Kind] = {
 
 
 def _random_state(state: Any) -> np.random.RandomState:
+    if not 0 <= state[2] <= len(state[1]):
+        raise ValueError("it holds a generator of random numbers that points beyond its state")
     found = np.random.RandomState()
     found.set_state(state)
     return found

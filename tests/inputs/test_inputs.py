@@ -65,6 +65,10 @@ def test_a_column_of_texts_is_clustered_instead_of_the_numbers(tmp_path):
         ("a,b\n1,2\n1e999,3\n", r"column 'a', line 3: the value is inf"),
         ("a,b\n1,2\n1,2,3\n", r"line 3 has 3 fields where the header has 2"),
         ("a,a\n1,2\n", "several columns 'a'; rename them"),
+        ("1,2\n3,4\n", "begins with numbers where the names of its columns should be"),
+        (",a\n0,4\n", "column 1 has no name"),
+        ("a,b\n1,2\n\n3,4\n", "line 3 is empty; only the end of a table may be"),
+        ("a;b\n1;0,5\n", "'0,5' is no number; write decimals with a point"),
         ("a b c\n1 2 3\n", r"column 'a b c', line 2: '1 2 3' is no number"),
         (b"a,b\n\xff\xfe,2\n", "is not text in UTF-8"),
         (b"a,b\n1,\x002\n", "holds binary data"),
@@ -75,6 +79,15 @@ def test_what_is_wrong_with_a_table_is_said_with_its_place(content, sentence, tm
 
     with pytest.raises(ValueError, match=sentence):
         read_input(path)
+
+
+def test_quoted_names_may_hold_a_delimiter_and_a_table_may_end_in_blank_lines(tmp_path):
+    path = written(tmp_path / "t.csv", '\ufeff"len, cm";"w, cm"\r\n1;2\r\n3;4\r\n\r\n\r\n')
+
+    found = read_input(path)
+
+    assert found.columns == ["len, cm", "w, cm"]
+    assert_array_equal(found.X, [[1, 2], [3, 4]])
 
 
 def test_a_column_that_is_not_there_and_one_that_was_all(tmp_path):
@@ -185,11 +198,24 @@ def test_one_image_in_colour_makes_all_of_them_so(tmp_path, image):
     assert_allclose(found.X[1, :3], [1, 0, 0])
 
 
+def test_sixteen_bits_are_scaled_and_not_cut_off(tmp_path):
+    pillow = pytest.importorskip("PIL.Image")
+    pixels = np.array([[0, 13107], [39321, 65535]], dtype=np.uint16)
+    for name in ("a.png", "b.png"):
+        pillow.fromarray(pixels).save(tmp_path / name)
+    pillow.fromarray(pixels.astype(np.float32)).save(tmp_path / "c.tiff")
+
+    with pytest.raises(ValueError, match=r"'c.tiff' cannot be read as an image \(real numbers"):
+        read_input(tmp_path)
+    (tmp_path / "c.tiff").unlink()
+    assert_allclose(read_input(tmp_path).X[0], [0, 0.2, 0.6, 1], atol=1e-6)
+
+
 def test_images_of_two_sizes_and_a_broken_one(tmp_path, image):
     image(tmp_path / "a.png", 1)
     image(tmp_path / "b.png", 2, size=(9, 9))
 
-    with pytest.raises(ValueError, match=r"'b.png' is 9x9 where 'a.png' is 5x4; bring all to one size with size=32"):
+    with pytest.raises(ValueError, match=r"'b.png' is 9x9 where 'a.png' is 5x4; bring all to one size, such as 32"):
         read_input(tmp_path)
     assert read_input(tmp_path, size=6).pixels == (6, 6)
     written(tmp_path / "c.png", (tmp_path / "a.png").read_bytes()[:40])
@@ -214,6 +240,9 @@ def test_texts_in_lines_and_binary_that_is_none(tmp_path):
     path = written(tmp_path / "t.jsonl", "\n".join(json.dumps({"text": text}) for text in ("one", "two")))
     assert read_input(path).X == ["one", "two"]
 
+    for more in ({"labels": "class"}, {"id": "name"}, {"drop": ["a"]}, {"size": 8}):
+        with pytest.raises(ValueError, match=r"no columns to name|no folder of images"):
+            read_input(path, **more)
     written(tmp_path / "b.txt", b"PK\x00\x01\x00")
     with pytest.raises(ValueError, match=r"'b.txt' is not text: it holds binary data"):
         read_input(tmp_path / "b.txt")

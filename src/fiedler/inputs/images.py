@@ -10,6 +10,7 @@ import numpy as np
 from .._validation import require
 from .record import Input
 
+SIXTEEN_BITS = 65_535
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".ppm", ".tif", ".tiff", ".webp")
 
 
@@ -35,7 +36,7 @@ def from_images(folder: Path, files: list[Path], size: int | None = None) -> Inp
     for image, name in zip(images, names):
         if image.size != first:
             shape, usual = ("x".join(map(str, pair)) for pair in (image.size, first))
-            raise ValueError(f"{name!r} is {shape} where {names[0]!r} is {usual}; bring all to one size with size=32")
+            raise ValueError(f"{name!r} is {shape} where {names[0]!r} is {usual}; bring all to one size, such as 32")
     pixels = np.stack([np.asarray(image.convert("RGB" if colour else "L")) for image in images])
     return Input("images", as_rows(pixels), names, pixels=pixels.shape[1:])
 
@@ -46,13 +47,27 @@ def _opened(path: Path, name: str, size: int | None) -> Any:
     try:
         with pillow.open(path) as image:
             image.load()
-            whole = image.convert("L" if image.mode in ("1", "L", "LA", "I", "I;16", "F") else "RGB")
+            whole = _eight_bits(image)
             return whole if size is None else whole.resize((size, size))
-    except PermissionError:
+    except (PermissionError, ImportError):
         raise
     except Exception as error:  # Pillow has many
-        reason = type(error).__name__
+        reason = str(error) if type(error) is ValueError else type(error).__name__
         raise ValueError(f"{name!r} cannot be read as an image ({reason}); mend it or take it out") from None
+
+
+def _eight_bits(image: Any) -> Any:
+    """Grey or in colour, a byte a channel: sixteen bits are brought down to eight, transparency is left out."""
+    if image.mode.startswith("I"):
+        pixels = np.asarray(image).astype(np.float64)
+        if pixels.min() < 0 or pixels.max() > SIXTEEN_BITS:
+            raise ValueError("more than sixteen bits")
+        return require("PIL.Image", extra="image", purpose="images").fromarray(
+            np.rint(pixels * (255 / SIXTEEN_BITS)).astype(np.uint8)
+        )
+    if image.mode == "F":
+        raise ValueError("real numbers, whose range is unknown")
+    return image.convert("L" if image.mode in ("1", "L", "LA") else "RGB")
 
 
 def as_rows(images: np.ndarray) -> np.ndarray:

@@ -72,6 +72,8 @@ def read_input(
     >>> found.names, found.columns, found.X.tolist()
     (['a', 'b'], ['height', 'width'], [[1.0, 2.0], [1.5, 2.0]])
     """
+    if not str(source):
+        raise ValueError("the name of the input is empty")
     path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features))
     if not path.exists():
         return _from_name(str(source), roles)
@@ -79,6 +81,8 @@ def read_input(
         return _from_folder(path, roles, size)
     if path.stat().st_size == 0:
         raise ValueError(f"{path.name!r} is empty")
+    if size is not None:
+        raise ValueError(f"{path.name!r} is no folder of images, which size is for")
     if path.suffix.lower() in (".jsonl", ".txt"):
         return _from_texts(path, roles)
     return choose(READERS, path.suffix.lower(), option="the ending of the file")(path, roles)
@@ -121,6 +125,8 @@ def _from_folder(folder: Path, roles: Roles, size: int | None) -> Input:
 
 
 def _from_texts(path: Path, roles: Roles) -> Input:
+    if roles != Roles(text=roles.text):
+        raise ValueError(f"{path.name!r} has no columns to name; labels, id and drop are for tables")
     documents = read_documents(path, column=roles.text)
     binary = next((name for text, name in zip(*documents) if "\0" in text), None)
     if binary is not None:

@@ -63,7 +63,8 @@ def _numbers(table: Table, name: str, file: str) -> np.ndarray:
         where = f"{file!r}, column {name!r}, {table.places[row]}"
         if _is_empty(cells[row]):
             raise ValueError(f"{where}: the cell is empty; fill it, or leave the row or the column out") from None
-        raise ValueError(f"{where}: {_shown(cells[row])} is no number; {OTHERWISE}") from None
+        advice = "write decimals with a point" if _has_decimal_comma(cells[row]) else OTHERWISE
+        raise ValueError(f"{where}: {_shown(cells[row])} is no number; {advice}") from None
     if not np.isfinite(numbers).all():
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])
         raise ValueError(
@@ -79,6 +80,10 @@ def _is_number(cell: Any) -> bool:
     except (ValueError, TypeError):
         return False
     return True
+
+
+def _has_decimal_comma(cell: Any) -> bool:
+    return isinstance(cell, str) and cell.count(",") == 1 and _is_number(cell.replace(",", "."))
 
 
 def _is_empty(cell: Any) -> bool:
