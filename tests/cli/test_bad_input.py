@@ -1,10 +1,13 @@
 """Whatever is wrong with the input is one clear sentence and a non-zero exit, and nothing is left half-written."""
 
 import errno
+import json
 import pickle
 
 import numpy as np
 import pytest
+
+import fiedler
 
 
 def rows(n=6, header="a,b"):
@@ -70,8 +73,8 @@ BAD = {
     "not UTF-8": (file("t.csv", b"a,b\n1,\xff\n"), "not text in UTF-8"),
     "binary as a table": (file("t.csv", b"\x89PNG\0\0"), "not text in UTF-8"),
     "a quote that never ends": (file("t.csv", 'a,b\n1,"2\n3,4\n'), "is not CSV"),
-    "one row": (file("t.csv", "a,b\n1,2\n"), "1 row|minimum of 2"),
-    "rows that are all the same": (file("t.csv", "a,b\n" + "1,2\n" * 9), "same|equal"),
+    "one row": (file("t.csv", "a,b\n1,2\n"), "-k 2 clusters were asked of 1 rows"),
+    "rows that are all the same": (file("t.csv", "a,b\n" + "1,2\n" * 9), "all rows of X are equal"),
     "more clusters than rows": (words("-k", "40"), "-k 40 clusters were asked of 6 rows; ask for at most 6"),
     "no clusters": (words("-k", "0"), "-k must be a whole number of at least 1"),
     "a word for a number": (words("-k", "ten"), "-k must be a whole number of at least 1; got 'ten'"),
@@ -139,7 +142,7 @@ def test_the_results_cannot_go_where_a_file_is(fiedler_says, table, tmp_path):
     said = fiedler_says("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--out", tmp_path / "out")
 
     assert said.code == 1
-    assert "File exists" in said.err or "Not a directory" in said.err
+    assert said.err == f"fiedler: '{tmp_path / 'out'}' is a file, where a folder for the results should be\n"
     assert (tmp_path / "out").read_text() == "mine"
 
 
@@ -218,6 +221,52 @@ def test_models_that_are_none(content, sentence, fiedler_says, table, tmp_path):
 
     assert said.code == 1
     assert sentence in said.err
+
+
+def test_a_model_that_predicts_nothing(fiedler_says, table, tmp_path):
+    fiedler.save(fiedler.KNNGraph(5), tmp_path / "graph.npz")
+
+    said = fiedler_says("predict", tmp_path / "graph.npz", table)
+
+    assert (said.code, said.out) == (1, "")
+    assert "holds a KNNGraph, which cannot predict clusters" in said.err
+
+
+@pytest.mark.parametrize("command", ["predict", "compare"])
+def test_a_place_that_is_none_is_found_before_the_work(command, fiedler_says, table, fitted, tmp_path):
+    words = (fitted, table) if command == "predict" else (table, "-k", 3)
+
+    said = fiedler_says(command, *words, "--id", "name", "--out", tmp_path / "no" / "such.csv")
+
+    assert said.code == 1
+    assert "cannot be written: there is no folder" in said.err
+
+
+def test_methods_that_are_none(fiedler_says, table):
+    assert "--methods names none" in fiedler_says("compare", table, "-k", 3, "--methods", ",").err
+
+
+def test_what_nobody_foresaw_is_a_sentence_too(fiedler_says, table, monkeypatch):
+    def fails(*args, **options):
+        raise KeyError("surprise")
+
+    monkeypatch.setattr("fiedler.cli.clustering.fit", fails)
+
+    said = fiedler_says("cluster", table, "-k", 3, "--id", "name", "--drop", "class")
+
+    assert (said.code, said.err) == (1, "fiedler: KeyError that was not foreseen ('surprise'); --debug shows where\n")
+
+
+@pytest.mark.parametrize("part", ["truth", "thumbnails", "n_clusters", "title", "rows"])
+def test_a_damaged_summary(part, fiedler_says, fitted):
+    path = fitted / "summary.json"
+    summary = json.loads(path.read_text())
+    for damaged in ({**summary, part: 5.5}, {key: value for key, value in summary.items() if key != part}):
+        path.write_text(json.dumps(damaged))
+        said = fiedler_says("report", fitted)
+        assert said.code == 1
+        assert "is damaged" in said.err
+        assert part in said.err
 
 
 def test_results_that_are_none(fiedler_says, tmp_path):

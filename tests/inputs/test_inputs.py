@@ -95,6 +95,8 @@ def test_a_column_that_is_not_there_and_one_that_was_all(tmp_path):
 
     with pytest.raises(ValueError, match="has no column 'b'; its columns are 'a'"):
         read_input(path, labels="b")
+    with pytest.raises(ValueError, match="column 'b': no label is given"):
+        read_input(written(tmp_path / "u.csv", "a,b\n1,\n2,\n"), labels="b")
     with pytest.raises(ValueError, match="no column that is left as a feature"):
         read_input(path, drop=["a"])
 

@@ -241,9 +241,11 @@ def test_a_tap_tells_of_a_row(visit, small):
     page.locator("#canvas").scroll_into_view_if_needed()
     for step in range(0, int(box["width"]), 20):
         page.locator("#canvas").tap(position={"x": step, "y": box["height"] / 2})
+        page.wait_for_timeout(30)
         if page.locator("#tooltip").is_visible():
             break
 
+    assert page.locator("#tooltip").is_visible()
     assert "sure" in page.locator("#tooltip").inner_text()
 
 

@@ -122,7 +122,10 @@ def test_the_page_of_a_summary_read_again_is_the_same(summary, tmp_path):
         ("[1]", "is no summary of a clustering"),
         ('{"format": "something else"}', "is no summary of a clustering"),
         (f'{{"format": "fiedler clustering", "version": {VERSION + 1}}}', "update fiedler"),
-        (f'{{"format": "fiedler clustering", "version": {VERSION}}}', "is damaged: it lacks clusters, model, rows"),
+        (
+            f'{{"format": "fiedler clustering", "version": {VERSION}}}',
+            "is damaged: it lacks clusters, model, n_",
+        ),
     ],
 )
 def test_files_that_hold_no_summary_are_told_in_one_sentence(text, message, tmp_path):

@@ -69,6 +69,15 @@ def five():
 # ------------------------------------------------------------------------------------------------------------ clusters
 
 
+def test_the_means_of_features_are_shown_as_they_were_before_scaling():
+    X = np.array([[10.0, 1], [12, 1], [90, 3], [92, 3]])
+    model = KMeans(2, n_init=1, random_state=0).fit(X)
+
+    shown = summarize(model, (X - X.mean(axis=0)) / X.std(axis=0), original=X, feature_names=["a", "b"])
+
+    assert sorted(mean for one in shown["clusters"] for name, _, mean in one["features"] if name == "a") == [11, 91]
+
+
 def test_figures_of_a_clustering_are_those_computed_by_hand(five):
     X, model = five
 

@@ -12,7 +12,7 @@ import sys
 from importlib.util import find_spec
 
 NO_EXTRA = "fiedler: the command line needs the packages of the extra 'cli': pip install 'fiedler[cli]'"
-EXPECTED = (ValueError, TypeError, OSError, RuntimeError, ImportError, MemoryError)
+EXPECTED = (ValueError, TypeError, OSError, RuntimeError, ImportError)
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     except BrokenPipeError:  # a reader such as `head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except EXPECTED as error:
+    except Exception as error:  # a traceback is for those who ask for it
         if "--debug" in sys.argv[1:]:
             raise
         sys.stderr.write(f"fiedler: {sentence(error)}\n")
@@ -49,4 +49,7 @@ def sentence(error: BaseException) -> str:
         return "there is not enough memory for this"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename!r}" if error.filename else error.strerror
-    return " ".join(str(error).split())
+    said = " ".join(str(error).split())
+    if said and isinstance(error, EXPECTED):
+        return said
+    return f"{type(error).__name__} that was not foreseen ({said}); --debug shows where"

@@ -12,13 +12,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from .._validation import choose
 from ..core.backend import to_numpy
 from ..inputs import Input, read_input
 from ..models import load, read_notes, save
 from ..report import read_summary, summarize, write_report, write_summary
-from .fitting import Fit, fit, labels_table, scores, write_labels
-from .methods import METHODS, SCALES, check_k
-from .voice import Debug, Json, Quiet, Voice, table
+from .fitting import Fit, fit, labels_table, scores, steers, write_labels
+from .methods import METHODS, SCALES, Prepared, check_k, prepare
+from .voice import Debug, Json, Quiet, Voice, check_file, table
 
 LABELS, MODEL, SUMMARY, PAGE = "labels.csv", "model.npz", "summary.json", "report.html"
 TABLES = (".csv", ".tsv", ".parquet")
@@ -67,13 +68,18 @@ def cluster(
     """Cluster rows: labels.csv, model.npz and report.html."""
     voice = Voice(quiet, json)
     folder = out or Path("out") / Path(source).stem
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{str(folder)!r} is a file, where a folder for the results should be")
+    choose(METHODS, method, option="method")
     with voice.at_work(f"reading {source}"):
         found = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
-    n_clusters = check_k(k, found.n_rows)
+        n_clusters = check_k(k, found.n_rows)
+        ready = prepare(found, scale)
     with voice.at_work(f"clustering {found.n_rows} rows") as listener:
-        done = fit(found, method, n_clusters, scale=scale, seed=seed, pairs=pairs, listener=listener)
+        done = fit(found, ready, method, n_clusters, seed=seed, pairs=pairs, listener=listener)
     with voice.at_work("writing the report"):
-        files = _write(folder, found, done, title=Path(source).name, method=method)
+        settings = {"method": method, "scale": ready.scale, "seed": seed, "steered by": _steering(found, pairs)}
+        files = _write(folder, found, done, ready, title=Path(source).name, settings=settings)
     plain = {
         "rows": found.n_rows,
         "method": method,
@@ -86,14 +92,19 @@ def cluster(
     voice.result(plain, *_shown(plain, done))
 
 
-def _write(folder: Path, found: Input, done: Fit, *, title: str, method: str) -> list[Path]:
+def _steering(found: Input, pairs: Path | None) -> str:
+    parts = ["some labels"] * steers(found) + ["pairs"] * (pairs is not None)
+    return " and ".join(parts) or "nothing"
+
+
+def _write(folder: Path, found: Input, done: Fit, ready: Prepared, **about: Any) -> list[Path]:
     """All files, made beside their place and then moved into it, so that a failure leaves none."""
     folder.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=".fiedler-", dir=folder))
     try:
         write_labels(draft / LABELS, found.names, done.labels, done.memberships)
         save(done.model, draft / MODEL, notes=_notes(found))
-        summary = _summary(found, done, title=title, method=method)
+        summary = _summary(found, done, ready, **about)
         write_summary(summary, draft / SUMMARY)
         write_report(summary, draft / PAGE)
         return [(draft / name).replace(folder / name) for name in (LABELS, MODEL, SUMMARY, PAGE)]
@@ -106,20 +117,19 @@ def _notes(found: Input) -> dict[str, Any]:
     return {"kind": found.kind, "columns": found.columns, "pixels": found.pixels and list(found.pixels)}
 
 
-def _summary(found: Input, done: Fit, *, title: str, method: str) -> dict[str, Any]:
-    rows = done.model[:-1].transform(found.X) if len(done.model) > 1 else found.X
+def _summary(found: Input, done: Fit, ready: Prepared, **about: Any) -> dict[str, Any]:
     return summarize(
         done.clusterer,
-        rows,
+        ready.rows,
         ids=found.names,
         texts=found.X if found.kind == "texts" else None,
         images=None if found.pixels is None else np.asarray(found.X).reshape(-1, *found.pixels),
+        original=found.X if found.kind == "table" else None,
         feature_names=done.model[0].get_feature_names_out() if found.kind == "texts" else found.columns,
-        truth=found.labels if found.labels and all(found.labels) else None,  # those that are known all the same
-        title=title,
+        truth=None if found.labels is None or steers(found) else found.labels,
         seconds=done.seconds,
         command=shlex.join(["fiedler", *sys.argv[1:]]),
-        settings={"method": method},
+        **about,
     )
 
 
@@ -177,6 +187,9 @@ def predict(
     voice = Voice(quiet, json)
     path = model / MODEL if model.is_dir() else model
     notes, fitted = read_notes(path), load(path)
+    if not hasattr(fitted, "predict"):
+        raise ValueError(f"{str(path)!r} holds a {type(fitted).__name__}, which cannot predict clusters")
+    check_file(out)
     with voice.at_work(f"reading {source}"):
         found = read_input(source, id=id, text=text, drop=drop or (), size=size, features=_columns(source, notes))
     _check_as_fitted(found, notes)
@@ -206,7 +219,9 @@ def _check_as_fitted(found: Input, notes: dict[str, Any]) -> None:
         raise ValueError(f"the model was fitted to {notes['kind']}, and these rows are {found.kind}")
     if found.pixels is not None and list(found.pixels) != notes.get("pixels"):
         wanted, got = ("x".join(map(str, shape)) for shape in (notes.get("pixels") or (), found.pixels))
-        raise ValueError(f"the model was fitted to images of {wanted}, and these are {got}; use --size")
+        raise ValueError(
+            f"the model was fitted to images of {wanted}, and these are {got}: bring them to the same size and colours"
+        )
 
 
 # -------------------------------------------------------------------------------------------------------------- report

@@ -17,8 +17,8 @@ from ..inputs import Input, read_input
 from ..metrics import modularity, normalized_cut
 from .clustering import Clusters, Drop, Id, Labels, Scale, Seed, Size, Source, Text
 from .fitting import count, fit, scores
-from .methods import METHODS, check_k, pipeline
-from .voice import Debug, Json, Quiet, Voice, table
+from .methods import METHODS, Prepared, check_k, prepare
+from .voice import Debug, Json, Quiet, Voice, check_file, table
 
 USUAL = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
 SAMPLE = 5000  # rows that the silhouette is measured on
@@ -49,20 +49,26 @@ def compare(
     """
     voice = Voice(quiet, json)
     wanted = [name.strip() for name in methods.split(",") if name.strip()]
+    if not wanted:
+        raise ValueError(f"--methods names none; there are {', '.join(METHODS)}")
     for name in wanted:
         choose(METHODS, name, option="method")
+    check_file(out)
     with voice.at_work(f"reading {source}"):
         found = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
         n_clusters = check_k(k, found.n_rows)
+        ready = prepare(found, scale)
     evidence, lines = None, []
     if n_clusters == "auto":
         with voice.at_work("counting clusters") as listener:
-            n_clusters, evidence = count(found, scale=scale, seed=seed, listener=listener)
+            n_clusters, evidence = count(ready, seed=seed, listener=listener)
     with voice.at_work("measuring the graph"):
-        measure = _Measure(found, scale, seed)
+        measure = _Measure(ready.rows, seed)
     for place, name in enumerate(wanted, start=1):
         with voice.at_work(f"{name} ({place} of {len(wanted)})") as listener:
-            lines.append(_line(found, name, n_clusters, scale, seed, measure, listener))
+            lines.append(_line(found, ready, name, n_clusters, seed, measure, listener))
+    if all("failed" in line for line in lines):
+        raise ValueError(f"no method could be fitted; {lines[0]['method']}: {lines[0]['failed']}")
     if out is not None:
         _write(out, lines)
     columns = list(dict.fromkeys(key for line in lines for key in line))
@@ -78,11 +84,9 @@ def compare(
 class _Measure:
     """Internal scores of labels, on one graph and the same rows for every method."""
 
-    def __init__(self, found: Input, scale: str, seed: int) -> None:
-        steps = pipeline(found, "kmeans", 2, scale=scale)[:-1]
-        self.rows: Any = steps.fit_transform(found.X) if len(steps) else found.X
-        self.graph = self_tuned(min(NEIGHBOURS, found.n_rows - 1)).build(self.rows)
-        self.seed = seed
+    def __init__(self, rows: Any, seed: int) -> None:
+        self.rows, self.seed = rows, seed
+        self.graph = self_tuned(min(NEIGHBOURS, rows.shape[0] - 1)).build(rows)
 
     def __call__(self, labels: np.ndarray) -> dict[str, float]:
         found = {"cut": normalized_cut(self.graph, labels), "modularity": modularity(self.graph, labels)}
@@ -92,10 +96,12 @@ class _Measure:
         return {name: float(value) for name, value in found.items()}
 
 
-def _line(found: Input, name: str, k: Any, scale: str, seed: int, measure: _Measure, listener: Any) -> dict[str, Any]:
+def _line(
+    found: Input, ready: Prepared, name: str, k: Any, seed: int, measure: _Measure, listener: Any
+) -> dict[str, Any]:
     """One method's row; one that cannot be fitted says why and the others go on."""
     try:
-        done = fit(found, name, k, scale=scale, seed=seed, listener=listener)
+        done = fit(found, ready, name, k, seed=seed, listener=listener)
     except (ValueError, TypeError) as error:
         return {"method": name, "failed": " ".join(str(error).split())}
     line = {

@@ -17,7 +17,7 @@ from ..experiments.run import peak_mb, reset_peak
 from ..graph.constraints import PairwiseConstraints
 from ..inputs import Input
 from ..metrics import adjusted_rand_index, clustering_accuracy, normalized_mutual_information
-from .methods import METHODS, pipeline
+from .methods import METHODS, Prepared, clusterer
 from .voice import Listener
 
 DIGITS = 4  # of a membership in a file
@@ -51,15 +51,15 @@ class Fit(NamedTuple):
 
 def fit(
     found: Input,
+    ready: Prepared,
     method: str,
     k: Any,
     *,
-    scale: str = "auto",
     seed: int = 0,
     pairs: Path | None = None,
     listener: Listener | None = None,
 ) -> Fit:
-    """Fit a method to what was read, and to what is known of it.
+    """Fit a method to the rows, and to what is known of them.
 
     A column of labels that has gaps steers the clusters; one without gaps is only compared with.
     """
@@ -67,51 +67,57 @@ def fit(
     reset_peak()
     started, evidence = time.perf_counter(), None
     if k == "auto" and method != "auto":
-        k, evidence = count(found, scale=scale, seed=seed, listener=listener)
-    model = told(pipeline(found, method, k, scale=scale, seed=seed), listener).fit(found.X, **options)
+        k, evidence = count(ready, seed=seed, listener=listener)
+    model = told(clusterer(method, k, ready.rows, seed), listener).fit(ready.rows, **options)
     seconds = time.perf_counter() - started
-    shares = getattr(model[-1], "memberships_", None)
-    evidence = getattr(model[-1], "evidence_", None) or evidence
+    shares = getattr(model, "memberships_", None)
     return Fit(
-        model, to_numpy(model[-1].labels_), None if shares is None else to_numpy(shares), evidence, seconds, peak_mb()
+        Pipeline([*ready.steps, ("cluster", model)]),
+        to_numpy(model.labels_),
+        None if shares is None else to_numpy(shares),
+        getattr(model, "evidence_", None) or evidence,
+        seconds,
+        peak_mb(),
     )
+
+
+def steers(found: Input) -> bool:
+    """Whether the known labels have gaps, and so are for the method to learn from."""
+    return found.labels is not None and bool(np.any(found.codes()[0] < 0))
 
 
 def _known(found: Input, method: str, pairs: Path | None) -> dict[str, Any]:
     """What a fit is told of the rows, if the method can be told."""
-    known, _ = found.codes()
-    steered = found.labels is not None and bool(np.any(known < 0))
-    given = ["labels"] * steered + ["pairs"] * (pairs is not None)
+    given = ["labels"] * steers(found) + ["pairs"] * (pairs is not None)
     for name in set(given) - choose(METHODS, method, option="method").takes:
         able = ", ".join(key for key, row in METHODS.items() if name in row.takes)
         raise ValueError(f"the method {method!r} cannot be told {name}; those that can are {able}")
-    options: dict[str, Any] = {"y": known} if steered else {}
+    options: dict[str, Any] = {"y": found.codes()[0]} if steers(found) else {}
     if pairs is not None:
-        options["cluster__constraints"] = PairwiseConstraints.from_csv(pairs, found.n_rows)
+        options["constraints"] = PairwiseConstraints.from_csv(pairs, found.n_rows)
     return options
 
 
-def told(model: Pipeline, listener: Listener | None) -> Pipeline:
-    """The pipeline, its last step with a listener if it can have one."""
-    if listener is not None and hasattr(model[-1], "set_callbacks"):
-        model[-1].set_callbacks(listener)
+def told(model: Any, listener: Listener | None) -> Any:
+    """The model, with a listener if it can have one."""
+    if listener is not None and hasattr(model, "set_callbacks"):
+        model.set_callbacks(listener)
     return model
 
 
-def count(found: Input, *, scale: str = "auto", seed: int = 0, listener: Listener | None = None) -> tuple[int, Any]:
+def count(ready: Prepared, *, seed: int = 0, listener: Listener | None = None) -> tuple[int, Any]:
     """The number of clusters by ManifoldClustering, and the evidence for it."""
-    counting = told(pipeline(found, "auto", "auto", scale=scale, seed=seed), listener).fit(found.X)[-1]
+    counting = told(clusterer("auto", "auto", ready.rows, seed), listener).fit(ready.rows)
     return counting.n_clusters_, counting.evidence_
 
 
 def scores(found: Input, labels: np.ndarray) -> dict[str, float]:
-    """Agreement with the known labels, on the rows that have one."""
-    known, _ = found.codes()
-    rows = known >= 0
-    if found.labels is None or not rows.any():
+    """Agreement with the known labels; none where these have steered the fit and would only agree with themselves."""
+    if found.labels is None or steers(found):
         return {}
+    known, _ = found.codes()
     measures = {"AC": clustering_accuracy, "NMI": normalized_mutual_information, "ARI": adjusted_rand_index}
-    return {name: float(measure(known[rows], labels[rows])) for name, measure in measures.items()}
+    return {name: float(measure(known, labels)) for name, measure in measures.items()}
 
 
 def write_labels(path: Path, names: list[str], labels: np.ndarray, memberships: np.ndarray | None) -> None:

@@ -1,4 +1,4 @@
-"""The methods of the command line: a row each, and the pipeline from what was read to clusters."""
+"""The methods of the command line, a row each, and what is done with the rows before them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import scipy.sparse as sp
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 from .. import LCGMM, NLE, EmbedKMeans, GaussianMixture, LapGMM, LPIClustering, ManifoldClustering, SpectralClustering
@@ -59,25 +58,45 @@ SCALES: dict[str, Callable[[], Any] | None] = {
     "none": None,
 }
 
+FOR_SPARSE = ("unit", "none")
+
 # What is done first with each kind of rows unless told otherwise: columns of a table have units, images a brightness.
 USUAL_SCALE = {"table": "standard", "array": "none", "images": "unit", "texts": "none"}
 
 
-def pipeline(found: Input, method: str, n_clusters: Any, *, scale: str = "auto", seed: int = 0) -> Pipeline:
-    """From what was read to clusters: terms of texts, a scale, the method under the name ``cluster``."""
-    maker = choose(METHODS, method, option="method").make
-    steps = [("terms", DocumentVectorizer("tfidf"))] if found.kind == "texts" else []
-    scaler = choose(SCALES, USUAL_SCALE[found.kind] if scale == "auto" else scale, option="scale")
-    if scaler is not None:
-        steps.append(("scale", scaler()))
-    return Pipeline([*steps, ("cluster", maker(n_clusters, seed, components(found)))])
+class Prepared(NamedTuple):
+    """Rows as the methods take them, and the fitted steps that made them so."""
+
+    steps: list[tuple[str, Any]]
+    rows: Any
+    scale: str
 
 
-def components(found: Input) -> float | int | None:
+def prepare(found: Input, scale: str = "auto") -> Prepared:
+    """From what was read to rows: terms of texts, then a scale."""
+    steps, rows = [], found.X
+    if found.kind == "texts":
+        steps, rows = [("terms", words := DocumentVectorizer("tfidf"))], words.fit_transform(rows)
+    scale = USUAL_SCALE[found.kind] if scale == "auto" else scale
+    maker = choose(SCALES, scale, option="scale")
+    if maker is None:
+        return Prepared(steps, rows, scale)
+    if sp.issparse(rows) and scale not in FOR_SPARSE:
+        raise ValueError(f"scale={scale!r} would fill sparse rows; of {', '.join(SCALES)} they take unit and none")
+    scaler = maker()
+    return Prepared([*steps, ("scale", scaler)], scaler.fit_transform(rows), scale)
+
+
+def clusterer(method: str, n_clusters: Any, rows: Any, seed: int = 0) -> Any:
+    """The method by its name, with as many principal components as suit the rows."""
+    return choose(METHODS, method, option="method").make(n_clusters, seed, components(rows))
+
+
+def components(rows: Any) -> float | int | None:
     """Principal components for the mixtures: all of a few columns, a number of terms, else a share of the variance."""
-    if found.kind == "texts" or sp.issparse(found.X):
-        return min(KEPT_OF_TERMS, found.n_rows - 1)
-    return None if found.X.shape[1] <= FEW_COLUMNS else KEPT
+    if sp.issparse(rows):
+        return max(1, min(KEPT_OF_TERMS, *(size - 1 for size in rows.shape)))
+    return None if rows.shape[1] <= FEW_COLUMNS else KEPT
 
 
 def check_k(text: str, n_rows: int) -> int | str:

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -84,6 +85,13 @@ class Listener:
         """And ends."""
         if context.max_subtasks == 0:
             self.progress.advance(self.task)
+
+
+def check_file(path: Path | None) -> None:
+    """A place for a result is looked at before the work, not after it."""
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {str(path.parent)!r}"
+        raise ValueError(f"{str(path)!r} {what}")
 
 
 def table(title: str, *columns: str, rows: Any) -> Table:

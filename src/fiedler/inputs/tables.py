@@ -36,6 +36,8 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
         raise ValueError(f"{file!r} holds no rows" + (" under its header" if table.columns else ""))
     names = numbered(len(table.places)) if roles.id is None else _as_text(table.columns[roles.id])
     labels = None if roles.labels is None else _as_text(table.columns[roles.labels])
+    if labels is not None and not any(labels):
+        raise ValueError(f"{file!r}, column {roles.labels!r}: no label is given; leave the column out")
     if roles.text is not None:
         return Input("texts", _as_text(table.columns[roles.text]), names, labels=labels)
     others = {roles.labels, roles.id, *roles.drop}

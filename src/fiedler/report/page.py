@@ -26,6 +26,16 @@ from .plain import Summary
 from .summarize import FORMAT, UNIT, VERSION
 
 SPRITE_COLUMNS = 64
+NOTHING = type(None)
+PARTS: dict[str, Any] = {  # what a page cannot do without
+    "title": str,
+    "model": dict,
+    "rows": dict,
+    "clusters": list,
+    "n_clusters": int,
+    "truth": dict | NOTHING,
+    "thumbnails": dict | NOTHING,
+}
 PNG_COLOURS = {1: 0, 3: 2}  # channels to PNG's colour types
 
 
@@ -98,9 +108,12 @@ def _checked(summary: Any, name: str) -> Summary:
         raise ValueError(
             f"{name} has version {summary.get('version')!r}, but this fiedler reads up to {VERSION}; update fiedler"
         )
-    missing = {"title", "model", "rows", "clusters"} - set(summary)
+    missing = set(PARTS) - set(summary)
     if missing:
         raise ValueError(f"{name} is damaged: it lacks {', '.join(sorted(missing))}")
+    wrong = [part for part, kind in PARTS.items() if not isinstance(summary[part], kind)]
+    if wrong:
+        raise ValueError(f"{name} is damaged: {', '.join(wrong)} is not what it should be")
     return summary
 
 

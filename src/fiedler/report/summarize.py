@@ -27,7 +27,7 @@ from .._validation import check_data, check_labels, is_foreign
 from .._version import __version__
 from ..cluster.story import IN_DOUBT
 from ..core.backend import to_numpy
-from ..core.eigen import smallest_eigenpairs
+from ..core.eigen import smallest_eigenpairs, widest_gap
 from ..graph.affinity import AffinityGraph
 from ..metrics import adjusted_rand_index, clustering_accuracy, match_labels, normalized_mutual_information
 from .cards import clusters_of, describe
@@ -68,6 +68,7 @@ def summarize(
     texts: Sequence[str] | None = None,
     images: Any = None,
     feature_names: Sequence[str] | None = None,
+    original: Any = None,
     truth: Any = None,
     plane: Any = None,
     title: str = "Clustering",
@@ -93,6 +94,8 @@ def summarize(
         uint8, or numbers of any range.
     feature_names : sequence of d str, optional
         Default the columns of a data frame.
+    original : array of shape (n, d), optional
+        The rows before they were scaled: the means of features are shown in these units.
     truth : sequence of n labels, optional
         Classes to compare with.
     plane : array of shape (n, 2), optional
@@ -133,7 +136,8 @@ def summarize(
     k = int(max(labels.max() + 1, 0 if Q is None else Q.shape[1]))
     pixels = None if images is None else thumbnails(images, n)
     clusters = clusters_of(rows, labels, Q, k, ON_CARDS[pixels is not None])
-    describe(clusters, rows, labels, _all(texts, "texts", n), names, pixels)
+    measured = rows if original is None else check_data(_all(original, "original", n))
+    describe(clusters, measured, labels, _all(texts, "texts", n), names, pixels)
     on_cards = sorted({row for one in clusters for row in one["typical"] + [each["row"] for each in one["doubtful"]]})
     drawn = draw_plane(model, rows, random_state=rng) if plane is None else Plane(_given(plane, n), "as given")
     return {
@@ -233,7 +237,7 @@ def spectrum(model: Any, rows: Any, k: int) -> Summary | None:
     if len(values) < 3:
         return None
     values = np.maximum(values, 0)
-    return {"values": [float(f"{value:.6g}") for value in values], "gap": int(np.argmax(np.diff(values))) + 1}
+    return {"values": [float(f"{value:.6g}") for value in values], "gap": widest_gap(values)}
 
 
 def history(model: Any) -> dict[str, list[float | None]] | None:

@@ -332,7 +332,9 @@ function release(event) {
 }
 canvas.addEventListener("pointerup", release);
 canvas.addEventListener("pointercancel", release);
-canvas.addEventListener("pointerleave", hide);
+canvas.addEventListener("pointerleave", (event) => {
+  if (event.pointerType !== "touch") hide(); // a finger leaves with every tap
+});
 canvas.addEventListener("wheel", (event) => {
   event.preventDefault();
   const spot = place(event), lines = event.deltaMode === 1 ? 16 : 1;
