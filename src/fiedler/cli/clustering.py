@@ -15,6 +15,7 @@ import typer
 from .._validation import choose
 from ..core.backend import to_numpy
 from ..inputs import Input, read_input
+from ..inputs.tables import TABLES
 from ..models import load, read_notes, save
 from ..report import read_summary, summarize, write_report, write_summary
 from .fitting import Fit, fit, labels_table, scores, steers, write_labels
@@ -22,7 +23,6 @@ from .methods import METHODS, SCALES, Prepared, check_k, prepare
 from .voice import Debug, Json, Quiet, Voice, check_file, table
 
 LABELS, MODEL, SUMMARY, PAGE = "labels.csv", "model.npz", "summary.json", "report.html"
-TABLES = (".csv", ".tsv", ".parquet")
 LONG_TABLE = 30  # clusters that are listed in the terminal
 
 Source = Annotated[

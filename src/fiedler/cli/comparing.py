@@ -14,7 +14,7 @@ from .._files import whole_file
 from .._validation import choose
 from ..graph.recipes import self_tuned
 from ..inputs import Input, read_input
-from ..metrics import modularity, normalized_cut
+from ..metrics import score_table
 from .clustering import Clusters, Drop, Id, Labels, Scale, Seed, Size, Source, Text
 from .fitting import count, fit, scores
 from .methods import METHODS, Prepared, check_k, prepare
@@ -89,11 +89,11 @@ class _Measure:
         self.graph = self_tuned(min(NEIGHBOURS, rows.shape[0] - 1)).build(rows)
 
     def __call__(self, labels: np.ndarray) -> dict[str, float]:
-        found = {"cut": normalized_cut(self.graph, labels), "modularity": modularity(self.graph, labels)}
+        found = score_table(None, labels, self.graph)
         if 1 < len(np.unique(labels)) < len(labels):
             size = min(SAMPLE, len(labels))
-            found["silhouette"] = silhouette_score(self.rows, labels, sample_size=size, random_state=self.seed)
-        return {name: float(value) for name, value in found.items()}
+            found["silhouette"] = float(silhouette_score(self.rows, labels, sample_size=size, random_state=self.seed))
+        return found
 
 
 def _line(

@@ -16,7 +16,7 @@ from ..core.backend import to_numpy
 from ..experiments.run import peak_mb, reset_peak
 from ..graph.constraints import PairwiseConstraints
 from ..inputs import Input
-from ..metrics import adjusted_rand_index, clustering_accuracy, normalized_mutual_information
+from ..metrics import score_table
 from .methods import METHODS, Prepared, clusterer
 from .voice import Listener
 
@@ -113,11 +113,7 @@ def count(ready: Prepared, *, seed: int = 0, listener: Listener | None = None) -
 
 def scores(found: Input, labels: np.ndarray) -> dict[str, float]:
     """Agreement with the known labels; none where these have steered the fit and would only agree with themselves."""
-    if found.labels is None or steers(found):
-        return {}
-    known, _ = found.codes()
-    measures = {"AC": clustering_accuracy, "NMI": normalized_mutual_information, "ARI": adjusted_rand_index}
-    return {name: float(measure(known, labels)) for name, measure in measures.items()}
+    return {} if found.labels is None or steers(found) else score_table(found.codes()[0], labels)
 
 
 def write_labels(path: Path, names: list[str], labels: np.ndarray, memberships: np.ndarray | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -15,7 +14,7 @@ from .. import __version__
 from ..datasets import list_datasets, load
 from ..datasets.registry import DATASETS
 from ..datasets.store import cache_folder, data_folder
-from .voice import Debug, Json, Quiet, Voice, table
+from .voice import Debug, Json, Quiet, Voice, cores, table
 
 PACKAGES = {
     "numpy": "required",
@@ -67,13 +66,12 @@ def doctor(quiet: Quiet = False, json: Json = False, debug: Debug = False) -> No
     """What fiedler runs on: versions, back ends, threads, folders."""
     packages = {name: _version(name) for name in PACKAGES}
     pools = [f"{pool['internal_api']} {pool['num_threads']}" for pool in _pools()]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     devices = _devices()
     plain = {
         "fiedler": __version__,
         "python": platform.python_version(),
         "system": platform.platform(),
-        "cores": cores,
+        "cores": cores(),
         "threads": pools,
         "packages": packages,
         "devices": devices,
@@ -86,7 +84,7 @@ def doctor(quiet: Quiet = False, json: Json = False, debug: Debug = False) -> No
     ]
     head = [
         f"fiedler {__version__}, Python {plain['python']}, {plain['system']}",
-        f"{cores} cores; threads: {', '.join(pools) or 'unknown'}",
+        f"{cores()} cores; threads: {', '.join(pools) or 'unknown'}",
         f"devices: {', '.join(devices) or 'none beside the processor'}",
         f"data folder (FIEDLER_DATA): {plain['data_folder'] or 'not set'}; cache: {plain['cache_folder']}\n",
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ from ..experiments import reproduce as work
 from ..experiments.layout import as_text
 from ..experiments.reproduce import Plan
 from ..experiments.tables import Line, failures
-from .voice import Debug
+from .voice import Debug, cores
 
 
 def reproduce(
@@ -45,7 +44,7 @@ def reproduce(
         return
     if run:
         try:
-            _run(todo, jobs or _cores())
+            _run(todo, jobs or cores())
         except KeyboardInterrupt:
             typer.echo("stopped; what was done is kept, and the same command goes on from there", err=True)
             raise typer.Exit(130) from None
@@ -95,7 +94,3 @@ def _print_lines(todo: Plan, name: str, lines: list[Line]) -> None:
     typer.echo(f"\n{title}\n{as_text(lines)}")
     for method, count in failures(todo.protocol, experiment, todo.records).items():
         typer.echo(f"{count} cells of {todo.protocol.methods[method].label} failed and will be tried again")
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

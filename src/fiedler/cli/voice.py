@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -85,6 +86,11 @@ class Listener:
         """And ends."""
         if context.max_subtasks == 0:
             self.progress.advance(self.task)
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_file(path: Path | None) -> None:

@@ -16,15 +16,9 @@ from ..text.read import read_documents
 from .arrays import from_array, from_npy, from_npz
 from .images import from_images, is_image
 from .record import Input, Roles
-from .tables import from_csv, from_parquet
+from .tables import TABLES
 
-READERS: dict[str, Callable[[Path, Roles], Input]] = {
-    ".csv": from_csv,
-    ".tsv": from_csv,
-    ".parquet": from_parquet,
-    ".npy": from_npy,
-    ".npz": from_npz,
-}
+READERS: dict[str, Callable[[Path, Roles], Input]] = {**TABLES, ".npy": from_npy, ".npz": from_npz}
 
 
 def read_input(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ def from_csv(path: Path, roles: Roles) -> Input:
 def from_parquet(path: Path, roles: Roles) -> Input:
     """The rows of a Parquet file."""
     return from_table(parquet_table(path), roles, path.name)
+
+
+TABLES: dict[str, Callable[[Path, Roles], Input]] = {".csv": from_csv, ".tsv": from_csv, ".parquet": from_parquet}
 
 
 def from_table(table: Table, roles: Roles, file: str) -> Input:

@@ -6,6 +6,7 @@ from .calibration import calibration_error
 from .external import adjusted_rand_index, balanced_rand_index, normalized_mutual_information, purity, rand_index
 from .internal import normalized_cut, ratio_cut
 from .matching import clustering_accuracy, match_labels
+from .table import score_table
 
 __all__ = [
     "adjusted_rand_index",
@@ -20,4 +21,5 @@ __all__ = [
     "purity",
     "rand_index",
     "ratio_cut",
+    "score_table",
 ]

@@ -14,7 +14,7 @@ kept for the rows on cards alone when there are too many; the page says so.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from ..cluster.story import IN_DOUBT
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs, widest_gap
 from ..graph.affinity import AffinityGraph
-from ..metrics import adjusted_rand_index, clustering_accuracy, match_labels, normalized_mutual_information
+from ..metrics import match_labels, score_table
 from .cards import clusters_of, describe
 from .contents import kept_thumbnails, snippets, thumbnails
 from .plain import SNIPPET, Summary, clean, plain, rounded, shortened
@@ -53,11 +53,7 @@ FACTS = {
     "inertia_": "inertia",
     "n_connected_components_": "components of the graph",
 }
-SCORES: dict[str, Callable[[Any, Any], float]] = {
-    "accuracy": clustering_accuracy,
-    "NMI": normalized_mutual_information,
-    "adjusted Rand index": adjusted_rand_index,
-}
+SCORES = {"AC": "accuracy", "NMI": "NMI", "ARI": "adjusted Rand index"}  # as people say
 
 
 def summarize(
@@ -271,7 +267,7 @@ def agreement(truth: Any, labels: np.ndarray) -> Summary:
     np.add.at(counts, (codes, np.argsort(order)[np.searchsorted(np.sort(order), labels)]), 1)
     readable = max(counts.shape) <= MOST_CLASSES
     return {
-        "scores": {name: rounded(score(codes, labels)) for name, score in SCORES.items()},
+        "scores": {SCORES[name]: rounded(score) for name, score in score_table(codes, labels).items()},
         "clusters": order,
         "counts": counts.tolist() if readable else None,
     }
