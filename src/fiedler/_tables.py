@@ -68,7 +68,7 @@ def _checked_rows(rows: Any, header: list[str], name: str) -> tuple[list[list[st
 
 def _check_header(header: list[str], name: str) -> None:
     """A name for every column, each once; a line of numbers is a row, and would be lost."""
-    if header and all(_is_number(title) for title in header):
+    if header and all(is_number(title) for title in header):
         raise ValueError(f"{name!r} begins with numbers where the names of its columns should be; add a line of names")
     if len(header) > 1 and "" in header:
         raise ValueError(f"{name!r}: column {header.index('') + 1} has no name; give it one, or take it out")
@@ -77,10 +77,17 @@ def _check_header(header: list[str], name: str) -> None:
         raise ValueError(f"{name!r} has several columns {title!r}; rename them")
 
 
-def _is_number(text: str) -> bool:
+def is_number(cell: Any) -> bool:
+    """Whether a cell can be read as one.
+
+    Examples
+    --------
+    >>> is_number("1.5"), is_number("one"), is_number(None)
+    (True, False, False)
+    """
     try:
-        float(text)
-    except ValueError:
+        float(cell)
+    except (ValueError, TypeError):
         return False
     return True
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._tables import Table, csv_table, parquet_table
+from .._tables import Table, csv_table, is_number, parquet_table
 from .record import Input, Roles, numbered
 
 OTHERWISE = "give it a role as labels, id or text, or leave it out with drop"
@@ -65,7 +65,7 @@ def _numbers(table: Table, name: str, file: str) -> np.ndarray:
     try:
         numbers = np.asarray(cells, dtype=np.float64)
     except (ValueError, TypeError):
-        row = next(row for row, cell in enumerate(cells) if not _is_number(cell))
+        row = next(row for row, cell in enumerate(cells) if not is_number(cell))
         where = f"{file!r}, column {name!r}, {table.places[row]}"
         if _is_empty(cells[row]):
             raise ValueError(f"{where}: the cell is empty; fill it, or leave the row or the column out") from None
@@ -80,16 +80,8 @@ def _numbers(table: Table, name: str, file: str) -> np.ndarray:
     return numbers
 
 
-def _is_number(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
 def _has_decimal_comma(cell: Any) -> bool:
-    return isinstance(cell, str) and cell.count(",") == 1 and _is_number(cell.replace(",", "."))
+    return isinstance(cell, str) and cell.count(",") == 1 and is_number(cell.replace(",", "."))
 
 
 def _is_empty(cell: Any) -> bool:
