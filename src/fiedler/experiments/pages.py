@@ -12,7 +12,7 @@ from .layout import as_markdown, grid, percent, printed_value
 from .protocol import Experiment, Protocol, list_protocols, load_protocol, papers_folder
 from .records import Record
 from .reproduce import archived_records
-from .tables import AVERAGE, BEST, SCORES, lines
+from .tables import AVERAGE, BEST, LOWER_IS_BETTER, SCORES, Line, lines
 
 HEAD = """# Results
 
@@ -27,8 +27,9 @@ Ratio Cuts are not compared: the papers' weights are not known.
 """
 GLANCE = """## At a glance
 
-Our defaults, one rule for all data, beside the method that each paper proposes: averages, and at how many places of the
-table (data sets by classes or labelled shares) ours are better, equal or worse.
+Our defaults, one rule for all data, beside the method that each paper proposes: averages, on how many data sets ours is
+the better average, and at how many places of the table (data sets by classes or labelled shares) ours are better, equal
+or worse.
 """
 LEFT_OUT = ("smoke",)
 
@@ -39,7 +40,7 @@ def results_page(folder: Path | None = None) -> str:
     protocols = [load_protocol(key, folder) for key in list_protocols(folder) if key not in LEFT_OUT]
     papers = [(protocol, archived_records(protocol)) for protocol in protocols]
     glance = [row for protocol, records in papers for row in _glance(protocol, records)]
-    head = ["table", "score", "method", "published", "ours", "better / equal / worse"]
+    head = ["table", "score", "method", "published", "ours", "data sets", "better / equal / worse"]
     return "\n".join([HEAD, GLANCE, as_markdown([head, *glance]), "", *(_paper(*one) for one in papers)])
 
 
@@ -56,11 +57,23 @@ def _glance(protocol: Protocol, records: list[Record]) -> list[list[str]]:
             of = [line for line in found if (line.score, line.method) == (score, method)]
             cells = [line for line in of if line.place not in (AVERAGE, BEST)]
             counts = [sum(line.mark == mark for line in cells) for mark in ("better", "equal", "worse")]
-            published = float(np.mean([printed_value(line) for line in cells]))
-            ours = float(np.mean([line.ours.value for line in cells]))
-            told = [percent(published, score), percent(ours, score), " / ".join(map(str, counts))]
+            averages = [percent(value, score) for value in _averages(cells)]
+            told = [*averages, _data_sets_won(cells), " / ".join(map(str, counts))]
             rows.append([f"{protocol.key} {experiment.table}", score, protocol.methods[method].label, *told])
     return rows
+
+
+def _averages(cells: list[Line]) -> tuple[float, float]:
+    """Published and ours."""
+    return float(np.mean([printed_value(one) for one in cells])), float(np.mean([one.ours.value for one in cells]))
+
+
+def _data_sets_won(cells: list[Line]) -> str:
+    """On how many of the data sets ours is the better average, whatever the error."""
+    names = {line.data for line in cells}
+    averages = [_averages([line for line in cells if line.data == name]) for name in names]
+    won = sum((ours < published) == (cells[0].score in LOWER_IS_BETTER) for published, ours in averages)
+    return f"{won} of {len(names)}"
 
 
 def _paper(protocol: Protocol, records: list[Record]) -> str:

@@ -100,7 +100,10 @@ def _in_metric(spec: dict[str, Any] | None, rows: Rows) -> Any:
         return rows.X
     model = build(spec)
     if spec["use"] == "MMC":
-        return model.fit(rows.X, constraints=known_pairs(rows)).transform(rows.X)
+        pairs = known_pairs(rows)
+        if len(pairs.must_link) == 0:
+            raise NotApplicable("no two labelled rows of one class, so no must-link to learn a metric from")
+        return model.fit(rows.X, constraints=pairs).transform(rows.X)
     return model.fit(rows.X[rows.known], rows.y[rows.known]).transform(rows.X)
 
 

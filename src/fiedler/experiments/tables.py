@@ -188,5 +188,11 @@ def failures(protocol: Protocol, experiment: Experiment, records: Iterable[Recor
 
 
 def place_name(at: At) -> str:
-    """``k=5``; without a grid there is one place, the mean over all draws."""
-    return " ".join(f"{name}={value}" for name, value in at.items()) or PLACELESS
+    """``k=5``; without a grid there is one place, the mean over all draws. The order of the sides tells nothing.
+
+    Examples
+    --------
+    >>> place_name({"lam": 10, "k": 5}) == place_name({"k": 5, "lam": 10}) == "k=5 lam=10"
+    True
+    """
+    return " ".join(f"{name}={at[name]}" for name in sorted(at, key=lambda name: (len(name), name))) or PLACELESS
