@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cached_property
@@ -21,15 +20,14 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
 import scipy.sparse as sp
-import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from ._files import whole_file
 from ._validation import is_foreign
 from ._version import __version__
+from ._versions import versions
 from .core.backend import to_numpy
 from .core.sparse import is_sparse, to_scipy
 
@@ -154,9 +152,7 @@ def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _written_by() -> str:
-    parts = {"fiedler": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
-    parts |= {"scikit-learn": sklearn.__version__, "Python": platform.python_version()}
-    return ", ".join(f"{name} {version}" for name, version in parts.items())
+    return ", ".join(f"{name} {number}" for name, number in versions().items())
 
 
 def _opened(path: str | os.PathLike[str]) -> Any:

@@ -16,9 +16,8 @@ from fiedler import LLGC, NLE, AffinityGraph, KNNGraph, LandmarkGraph, LapGMM, L
 from fiedler.core.backend import to_numpy
 from fiedler.metrics import clustering_accuracy
 from fiedler.plots import ClustersDisplay, ConfusionDisplay, GraphDisplay, MembershipDisplay
-from fiedler.plots.clusters import FAINTEST
 from fiedler.plots.membership import FULL
-from fiedler.plots.style import MIDDLE, OTHER, UNASSIGNED, colours
+from fiedler.plots.style import FAINTEST, MIDDLE, OTHER, UNASSIGNED, colours
 
 matplotlib.use("Agg")
 
@@ -73,7 +72,7 @@ def test_unassigned_rows_are_grey_and_nobody_vanishes():
     shares = [[1.0, 0.0], [0.05, 0.05], [0.3, 0.7]]
     display = ClustersDisplay.from_predictions([[0, 0], [1, 1], [2, 2]], [0, -1, 1], shares)
 
-    assert_allclose(display.points_.get_facecolors()[1], [*UNASSIGNED, FAINTEST])
+    assert_allclose(display.points_.get_facecolors()[1], [*to_rgb(UNASSIGNED), FAINTEST])
     assert [text.get_text() for text in display.names_] == ["0", "1"]
     assert display.ax_.get_title().endswith(", 1 unassigned")
 

@@ -8,6 +8,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
@@ -148,23 +149,31 @@ SIGHT = {  # Machado, Oliveira & Fernandes 2009, severity 1
 }
 
 
-@pytest.mark.parametrize(("sight", "least"), [("usual", 25), ("protan", 13), ("deutan", 13)])
-def test_ten_colours_are_told_apart_by_everyone(sight, least):
-    seen = lab(np.clip(linear(colours(range(len(PALETTE)))) @ np.transpose(SIGHT[sight]), 0, 1))
-
-    distances = np.linalg.norm(seen[:, None] - seen[None], axis=2)[~np.eye(len(seen), dtype=bool)]
-
-    assert distances.min() > least
+def least_distance(n, sight):
+    """Of two among the first n colours, as such eyes see them."""
+    seen = lab(np.clip(linear(colours(range(n))) @ np.transpose(SIGHT[sight]), 0, 1))
+    return np.linalg.norm(seen[:, None] - seen[None], axis=2)[~np.eye(n, dtype=bool)].min()
 
 
-def test_thirty_colours_differ_and_then_come_again():
-    seen = lab(linear(colours(range(30))))
+@pytest.mark.parametrize(("sight", "of_ten", "of_all"), [("usual", 25, 18), ("protan", 17, 8), ("deutan", 17, 8)])
+def test_colours_are_told_apart_by_everyone_the_first_ten_easily(sight, of_ten, of_all):
+    assert least_distance(10, sight) > of_ten
+    assert least_distance(len(PALETTE), sight) > of_all
 
-    assert np.linalg.norm(seen[:, None] - seen[None], axis=2)[~np.eye(30, dtype=bool)].min() > 10
+
+@pytest.mark.parametrize("paper", ["#ffffff", "#1a1d22"])
+def test_colours_are_seen_on_white_and_on_a_dark_page(paper):
+    luminance = linear(colours(range(len(PALETTE)))) @ [0.2126, 0.7152, 0.0722] + 0.05
+    ground = linear(np.array(to_rgb(paper))) @ [0.2126, 0.7152, 0.0722] + 0.05
+
+    assert np.maximum(luminance / ground, ground / luminance).min() > 2.2  # WCAG's contrast
+
+
+def test_thirty_colours_come_again():
     assert_allclose(colours([30, 31]), colours([0, 1]))
     assert colours(range(100)).min() >= 0
     assert colours(range(100)).max() <= 1
-    assert_allclose(colours([-1]), [UNASSIGNED])
+    assert_allclose(colours([-1]), [to_rgb(UNASSIGNED)])
 
 
 def test_a_label_has_its_colour_whatever_other_labels_there_are(foreign):

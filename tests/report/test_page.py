@@ -10,8 +10,10 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.cluster import KMeans
 
+from fiedler.plots.style import PALETTE, UNASSIGNED
 from fiedler.report import read_summary, summarize, write_report, write_summary
 from fiedler.report.page import VERSION, packed_array, png, render
+from fiedler.report.script import EXPORT, IMPORT, bundled, template
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)> {{script}} \ud800 &amp; 'quoted' \"twice\""
 
@@ -62,6 +64,30 @@ def test_the_policy_names_the_script_by_its_hash(summary):
 
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in page
+
+
+def test_every_module_is_in_the_script_once_and_after_those_it_uses():
+    script = bundled()
+    modules = re.findall(r"^const \$(\w+) = ", script, re.MULTILINE)
+
+    assert modules[-1] == "main"
+    assert len(set(modules)) == len(modules)
+    assert not re.search(r"^(import|export) ", script, re.MULTILINE)
+    for place, name in enumerate(modules):
+        text = template(f"script/{name}.js")
+        for names, home in IMPORT.findall(text):
+            wanted = {one.strip() for one in names.split(",")}
+            assert home in modules[:place]
+            assert wanted <= set(EXPORT.findall(template(f"script/{home}.js")))
+            assert wanted <= set(re.findall(r"\w+", IMPORT.sub("", text)))  # and uses it
+
+
+def test_the_page_has_the_colours_of_the_plots(summary):
+    page = render(summary)
+
+    assert data_of(page)["palette"]["groups"] == list(PALETTE)
+    assert data_of(page)["palette"]["none"] == UNASSIGNED
+    assert not re.search(r"#[0-9a-f]{6}\b", bundled())  # the script has none of its own
 
 
 def test_numbers_of_rows_come_back_from_their_bytes(summary):

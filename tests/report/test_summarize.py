@@ -25,6 +25,7 @@ from fiedler.baselines import GNMF, NMFClustering
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.report import contents, read_summary, summarize, write_summary
 from fiedler.report import plane as planes
+from fiedler.report.cards import cluster_sizes
 from fiedler.report.contents import snippets, thumbnails
 from fiedler.report.plain import plain
 from fiedler.report.plane import affinities, attraction, draw_plane, repulsion
@@ -89,6 +90,15 @@ def test_figures_of_a_clustering_are_those_computed_by_hand(five):
     one, other = summary["clusters"]
     assert (one["size"], one["share"], other["size"], other["share"]) == (3, 0.6, 2, 0.4)
     assert_allclose(other["confidence"], 0.9)
+
+
+def test_sizes_count_empty_clusters_but_not_rows_without_one():
+    found = cluster_sizes([2, 0, 0, -1], n_clusters=4)
+
+    assert [one["size"] for one in found] == [2, 0, 1, 0]
+    assert [one["share"] for one in found] == [0.5, 0, 0.25, 0]
+    assert {one["confidence"] for one in found} == {None}
+    assert [one["label"] for one in cluster_sizes([1, 0])] == [0, 1]
 
 
 def test_typical_rows_are_the_most_confident_then_the_closest_to_the_mean(five):
@@ -255,7 +265,7 @@ def test_a_long_parameter_is_shown_by_its_shape(blobs):
         ({"texts": ["a"]}, "texts hold 1 entries, but 5 are needed, one a row"),
         ({"ids": ["a"]}, "ids hold 1 entries, but 5 are needed, one a row"),
         ({"truth": [0]}, "truth hold 1 entries, but 5 are needed"),
-        ({"plane": np.zeros((5, 3))}, r"plane must be two coordinates a row, shape \(5, 2\); got \(5, 3\)"),
+        ({"plane": np.zeros((5, 3))}, r"plane must be numbers of shape \(5, 2\), two a row; got shape \(5, 3\)"),
         ({"images": np.zeros((5, 4))}, r"images must have shape \(5, height, width\)"),
         ({"images": np.zeros((5, 4, 4, 2))}, r"images must have shape \(5, height, width\)"),
     ],
@@ -349,14 +359,14 @@ def near_its_own(xy, y):
 
 def test_clusters_lie_apart_in_the_plane_and_a_seed_fixes_it(blobs):
     X, y = blobs
-    one, again = (draw_plane(fitted(), X, random_state=3).xy for _ in range(2))
+    one, again = (draw_plane(fitted(), X, random_state=3).points for _ in range(2))
 
     assert_array_equal(one, again)
     assert near_its_own(one, y) > 0.95
 
 
 def test_sparse_rows_have_a_plane_too(blobs):
-    assert near_its_own(draw_plane(fitted(), sp.csr_array(blobs[0])).xy, blobs[1]) > 0.95
+    assert near_its_own(draw_plane(fitted(), sp.csr_array(blobs[0])).points, blobs[1]) > 0.95
 
 
 def test_rows_beyond_the_sample_are_placed_with_their_like(blobs, monkeypatch):
@@ -364,10 +374,10 @@ def test_rows_beyond_the_sample_are_placed_with_their_like(blobs, monkeypatch):
     drawn = draw_plane(fitted(), blobs[0])
 
     assert "45 rows" in drawn.how
-    assert near_its_own(drawn.xy, blobs[1]) > 0.95
+    assert near_its_own(drawn.points, blobs[1]) > 0.95
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 12])
 def test_few_rows_and_equal_ones_have_a_place(n, rng):
-    assert np.isfinite(draw_plane(fitted(), rng.normal(size=(n, 4))).xy).all()
-    assert np.isfinite(draw_plane(fitted(), np.repeat(np.eye(4), n, axis=0)).xy).all()
+    assert np.isfinite(draw_plane(fitted(), rng.normal(size=(n, 4))).points).all()
+    assert np.isfinite(draw_plane(fitted(), np.repeat(np.eye(4), n, axis=0)).points).all()

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .. import __version__
+from .. import _versions
 from .._validation import choose
 from .outcome import NotApplicable, Outcome
 from .protocol import Cell, Method
@@ -28,7 +28,7 @@ from .rows import BACKENDS, Rows, rows_of
 from .tasks import TASKS
 from .workers import in_processes
 
-MODULES = {"scikit-learn": "sklearn", "umap-learn": "umap"}  # where they are not called as their packages are
+MODULES = {"umap-learn": "umap"}  # where they are not called as their packages are
 DIGITS = 6  # significant ones, of scores and objectives in a record
 PEAK = Path("/proc/self/clear_refs")
 
@@ -110,9 +110,10 @@ def _short(value: float, digits: int) -> float:
 @cache
 def versions(backend: str, package: str | None = None) -> str:
     """What it ran on, in a line."""
-    names = ["numpy", "scipy", "scikit-learn", *([] if backend == "numpy" else [backend]), *filter(None, [package])]
-    found = [f"{name} {import_module(MODULES.get(name, name)).__version__}" for name in names]
-    return ", ".join([f"Python {platform.python_version()}", f"fiedler {__version__}", *found, platform.machine()])
+    found = _versions.versions(filter(None, [package]))
+    if backend != "numpy":
+        found[backend] = import_module(backend).__version__
+    return ", ".join([*(f"{name} {number}" for name, number in found.items()), platform.machine()])
 
 
 @cache

@@ -12,9 +12,7 @@ from ..metrics.matching import on_host
 from .fitted import shown
 from .planes import Plane, check_plane, plane_of
 from .shares import check_memberships, class_numbers
-from .style import DARK, LABEL, Axes, canvas, codes, colours, quiet
-
-FAINTEST = 0.15  # a row that no cluster claims is still seen
+from .style import DARK, FAINTEST, LABEL, Axes, canvas, codes, colours, quiet
 
 
 class ClustersDisplay:
@@ -93,7 +91,29 @@ class ClustersDisplay:
     def from_predictions(
         cls, plane: Any, labels: Any, memberships: Any = None, *, y: Any = None, ax: Axes = None, **options: Any
     ) -> ClustersDisplay:
-        """Clusters that any method has found; parameters as in :meth:`from_estimator`."""
+        """Clusters that any method has found.
+
+        Parameters
+        ----------
+        plane : array of shape (n, 2)
+        labels : array of shape (n,)
+            Clusters; -1, for none, is grey.
+        memberships : array of shape (n, n_clusters), optional
+            The largest of a row is its confidence.
+        y : array of shape (n,), optional
+            Known classes, -1 where unknown.
+        ax : matplotlib axes, optional
+        **options
+            Of :meth:`plot`.
+
+        Examples
+        --------
+        >>> from fiedler.plots import ClustersDisplay
+        >>> shares = [[0.9, 0.1], [0.6, 0.4], [0.0, 1.0]]
+        >>> display = ClustersDisplay.from_predictions([[0, 0], [0, 1], [4, 4]], [0, 0, 1], shares)
+        >>> display.points_.get_facecolors()[:, 3]  # opacity is confidence
+        array([0.9, 0.6, 1. ])
+        """
         return cls._of(Plane(plane), labels, memberships, y).plot(ax, **options)
 
     @classmethod

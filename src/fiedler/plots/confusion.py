@@ -74,11 +74,25 @@ class ConfusionDisplay:
 
     @classmethod
     def from_predictions(cls, y_true: Any, labels: Any, *, ax: Axes = None) -> ConfusionDisplay:
-        """Clusters that are known, beside classes."""
+        """Clusters that are known, beside classes.
+
+        Parameters
+        ----------
+        y_true : array of shape (n,)
+            Classes.
+        labels : array of shape (n,)
+            Clusters.
+        ax : matplotlib axes, optional
+        """
         return cls(*matched_table(y_true, labels), clustering_accuracy(y_true, labels)).plot(ax)
 
     def plot(self, ax: Axes = None) -> ConfusionDisplay:
-        """Draw the table."""
+        """Draw the table.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        """
         n_classes, n_clusters = np.shape(self.counts)
         cell = 0.5 if n_clusters <= WITH_SHARES else 0.32
         self.ax_, self.figure_ = canvas(ax, (1.6 + cell * max(n_clusters, 5), 1.2 + cell * max(n_classes, 4)))

@@ -44,7 +44,13 @@ class EvidenceDisplay:
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes = None) -> EvidenceDisplay:
-        """The evidence of a model that was fitted with ``n_clusters='auto'``."""
+        """The evidence of a model that was fitted with ``n_clusters='auto'``.
+
+        Parameters
+        ----------
+        model : fitted ManifoldClustering, or another with an ``evidence_``
+        ax : matplotlib axes, optional
+        """
         check_is_fitted(model)
         if not isinstance(choice := getattr(model, "evidence_", None), NClustersChoice):
             raise ValueError(
@@ -55,13 +61,24 @@ class EvidenceDisplay:
 
     @classmethod
     def from_choice(cls, choice: NClustersChoice, *, ax: Axes = None) -> EvidenceDisplay:
-        """What :func:`fiedler.choose_n_clusters` returns."""
+        """What :func:`fiedler.choose_n_clusters` returns.
+
+        Parameters
+        ----------
+        choice : NClustersChoice
+        ax : matplotlib axes, optional
+        """
         if choice.gaps is None and choice.stability is None:
             raise ValueError(f"there is no evidence to draw: {choice.n_clusters} clusters, by {choice.by}")
         return cls(choice).plot(ax)
 
     def plot(self, ax: Axes = None) -> EvidenceDisplay:
-        """Draw the evidence."""
+        """Draw the evidence.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        """
         self.ax_, self.figure_ = canvas(ax, (5.6, 3.6))
         self.line_: Any = None
         self.bars_: Any = None

@@ -69,7 +69,13 @@ class HistoryDisplay:
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes = None) -> HistoryDisplay:
-        """The history of a fitted model: a mixture, NLE, GNMF, LearnedLaplacian or another with a ``history_``."""
+        """The history of a fitted model.
+
+        Parameters
+        ----------
+        model : fitted mixture, NLE, GNMF, LearnedLaplacian or another with a ``history_``
+        ax : matplotlib axes, optional
+        """
         check_is_fitted(model)
         if not hasattr(model, "history_"):
             raise ValueError(f"{type(model).__name__} keeps no history of its objective")
@@ -89,7 +95,24 @@ class HistoryDisplay:
         free_name: str = "without the penalty",
         ax: Axes = None,
     ) -> HistoryDisplay:
-        """Values that are known."""
+        """Values that are known.
+
+        Parameters
+        ----------
+        objective : array of shape (m,)
+        free : array of shape (m,), optional
+            The objective without its penalty.
+        iterations : array of shape (m,), optional
+            When each was measured; default 1, 2, ...
+        free_name : str, default='without the penalty'
+        ax : matplotlib axes, optional
+
+        Examples
+        --------
+        >>> from fiedler.plots import HistoryDisplay
+        >>> HistoryDisplay.from_values([1.0, 2.0, 2.5], [1.5, 2.25, 2.5]).penalty
+        array([0.5 , 0.25, 0.  ])
+        """
         objective = _check_values(objective, "objective")
         free = None if free is None else _check_values(free, "free", len(objective))
         iterations = np.arange(1, len(objective) + 1) if iterations is None else iterations
@@ -97,7 +120,12 @@ class HistoryDisplay:
         return cls(objective, free=free, iterations=iterations, free_name=free_name).plot(ax)
 
     def plot(self, ax: Axes = None) -> HistoryDisplay:
-        """Draw the curves."""
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        """
         self.ax_, self.figure_ = canvas(ax, (5.2, 3.4))
         m = len(self.objective)
         x = np.arange(1, m + 1) if self.iterations is None else self.iterations

@@ -106,7 +106,20 @@ class GraphDisplay:
         ax: Axes = None,
         **options: Any,
     ) -> GraphDisplay:
-        """The edges of a graph or of an affinity matrix; the plane is spectral if none is given."""
+        """The edges of a graph or of an affinity matrix.
+
+        Parameters
+        ----------
+        graph : AffinityGraph, or symmetric matrix of shape (n, n)
+        plane : array of shape (n, 2), 'spectral' or None, default=None
+            None is spectral.
+        labels : array of shape (n,), optional
+        max_edges : int, default=20000
+            A random sample of so many is drawn where there are more.
+        ax : matplotlib axes, optional
+        **options
+            Of :meth:`plot`.
+        """
         graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
         rows = Shown(labels, graph=graph)
         return cls._of(rows, plane_of(plane, rows, graph.n_nodes), max_edges).plot(ax, **options)

@@ -78,14 +78,38 @@ class MembershipDisplay:
     def from_predictions(
         cls, memberships: Any, labels: Any = None, *, show: str = "rows", max_rows: int = MANY, ax: Axes = None
     ) -> MembershipDisplay:
-        """Memberships that are known; labels default to the largest of each row."""
+        """Memberships that are known.
+
+        Parameters
+        ----------
+        memberships : array of shape (n, n_clusters)
+        labels : array of shape (n,), optional
+            Default the largest membership of each row.
+        show : {'rows', 'means'}, default='rows'
+            Single rows, or the mean of every cluster.
+        max_rows : int, default=60
+            The most rows that are drawn.
+        ax : matplotlib axes, optional
+
+        Examples
+        --------
+        >>> from fiedler.plots import MembershipDisplay
+        >>> MembershipDisplay.from_predictions([[0.9, 0.1], [0.2, 0.8], [1.0, 0.0]], show="means").memberships
+        array([[0.95, 0.05],
+               [0.2 , 0.8 ]])
+        """
         shares = check_memberships(memberships)
         labels = shares.argmax(axis=1) if labels is None else check_labels(on_host(labels), n_samples=len(shares))
         picked = choose(SHOW, show, option="show")(shares, labels, check_int(max_rows, "max_rows"))
         return cls(*picked, n_rows=len(shares), show=show).plot(ax)
 
     def plot(self, ax: Axes = None) -> MembershipDisplay:
-        """Draw the squares."""
+        """Draw the squares.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        """
         m, k = np.shape(self.memberships)
         width = float(np.clip(0.8 + 0.17 * m, 3.2, 12))
         self.ax_, self.figure_ = canvas(ax, (width, max(1.5, 0.9 + (width - 0.8) * k / m)))

@@ -17,10 +17,11 @@ TOLD_APART = 3  # clusters: K of them need K - 1 spectral coordinates
 
 
 class Plane(NamedTuple):
-    """Points (n, 2) and what the axes are called."""
+    """Points (n, 2), what the axes are called, and in a few words how the points were found."""
 
     points: np.ndarray
     names: tuple[str, str] = ("", "")
+    how: str = "as given"
 
 
 def check_plane(plane: Any, n: int | None = None) -> np.ndarray:
@@ -37,7 +38,7 @@ def check_plane(plane: Any, n: int | None = None) -> np.ndarray:
 def spectral(graph: AffinityGraph) -> Plane:
     """The two smoothest functions on the graph beside the constant, at mean square one by degrees."""
     height = float(to_numpy(graph.degrees).sum()) ** 0.5
-    return Plane(height * to_numpy(eigenmap(graph, 2, random_state=0).vectors), _numbered("spectral coordinate"))
+    return _numbered("spectral coordinate", height * to_numpy(eigenmap(graph, 2, random_state=0).vectors))
 
 
 def _of_graph(rows: Shown) -> Plane:
@@ -51,17 +52,17 @@ def _of_features(rows: Shown) -> Plane:
         raise ValueError("plane='features' needs rows X of two features; try plane='pca' or 'spectral'")
     dense = rows.rows.toarray() if hasattr(rows.rows, "toarray") else to_numpy(rows.rows)
     first, second = rows.feature_names or ("feature 0", "feature 1")
-    return Plane(check_plane(dense), (first, second))
+    return Plane(check_plane(dense), (first, second), "the two features")
 
 
 def _of_components(rows: Shown) -> Plane:
     if rows.rows is None or min(rows.rows.shape) < 2:
         raise ValueError("plane='pca' needs rows X of at least two features; give plane as an array of shape (n, 2)")
-    return Plane(to_numpy(fit_pca(rows.rows, 2, random_state=0)(rows.rows)), _numbered("principal component"))
+    return _numbered("principal component", to_numpy(fit_pca(rows.rows, 2, random_state=0)(rows.rows)))
 
 
-def _numbered(name: str) -> tuple[str, str]:
-    return f"{name} 1", f"{name} 2"
+def _numbered(name: str, points: np.ndarray) -> Plane:
+    return Plane(points, (f"{name} 1", f"{name} 2"), f"{name}s")
 
 
 PLANES = {"features": _of_features, "spectral": _of_graph, "pca": _of_components}
@@ -80,5 +81,5 @@ def plane_of(plane: Any, rows: Shown, n: int) -> Plane:
     plane = _suitable(rows) if plane is None else plane
     if isinstance(plane, str):
         plane = choose(PLANES, plane, option="plane")(rows)
-    points, names = plane if isinstance(plane, Plane) else Plane(plane)
-    return Plane(check_plane(points, n), names)
+    plane = plane if isinstance(plane, Plane) else Plane(plane)
+    return Plane(check_plane(plane.points, n), plane.names, plane.how)

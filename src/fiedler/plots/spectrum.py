@@ -83,16 +83,41 @@ class SpectrumDisplay:
     def from_graph(
         cls, graph: Any, n: int = FEWEST, *, kind: str = "symmetric", n_clusters: int | None = None, ax: Axes = None
     ) -> SpectrumDisplay:
-        """The ``n`` smallest eigenvalues of a Laplacian of a graph or an affinity matrix.
+        """The smallest eigenvalues of a Laplacian of a graph or an affinity matrix.
 
-        ``kind`` is as in :meth:`AffinityGraph.laplacian`.
+        Parameters
+        ----------
+        graph : AffinityGraph, or symmetric matrix of shape (n_nodes, n_nodes)
+        n : int, default=10
+            How many eigenvalues.
+        kind : str, default='symmetric'
+            As in :meth:`AffinityGraph.laplacian`.
+        n_clusters : int, optional
+            The number of clusters that was chosen.
+        ax : matplotlib axes, optional
+
+        Examples
+        --------
+        >>> from fiedler.plots import SpectrumDisplay
+        >>> two_pairs = [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
+        >>> SpectrumDisplay.from_graph(two_pairs, 3).gap
+        2
         """
         graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
         return cls.from_values(_smallest(graph, check_int(n, "n"), kind), n_clusters=n_clusters, ax=ax)
 
     @classmethod
     def from_values(cls, values: Any, *, n_clusters: int | None = None, ax: Axes = None) -> SpectrumDisplay:
-        """Eigenvalues that are known, ascending."""
+        """Eigenvalues that are known.
+
+        Parameters
+        ----------
+        values : array of shape (m,)
+            Ascending.
+        n_clusters : int, optional
+            The number of clusters that was chosen.
+        ax : matplotlib axes, optional
+        """
         values = to_numpy(values)
         if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iuf" or not np.isfinite(values).all():
             raise ValueError(f"values must be a list of finite eigenvalues; got shape {values.shape}")
@@ -102,7 +127,12 @@ class SpectrumDisplay:
         return cls(values.astype(np.float64), n_clusters=k).plot(ax)
 
     def plot(self, ax: Axes = None) -> SpectrumDisplay:
-        """Draw the eigenvalues."""
+        """Draw the eigenvalues.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        """
         self.ax_, self.figure_ = canvas(ax)
         values = np.asarray(self.values)
         places = np.arange(1, len(values) + 1)

@@ -115,7 +115,31 @@ class StabilityDisplay:
         y: Any = None,
         ax: Axes = None,
     ) -> StabilityDisplay:
-        """Labels that are known, a list of them a setting; the other parameters as above."""
+        """Labels that are known.
+
+        Parameters
+        ----------
+        name : str
+            Of the setting.
+        values : list
+            At least two settings, in order.
+        labels : list of arrays of shape (n,)
+            The clusters at each setting.
+        fitted : array of shape (n,), optional
+            The clusters of a fitted model.
+        fitted_value : object, optional
+            What its setting was.
+        y : array of shape (n,), optional
+            Classes, for the accuracy.
+        ax : matplotlib axes, optional
+
+        Examples
+        --------
+        >>> from fiedler.plots import StabilityDisplay
+        >>> labels = [[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 1, 1]]
+        >>> StabilityDisplay.from_results("lam", [0.1, 1, 10], labels, y=labels[0]).accuracy
+        array([1.  , 1.  , 0.75])
+        """
         values = _check_settings(values)
         if len(labels) != len(values):
             raise ValueError(f"labels must be given for each of the {len(values)} values; got {len(labels)}")
@@ -131,7 +155,12 @@ class StabilityDisplay:
         ).plot(ax)  # fmt: skip
 
     def plot(self, ax: Axes = None) -> StabilityDisplay:
-        """Draw the agreements."""
+        """Draw the agreements.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        """
         self.ax_, self.figure_ = canvas(ax, (5.6, 3.6))
         places = np.arange(len(self.values))
         self.lines_ = {}

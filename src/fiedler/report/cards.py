@@ -18,23 +18,52 @@ N_TERMS, N_FEATURES = 10, 6
 SURE = 0.995  # a confidence that is shown as 1
 
 
+def cluster_sizes(labels: Any, memberships: Any = None, *, n_clusters: int | None = None) -> list[Summary]:
+    """Every cluster's number of rows, its share of all rows, and how sure its rows are of it on average.
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        Numbers of clusters, -1 for none.
+    memberships : array of shape (n, k), optional
+        The confidence of a row is its largest one.
+    n_clusters : int, optional
+        How many clusters there are, some of which may be empty; default the columns of ``memberships``, else as many as
+        ``labels`` name.
+
+    Returns
+    -------
+    list of dict
+        With ``label``, ``size``, ``share`` and ``confidence``, which is None without memberships or rows.
+
+    Examples
+    --------
+    >>> from fiedler.report.cards import cluster_sizes
+    >>> cluster_sizes([0, 0, 1, -1], [[0.9, 0.1], [0.7, 0.3], [0.0, 1.0], [0.5, 0.5]])[0]
+    {'label': 0, 'size': 2, 'share': 0.5, 'confidence': 0.8}
+    """
+    labels = np.asarray(labels)
+    confidence = None if memberships is None else np.asarray(memberships).max(axis=1)
+    if n_clusters is None:
+        n_clusters = int(labels.max()) + 1 if memberships is None else np.shape(memberships)[1]
+    found = []
+    for label in range(n_clusters):
+        own = labels == label
+        size = int(own.sum())
+        sure = None if confidence is None or size == 0 else rounded(confidence[own].mean())
+        found.append({"label": label, "size": size, "share": rounded(size / len(labels)), "confidence": sure})
+    return found
+
+
 def clusters_of(rows: Any, labels: np.ndarray, Q: np.ndarray | None, k: int, sizes: tuple[int, int]) -> list[Summary]:
     """Every cluster's size, confidence, typical and doubtful rows."""
     n_typical, n_doubtful = sizes
-    found = []
-    for label in range(k):
-        members = np.flatnonzero(labels == label)
+    found = cluster_sizes(labels, Q, n_clusters=k)
+    for one in found:
+        members = np.flatnonzero(labels == one["label"])
         own = None if Q is None else Q[members]
-        found.append(
-            {
-                "label": label,
-                "size": len(members),
-                "share": rounded(len(members) / len(labels)),
-                "confidence": None if own is None or not len(members) else rounded(own.max(axis=1).mean()),
-                "typical": typical(rows, members, own)[:n_typical].tolist(),
-                "doubtful": doubtful(members, own, label, n_doubtful),
-            }
-        )
+        one["typical"] = typical(rows, members, own)[:n_typical].tolist()
+        one["doubtful"] = doubtful(members, own, one["label"], n_doubtful)
     return found
 
 

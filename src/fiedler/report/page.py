@@ -2,6 +2,7 @@
 
 Whatever comes from data is never markup: it travels as JSON with every ``<`` escaped, the script writes it as text, and
 the content security policy lets no script run but the one whose hash it names, nor anything be loaded from elsewhere.
+Colours come from `fiedler.plots`, so that a cluster looks the same on the page and in a figure.
 Numbers of rows travel as base64 of little-endian integers, thumbnails as one PNG.
 """
 
@@ -15,14 +16,15 @@ import os
 import re
 import struct
 import zlib
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._files import whole_file
+from ..plots.style import FAINTEST, PALETTE, SURENESS, UNASSIGNED
 from .plain import Summary
+from .script import bundled, template
 from .summarize import FORMAT, UNIT, VERSION
 
 SPRITE_COLUMNS = 64
@@ -36,6 +38,7 @@ PARTS: dict[str, Any] = {  # what a page cannot do without
     "truth": dict | NOTHING,
     "thumbnails": dict | NOTHING,
 }
+LOOK = {"groups": PALETTE, "none": UNASSIGNED, "sureness": SURENESS, "faintest": FAINTEST}
 PNG_COLOURS = {1: 0, 3: 2}  # channels to PNG's colour types
 
 
@@ -73,6 +76,17 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
 def write_summary(summary: Summary, path: str | os.PathLike[str]) -> Path:
     """Write a summary as JSON, whole or not at all, so that its page can be made again.
 
+    Parameters
+    ----------
+    summary : dict
+        Of :func:`summarize`.
+    path : path
+        Where to; ``.json`` by custom.
+
+    Returns
+    -------
+    Path
+
     Examples
     --------
     >>> import pathlib, tempfile
@@ -91,7 +105,38 @@ def write_summary(summary: Summary, path: str | os.PathLike[str]) -> Path:
 
 
 def read_summary(path: str | os.PathLike[str]) -> Summary:
-    """The summary that :func:`write_summary` wrote."""
+    """The summary that :func:`write_summary` wrote.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict
+        As :func:`summarize` made it.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there is no such file, it is damaged, or a later version of fiedler wrote it.
+
+    Examples
+    --------
+    A page is made again from the file alone:
+
+    >>> import pathlib, tempfile
+    >>> from sklearn.cluster import KMeans
+    >>> from fiedler.report import read_summary, summarize, write_report, write_summary
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [5.0, 5.0]]
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> path = write_summary(summarize(KMeans(2, n_init=1, random_state=0).fit(X), X), folder / "summary.json")
+    >>> summary = read_summary(path)
+    >>> summary["n_rows"], sorted(cluster["size"] for cluster in summary["clusters"])
+    (3, [1, 2])
+    >>> write_report(summary, folder / "report.html").name
+    'report.html'
+    """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -122,20 +167,16 @@ def _checked(summary: Any, name: str) -> Summary:
 
 def render(summary: Summary) -> str:
     """The page as text."""
-    script = _template("report.js")
+    script = bundled()
     parts = {
         "title": html.escape(summary["title"]),
-        "style": _template("report.css"),
+        "style": template("report.css"),
         "script": script,
         "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "data": as_json(_packed(summary)),
     }
     # in one go: a text that reads like a placeholder is left as it is
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _template("report.html"))
-
-
-def _template(name: str) -> str:
-    return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template("report.html"))
 
 
 def as_json(data: Any) -> str:
@@ -160,7 +201,7 @@ def _packed(summary: Summary) -> Summary:
         "truth": None if truth is None else truth["classes"],
         "thumbnails": None if pictures is None else _sprite(pictures),
     }
-    return {**summary, **changed, "unit": UNIT}
+    return {**summary, **changed, "unit": UNIT, "palette": LOOK}
 
 
 def packed_array(values: Any, dtype: str) -> str:

@@ -20,7 +20,7 @@ Nature Methods 16, 2019.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.fft
@@ -36,6 +36,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.neighbors import k_nearest
 from ..graph.pairs import attracting
 from ..graph.recipes import self_tuned
+from ..plots.planes import Plane
 
 LAID_OUT = 5000  # rows
 PLACED_BY = 5  # neighbours
@@ -48,13 +49,6 @@ FEWEST_NODES, MOST_NODES, NODES_A_ROW = 32, 256, 8  # of the grid's side; the la
 CELL = 0.5  # of the grid, in the plane's unit: q is 1 wide
 
 
-class Plane(NamedTuple):
-    """Coordinates of shape (n, 2), and in a few words how they were found."""
-
-    xy: np.ndarray
-    how: str
-
-
 def draw_plane(model: Any, X: Any, *, random_state: Any = 0) -> Plane:
     """Where to draw each row: its two features if it has two, else t-SNE on the model's graph or on one built for it.
 
@@ -65,30 +59,34 @@ def draw_plane(model: Any, X: Any, *, random_state: Any = 0) -> Plane:
     X : array or CSR matrix of shape (n, d), or AffinityGraph
     random_state : int, RandomState or None, default=0
 
+    Returns
+    -------
+    Plane
+
     Examples
     --------
     >>> from sklearn.cluster import KMeans
     >>> from sklearn.datasets import load_iris
     >>> X = load_iris().data
     >>> plane = draw_plane(KMeans(3), X)
-    >>> plane.xy.shape, plane.how
+    >>> plane.points.shape, plane.how
     ((150, 2), 't-SNE of 12 nearest neighbours')
     """
     rng = check_random_state(random_state)
     if not isinstance(X, AffinityGraph) and X.shape[1] == 2:
-        return Plane(X.toarray() if sp.issparse(X) else X, "the two features")
+        return Plane(X.toarray() if sp.issparse(X) else X, how="the two features")
     Z = _eigenvectors(X, rng) if isinstance(X, AffinityGraph) else principal(X, rng)
     n = Z.shape[0]
     if n < 3:
-        return Plane(np.column_stack([np.arange(n), np.zeros(n)]), "side by side")
+        return Plane(np.column_stack([np.arange(n), np.zeros(n)]), how="side by side")
     if n > LAID_OUT:
         sample = random_part(n, LAID_OUT / n, rng)
         xy = _placed(Z, sample, layout(_neighbours(Z[sample]), Z[sample], rng))
-        return Plane(xy, f"t-SNE of {LAID_OUT:,} rows, the others placed by their nearest {PLACED_BY} of these")
+        return Plane(xy, how=f"t-SNE of {LAID_OUT:,} rows, the others placed by their nearest {PLACED_BY} of these")
     graph = sparse_graph(X if isinstance(X, AffinityGraph) else model, n)
     if graph is not None:
-        return Plane(layout(to_scipy(graph.weights), Z, rng), "t-SNE of the graph")
-    return Plane(layout(_neighbours(Z), Z, rng), f"t-SNE of {min(N_NEIGHBORS, n - 1)} nearest neighbours")
+        return Plane(layout(to_scipy(graph.weights), Z, rng), how="t-SNE of the graph")
+    return Plane(layout(_neighbours(Z), Z, rng), how=f"t-SNE of {min(N_NEIGHBORS, n - 1)} nearest neighbours")
 
 
 # ------------------------------------------------------------------------------------------------ what it starts from

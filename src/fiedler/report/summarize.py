@@ -13,27 +13,25 @@ kept for the rows on cards alone when there are too many; the page says so.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_labels, is_foreign
-from .._version import __version__
+from .._versions import versions
 from ..cluster.story import IN_DOUBT
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs, widest_gap
 from ..graph.affinity import AffinityGraph
 from ..metrics import match_labels, score_table
+from ..plots.planes import Plane, check_plane
 from .cards import clusters_of, describe
 from .contents import kept_thumbnails, snippets, thumbnails
 from .plain import SNIPPET, Summary, clean, plain, rounded, shortened
-from .plane import Plane, draw_plane, sparse_graph
+from .plane import draw_plane, sparse_graph
 
 FORMAT, VERSION = "fiedler clustering", 1
 
@@ -135,7 +133,7 @@ def summarize(
     measured = rows if original is None else check_data(_all(original, "original", n))
     describe(clusters, measured, labels, _all(texts, "texts", n), names, pixels)
     on_cards = sorted({row for one in clusters for row in one["typical"] + [each["row"] for each in one["doubtful"]]})
-    drawn = draw_plane(model, rows, random_state=rng) if plane is None else Plane(_given(plane, n), "as given")
+    drawn = draw_plane(model, rows, random_state=rng) if plane is None else Plane(check_plane(plane, n))
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -143,7 +141,7 @@ def summarize(
         **_sizes(rows, labels, Q, k),
         "clusters": clusters,
         "plane": drawn.how,
-        "rows": _rows(drawn.xy, labels, Q, _all(ids, "ids", n)),
+        "rows": _rows(drawn.points, labels, Q, _all(ids, "ids", n)),
         "texts": None if texts is None else snippets(texts, on_cards),
         "thumbnails": None if pixels is None else kept_thumbnails(pixels, labels, k, on_cards, rng),
         "truth": None if truth is None else _truth(truth, labels),
@@ -179,13 +177,6 @@ def _all(values: Any, name: str, n: int) -> Any:
     if values is not None and len(values) != n:
         raise ValueError(f"{name} hold {len(values)} entries, but {n} are needed, one a row")
     return values
-
-
-def _given(plane: Any, n: int) -> np.ndarray:
-    xy = check_data(plane)
-    if xy.shape != (n, 2):
-        raise ValueError(f"plane must be two coordinates a row, shape ({n}, 2); got {xy.shape}")
-    return xy
 
 
 # ---------------------------------------------------------------------------------------------------------------- rows
@@ -286,13 +277,7 @@ def _model(model: Any) -> Summary:
         "name": type(model).__name__,
         "parameters": {name: _parameter(value) for name, value in model.get_params(deep=False).items()},
         "facts": facts,
-        "versions": {
-            "fiedler": __version__,
-            "scikit-learn": sklearn.__version__,
-            "SciPy": scipy.__version__,
-            "NumPy": np.__version__,
-            "Python": platform.python_version(),
-        },
+        "versions": versions(),
     }
 
 
