@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ._validation import require
 
 DELIMITERS = ",;\t|"
+FLOATS = ("halffloat", "float", "double")  # as Parquet files call them
 
 
 class Table(NamedTuple):
@@ -42,7 +43,9 @@ def csv_table(content: str, name: str) -> Table:
             header = next(rows, [])
             cells, places = _checked_rows(rows, header, name)
         except csv.Error as error:
-            raise ValueError(f"{name!r}, line {rows.line_num} is not CSV: {error}") from error
+            raise ValueError(
+                f"{name!r}, line {rows.line_num} is not CSV ({error}); close every quote, and double those inside"
+            ) from error
     _check_header(header, name)
     return Table({title: [row[place] for row in cells] for place, title in enumerate(header)}, places)
 
@@ -77,14 +80,21 @@ def _check_header(header: list[str], name: str) -> None:
         raise ValueError(f"{name!r} has several columns {title!r}; rename them")
 
 
+def is_plain(text: str) -> bool:
+    """Whether a text is free of what only Python's ``float`` takes for numbers: 1_0, and digits of other scripts."""
+    return text.isascii() and "_" not in text
+
+
 def is_number(cell: Any) -> bool:
     """Whether a cell can be read as one.
 
     Examples
     --------
-    >>> is_number("1.5"), is_number("one"), is_number(None)
-    (True, False, False)
+    >>> is_number("1.5"), is_number("one"), is_number("1_0"), is_number(None)
+    (True, False, False, False)
     """
+    if isinstance(cell, str) and not is_plain(cell):
+        return False
     try:
         float(cell)
     except (ValueError, TypeError):
@@ -108,13 +118,17 @@ def parquet_table(path: Path) -> Table:
     try:
         table = parquet.read_table(path)
     except Exception as error:  # pyarrow has many
-        raise ValueError(f"{path.name!r} cannot be read as Parquet: {error}") from error
+        raise ValueError(f"{path.name!r} cannot be read as Parquet ({error}); write the file again") from error
     _check_header(table.column_names, path.name)
     columns = {title: _cells(table.column(title)) for title in table.column_names}
     return Table(columns, [f"row {number}" for number in range(1, table.num_rows + 1)])
 
 
 def _cells(column: Any) -> Any:
-    """Numbers as an array, without a Python object each; anything else as a list, None where nothing is."""
+    """Numbers as an array, without a Python object each; anything else as a list, None where nothing is.
+
+    So are whole numbers with gaps, which an array would hold as 1.0 and NaN.
+    """
     values = column.to_numpy()
-    return values if values.dtype.kind in "iufb" else column.to_pylist()
+    as_they_are = values.dtype.kind in "iub" or (values.dtype.kind == "f" and str(column.type) in FLOATS)
+    return values if as_they_are else column.to_pylist()

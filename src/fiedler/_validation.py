@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -31,7 +32,30 @@ def choose(table: Mapping[str, T], key: object, *, option: str) -> T:
     """
     if isinstance(key, str) and key in table:
         return table[key]
-    raise ValueError(f"{option}={key!r} is not known; choose one of {list(table)}")
+    raise ValueError(f"{option}={key!r} is not known{did_you_mean(str(key), table)}; choose one of {list(table)}")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A guess at a name that was mistyped, to be put into a sentence; '' without one.
+
+    Examples
+    --------
+    >>> did_you_mean("digitss", ["digits", "wine"])
+    " (did you mean 'digits'?)"
+    """
+    close = get_close_matches(name, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first few of many names, for a sentence.
+
+    Examples
+    --------
+    >>> some(["a", "b", "c", "d"])
+    'a, b, c, ...'
+    """
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def check_int(value: object, name: str, *, minimum: int = 1) -> int:

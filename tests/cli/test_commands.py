@@ -1,6 +1,7 @@
 """What a newcomer does: cluster what they have, look at the report, predict new rows, compare."""
 
 import csv
+import inspect
 import json
 import re
 import signal
@@ -42,8 +43,14 @@ def test_a_table_becomes_labels_a_model_and_a_report(fiedler_says, table, tmp_pa
     shares = np.array([[float(row[f"cluster_{k}"]) for k in range(3)] for row in rows])
     assert_allclose(shares.sum(axis=1), 1, atol=2e-4)
     assert_allclose(shares.max(axis=1), [float(row["confidence"]) for row in rows])
-    assert "60 rows in 3 clusters" in said.out
-    assert "AC 1.000" in said.out
+    head, columns, *lines = said.out.splitlines()
+    assert head.startswith("60 rows in 3 clusters, by auto, in ")
+    assert columns.split() == ["cluster", "rows", "share", "confidence"]
+    assert [line.split()[:3] for line in lines[:3]] == [[str(label), "20", "33.3%"] for label in range(3)]
+    assert lines[3:] == [
+        "beside the known labels: AC 1.000, NMI 1.000, ARI 1.000",
+        f"written to {tmp_path / 'out'}: labels.csv, model.npz, summary.json, report.html",
+    ]
 
 
 def test_json_is_all_that_is_said(fiedler_says, table, tmp_path):
@@ -118,9 +125,9 @@ def test_a_parquet_file_and_arrays(fiedler_says, clouds, tmp_path):
     np.savez(tmp_path / "xy.npz", X=X, y=y)
 
     for name, more in [("t.parquet", ()), ("x.npy", ()), ("xy.npz", ("--labels", "y"))]:
-        said = fiedler_says("cluster", tmp_path / name, "-k", 3, "--out", tmp_path / "out", *more)
+        said = fiedler_says("cluster", tmp_path / name, "-k", 3, "--out", tmp_path / f"of {name}", *more)
         assert said.code == 0, said.err
-        found = [int(row["label"]) for row in labels_in(tmp_path / "out" / "labels.csv")]
+        found = [int(row["label"]) for row in labels_in(tmp_path / f"of {name}" / "labels.csv")]
         assert clustering_accuracy(y, found) == 1
 
 
@@ -172,6 +179,62 @@ def test_the_model_is_an_estimator_of_raw_rows(fiedler_says, table, tmp_path, cl
     assert_array_equal(model.predict(clouds[0]), [int(row["label"]) for row in labels_in(tmp_path / "labels.csv")])
 
 
+# ------------------------------------------------------------------------------------------------ the folder of results
+
+
+@pytest.fixture
+def namesakes(table, tmp_path, monkeypatch):
+    """Two inputs of one name, in a folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.csv").write_bytes(table.read_bytes())
+    return "x/a.csv", "y/a.csv"
+
+
+WORDS = ("-k", 3, "--method", "kmeans", "--id", "name", "--drop", "class")
+
+
+def test_results_are_replaced_by_those_of_the_same_input_alone(fiedler_says, namesakes, tmp_path, monkeypatch):
+    one, other = namesakes
+    assert fiedler_says("cluster", one, *WORDS).code == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out" / "a").iterdir()}
+
+    refused = fiedler_says("cluster", other, *WORDS)
+
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == (
+        "fiedler: 'out/a' holds the results of 'x/a.csv'; give another --out, or replace them with --force\n"
+    )
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out" / "a").iterdir()} == before
+    assert fiedler_says("cluster", one, *WORDS, "--seed", 2).code == 0
+    assert fiedler_says("cluster", tmp_path / one, *WORDS).code == 0
+    monkeypatch.chdir(tmp_path / "x")
+    assert fiedler_says("cluster", "a.csv", *WORDS, "--out", "../out/a").code == 0
+    monkeypatch.chdir(tmp_path)
+    assert fiedler_says("cluster", other, *WORDS, "--force").code == 0
+    assert fiedler_says("cluster", one, *WORDS).code == 1
+
+
+def test_files_of_unknown_origin_are_not_replaced(fiedler_says, table, tmp_path):
+    (tmp_path / "labels.csv").write_text("mine")
+
+    said = fiedler_says("cluster", table, *WORDS, "--out", tmp_path)
+
+    assert said.code == 1
+    assert "holds a labels.csv of unknown origin; give another --out, or replace them with --force" in said.err
+    assert (tmp_path / "labels.csv").read_text() == "mine"
+
+
+def test_a_folder_and_a_project_that_is_moved(fiedler_says, texts, tmp_path, monkeypatch):
+    monkeypatch.chdir(texts)
+    assert fiedler_says("cluster", ".", "-k", 2, "--method", "kmeans").code == 0
+    assert written(texts / "out" / "texts") == FILES
+    moved = texts.rename(tmp_path / "moved")
+    monkeypatch.chdir(moved)
+    assert fiedler_says("cluster", ".", "-k", 2, "--method", "kmeans", "--out", "out/texts").code == 0
+
+
 # --------------------------------------------------------------------------------------------------- predict and report
 
 
@@ -186,10 +249,24 @@ def test_predictions_to_the_screen_and_to_a_file(fiedler_says, table, tmp_path):
 
     assert shown.out.splitlines()[0] == "id,label,confidence,cluster_0,cluster_1,cluster_2"
     assert (tmp_path / "new.csv").read_text() == shown.out
-    assert "5 rows; written" in kept.out
+    assert kept.out == f"5 rows; written to {tmp_path / 'new.csv'}\n"
     assert [row["label"] for row in labels_in(tmp_path / "new.csv")] == [
         row["label"] for row in labels_in(tmp_path / "labels.csv")[:5]
     ]
+
+
+def test_new_texts_and_images_are_read_as_the_first_were(fiedler_says, texts, pictures, tmp_path):
+    lines = [path.read_text() for path in sorted(texts.iterdir())]
+    (tmp_path / "t.csv").write_text("n,review\n" + "\n".join(f"{place},{line}" for place, line in enumerate(lines)))
+    words = ("-k", 2, "--method", "kmeans")
+    fiedler_says("cluster", tmp_path / "t.csv", "--text", "review", *words, "--out", tmp_path / "of texts")
+    fiedler_says("cluster", pictures, "--size", 4, *words, "--out", tmp_path / "of images")
+
+    for source, fitted in ((tmp_path / "t.csv", "of texts"), (pictures, "of images")):
+        said = fiedler_says("predict", tmp_path / fitted, source, "--json")
+        assert said.code == 0, said.err
+        again = json.loads(said.out)["labels"]
+        assert again == [int(row["label"]) for row in labels_in(tmp_path / fitted / "labels.csv")]
 
 
 def test_the_report_is_made_again_from_the_results(fiedler_says, table, tmp_path):
@@ -227,8 +304,9 @@ def test_a_method_that_fails_says_why_and_the_others_go_on(fiedler_says, tmp_pat
 
     lines = json.loads(fiedler_says("compare", tmp_path / "one.csv", "-k", 2, "--methods", "lpi,kmeans", "--json").out)
 
-    assert "give more features" in lines["methods"][0]["failed"]
+    assert "lpi tells rows apart by their direction" in lines["methods"][0]["failed"]
     assert lines["methods"][1]["clusters"] == 2
+    assert "lpi failed: lpi tells" in fiedler_says("compare", tmp_path / "one.csv", "-k", 2, "--methods", "lpi,gmm").out
 
 
 # ------------------------------------------------------------------------------------------------------- what there is
@@ -247,6 +325,33 @@ def test_doctor_and_data(fiedler_says):
     assert "digits" in fiedler_says("data", "list").out
 
 
+def test_a_paper_as_json_and_quietly(fiedler_says, tmp_path):
+    papers = json.loads(fiedler_says("reproduce", "--list", "--json").out)
+    words = ("reproduce", "smoke", "--table", "1", "--only", "k=2", "--only", "kmeans", "--out", tmp_path, "--json")
+    planned = json.loads(fiedler_says(*words, "--dry-run").out)
+    done = fiedler_says(*words, "--jobs", 1, "--quiet")
+
+    assert papers["lapgmm"]["tables"] == ["2", "3", "4"]
+    assert (planned["paper"], planned["cells"]) == ("smoke", planned["to_run"])
+    found = json.loads(done.out)
+    assert done.err == ""
+    (lines,) = found["tables"].values()
+    assert {line["score"] for line in lines} == {"AC", "NMI"}
+    assert all(0 <= line["ours"] <= 1 for line in lines)
+    assert all(path.startswith(str(tmp_path)) for path in found["files"])
+
+
+def test_every_option_that_is_shown_is_read():
+    """A parameter that its command never mentions would promise something and do nothing."""
+    from fiedler.cli.app import COMMANDS
+    from fiedler.cli.looking import get, list_all
+
+    for command in (*COMMANDS, get, list_all):
+        body = inspect.getsource(command).partition(") -> None:")[2]
+        for name in inspect.signature(command).parameters:
+            assert re.search(rf"\b{name}\b", body), f"{command.__name__} does not read {name}"
+
+
 def test_the_version_and_the_help(fiedler_says):
     assert fiedler_says("--version").out == f"fiedler {fiedler.__version__}\n"
     for command in ("cluster", "compare", "predict", "report", "reproduce", "doctor", "data"):
@@ -259,8 +364,22 @@ def test_notes_go_to_the_other_stream_and_can_be_silenced(fiedler_says, texts, t
     loud = fiedler_says("cluster", texts, "-k", 2, "--out", tmp_path / "a")
     quiet = fiedler_says("cluster", texts, "-k", 2, "--out", tmp_path / "b", "--quiet")
 
-    assert "note: 1 document(s) are empty (99.txt)" in loud.err
+    assert loud.err == "note: 1 document(s) are empty (99.txt); they are kept, and resemble nothing\n"
     assert quiet.err == ""
+
+
+def test_texts_without_a_known_word_are_named(fiedler_says, texts, tmp_path):
+    (texts / "98.txt").write_text("42")
+    (texts / "99.txt").write_text("")
+    new = tmp_path / "new.jsonl"
+    new.write_text('{"text": "zebra"}\n{"text": ""}\n{"text": "bread"}\n')
+
+    fitted = fiedler_says("cluster", texts, "-k", 2, "--out", tmp_path / "out")
+    placed = fiedler_says("predict", tmp_path / "out", new)
+
+    assert fitted.err.count("document(s)") == placed.err.count("document(s)") == 2
+    assert "1 document(s) hold no known word (98.txt); they are kept" in fitted.err
+    assert "1 document(s) hold no known word (line 1); they are kept" in placed.err
 
 
 SLOW = """
@@ -287,4 +406,14 @@ def test_an_interrupt_leaves_nothing_half_written(table, tmp_path):
 
     assert process.returncode == 130
     assert err == "fiedler: interrupted; nothing half-written is left\n"
-    assert written(tmp_path / "out") == []
+    assert written(tmp_path) == ["clouds.csv"]
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(table):
+    """As ``head -1`` does, before the first line is written."""
+    words = [sys.executable, "-m", "fiedler.cli", "data", "list"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.close()
+
+    assert process.stderr.read() == ""
+    assert process.wait() == 1

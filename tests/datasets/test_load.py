@@ -184,7 +184,7 @@ def test_missing_values_stay_missing_and_spoil_no_others(normalize, place):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "mnist"}, r"name='mnist' is not known; choose one of \['two_moons', .*'zoo'\]"),
+        ({"name": "mnist"}, r"name='mnist' is not known .*; choose one of \['two_moons', .*'zoo'\]"),
         ({"name": "iris", "subset": "test"}, "data set 'iris' has no named subsets"),
         ({"name": "letter", "subset": "XYZ"}, r"subset='XYZ' is not known; choose one of \['ABCD'\]"),
         ({"name": "iris", "normalize": "l1"}, "normalize='l1' is not known; choose one of"),

@@ -115,7 +115,7 @@ def test_words_and_names_that_are_not_known():
         protocol.cells(only=["no_such_method"])
     with pytest.raises(ValueError, match="table='9' is not known; choose one of"):
         protocol.cells(table="9")
-    with pytest.raises(ValueError, match="paper='lapgm' is not known; choose one of"):
+    with pytest.raises(ValueError, match=r"paper='lapgm' is not known \(did you mean 'lapgmm'\?\); choose one of"):
         load_protocol("lapgm")
     with pytest.raises(ValueError, match="draws must be a whole number of at least 1"):
         protocol.cells(draws=0)

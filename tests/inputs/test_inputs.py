@@ -46,6 +46,48 @@ def test_parquet_is_the_same_table(tmp_path):
     assert found.codes()[0].tolist() == [0, -1]
 
 
+def written_by_pandas(columns, path):
+    pandas = pytest.importorskip("pandas")
+    whole = pandas.array(columns["class"], dtype="Int64")
+    pandas.DataFrame({**columns, "class": whole}).to_parquet(path)
+
+
+def written_by_polars(columns, path):
+    pytest.importorskip("polars").DataFrame(columns).write_parquet(path)
+
+
+@pytest.mark.parametrize("write", [written_by_pandas, written_by_polars])
+def test_whole_numbers_with_gaps_stay_whole(write, tmp_path):
+    """As labels and ids; as a feature the gap is named."""
+    pytest.importorskip("pyarrow.parquet")
+    columns = {"a": [0.5, 1.5, 2.5], "class": [1, None, 12_345_678_901_234_567]}
+    write(columns, tmp_path / "t.parquet")
+
+    assert read_input(tmp_path / "t.parquet", labels="class").labels == ["1", "", "12345678901234567"]
+    assert read_input(tmp_path / "t.parquet", id="class").names == ["1", "", "12345678901234567"]
+    with pytest.raises(ValueError, match=r"column 'class', row 2: the cell is empty; fill it"):
+        read_input(tmp_path / "t.parquet")
+
+
+def test_labels_that_a_gap_made_real_numbers_are_whole_again(tmp_path):
+    """A data frame without nullable columns holds 1 and nothing as 1.0 and NaN."""
+    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow.parquet")
+    pandas.DataFrame({"a": [1, 2, 3], "class": [1, None, 2]}).to_parquet(tmp_path / "t.parquet")
+    np.savez(tmp_path / "t.npz", X=np.eye(3), y=[1.0, -1.0, np.nan])
+
+    assert read_input(tmp_path / "t.parquet", labels="class").labels == ["1", "", "2"]
+    assert read_input(tmp_path / "t.npz", labels="y").labels == ["1", "", ""]
+
+
+def test_ids_come_back_as_they_were_given(tmp_path):
+    path = written(tmp_path / "t.csv", 'name,a,class\n" x ",1, dog\n007,2,dog \n1_0,3,\n')
+
+    found = read_input(path, id="name", labels="class")
+
+    assert found.names == [" x ", "007", "1_0"]
+    assert found.labels == ["dog", "dog", ""]
+
+
 def test_a_column_of_texts_is_clustered_instead_of_the_numbers(tmp_path):
     path = written(tmp_path / "letters.csv", 'id,text,n\n7,"dear, sir",1\n8,good bye,2\n')
 
@@ -57,11 +99,16 @@ def test_a_column_of_texts_is_clustered_instead_of_the_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", "'t.csv' is empty"),
+        ("", "'t.csv' is an empty file; was it written to its end"),
         ("a,b\n", "holds no rows under its header"),
         ("a,b\n1,2\n1,x\n", r"column 'b', line 3: 'x' is no number; give it a role as labels, id or text, or leave"),
         ("a,b\n1,2\n1,\n", r"column 'b', line 3: the cell is empty"),
-        ("a,b\n1,2\nnan,3\n", r"column 'a', line 3: the value is nan; fill it"),
+        ("a,b\n1,2\nnan,3\n", r"column 'a', line 3: the value is missing \(nan\); fill it"),
+        ("a,b\n1,2\nNA,3\n", r"column 'a', line 3: the value is missing \(NA\); fill it"),
+        ("a,b\n1,2\n1_0,3\n", r"column 'a', line 3: '1_0' is no number; give it a role"),
+        ("a,b\n1,2\n0x1f,3\n", r"column 'a', line 3: '0x1f' is no number; give it a role"),
+        ("a,b\n1,2\n\u0661\u0662,3\n", r"column 'a', line 3: '\u0661\u0662' is no number; give it a role"),
+        ("a,b\n1,2\nInfinity,3\n", r"column 'a', line 3: the value is inf; fill it"),
         ("a,b\n1,2\n1e999,3\n", r"column 'a', line 3: the value is inf"),
         ("a,b\n1,2\n1,2,3\n", r"line 3 has 3 fields where the header has 2"),
         ("a,a\n1,2\n", "several columns 'a'; rename them"),
@@ -69,7 +116,7 @@ def test_a_column_of_texts_is_clustered_instead_of_the_numbers(tmp_path):
         (",a\n0,4\n", "column 1 has no name"),
         ("a,b\n1,2\n\n3,4\n", "line 3 is empty; only the end of a table may be"),
         ("a;b\n1;0,5\n", "'0,5' is no number; write decimals with a point"),
-        ("a b c\n1 2 3\n", r"column 'a b c', line 2: '1 2 3' is no number"),
+        ("a b c\n1 2 3\n", r"column 'a b c', line 2: '1 2 3' is no number; part columns by a comma"),
         (b"a,b\n\xff\xfe,2\n", "is not text in UTF-8"),
         (b"a,b\n1,\x002\n", "holds binary data"),
     ],
@@ -264,7 +311,11 @@ def test_a_data_set_by_its_name_brings_its_labels():
 
 
 def test_what_is_neither_a_file_nor_a_name(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no file, folder or data set 'digit'; the data sets are .*digits"):
+    with pytest.raises(
+        FileNotFoundError, match=r"no file, folder or data set 'digit' \(did you mean 'digits'\?\); check the path"
+    ):
         read_input("digit")
-    with pytest.raises(ValueError, match=r"the ending of the file='.xlsx' is not known; choose one of \['.csv'"):
+    with pytest.raises(
+        ValueError, match=r"'t.xlsx' ends in none of .csv, .tsv, .parquet, .npy, .npz, .jsonl, .txt; bring"
+    ):
         read_input(written(tmp_path / "t.xlsx", "x"))

@@ -1,7 +1,10 @@
-"""The commands, gathered."""
+"""The commands, gathered; how they end, well or badly, is told here."""
 
 from __future__ import annotations
 
+import inspect
+import os
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any
@@ -10,8 +13,12 @@ import typer
 
 from .. import __version__
 from . import clustering, comparing, looking, reproducing
+from .wording import sentence
+
+Debug = Annotated[bool, typer.Option("--debug", help="A traceback where there would be a sentence.")]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+data = typer.Typer(no_args_is_help=True, help="The data sets that fiedler knows.")
 
 
 def _say_version(wanted: bool) -> None:
@@ -29,27 +36,44 @@ def _about(
     """Clustering for data that lies on a manifold."""
 
 
-def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """A command that Ctrl-C ends with a word."""
+def _answering(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that answers for its end: whatever is wrong is one sentence or, with ``--debug``, a traceback."""
 
     @wraps(command)
-    def run(*args: Any, **options: Any) -> None:
+    def run(debug: bool = False, **options: Any) -> None:
         try:
-            command(*args, **options)
+            command(**options)
         except KeyboardInterrupt:
             typer.echo("fiedler: interrupted; nothing half-written is left", err=True)
             raise typer.Exit(130) from None
+        except BrokenPipeError:  # a reader such as `head` has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
+        except typer.Exit:
+            raise
+        except Exception as error:
+            if debug:
+                raise
+            typer.echo(f"fiedler: {sentence(error)}", err=True)
+            raise typer.Exit(1) from None
 
+    taken = inspect.signature(command, eval_str=True)
+    more = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
+    run.__signature__ = taken.replace(parameters=[*taken.parameters.values(), more])  # type: ignore[attr-defined]
     return run
 
 
-for command in (
+COMMANDS = (
     clustering.cluster,
     comparing.compare,
     clustering.predict,
     clustering.report,
     reproducing.reproduce,
     looking.doctor,
-):
-    app.command()(_interruptible(command))
-app.add_typer(looking.data, name="data")
+)
+
+for command in COMMANDS:
+    app.command()(_answering(command))
+data.command(name="list")(_answering(looking.list_all))
+data.command()(_answering(looking.get))
+app.add_typer(data, name="data")

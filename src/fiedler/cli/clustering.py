@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
-import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from sklearn.pipeline import Pipeline
 
-from .._validation import choose
+from ..cluster.story import IN_DOUBT
 from ..core.backend import to_numpy
 from ..inputs import Input, read_input
 from ..inputs.tables import TABLES
 from ..models import load, read_notes, save
 from ..report import read_summary, summarize, write_report, write_summary
-from .fitting import Fit, fit, labels_table, scores, steers, write_labels
-from .methods import METHODS, SCALES, Prepared, check_k, prepare
-from .voice import Debug, Json, Quiet, Voice, check_file, table
+from ..report.cards import cluster_sizes
+from .fitting import Fit, fit, labels_table, scores, write_labels
+from .methods import METHODS, SCALES, Prepared, check_k, named_by_id, pick, prepare, read_k
+from .results import FILES, LABELS, MODEL, PAGE, SUMMARY, check_folder, name_of, seen_from, whole_folder
+from .voice import Json, Quiet, Voice, check_file, table
 
-LABELS, MODEL, SUMMARY, PAGE = "labels.csv", "model.npz", "summary.json", "report.html"
+KINDS = {"table": "a table", "array": "an array", "images": "images", "texts": "texts"}
 LONG_TABLE = 30  # clusters that are listed in the terminal
 
 Source = Annotated[
@@ -52,7 +54,7 @@ def cluster(
     labels: Labels = None,
     pairs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A CSV of first,second,kind: row numbers, must-link or cannot-link."),
+        typer.Option(metavar="FILE", help="A CSV of first,second,kind: row numbers from 0, must-link or cannot-link."),
     ] = None,
     id: Id = None,
     text: Text = None,
@@ -61,60 +63,55 @@ def cluster(
     scale: Scale = "auto",
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Default: out/ and the input's name.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the results of another input.")] = False,
     quiet: Quiet = False,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
-    """Cluster rows: labels.csv, model.npz and report.html."""
-    voice = Voice(quiet, json)
-    folder = out or Path("out") / Path(source).stem
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{str(folder)!r} is a file, where a folder for the results should be")
-    choose(METHODS, method, option="method")
+    """Cluster rows: labels.csv, model.npz, summary.json and report.html."""
+    voice, n_clusters = Voice(quiet, json), read_k(k)
+    pick(METHODS, method, "--method")
+    folder = out or Path("out") / name_of(source)
+    check_folder(folder, source, force=force)
     with voice.at_work(f"reading {source}"):
         found = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
-        n_clusters = check_k(k, found.n_rows)
+        check_k(n_clusters, found)
         ready = prepare(found, scale)
     with voice.at_work(f"clustering {found.n_rows} rows") as listener:
         done = fit(found, ready, method, n_clusters, seed=seed, pairs=pairs, listener=listener)
     with voice.at_work("writing the report"):
         settings = {"method": method, "scale": ready.scale, "seed": seed, "steered by": _steering(found, pairs)}
-        files = _write(folder, found, done, ready, title=Path(source).name, settings=settings)
+        notes = _notes(found, source=seen_from(folder, source), text=text, size=size)
+        summary = _summary(found, done, ready, title=Path(source).resolve().name, settings=settings)
+        _write(folder, found, done, notes, summary)
     plain = {
         "rows": found.n_rows,
         "method": method,
         "n_clusters": done.n_clusters,
-        "clusters": _sizes(done),
+        "clusters": cluster_sizes(done.labels, done.memberships, n_clusters=done.n_clusters),
         "scores": scores(found, done.labels),
         "seconds": round(done.seconds, 3),
-        "files": {path.name: str(path) for path in files},
+        "files": {name: str(folder / name) for name in FILES},
     }
-    voice.result(plain, *_shown(plain, done))
+    voice.result(plain, *_shown(plain, done, folder))
 
 
 def _steering(found: Input, pairs: Path | None) -> str:
-    parts = ["some labels"] * steers(found) + ["pairs"] * (pairs is not None)
+    parts = ["some labels"] * found.steers + ["pairs"] * (pairs is not None)
     return " and ".join(parts) or "nothing"
 
 
-def _write(folder: Path, found: Input, done: Fit, ready: Prepared, **about: Any) -> list[Path]:
-    """All files, made beside their place and then moved into it, so that a failure leaves none."""
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".fiedler-", dir=folder))
-    try:
+def _write(folder: Path, found: Input, done: Fit, notes: dict[str, Any], summary: dict[str, Any]) -> None:
+    """All files or none."""
+    with whole_folder(folder) as draft:
         write_labels(draft / LABELS, found.names, done.labels, done.memberships)
-        save(done.model, draft / MODEL, notes=_notes(found))
-        summary = _summary(found, done, ready, **about)
+        save(done.model, draft / MODEL, notes=notes)
         write_summary(summary, draft / SUMMARY)
         write_report(summary, draft / PAGE)
-        return [(draft / name).replace(folder / name) for name in (LABELS, MODEL, SUMMARY, PAGE)]
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
-def _notes(found: Input) -> dict[str, Any]:
-    """What `predict` has to know of the input."""
-    return {"kind": found.kind, "columns": found.columns, "pixels": found.pixels and list(found.pixels)}
+def _notes(found: Input, **more: Any) -> dict[str, Any]:
+    """What `predict` has to know of the input, and the next `cluster` of whose results these are."""
+    return {"kind": found.kind, "columns": found.columns, "pixels": found.pixels and list(found.pixels), **more}
 
 
 def _summary(found: Input, done: Fit, ready: Prepared, **about: Any) -> dict[str, Any]:
@@ -126,44 +123,33 @@ def _summary(found: Input, done: Fit, ready: Prepared, **about: Any) -> dict[str
         images=None if found.pixels is None else np.asarray(found.X).reshape(-1, *found.pixels),
         original=found.X if found.kind == "table" else None,
         feature_names=done.model[0].get_feature_names_out() if found.kind == "texts" else found.columns,
-        truth=None if found.labels is None or steers(found) else found.labels,
+        truth=None if found.steers else found.labels,
         seconds=done.seconds,
         command=shlex.join(["fiedler", *sys.argv[1:]]),
         **about,
     )
 
 
-def _sizes(done: Fit) -> list[dict[str, Any]]:
-    """Each cluster's size and mean confidence."""
-    found = []
-    for label in range(done.n_clusters):
-        rows = done.labels == label
-        sure = {} if done.confidence is None or not rows.any() else {"confidence": float(done.confidence[rows].mean())}
-        found.append({"label": label, "size": int(rows.sum()), **sure})
-    return found
-
-
-def _shown(plain: dict[str, Any], done: Fit) -> list[Any]:
+def _shown(plain: dict[str, Any], done: Fit, folder: Path) -> list[Any]:
     """The same for people."""
     parts: list[Any] = [] if done.evidence is None else [f"{done.evidence}\n"]
-    rows = [
-        (
-            one["label"],
-            one["size"],
-            f"{one['size'] / plain['rows']:.1%}",
-            f"{one['confidence']:.2f}" if "confidence" in one else "-",
-        )
-        for one in plain["clusters"]
-    ]
-    head = f"{plain['rows']} rows in {plain['n_clusters']} clusters, by {plain['method']}, in {done.seconds:.1f} s"
-    parts.append(table(head, "cluster", "rows", "share", "confidence", rows=rows[:LONG_TABLE]))
-    if len(rows) > LONG_TABLE:
-        parts.append(f"... and {len(rows) - LONG_TABLE} more, in {LABELS}")
+    filled = [one for one in plain["clusters"] if one["size"]]
+    head = f"{plain['rows']} rows in {len(filled)} clusters, by {plain['method']}, in {done.seconds:.1f} s"
+    columns = ("cluster", "rows", "share", *(["confidence"] if done.confidence is not None else []))
+    parts.append(table(head, *columns, rows=[_cells(one) for one in filled[:LONG_TABLE]]))
+    if len(filled) > LONG_TABLE:
+        parts.append(f"... and {len(filled) - LONG_TABLE} more, in {LABELS}")
+    if done.confidence is not None and (doubtful := int((done.confidence <= IN_DOUBT).sum())):
+        parts.append(f"rows in doubt, of confidence {IN_DOUBT} or less: {doubtful}")
     if plain["scores"]:
-        parts.append(
-            "beside the known labels: " + ", ".join(f"{name} {value:.3f}" for name, value in plain["scores"].items())
-        )
-    return [*parts, "written: " + ", ".join(plain["files"].values())]
+        named = ", ".join(f"{name} {value:.3f}" for name, value in plain["scores"].items())
+        parts.append(f"beside the known labels: {named}")
+    return [*parts, f"written to {folder}: {', '.join(FILES)}"]
+
+
+def _cells(one: dict[str, Any]) -> tuple[Any, ...]:
+    sure = () if one["confidence"] is None else (f"{one['confidence']:.2f}",)
+    return (one["label"], one["size"], f"{one['share']:.1%}", *sure)
 
 
 # ------------------------------------------------------------------------------------------------------------- predict
@@ -181,19 +167,18 @@ def predict(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file; default: standard output.")] = None,
     quiet: Quiet = False,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """The clusters of new rows: id, label, confidence and memberships as CSV."""
     voice = Voice(quiet, json)
     path = model / MODEL if model.is_dir() else model
     notes, fitted = read_notes(path), load(path)
     if not hasattr(fitted, "predict"):
-        raise ValueError(f"{str(path)!r} holds a {type(fitted).__name__}, which cannot predict clusters")
+        raise ValueError(f"{str(path)!r} holds a {type(fitted).__name__}, which cannot predict; give a clustering")
     check_file(out)
     with voice.at_work(f"reading {source}"):
-        found = read_input(source, id=id, text=text, drop=drop or (), size=size, features=_columns(source, notes))
-    _check_as_fitted(found, notes)
-    with voice.at_work(f"predicting {found.n_rows} rows"):
+        found = read_input(source, id=id, drop=drop or (), **_as_noted(source, notes, text=text, size=size))
+    _check_as_fitted(found, fitted, notes)
+    with voice.at_work(f"predicting {found.n_rows} rows"), _wordless(found, fitted):
         shares = to_numpy(fitted.predict_proba(found.X)) if hasattr(fitted, "predict_proba") else None
         labels = to_numpy(fitted.predict(found.X)) if shares is None else shares.argmax(axis=1)
     if out is not None:
@@ -204,23 +189,37 @@ def predict(
     elif out is None:
         labels_table(sys.stdout, found.names, labels, shares)
     else:
-        voice.result({}, f"{found.n_rows} rows; written: {out}")
+        voice.result({}, f"{found.n_rows} rows; written to {out}")
 
 
-def _columns(source: str, notes: dict[str, Any]) -> list[str]:
-    """The columns that the model was fitted to, if there are columns: whatever else a table holds does not matter."""
-    is_table = Path(source).suffix.lower() in TABLES
-    return list(notes.get("columns") or ()) if is_table else []
+def _as_noted(source: str, notes: dict[str, Any], *, text: str | None, size: int | None) -> dict[str, Any]:
+    """What the input is read for, as the model's was: the column of texts, the features, the size of images."""
+    if Path(source).suffix.lower() in TABLES:
+        text = text or notes.get("text")
+        return {"text": text, "features": [] if text else notes.get("columns") or [], "size": size}
+    return {"text": text, "size": size or (notes.get("size") if Path(source).is_dir() else None)}
 
 
-def _check_as_fitted(found: Input, notes: dict[str, Any]) -> None:
+def _wordless(found: Input, fitted: Any) -> Any:
+    """Texts without a known word are named."""
+    if found.kind != "texts" or not isinstance(fitted, Pipeline):
+        return nullcontext()
+    return named_by_id(found, lambda: np.flatnonzero(np.diff(fitted[0].transform(found.X).indptr) == 0))
+
+
+def _check_as_fitted(found: Input, fitted: Any, notes: dict[str, Any]) -> None:
     """Rows of another kind or shape than the model was fitted to are refused."""
     if found.kind != notes.get("kind", found.kind):
-        raise ValueError(f"the model was fitted to {notes['kind']}, and these rows are {found.kind}")
+        raise ValueError(f"the model was fitted to {KINDS[notes['kind']]}, and these are {KINDS[found.kind]}")
     if found.pixels is not None and list(found.pixels) != notes.get("pixels"):
         wanted, got = ("x".join(map(str, shape)) for shape in (notes.get("pixels") or (), found.pixels))
         raise ValueError(
             f"the model was fitted to images of {wanted}, and these are {got}: bring them to the same size and colours"
+        )
+    width = getattr(fitted, "n_features_in_", None)
+    if found.kind != "texts" and width not in (None, found.X.shape[1]):
+        raise ValueError(
+            f"the model was fitted to rows of {width} numbers, and these have {found.X.shape[1]}; give the same columns"
         )
 
 
@@ -232,10 +231,12 @@ def report(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: report.html in that folder.")] = None,
     quiet: Quiet = False,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Make the page again from a folder of results."""
+    voice = Voice(quiet, json)
     folder = results if results.is_dir() else results.parent
     target = out or folder / PAGE
-    write_report(read_summary(folder / SUMMARY if results.is_dir() else results), target)
-    Voice(quiet, json).result({"files": {target.name: str(target)}}, f"written: {target}")
+    check_file(target)
+    with voice.at_work("writing the report"):
+        write_report(read_summary(folder / SUMMARY if results.is_dir() else results), target)
+    voice.result({"files": {target.name: str(target)}}, f"written to {target}")

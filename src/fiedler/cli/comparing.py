@@ -8,17 +8,18 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.table import Table
 from sklearn.metrics import silhouette_score
 
 from .._files import whole_file
-from .._validation import choose
 from ..graph.recipes import self_tuned
 from ..inputs import Input, read_input
 from ..metrics import score_table
 from .clustering import Clusters, Drop, Id, Labels, Scale, Seed, Size, Source, Text
 from .fitting import count, fit, scores
-from .methods import METHODS, Prepared, check_k, prepare
-from .voice import Debug, Json, Quiet, Voice, check_file, table
+from .methods import METHODS, Prepared, check_k, pick, prepare, read_k
+from .voice import Json, Quiet, Voice, check_file, table
+from .wording import sentence
 
 USUAL = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
 SAMPLE = 5000  # rows that the silhouette is measured on
@@ -40,7 +41,6 @@ def compare(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also as a CSV file.")] = None,
     quiet: Quiet = False,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Several methods side by side: scores without labels, with them where they are known, seconds and memory.
 
@@ -52,11 +52,12 @@ def compare(
     if not wanted:
         raise ValueError(f"--methods names none; there are {', '.join(METHODS)}")
     for name in wanted:
-        choose(METHODS, name, option="method")
+        pick(METHODS, name, "--methods")
+    n_clusters = read_k(k)
     check_file(out)
     with voice.at_work(f"reading {source}"):
         found = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
-        n_clusters = check_k(k, found.n_rows)
+        check_k(n_clusters, found)
         ready = prepare(found, scale)
     evidence, lines = None, []
     if n_clusters == "auto":
@@ -71,12 +72,11 @@ def compare(
         raise ValueError(f"no method could be fitted; {lines[0]['method']}: {lines[0]['failed']}")
     if out is not None:
         _write(out, lines)
-    columns = list(dict.fromkeys(key for line in lines for key in line))
-    rows = [[_shown(line.get(column)) for column in columns] for line in lines]
     voice.result(
         {"rows": found.n_rows, "methods": lines},
         *([] if evidence is None else [f"{evidence}\n"]),
-        table(f"{found.n_rows} rows", *(SHORT.get(name, name) for name in columns), rows=rows),
+        _as_table(f"{found.n_rows} rows", lines),
+        *(f"{line['method']} failed: {line['failed']}" for line in lines if "failed" in line),
         *([] if out is None else [f"written: {out}"]),
     )
 
@@ -103,7 +103,7 @@ def _line(
     try:
         done = fit(found, ready, name, k, seed=seed, listener=listener)
     except (ValueError, TypeError) as error:
-        return {"method": name, "failed": " ".join(str(error).split())}
+        return {"method": name, "failed": sentence(error)}
     line = {
         "method": name,
         "clusters": len(np.unique(done.labels)),
@@ -113,15 +113,24 @@ def _line(
     return line | {"seconds": round(done.seconds, 3), "peak_mb": done.peak_mb}
 
 
+def _columns(lines: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(key for line in lines for key in line))
+
+
+def _as_table(title: str, lines: list[dict[str, Any]]) -> Table:
+    columns = [name for name in _columns(lines) if name != "failed"]
+    rows = [[_shown(line.get(column)) for column in columns] for line in lines]
+    return table(title, *(SHORT.get(name, name) for name in columns), rows=rows)
+
+
 def _shown(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{round(value, 3) + 0:.3f}" if isinstance(value, float) else str(value)  # + 0: no -0.000
 
 
 def _write(path: Path, lines: list[dict[str, Any]]) -> None:
-    columns = list(dict.fromkeys(key for line in lines for key in line))
     with whole_file(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns)
+        writer = csv.DictWriter(file, _columns(lines))
         writer.writeheader()
         writer.writerows(lines)

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._files import whole_file
-from .._validation import choose
 from ..core.backend import to_numpy
 from ..experiments.run import peak_mb, reset_peak
 from ..graph.constraints import PairwiseConstraints
@@ -68,6 +67,7 @@ def fit(
     started, evidence = time.perf_counter(), None
     if k == "auto" and method != "auto":
         k, evidence = count(ready, seed=seed, listener=listener)
+        k = max(k, len(found.codes()[1])) if found.steers else k
     model = told(clusterer(method, k, ready.rows, seed), listener).fit(ready.rows, **options)
     seconds = time.perf_counter() - started
     shares = getattr(model, "memberships_", None)
@@ -81,21 +81,36 @@ def fit(
     )
 
 
-def steers(found: Input) -> bool:
-    """Whether the known labels have gaps, and so are for the method to learn from."""
-    return found.labels is not None and bool(np.any(found.codes()[0] < 0))
-
-
 def _known(found: Input, method: str, pairs: Path | None) -> dict[str, Any]:
     """What a fit is told of the rows, if the method can be told."""
-    given = ["labels"] * steers(found) + ["pairs"] * (pairs is not None)
-    for name in set(given) - choose(METHODS, method, option="method").takes:
+    given = ["labels"] * found.steers + ["pairs"] * (pairs is not None)
+    for name in set(given) - METHODS[method].takes:
         able = ", ".join(key for key, row in METHODS.items() if name in row.takes)
-        raise ValueError(f"the method {method!r} cannot be told {name}; those that can are {able}")
-    options: dict[str, Any] = {"y": found.codes()[0]} if steers(found) else {}
+        raise ValueError(f"--method {method} cannot be told {name}; those that can are {able}")
+    options: dict[str, Any] = {"y": found.codes()[0]} if found.steers else {}
     if pairs is not None:
-        options["constraints"] = PairwiseConstraints.from_csv(pairs, found.n_rows)
+        options["constraints"] = known = PairwiseConstraints.from_csv(pairs, found.n_rows)
+        if known.n_pairs == 0:
+            raise ValueError(f"--pairs {str(pairs)!r} holds no pairs; give some, or leave it out")
+        _refuse_contradiction(known, found)
     return options
+
+
+def _refuse_contradiction(pairs: PairwiseConstraints, found: Input) -> None:
+    """Pairs and labels that steer together have to agree."""
+    codes, classes = found.codes()
+    if not found.steers:
+        return
+    for kind, links, together in (("must", pairs.must_link, True), ("cannot", pairs.cannot_link, False)):
+        of_links = codes[links]
+        wrong = (of_links >= 0).all(axis=1) & ((of_links[:, 0] == of_links[:, 1]) != together)
+        if wrong.any():
+            first, second = links[wrong][0]
+            one, other = (classes[codes[row]] for row in (first, second))
+            raise ValueError(
+                f"--pairs and --labels contradict each other: rows {first} and {second} are a {kind}-link, and their "
+                f"labels are {one!r} and {other!r}; mend one of them"
+            )
 
 
 def told(model: Any, listener: Listener | None) -> Any:
@@ -113,7 +128,7 @@ def count(ready: Prepared, *, seed: int = 0, listener: Listener | None = None) -
 
 def scores(found: Input, labels: np.ndarray) -> dict[str, float]:
     """Agreement with the known labels; none where these have steered the fit and would only agree with themselves."""
-    return {} if found.labels is None or steers(found) else score_table(found.codes()[0], labels)
+    return {} if found.labels is None or found.steers else score_table(found.codes()[0], labels)
 
 
 def write_labels(path: Path, names: list[str], labels: np.ndarray, memberships: np.ndarray | None) -> None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import platform
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import threadpoolctl
 import typer
 
 from .. import __version__
+from .._versions import version_of
 from ..datasets import list_datasets, load
 from ..datasets.registry import DATASETS
 from ..datasets.store import cache_folder, data_folder
-from .voice import Debug, Json, Quiet, Voice, cores, table
+from .methods import pick
+from .voice import Json, Quiet, Voice, cores, table
 
 PACKAGES = {
     "numpy": "required",
@@ -32,24 +34,23 @@ PACKAGES = {
     "cupy-cuda12x": "cupy",
 }
 
-data = typer.Typer(no_args_is_help=True, help="The data sets that fiedler knows.")
 
-
-@data.command(name="list")
-def list_all(quiet: Quiet = False, json: Json = False, debug: Debug = False) -> None:
+def list_all(json: Json = False) -> None:
     """The data sets, and whether they are on this machine."""
     rows = {name: {"about": about, "here": _is_here(name)} for name, about in list_datasets().items()}
     shown = [(name, "yes" if row["here"] else "-", row["about"]) for name, row in rows.items()]
     lines = "\n".join(f"{name:16} {here:5} {about}" for name, here, about in [("name", "here", "about"), *shown])
-    Voice(quiet, json).result(rows, lines)
+    Voice(json=json).result(rows, lines)
 
 
-@data.command()
 def get(
-    name: Annotated[str, typer.Argument(metavar="NAME")], quiet: Quiet = False, json: Json = False, debug: Debug = False
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As fiedler data list has it.")],
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Bring a data set to this machine and say what it holds."""
-    found = load(name, verbose=not (quiet or json))
+    pick(DATASETS, name, "the data set")
+    found = load(name, verbose=not quiet)
     rows, columns = found.X.shape
     plain = {"name": name, "rows": rows, "columns": columns, "classes": len(found.target_names)}
     Voice(quiet, json).result(plain, f"{name}: {rows} rows, {columns} columns, {plain['classes']} classes")
@@ -62,9 +63,9 @@ def _is_here(name: str) -> bool:
     return any(folder is not None and (folder / f"{name}.npz").exists() for folder in (data_folder(), cache_folder()))
 
 
-def doctor(quiet: Quiet = False, json: Json = False, debug: Debug = False) -> None:
+def doctor(json: Json = False) -> None:
     """What fiedler runs on: versions, back ends, threads, folders."""
-    packages = {name: _version(name) for name in PACKAGES}
+    packages = {name: version_of(name) for name in PACKAGES}
     pools = [f"{pool['internal_api']} {pool['num_threads']}" for pool in _pools()]
     devices = _devices()
     plain = {
@@ -91,14 +92,7 @@ def doctor(quiet: Quiet = False, json: Json = False, debug: Debug = False) -> No
     made = table("", "package", "version", "for more", rows=rows)
     for column in made.columns:
         column.justify = "left"
-    Voice(quiet, json).result(plain, "\n".join(head), made)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+    Voice(json=json).result(plain, "\n".join(head), made)
 
 
 def _pools() -> list[dict[str, Any]]:
@@ -109,10 +103,10 @@ def _pools() -> list[dict[str, Any]]:
 def _devices() -> list[str]:
     """The accelerators that torch and CuPy see."""
     found = []
-    if _version("torch"):
+    if find_spec("torch"):
         torch = import_module("torch")
         found += [f"torch {torch.cuda.get_device_name(place)}" for place in range(torch.cuda.device_count())]
-    if _version("cupy-cuda12x"):
+    if find_spec("cupy"):
         cuda = import_module("cupy").cuda.runtime
         found += [f"cupy device {place}" for place in range(cuda.getDeviceCount())]
     return found

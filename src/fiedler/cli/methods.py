@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 from .. import LCGMM, NLE, EmbedKMeans, GaussianMixture, LapGMM, LPIClustering, ManifoldClustering, SpectralClustering
-from .._validation import check_int, choose
+from .._validation import check_range, did_you_mean, refuse_equal_rows, some
 from ..inputs import Input
 from ..text import DocumentVectorizer
+
+T = TypeVar("T")
 
 FEW_COLUMNS = 20  # up to so many the mixtures see all of them
 KEPT = 0.98  # of the variance, by principal components, above
@@ -73,23 +78,46 @@ class Prepared(NamedTuple):
 
 
 def prepare(found: Input, scale: str = "auto") -> Prepared:
-    """From what was read to rows: terms of texts, then a scale."""
+    """From what was read to rows that differ: terms of texts, then a scale."""
     steps, rows = [], found.X
     if found.kind == "texts":
-        steps, rows = [("terms", words := DocumentVectorizer("tfidf"))], words.fit_transform(rows)
+        words = DocumentVectorizer("tfidf")
+        with named_by_id(found, lambda: words.empty_):
+            steps, rows = [("terms", words)], words.fit_transform(rows)
+    check_range(rows.data if sp.issparse(rows) else rows)
     scale = USUAL_SCALE[found.kind] if scale == "auto" else scale
-    maker = choose(SCALES, scale, option="scale")
-    if maker is None:
-        return Prepared(steps, rows, scale)
-    if sp.issparse(rows) and scale not in FOR_SPARSE:
-        raise ValueError(f"scale={scale!r} would fill sparse rows; of {', '.join(SCALES)} they take unit and none")
-    scaler = maker()
-    return Prepared([*steps, ("scale", scaler)], scaler.fit_transform(rows), scale)
+    maker = pick(SCALES, scale, "--scale")
+    if maker is not None:
+        if sp.issparse(rows) and scale not in FOR_SPARSE:
+            raise ValueError(f"--scale {scale} would fill sparse rows; give {' or '.join(FOR_SPARSE)}")
+        scaler = maker()
+        steps, rows = [*steps, ("scale", scaler)], scaler.fit_transform(rows)
+    refuse_equal_rows(rows)
+    return Prepared(steps, rows, scale)
+
+
+@contextmanager
+def named_by_id(found: Input, wordless: Callable[[], np.ndarray]) -> Iterator[None]:
+    """Texts of which no known word is left are named as the reader knows them; of empty ones it was said before."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"\d+ document\(s\) hold no known term")
+        yield
+        names = [found.names[row] for row in wordless() if found.X[row].strip()]
+    if names:
+        text = f"{len(names)} document(s) hold no known word ({some(names)}); they are kept, and resemble nothing"
+        warnings.warn(text, UserWarning, stacklevel=2)
+
+
+def pick(table: Mapping[str, T], name: str, option: str) -> T:
+    """The row of a table by its name; one that is mistyped is guessed at."""
+    if name in table:
+        return table[name]
+    raise ValueError(f"{option} {name!r} is not known{did_you_mean(name, table)}; choose one of {', '.join(table)}")
 
 
 def clusterer(method: str, n_clusters: Any, rows: Any, seed: int = 0) -> Any:
     """The method by its name, with as many principal components as suit the rows."""
-    return choose(METHODS, method, option="method").make(n_clusters, seed, components(rows))
+    return METHODS[method].make(n_clusters, seed, components(rows))
 
 
 def components(rows: Any) -> float | int | None:
@@ -99,11 +127,26 @@ def components(rows: Any) -> float | int | None:
     return None if rows.shape[1] <= FEW_COLUMNS else KEPT
 
 
-def check_k(text: str, n_rows: int) -> int | str:
-    """``-k`` as a number that the rows allow, or 'auto'."""
+def read_k(text: str) -> int | str:
+    """``-k`` as a number, or 'auto'."""
     if text == "auto":
         return text
-    k = check_int(int(text) if text.isascii() and text.isdigit() else text, "-k")
-    if k > n_rows:
-        raise ValueError(f"-k {k} clusters were asked of {n_rows} rows; ask for at most {n_rows}")
-    return k
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise ValueError(f"-k must be a whole number of at least 1, or auto; got {text!r}")
+    return int(text)
+
+
+def check_k(k: int | str, found: Input) -> None:
+    """Refuse a single row, more clusters than rows, and fewer than the known classes that are to steer them."""
+    if found.n_rows < 2:
+        raise ValueError("there is one row only, and clusters are made of several; give more rows")
+    if k == "auto":
+        return
+    if int(k) > found.n_rows:
+        raise ValueError(f"-k {k} clusters were asked of {found.n_rows} rows; ask for at most {found.n_rows}")
+    classes = found.codes()[1]
+    if found.steers and int(k) < len(classes):
+        raise ValueError(
+            f"the known labels name {len(classes)} classes ({some(classes)}) and -k asks for {k} clusters; "
+            f"ask for {len(classes)} or more, or for -k auto"
+        )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import progress as bars
 
 from ..experiments import list_protocols, load_protocol
 from ..experiments import reproduce as work
 from ..experiments.layout import as_text
 from ..experiments.reproduce import Plan
 from ..experiments.tables import Line, failures
-from .voice import Debug, cores
+from .voice import Json, Quiet, Voice, cores
 
 
 def reproduce(
@@ -30,67 +30,97 @@ def reproduce(
     run: Annotated[bool, typer.Option(help="Run what is missing, or only show what is there.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="Show what there is.")] = False,
-    debug: Debug = False,
+    quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Make a paper's table again: run what is missing and lay it beside the published figures."""
+    voice = Voice(quiet, json)
     if list_all or key is None:
-        _list_papers()
+        voice.result(*_papers())
         return
     todo = work.plan(
         key, table=table, figure=figure, draws=draws, only=only or (), backend=backend, archived=archived, out=out
     )
-    _say_plan(todo)
+    for method, package in todo.skipped.items():
+        voice.note(f"left out: {todo.protocol.methods[method].label}, which needs: pip install {package}")
+    planned = {"paper": key, "title": todo.protocol.title, "cells": len(todo.cells), "to_run": len(todo.todo)}
+    head = f"{planned['title']}\n{planned['cells']} cells, {planned['to_run']} to run"
     if dry_run:
+        voice.result(planned, head)
         return
-    if run:
-        try:
-            _run(todo, jobs or cores())
-        except KeyboardInterrupt:
-            typer.echo("stopped; what was done is kept, and the same command goes on from there", err=True)
-            raise typer.Exit(130) from None
+    if not json:
+        typer.echo(head)  # before the work, which may take hours
+    if run and todo.todo:
+        _run(todo, jobs or cores(), voice)
     found = work.compare(todo)
-    for name, lines in found.items():
-        _print_lines(todo, name, lines)
     written = work.write_results(todo, found) + ([work.archive(todo)] if keep else [])
-    typer.echo(f"\nwritten to {todo.file.path.parent}: {', '.join(path.name for path in written)}")
+    voice.result(
+        {
+            **planned,
+            "tables": {name: [_plain(line) for line in lines] for name, lines in found.items()},
+            "files": [str(path) for path in written],
+        },
+        *(_shown(todo, name, lines) for name, lines in found.items()),
+        f"\nwritten to {todo.file.path.parent}: {', '.join(path.name for path in written)}",
+    )
 
 
-def _list_papers() -> None:
+def _papers() -> tuple[dict[str, Any], str]:
+    """What there is, as plain data and as text."""
+    plain: dict[str, Any] = {}
     for key, title in list_protocols().items():
         protocol = load_protocol(key)
         tables = dict.fromkeys(one.table for one in protocol.experiments.values() if one.table)
         figures = sorted({name for one in protocol.experiments.values() for name in one.figures})
-        typer.echo(f"{key}: {title}\n  tables {', '.join(tables)}; figures {', '.join(figures)}; ", nl=False)
-        typer.echo(f"{len(protocol.cells())} cells")
+        plain[key] = {"title": title, "tables": [*tables], "figures": figures, "cells": len(protocol.cells())}
+    lines = [
+        f"{key}: {one['title']}\n  tables {', '.join(one['tables'])}; figures {', '.join(one['figures'])}; "
+        f"{one['cells']} cells"
+        for key, one in plain.items()
+    ]
+    return plain, "\n".join(lines)
 
 
-def _say_plan(todo: Plan) -> None:
-    typer.echo(f"{todo.protocol.title}\n{len(todo.cells)} cells, {len(todo.todo)} to run")
-    for method, package in todo.skipped.items():
-        typer.echo(f"left out: {todo.protocol.methods[method].label}, which needs: pip install {package}")
-
-
-def _run(todo: Plan, jobs: int) -> None:
-    """With a bar that tells the time left."""
-    if not todo.todo:
-        return
-    times = (bars.TimeElapsedColumn(), bars.TimeRemainingColumn())
-    with bars.Progress(
-        bars.BarColumn(), bars.MofNCompleteColumn(), *times, bars.TextColumn("{task.description}")
-    ) as progress:
-        bar = progress.add_task("", total=len(todo.todo))
+def _run(todo: Plan, jobs: int, voice: Voice) -> None:
+    """With a bar that tells the time left; what was done when it is stopped is kept."""
+    with voice.progress() as progress:
+        bar = None if progress is None else progress.add_task("", total=len(todo.todo))
 
         def tell(record: dict[str, Any]) -> None:
-            progress.update(bar, advance=1, description=f"{record['data']}, {record['method']}")
+            what = f"{record['data']}, {record['method']}"
+            if bar is not None:
+                progress.update(bar, advance=1, description=what)
             if "error" in record:
-                progress.console.print(f"{record['data']}, {record['method']}: {record['error']}", markup=False)
+                voice.note(f"{what}: {record['error']}")
 
-        work.carry_out(todo, n_jobs=min(jobs, len(todo.todo)), tell=tell)
+        try:
+            work.carry_out(todo, n_jobs=min(jobs, len(todo.todo)), tell=tell)
+        except KeyboardInterrupt:
+            typer.echo("fiedler: stopped; what was done is kept, and the same command goes on from there", err=True)
+            raise typer.Exit(130) from None
 
 
-def _print_lines(todo: Plan, name: str, lines: list[Line]) -> None:
+def _plain(line: Line) -> dict[str, Any]:
+    """A line of a table; None where nothing was published, or there is nothing to compare."""
+    ours, published = line.ours, line.published
+    return {
+        "data": line.data,
+        "method": line.label,
+        "place": line.place,
+        "score": line.score,
+        "published": None if published is None else published.value,
+        "ours": ours.value,
+        "error": None if math.isnan(ours.error) else ours.error,
+        "draws": ours.draws,
+        "mark": line.mark,
+    }
+
+
+def _shown(todo: Plan, name: str, lines: list[Line]) -> str:
     experiment = todo.protocol.experiments[name]
     title = f"Table {experiment.table}: {experiment.title}" if experiment.table else experiment.title
-    typer.echo(f"\n{title}\n{as_text(lines)}")
-    for method, count in failures(todo.protocol, experiment, todo.records).items():
-        typer.echo(f"{count} cells of {todo.protocol.methods[method].label} failed and will be tried again")
+    failed = [
+        f"{count} cells of {todo.protocol.methods[method].label} failed and will be tried again"
+        for method, count in failures(todo.protocol, experiment, todo.records).items()
+    ]
+    return "\n".join([f"\n{title}", as_text(lines), *failed])

@@ -17,9 +17,12 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from .wording import in_words
+
+WIDE = 200  # columns where no terminal sets a width
+
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]
-Debug = Annotated[bool, typer.Option("--debug", help="A traceback where there would be a sentence.")]
 
 
 class Voice(NamedTuple):
@@ -34,13 +37,15 @@ class Voice(NamedTuple):
             sys.stdout.write(json.dumps(plain, indent=2, ensure_ascii=False, default=float) + "\n")
             return
         console = Console(soft_wrap=True, highlight=False)
+        if not console.is_terminal:
+            console.width = WIDE
         for part in shown:
             console.print(part, markup=False) if isinstance(part, str) else console.print(part)
 
     def note(self, text: str) -> None:
         """A remark beside the result."""
         if not self.quiet:
-            sys.stderr.write(f"note: {' '.join(text.split())}\n")
+            sys.stderr.write(f"note: {in_words(text)}\n")
 
     @contextmanager
     def at_work(self, what: str) -> Iterator[Listener | None]:
@@ -48,14 +53,17 @@ class Voice(NamedTuple):
 
         The block is given a callback for the model, if there is a terminal to show its steps on.
         """
-        with warnings.catch_warnings(record=True) as caught, self._progress() as progress:
-            warnings.simplefilter("always")
-            yield None if progress is None else Listener(progress, what)
-        for text in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
-            self.note(text)
+        caught: list[warnings.WarningMessage] = []
+        try:
+            with warnings.catch_warnings(record=True) as caught, self.progress() as progress:
+                warnings.simplefilter("always")
+                yield None if progress is None else Listener(progress, what)
+        finally:
+            for text in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
+                self.note(text)
 
-    def _progress(self) -> Any:
-        """Bars on standard error, or nothing."""
+    def progress(self) -> Any:
+        """Bars on standard error, or None where there is no terminal to show them on."""
         console = Console(stderr=True)
         if self.quiet or not console.is_terminal:
             return nullcontext()
@@ -97,7 +105,7 @@ def check_file(path: Path | None) -> None:
     """A place for a result is looked at before the work, not after it."""
     if path is not None and (path.is_dir() or not path.parent.is_dir()):
         what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {str(path.parent)!r}"
-        raise ValueError(f"{str(path)!r} {what}")
+        raise ValueError(f"{str(path)!r} {what}; give another --out")
 
 
 def table(title: str, *columns: str, rows: Any) -> Table:

@@ -23,12 +23,14 @@ has cut it in two and left small ones together: then lower resolutions are searc
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._records import CommunityResult
@@ -148,14 +150,20 @@ def _spectral_starts(graph: AffinityGraph, search: _Search) -> dict[str, Array]:
     most = min(n, max(wanted[-1], FEWEST_EIGENVECTORS))
     vectors = smallest_eigenpairs(graph, most, kind="random_walk", tol=START_TOL, random_state=rng).vectors
     for m in wanted:
-        labels = kmeans(unit_rows(vectors[:, :m]), k, n_init=3, random_state=rng).labels
-        starts[f"{m} eigenvectors"] = search.place(labels)
+        starts[f"{m} eigenvectors"] = search.place(_groups(vectors[:, :m], k, 3, rng))
     for n_cells in sorted({min(n, max(k, min(FINE * k, MOST_CELLS), cells)) for cells in CELLS}):
-        cells = search.place(kmeans(unit_rows(vectors), n_cells, n_init=1, random_state=rng).labels)
+        cells = search.place(_groups(vectors, n_cells, 1, rng))
         fine = search.move(cells, RESOLUTION * n_cells / k, n_cells, FINE_ROUNDS).labels
         merged = search.merge(np.unique(to_numpy(fine), return_inverse=True)[1], RESOLUTION)
         starts[f"{n_cells} cells merged"] = merged
     return starts
+
+
+def _groups(vectors: Array, k: int, n_init: int, rng: np.random.RandomState) -> Array:
+    """Labels by k-means on directions; where rows repeat each other fewer groups than asked for are a start as well."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return kmeans(unit_rows(vectors), k, n_init=n_init, random_state=rng).labels
 
 
 # ------------------------------------------------------------------------------------------------------- the search

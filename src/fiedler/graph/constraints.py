@@ -136,7 +136,7 @@ class PairwiseConstraints:
     ) -> PairwiseConstraints:
         """Pairs from a file with the columns first, second and kind ('must-link' or 'cannot-link')."""
         try:
-            with open(path, newline="", encoding="utf-8") as file:
+            with open(path, newline="", encoding="utf-8-sig") as file:
                 rows = list(csv.reader(file))
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"cannot read pairs from {str(path)!r}: {error}") from error

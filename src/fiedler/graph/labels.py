@@ -115,7 +115,8 @@ def known_clusters(y: Any, n: int, k: int | None = None) -> np.ndarray | None:
         return None
     if len(labels) != n or labels.min() < UNKNOWN or (k is not None and labels.max() >= k):
         most = "" if k is None else f" to {k - 1}"
-        raise ValueError(f"y must hold {n} clusters from 0{most}, or -1 where unknown; got {y!r:.80}")
+        got = f"{len(labels)} from {labels.min()} to {labels.max()}" if len(labels) else "none"
+        raise ValueError(f"y must hold {n} clusters from 0{most}, or -1 where unknown; got {got}")
     return labels.astype(np.int64) if (labels >= 0).any() else None
 
 

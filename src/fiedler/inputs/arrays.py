@@ -9,7 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .images import as_rows
-from .record import Input, Roles, numbered
+from .record import FOR_TABLES, Input, Roles, class_names, numbered
+
+NO_ARRAY = "{!r} is not a NumPy file, or it is damaged; write it with numpy.save, as numbers"
+UNKNOWN = "-1"  # a label that is none, in arrays
 
 
 def from_npy(path: Path, roles: Roles) -> Input:
@@ -35,11 +38,11 @@ def from_npz(path: Path, roles: Roles) -> Input:
 def from_array(X: Any, labels: list[str] | None, file: str) -> Input:
     """Rows of an array: (n, d), or images of shape (n, height, width) or (n, height, width, 3)."""
     if not sp.issparse(X) and X.dtype.kind not in "iufb":
-        raise ValueError(f"{file!r} holds an array of {X.dtype}, not of numbers")
+        raise ValueError(f"{file!r} holds an array of {X.dtype}, not of numbers; give one of numbers")
     if X.ndim == 0 or 0 in X.shape:
-        raise ValueError(f"{file!r} holds an empty array, of shape {X.shape}")
+        raise ValueError(f"{file!r} holds an empty array, of shape {X.shape}; give it rows and columns")
     if labels is not None and len(labels) != X.shape[0]:
-        raise ValueError(f"{file!r} holds {X.shape[0]} rows but {len(labels)} labels")
+        raise ValueError(f"{file!r} holds {X.shape[0]} rows but {len(labels)} labels; give one a row")
     names = numbered(X.shape[0])
     if X.ndim == 3 or (X.ndim == 4 and X.shape[3] in (1, 3)):
         return Input("images", as_rows(X), names, pixels=X.shape[1:], labels=labels)
@@ -64,9 +67,9 @@ def _loaded(path: Path) -> Any:
     except OSError as error:
         if error.errno is not None:  # no permission, a folder: the system's own word
             raise
-        raise ValueError(f"{path.name!r} is not a NumPy file, or it is damaged") from None
+        raise ValueError(NO_ARRAY.format(path.name)) from None
     except Exception:  # a damaged file fails in more ways than can be listed, and NumPy's advice is to unpickle it
-        raise ValueError(f"{path.name!r} is not a NumPy file, or it is damaged") from None
+        raise ValueError(NO_ARRAY.format(path.name)) from None
 
 
 def _member(file: Any, name: str, called: str) -> np.ndarray:
@@ -81,7 +84,7 @@ def _sparse(path: Path) -> sp.csr_array:
         matrix = sp.csr_array(sp.load_npz(path))
         matrix.check_format(full_check=True)
     except Exception as error:
-        raise ValueError(f"{path.name!r} holds no sound sparse matrix: {error}") from None
+        raise ValueError(f"{path.name!r} holds no sound sparse matrix ({error}); write it again") from None
     return matrix
 
 
@@ -92,9 +95,9 @@ def _labels(arrays: dict[str, np.ndarray], name: str | None, file: str) -> list[
         raise ValueError(f"{file!r} has no array {name!r} of labels; its arrays are {sorted(arrays)}")
     if arrays[name].ndim != 1:
         raise ValueError(f"{file!r}: the labels {name!r} have shape {arrays[name].shape}; there is one a row")
-    return ["" if value in ("-1", "nan") else value for value in arrays[name].astype(str).tolist()]
+    return ["" if value == UNKNOWN else value for value in class_names(arrays[name])]
 
 
 def _refuse_columns(roles: Roles, file: str) -> None:
     if roles != Roles():
-        raise ValueError(f"{file!r} has no columns to name; labels, id, text and drop are for tables")
+        raise ValueError(f"{file!r} has no columns to name; {FOR_TABLES}")

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from .._validation import choose
+from .._validation import did_you_mean
 from ..datasets import list_datasets, load
 from ..text.read import read_documents
 from .arrays import from_array, from_npy, from_npz
 from .images import from_images, is_image
-from .record import Input, Roles
+from .record import FOR_TABLES, Input, Roles
 from .tables import TABLES
-
-READERS: dict[str, Callable[[Path, Roles], Input]] = {**TABLES, ".npy": from_npy, ".npz": from_npz}
 
 
 def read_input(
@@ -67,28 +65,30 @@ def read_input(
     (['a', 'b'], ['height', 'width'], [[1.0, 2.0], [1.5, 2.0]])
     """
     if not str(source):
-        raise ValueError("the name of the input is empty")
+        raise ValueError("the name of the input is empty; give a file, a folder or a data set")
     path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features))
     if not path.exists():
         return _from_name(str(source), roles)
     if path.is_dir():
         return _from_folder(path, roles, size)
     if path.stat().st_size == 0:
-        raise ValueError(f"{path.name!r} is empty")
+        raise ValueError(f"{path.name!r} is an empty file; was it written to its end?")
     if size is not None:
         raise ValueError(f"{path.name!r} is no folder of images, which size is for")
-    if path.suffix.lower() in (".jsonl", ".txt"):
-        return _from_texts(path, roles)
-    return choose(READERS, path.suffix.lower(), option="the ending of the file")(path, roles)
+    ending = path.suffix.lower()
+    if ending not in READERS:
+        raise ValueError(f"{path.name!r} ends in none of {', '.join(READERS)}; bring it into one of these forms")
+    return READERS[ending](path, roles)
 
 
 def _from_name(name: str, roles: Roles) -> Input:
     if name not in list_datasets():
+        guess = did_you_mean(name, list_datasets())
         raise FileNotFoundError(
-            f"there is no file, folder or data set {name!r}; the data sets are {', '.join(list_datasets())}"
+            f"there is no file, folder or data set {name!r}{guess}; check the path, or see: fiedler data list"
         )
     if roles != Roles():
-        raise ValueError(f"the data set {name!r} has no columns to name and brings its own labels")
+        raise ValueError(f"the data set {name!r} brings its own labels and no columns to name; {FOR_TABLES}")
     data = load(name, verbose=False)
     known = [str(data.target_names[label]) for label in data.y]
     if "image_shape" in data:
@@ -107,22 +107,31 @@ def _images(data: Any) -> np.ndarray:
 def _from_folder(folder: Path, roles: Roles, size: int | None) -> Input:
     """Images or texts, whichever the folder holds; both would be two questions."""
     if roles != Roles():
-        raise ValueError(f"the folder {folder.name!r} has no columns to name; labels, id, text and drop are for tables")
+        raise ValueError(f"the folder {folder.name!r} has no columns to name; {FOR_TABLES}")
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     images = [path for path in files if is_image(path)]
     texts = [path for path in files if path.suffix.lower() == ".txt"]
     if images and texts:
         raise ValueError(f"the folder {folder.name!r} holds {len(images)} images and {len(texts)} texts; part them")
     if not images and not texts:
-        raise ValueError(f"the folder {folder.name!r} holds no images and no .txt files")
+        raise ValueError(f"the folder {folder.name!r} holds no images and no .txt files; give one that does")
     return from_images(folder, images, size) if images else _from_texts(folder, roles)
 
 
 def _from_texts(path: Path, roles: Roles) -> Input:
     if roles != Roles(text=roles.text):
-        raise ValueError(f"{path.name!r} has no columns to name; labels, id and drop are for tables")
+        raise ValueError(f"{path.name!r} has no columns to name; {FOR_TABLES}")
     documents = read_documents(path, column=roles.text)
     binary = next((name for text, name in zip(*documents) if "\0" in text), None)
     if binary is not None:
-        raise ValueError(f"{binary!r} is not text: it holds binary data")
+        raise ValueError(f"{binary!r} is not text: it holds binary data; take it out")
     return Input("texts", documents.texts, documents.names)
+
+
+READERS: dict[str, Callable[[Path, Roles], Input]] = {
+    **TABLES,
+    ".npy": from_npy,
+    ".npz": from_npz,
+    ".jsonl": _from_texts,
+    ".txt": _from_texts,
+}

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+FOR_TABLES = "labels, id, text and drop are for tables"
+
 
 class Input(NamedTuple):
     """Rows and what is known of them.
@@ -43,6 +45,11 @@ class Input(NamedTuple):
         """How many there are."""
         return len(self.names)
 
+    @property
+    def steers(self) -> bool:
+        """Whether the known labels have gaps, and so are for the method to learn from."""
+        return self.labels is not None and "" in self.labels
+
     def codes(self) -> tuple[np.ndarray, list[str]]:
         """The known classes as numbers 0, 1, ... with -1 where unknown, and what the numbers stand for.
 
@@ -65,6 +72,24 @@ class Roles(NamedTuple):
     text: str | None = None
     drop: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+
+
+def class_names(values: Any) -> list[str]:
+    """Classes by name, '' where unknown: whole numbers without a point, whichever type they come in.
+
+    Examples
+    --------
+    >>> class_names(["dog ", None, 2.0, float("nan"), 3])
+    ['dog', '', '2', '', '3']
+    """
+    return [_class_name(value) for value in values]
+
+
+def _class_name(value: Any) -> str:
+    if value is None or value != value:  # NaN is not itself
+        return ""
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if whole else str(value).strip()
 
 
 def numbered(n_rows: int) -> list[str]:

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .._tables import Table, csv_table, is_number, parquet_table
-from .record import Input, Roles, numbered
+from .._tables import Table, csv_table, is_number, is_plain, parquet_table
+from ..text.read import read_documents
+from .record import Input, Roles, class_names, numbered
 
 OTHERWISE = "give it a role as labels, id or text, or leave it out with drop"
+FILL = "fill it, or leave the row or the column out"
+MISSING = {"", "na", "n/a", "nan", "null", "none", "<na>", "?"}  # how people write that there is nothing
 
 
 def from_csv(path: Path, roles: Roles) -> Input:
@@ -21,7 +24,7 @@ def from_csv(path: Path, roles: Roles) -> Input:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name!r} is not text in UTF-8 (byte {error.start}); save it as UTF-8") from None
     if "\0" in content:
-        raise ValueError(f"{path.name!r} is not a table: it holds binary data")
+        raise ValueError(f"{path.name!r} is not a table: it holds binary data; save it as CSV")
     return from_table(csv_table(content, path.name), roles, path.name)
 
 
@@ -37,17 +40,17 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
     """Features, or texts where a column of them is named, with ids and labels."""
     _check_roles(table, roles, file)
     if not table.places:
-        raise ValueError(f"{file!r} holds no rows" + (" under its header" if table.columns else ""))
+        raise ValueError(f"{file!r} holds no rows{' under its header' * bool(table.columns)}; add some")
     names = numbered(len(table.places)) if roles.id is None else _as_text(table.columns[roles.id])
-    labels = None if roles.labels is None else _as_text(table.columns[roles.labels])
+    labels = None if roles.labels is None else class_names(table.columns[roles.labels])
     if labels is not None and not any(labels):
         raise ValueError(f"{file!r}, column {roles.labels!r}: no label is given; leave the column out")
     if roles.text is not None:
-        return Input("texts", _as_text(table.columns[roles.text]), names, labels=labels)
+        return Input("texts", read_documents(_as_text(table.columns[roles.text])).texts, names, labels=labels)
     others = {roles.labels, roles.id, *roles.drop}
     features = list(roles.features) or [name for name in table.columns if name not in others]
     if not features:
-        raise ValueError(f"{file!r} holds no column that is left as a feature")
+        raise ValueError(f"{file!r} holds no column that is left as a feature; leave fewer of them out")
     X = np.stack([_numbers(table, name, file) for name in features], axis=1)
     return Input("table", X, names, columns=features, labels=labels)
 
@@ -63,29 +66,43 @@ def _numbers(table: Table, name: str, file: str) -> np.ndarray:
     """A column as floats; the first cell that is no number is named with its place."""
     cells = table.columns[name]
     try:
-        numbers = np.asarray(cells, dtype=np.float64)
+        numbers = _floats(cells)
+        wrong = np.flatnonzero(~np.isfinite(numbers))
     except (ValueError, TypeError):
-        row = next(row for row, cell in enumerate(cells) if not is_number(cell))
-        where = f"{file!r}, column {name!r}, {table.places[row]}"
-        if _is_empty(cells[row]):
-            raise ValueError(f"{where}: the cell is empty; fill it, or leave the row or the column out") from None
-        advice = "write decimals with a point" if _has_decimal_comma(cells[row]) else OTHERWISE
-        raise ValueError(f"{where}: {_shown(cells[row])} is no number; {advice}") from None
-    if not np.isfinite(numbers).all():
-        row = int(np.flatnonzero(~np.isfinite(numbers))[0])
-        raise ValueError(
-            f"{file!r}, column {name!r}, {table.places[row]}: the value is {numbers[row]}; fill it, or leave the row "
-            "or the column out"
-        )
+        wrong = np.array([row for row, cell in enumerate(cells) if not is_number(cell)])
+    if len(wrong):
+        row = int(wrong[0])
+        why = _why_no_number(cells[row], alone=len(table.columns) == 1)
+        raise ValueError(f"{file!r}, column {name!r}, {table.places[row]}: {why}")
     return numbers
+
+
+def _floats(cells: Any) -> np.ndarray:
+    """The cells as floats, if there is nothing among them that is a number to Python alone."""
+    if isinstance(cells, list) and not is_plain("".join(cell for cell in cells if isinstance(cell, str))):
+        raise ValueError
+    return np.asarray(cells, dtype=np.float64)
+
+
+def _why_no_number(cell: Any, *, alone: bool) -> str:
+    """What is wrong with a cell, and what to do about it; ``alone`` in the only column there is."""
+    if _is_missing(cell):
+        what = f"the value is missing ({cell})" if str(cell or "").strip() else "the cell is empty"
+        return f"{what}; {FILL}"
+    if is_number(cell):
+        return f"the value is {float(cell)}; {FILL}"
+    if _has_decimal_comma(cell):
+        return f"{_shown(cell)} is no number; write decimals with a point"
+    apart = "part columns by a comma, semicolon, tab or |, or " if alone else ""
+    return f"{_shown(cell)} is no number; {apart}{OTHERWISE}"
 
 
 def _has_decimal_comma(cell: Any) -> bool:
     return isinstance(cell, str) and cell.count(",") == 1 and is_number(cell.replace(",", "."))
 
 
-def _is_empty(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, str) and not cell.strip())
+def _is_missing(cell: Any) -> bool:
+    return cell is None or cell != cell or (isinstance(cell, str) and cell.strip().lower() in MISSING)  # NaN != NaN
 
 
 def _shown(cell: Any) -> str:
@@ -94,5 +111,5 @@ def _shown(cell: Any) -> str:
 
 
 def _as_text(cells: Any) -> list[str]:
-    """Cells as names; '' where nothing is."""
-    return ["" if cell is None or cell != cell else str(cell).strip() for cell in cells]  # NaN is not itself
+    """Cells as they are given; '' where nothing is."""
+    return ["" if cell is None or cell != cell else str(cell) for cell in cells]  # NaN is not itself

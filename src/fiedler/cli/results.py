@@ -1,0 +1,76 @@
+"""The folder of results: whose it is, and its files written all together or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..models import read_notes
+
+LABELS, MODEL, SUMMARY, PAGE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
+
+
+def name_of(source: str) -> str:
+    """What an input is called: a file without its ending, a folder, a data set."""
+    path = Path(source)
+    return path.resolve().name if path.is_dir() else path.stem
+
+
+def seen_from(folder: Path, source: str) -> str:
+    """The input's address for the folder of its results, so that both can be moved together; a data set's is its name.
+
+    Examples
+    --------
+    >>> seen_from(Path("out/moons"), "two_moons")
+    'two_moons'
+    """
+    path = Path(source)
+    return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix() if path.exists() else source
+
+
+def check_folder(folder: Path, source: str, *, force: bool) -> None:
+    """A place for results is looked at before the work: it can be written to, and no other results are lost in it."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{str(folder)!r} is a file, where a folder for the results should be; give another --out")
+    if not os.access(_nearest(folder), os.W_OK):
+        raise PermissionError(f"there is no permission to write to {str(folder)!r}; give another --out")
+    taken = next((name for name in FILES if (folder / name).exists()), None)
+    if taken and not force and (whose := _whose(folder)) != seen_from(folder, source):
+        held = f"a {taken} of unknown origin" if whose is None else f"the results of {_address(folder, whose)!r}"
+        raise ValueError(f"{str(folder)!r} holds {held}; give another --out, or replace them with --force")
+
+
+def _whose(folder: Path) -> str | None:
+    """The address of the input that the results are of, if they are this tool's."""
+    try:
+        return read_notes(folder / MODEL).get("source")
+    except (OSError, ValueError):
+        return None
+
+
+def _address(folder: Path, whose: str) -> str:
+    """The input's address for the reader."""
+    path = os.path.normpath(folder / whose)
+    return path if os.path.exists(path) else whose
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the first one above it that is there."""
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A draft beside the folder, whose files go into it when the block ends well; a failure leaves nothing."""
+    draft = Path(tempfile.mkdtemp(prefix=".fiedler-", dir=_nearest(folder)))
+    try:
+        yield draft
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in draft.iterdir():
+            path.replace(folder / path.name)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
