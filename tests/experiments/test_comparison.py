@@ -10,7 +10,19 @@ from numpy.testing import assert_allclose
 from fiedler.experiments import RecordFile, load_protocol, run_cells
 from fiedler.experiments.layout import as_csv, as_markdown, as_text, grid, shown, side_by_side
 from fiedler.experiments.reproduce import ARCHIVE, archive, carry_out, compare, plan, write_results
-from fiedler.experiments.tables import Line, Mean, Published, average_of, best_of, counted, failures, lines, mean_of
+from fiedler.experiments.tables import (
+    BEST,
+    Line,
+    Mean,
+    Published,
+    average_of,
+    best_of,
+    counted,
+    failures,
+    lines,
+    mean_of,
+    read_published,
+)
 
 
 def line(ours, published, score="AC", error=0.01):
@@ -38,6 +50,19 @@ def test_marks(ours, published, score, mark):
 def test_nothing_nearer_than_a_printed_digit_is_told_apart():
     assert line(0.8989, 0.899, error=math.nan).mark == "equal"
     assert line(0.8980, 0.899, error=math.nan).mark == "worse"
+
+
+def test_a_printed_spread_counts_as_well(tmp_path):
+    path = tmp_path / "published.csv"
+    path.write_text("table,data,at,method,score,value,spread\n1,digits,k=2,m,AC,0.85,0.12\n1,digits,k=3,m,AC,0.85,\n")
+    spread, plain = read_published(path, draws=16).values()
+    assert (spread.error, plain.error) == (0.03, 0.0)
+    assert line(0.9, 0.85)._replace(published=spread).mark == "equal"  # two standard errors of both are 0.063
+    assert line(0.9, 0.85)._replace(published=plain).mark == "better"
+
+
+def test_a_best_by_the_labels_has_no_mark():
+    assert line(0.9, 0.5)._replace(place=BEST).mark is None
 
 
 def test_one_draw_has_no_error_and_no_mark():

@@ -35,10 +35,13 @@ def test_every_model_of_a_protocol_can_be_built(protocol):
                     build(spec["options"].get(name))
 
 
+SETTLED_BY_LABELS = {"lapgmm_variational", "lapgmm_100"}  # beforehand, on a whole data set: papers/lapgmm/NOTES.md
+
+
 def test_what_is_chosen_by_labels_is_marked(protocol):
     for method in protocol.methods.values():
         searches = bool({"widths", "dimensions"} & set(method.options)) and method.task != "part"
-        assert searches == method.label.endswith("†")
+        assert (searches or method.key in SETTLED_BY_LABELS) == method.label.endswith("†")
 
 
 def test_published_figures_belong_to_methods_and_draws_to_cells(protocol):
@@ -79,7 +82,7 @@ def test_the_printed_averages_are_those_of_the_printed_rows(key):
         }
         average = rows.pop(AVERAGE)
         mean = np.mean([printed.value for printed in rows.values()])
-        assert abs(mean - average.value) < 0.0035, (table, data, method, score)
+        assert abs(mean - average.value) < 0.0013, (table, data, method, score)
 
 
 def test_draws_hold_as_many_classes_as_they_say():

@@ -54,6 +54,12 @@ def test_every_cell_of_the_smoke_protocol_runs(smoke, records):
     assert all({"objective", "n_iter", "converged"} <= set(record) for record in fits)
 
 
+def test_records_tell_how_a_learner_and_a_mixture_came_to_their_end(records):
+    learnt = [record for record in records if record["method"] in ("learned", "llgc_learned")]
+    assert learnt
+    assert all({"objective", "n_iter", "converged"} <= set(record["learner"]) for record in learnt)
+
+
 def test_scores_make_sense(records):
     scores = {(record["method"], record["draw"]): record["scores"] for record in records if record["scores"]}
     assert scores["kmeans", 0]["AC"] > 0.9
@@ -189,6 +195,18 @@ def test_a_line_that_is_no_record_is_named(tmp_path):
     path.write_text("nonsense\n")
     with pytest.raises(ValueError, match=r"records.jsonl' holds a line that is no record"):
         RecordFile(path).read()
+
+
+def test_what_was_done_since_the_plan_is_not_done_again(smoke, tmp_path):
+    cells = smoke.cells(only=["kmeans"])[:2]
+    file = RecordFile(tmp_path / "records.jsonl")
+    assert len(run_cells(cells[:1], file)) == 1
+    assert [key_of(record) for record in run_cells(cells, file)] == [cells[1].key]
+
+
+def test_records_are_added_under_the_lock_only(tmp_path):
+    with pytest.raises(RuntimeError, match=r"within `with file\.writing"):
+        RecordFile(tmp_path / "records.jsonl").add({})
 
 
 def test_two_runs_cannot_add_to_the_same_file(tmp_path):

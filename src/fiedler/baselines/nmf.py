@@ -54,6 +54,8 @@ class NMFClustering(ClusterMixin, BaseEstimator):
         Rows of V scaled to sum to one; even shares for a row of zeros.
     components_ : array of shape (n_clusters, n_features)
         U' with rows of length one.
+    objective_ : float
+        The Frobenius norm of what is left, of the weighted rows.
     n_iter_ : int
     n_features_in_ : int
 
@@ -101,6 +103,7 @@ class NMFClustering(ClusterMixin, BaseEstimator):
         self.components_ = self._nmf.components_ / np.where(self._lengths > 0, self._lengths, 1)[:, None]
         self.memberships_ = self._shares(V)
         self.labels_, self.n_iter_ = self.memberships_.argmax(axis=1), self._nmf.n_iter_
+        self.objective_ = float(self._nmf.reconstruction_err_)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:

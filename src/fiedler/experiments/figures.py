@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from .tables import AVERAGE, SCORES, Line, counted, lines, place_name
 
 Axes = Any
 WIDTH = 4.2  # inches a panel
+MOST_COLUMNS = 4
 COLOURS = [*(f"C{i}" for i in range(10)), "navy", "gold", "black", "teal", "salmon", "indigo", "lime", "sienna"]
 NAMES = {
     "k": "classes",
@@ -23,7 +26,7 @@ NAMES = {
     "lam": "λ",
     "graph__n_neighbors": "p",
     "embedding__graph__n_neighbors": "p",
-    "share": "share of the documents that the map is learnt from",
+    "share": "share of the documents",
 }
 
 
@@ -57,11 +60,12 @@ def _is_shared(protocol: Protocol, number: str) -> bool:
     return sum(number in one.figures for one in protocol.experiments.values()) > 1
 
 
-def _panels(rows: int, columns: int, **options: Any) -> tuple[Any, np.ndarray]:
+def _panels(rows: int, columns: int, *, legend: int = 0) -> tuple[Any, np.ndarray]:
+    """Panels in rows and columns, and room for a legend of so many methods below them."""
     import matplotlib.pyplot as plt
 
-    size = (WIDTH * columns, 0.78 * WIDTH * rows)
-    return plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, **options)
+    size = (WIDTH * columns, 0.78 * WIDTH * rows + 0.2 * math.ceil(1.5 * legend / (columns + 1)))
+    return plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
 
 
 def _close(figure: Any) -> None:
@@ -74,21 +78,23 @@ def _close(figure: Any) -> None:
 
 
 def curves(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
-    """Mean scores against the last side of the grid: a row a data set, a column a score; published ones dashed."""
+    """Mean scores against the last side of the grid: a panel a data set and score; published ones dashed."""
     found = [line for line in lines(protocol, experiment, records) if line.place != AVERAGE]
     if not found:
         return None
     side = list(experiment.grid)[-1]
-    figure, axes = _panels(len(experiment.data), len(experiment.scores))
-    for row, data in zip(axes, experiment.data):
-        for axis, score in zip(row, experiment.scores):
-            panel = [line for line in found if line.data == data and line.score == score]
-            _curves(axis, protocol, experiment, panel)
-            axis.set(title=data, xlabel=NAMES[side], ylabel=SCORES[score])
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper", fontsize=7, frameon=False)
-    if side == "lam":
-        for axis in axes.flat:
+    wanted = list(itertools.product(experiment.data, experiment.scores))
+    columns = len(experiment.scores) if len(experiment.scores) > 1 else min(len(wanted), MOST_COLUMNS)
+    figure, axes = _panels(math.ceil(len(wanted) / columns), columns, legend=len(experiment.methods))
+    for axis, (data, score) in zip(axes.flat, wanted):
+        panel = [line for line in found if line.data == data and line.score == score]
+        _curves(axis, protocol, experiment, panel)
+        axis.set(title=data, xlabel=NAMES[side], ylabel=SCORES[score])
+        if side == "lam":
             axis.set_xscale("symlog", linthresh=0.1)
+    named = {name: line for axis in axes.flat for line, name in zip(*axis.get_legend_handles_labels())}
+    options = {"ncols": columns + 1, "fontsize": 8, "frameon": False}
+    figure.legend(named.values(), named.keys(), loc="outside lower center", **options)
     return figure
 
 
@@ -106,7 +112,8 @@ def _curves(axis: Axes, protocol: Protocol, experiment: Experiment, panel: list[
         axis.plot(x, ours, color=colour, lw=1.0 if method.role == "peer" else 1.8, marker=".", label=method.label)
         printed = [(by_place[line.place], line.published.value) for line in of if line.published is not None]
         if printed and method.published not in drawn:
-            axis.plot(*_means(printed), color=colour, lw=0.9, ls="--", label=f"{method.label}, published")
+            name = method.label.partition(",")[0]  # of several readings of a column the part they share
+            axis.plot(*_means(printed), color=colour, lw=0.9, ls="--", label=f"{name}, published")
             drawn.add(method.published)
 
 
@@ -161,7 +168,8 @@ def best_dimensions(protocol: Protocol, experiment: Experiment, records: list[Re
         if all(values):
             means, spreads = [np.mean(v) for v in values], [np.std(v) for v in values]
             label = protocol.methods[method].label
-            axes[0, 0].bar(np.array(ks) + shift, means, 0.4, yerr=spreads, capsize=2, label=label)
+            below = np.minimum(means, spreads)  # there are no dimensions below zero
+            axes[0, 0].bar(np.array(ks) + shift, means, 0.4, yerr=[below, spreads], capsize=2, label=label)
     axes[0, 0].set(title=experiment.data[0], xlabel="classes", ylabel="best dimension")
     axes[0, 0].legend(frameon=False)
     return figure

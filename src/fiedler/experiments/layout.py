@@ -1,6 +1,6 @@
 """Lines of a table as text: side by side for the screen and Markdown, in full digits as CSV, and as a grid for a page.
 
-Marks: ▲ better, = equal within two standard errors of ours or half a printed digit, ▼ worse than published.
+Marks: ▲ better, = equal within two standard errors or half a printed digit, ▼ worse than published.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from ..metrics import clustering_accuracy, normalized_mutual_information
 
 T = TypeVar("T")
 
-ENDINGS = {"objective": ("objective_", "inertia_"), "n_iter": ("n_iter_",), "converged": ("converged_",)}
+ENDINGS = {"objective": ("objective_", "inertia_", "history_"), "n_iter": ("n_iter_",), "converged": ("converged_",)}
 
 
 class Outcome(NamedTuple):
@@ -55,10 +55,25 @@ def partition_scores(y: np.ndarray, labels: Any) -> dict[str, float]:
 
 
 def how_it_ended(model: Any) -> dict[str, Any]:
-    """Objective, iterations and convergence, as far as the model tells."""
+    """Objective, iterations and convergence, as far as the model or the mixture in it tells.
+
+    Examples
+    --------
+    >>> from fiedler.baselines import MPCKMeans
+    >>> sorted(how_it_ended(MPCKMeans(2).fit([[0.0], [0.1], [5.0], [5.1]])))
+    ['converged', 'n_iter', 'objective']
+    """
+    model = getattr(model, "mixture_", model)
     told = {}
     for name, attributes in ENDINGS.items():
         values = [getattr(model, attribute) for attribute in attributes if hasattr(model, attribute)]
         if values:
-            told[name] = values[0]
+            told[name] = _last(values[0])
     return told
+
+
+def _last(value: Any) -> Any:
+    """Of a history its end."""
+    if isinstance(value, dict):
+        value = value["objective"]
+    return value[-1] if isinstance(value, list | tuple) else value

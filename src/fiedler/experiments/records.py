@@ -57,6 +57,7 @@ class RecordFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._file: Any = None
 
     def read(self) -> list[Record]:
         """All whole records; a last line without its end was cut short by a kill and does not count."""
@@ -79,10 +80,15 @@ class RecordFile:
             _lock(file, self.path)
             self._cut_torn_end(file)
             self._file = file
-            yield self
+            try:
+                yield self
+            finally:
+                self._file = None
 
     def add(self, record: Record) -> None:
         """Add one record: one write of one whole line, on disk before this returns."""
+        if self._file is None:
+            raise RuntimeError("records are added within `with file.writing():`")
         self._file.write((json.dumps(record, sort_keys=True) + "\n").encode())
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -104,7 +110,7 @@ def _lock(file: Any, path: Path) -> None:
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+    except BlockingIOError as error:
         raise RuntimeError(f"another run is adding to {str(path)!r}; wait for it, or choose another --out") from error
 
 

@@ -175,7 +175,8 @@ def run_cells(
     Parameters
     ----------
     cells : sequence of Cell
-        Those that share their rows are run one after the other in the same process.
+        Those that share their rows are run one after the other in the same process, those that have a record already
+        are left out.
     records : RecordFile
     backend : {'numpy', 'torch', 'cupy'}, default='numpy'
     n_jobs : int, default=1
@@ -186,6 +187,7 @@ def run_cells(
     Returns
     -------
     list of records
+        The new ones.
 
     Examples
     --------
@@ -206,7 +208,8 @@ def run_cells(
             tell(record)
 
     with records.writing() as writer:
-        groups = [list(members) for _, members in groupby(sorted(cells, key=_order), key=lambda cell: cell.group)]
+        todo = missing(cells, records.read(), backend)  # by now another run may have done some
+        groups = [list(members) for _, members in groupby(sorted(todo, key=_order), key=lambda cell: cell.group)]
         if n_jobs == 1:
             for cell in (cell for group in groups for cell in group):
                 keep(run_cell(cell, backend))

@@ -28,6 +28,7 @@ class Candidate(NamedTuple):
     X: Any
     graph: Any = None
     seconds: float = 0.0  # of work that an earlier cell did
+    learner: dict[str, Any] | None = None  # how the learning of the graph came to its end
 
 
 def pairs(cell: Cell, rows: Rows) -> Outcome:
@@ -75,8 +76,9 @@ def _best(
         scores = scored(model, candidate.X)
         found.append((scores, model, candidate))
     scores, model, candidate = max(found, key=lambda one: worth(one[0]))
-    chosen = {} if candidate.place is None else {"best_at": candidate.place}
-    return Outcome(scores, how_it_ended(model) | chosen, candidate.seconds)
+    more = {"best_at": candidate.place, "learner": candidate.learner}
+    told = {name: value for name, value in more.items() if value is not None}
+    return Outcome(scores, how_it_ended(model) | told, candidate.seconds)
 
 
 def _candidates(cell: Cell, rows: Rows) -> Iterator[Candidate]:
@@ -115,10 +117,11 @@ def _learnt(cell: Cell, rows: Rows, X: Any) -> Candidate:
     learner = cell.spec["options"]["learner"]
 
     def learn() -> Any:
-        return build_for(learner, k=rows.k, seed=0).fit(X, constraints=known_pairs(rows)).graph_
+        model = build_for(learner, k=rows.k, seed=0).fit(X, constraints=known_pairs(rows))
+        return model.graph_, how_it_ended(model)
 
-    graph, seconds = _LEARNT.recall((rows.key, json.dumps(cell.spec["options"], sort_keys=True)), learn)
-    return Candidate(None, X, graph, seconds)
+    (graph, ended), seconds = _LEARNT.recall((rows.key, json.dumps(cell.spec["options"], sort_keys=True)), learn)
+    return Candidate(None, X, graph, seconds, ended)
 
 
 def median_distance(X: np.ndarray) -> float:

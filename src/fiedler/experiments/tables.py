@@ -43,6 +43,7 @@ class Published(NamedTuple):
 
     value: float
     half_unit: float  # half a unit of its last digit: nothing nearer can be told from it
+    error: float = 0.0  # standard error, where a spread over the draws is printed
 
 
 class Line(NamedTuple):
@@ -65,32 +66,32 @@ class Line(NamedTuple):
 
     @property
     def mark(self) -> str | None:
-        """'better', 'equal' or 'worse'; None where there is nothing to compare, or one draw.
+        """'better', 'equal' or 'worse'; None where there is nothing to compare, one draw, or a best of many.
 
-        Equal is what lies within two standard errors of ours (the papers give none of theirs) or half a printed digit.
+        Equal is what lies within two standard errors, of ours and of theirs where they print a spread, or half a
+        printed digit. A best by the true labels grows with the number of draws and is no mean to be compared.
         """
-        if self.difference is None or self.published is None or self.ours.draws < 2:
+        if self.difference is None or self.published is None or self.ours.draws < 2 or self.place == BEST:
             return None
-        error = 0.0 if math.isnan(self.ours.error) else self.ours.error
+        error = math.hypot(0.0 if math.isnan(self.ours.error) else self.ours.error, self.published.error)
         if abs(self.difference) <= max(WITHIN * error, self.published.half_unit * (1 + 1e-9)):
             return "equal"
         better = (self.difference < 0) == (self.score in LOWER_IS_BETTER)
         return "better" if better else "worse"
 
 
-def read_published(path: Path) -> dict[tuple[str, str, str, str, str], Published]:
-    """(table, data, place, method, score) to the printed figure; empty if there is no such file."""
+def read_published(path: Path, draws: int = 1) -> dict[tuple[str, ...], Published]:
+    """(table, data, place, method, score) to the printed figure, a mean over ``draws``; empty without such a file."""
     if not path.exists():
         return {}
     with path.open(newline="", encoding="utf-8") as file:
-        return {
-            (row["table"], row["data"], row["at"], row["method"], row["score"]): _printed(row["value"])
-            for row in csv.DictReader(file)
-        }
+        rows = list(csv.DictReader(file))
+    names = ("table", "data", "at", "method", "score")
+    return {tuple(row[name] for name in names): _printed(row["value"], row["spread"], draws) for row in rows}
 
 
-def _printed(text: str) -> Published:
-    return Published(float(text), 0.5 * 10.0 ** -len(text.partition(".")[2]))
+def _printed(text: str, spread: str, draws: int) -> Published:
+    return Published(float(text), 0.5 * 10.0 ** -len(text.partition(".")[2]), float(spread or 0) / math.sqrt(draws))
 
 
 def mean_of(values: Sequence[float]) -> Mean:
@@ -142,7 +143,7 @@ def lines(
     protocol: Protocol, experiment: Experiment, records: Iterable[Record], backend: str | None = None
 ) -> list[Line]:
     """All lines of an experiment, in the order of its methods; averages only over whole columns."""
-    published = read_published(protocol.folder / "published.csv")
+    published = read_published(protocol.folder / "published.csv", experiment.draws)
     values = _by_draw(counted(protocol, experiment, records, backend))
     places = [place_name(at) for at in grid_places(experiment.grid)]
     found = []
