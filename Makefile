@@ -27,11 +27,11 @@ $(BIN)/python:
 	$(CREATE)
 
 # A stamp a set of packages: installed once, and again when pyproject.toml changes.
-$(VENV)/.plot $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(BIN)/python
+$(VENV)/.all $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(BIN)/python
 	$(INSTALL) --editable ".[$*]"
 	@touch $@
 
-demo: $(VENV)/.plot
+demo: $(VENV)/.all
 	$(BIN)/python examples/demo.py
 
 lint: $(VENV)/.dev

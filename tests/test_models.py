@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN
+from sklearn.decomposition import NMF
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -254,7 +256,16 @@ class Bomb:
 
 
 def thing(name, **state):
-    return lambda text: text | {"model": {"kind": "thing", "class": name, "state": state}}
+    return with_model({"kind": "thing", "class": name, "state": state})
+
+
+def with_model(node):
+    return lambda text: text | {"model": node}
+
+
+def with_state(**state):
+    """The model of the file with more state."""
+    return lambda text: text | {"model": text["model"] | {"state": text["model"]["state"] | state}}
 
 
 @pytest.mark.parametrize(
@@ -300,7 +311,7 @@ def test_a_file_that_is_a_pickle_is_refused(tmp_path):
 
 
 def test_a_pipeline_brings_no_cache_of_pickles(saved):
-    step = {"kind": "thing", "class": "KNNGraph", "state": {}}
+    step = {"kind": "thing", "class": "KNNGraph", "state": vars(KNNGraph())}
     crafted = {"kind": "pipeline", "steps": [["one", step]], "memory": "x"}
     other = {"kind": "thing", "class": "Pipeline", "state": {"steps": [], "memory": "x"}}
 
@@ -310,7 +321,8 @@ def test_a_pipeline_brings_no_cache_of_pickles(saved):
 
 
 def counter(**state):
-    return {"kind": "thing", "class": "CountVectorizer", "state": {"input": "content"} | state}
+    own = vars(CountVectorizer()) | {"dtype": {"kind": "dtype", "name": "int64"}}
+    return {"kind": "thing", "class": "CountVectorizer", "state": own | state}
 
 
 @pytest.mark.parametrize(
@@ -323,7 +335,7 @@ def counter(**state):
         {
             "kind": "thing",
             "class": "NMF",
-            "state": {"components_": {"kind": "array", "array": "a0"}, "_n_components": 9},
+            "state": vars(NMF()) | {"components_": {"kind": "array", "array": "a0"}, "_n_components": 9},
         },
         {"kind": "thing", "class": "KMeans", "state": {}},
         5,
@@ -369,6 +381,80 @@ def test_an_index_out_of_bounds_never_reaches_compiled_code(saved):
 def test_crafted_nodes_get_a_sentence(node, saved):
     with pytest.raises(ValueError, match="holds no sound model"):
         fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"model": node}}))
+
+
+def test_every_parameter_of_the_constructor_must_be_there(saved):
+    def without(text):
+        del text["model"]["state"]["graph"], text["model"]["state"]["cut"]
+        return text
+
+    with pytest.raises(ValueError, match="is damaged, or of another version: its SpectralClustering lacks graph, cut"):
+        fiedler.load(rewritten(saved, **{TEXT: without}))
+
+
+def test_a_graph_keeps_its_parameters_underscored_and_needs_them_too(saved):
+    def without(text):
+        del text["model"]["state"]["graph_"]["state"]["_weights"]
+        return text
+
+    with pytest.raises(ValueError, match="its AffinityGraph lacks weights"):
+        fiedler.load(rewritten(saved, **{TEXT: without}))
+
+
+@pytest.mark.parametrize("name", ["predict", "fit", "get_params", "__class__", "__sklearn_tags__", "_repr_html_"])
+def test_state_never_stands_before_what_the_class_does(name, saved):
+    with pytest.raises(ValueError, match=f"its SpectralClustering would replace what the class itself does: {name}"):
+        fiedler.load(rewritten(saved, **{TEXT: with_state(**{name: 5})}))
+
+
+def test_nor_does_the_state_of_a_graph(saved):
+    def with_degrees(text):
+        text["model"]["state"]["graph_"]["state"]["degrees"] = [1.0]
+        return text
+
+    with pytest.raises(ValueError, match="its AffinityGraph would replace what the class itself does: degrees"):
+        fiedler.load(rewritten(saved, **{TEXT: with_degrees}))
+    recipe = {"kind": "thing", "class": "KNNGraph", "state": vars(KNNGraph()) | {"build": None}}
+    with pytest.raises(ValueError, match="its KNNGraph would replace what the class itself does: build"):
+        fiedler.load(rewritten(saved, **{TEXT: with_model(recipe)}))
+
+
+@pytest.mark.parametrize("notes", [[], "text", None, {"columns": {"a": 1}}, {"columns": [["a", {}]]}], ids=str)
+def test_notes_that_are_no_plain_values_are_refused(notes, saved):
+    with pytest.raises(ValueError, match="is damaged: its notes are no dictionary of plain values"):
+        read_notes(rewritten(saved, **{TEXT: lambda text: text | {"notes": notes}}))
+
+
+@pytest.mark.parametrize("notes", [{"columns": np.arange(2)}, {3: "a"}, {"columns": {"a": 1}}], ids=str)
+def test_nor_are_such_notes_written(notes, tmp_path):
+    with pytest.raises(TypeError, match="notes are a dictionary of plain values"):
+        fiedler.save(KNNGraph(5), tmp_path / "noted.npz", notes=notes)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "size"), [("a999.npy", 101_000_000), (f"{TEXT}.npy", 11_000_000)])
+def test_little_that_unpacks_to_very_much_is_refused_before_it_is_read(name, size, saved, tmp_path, monkeypatch):
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(saved) as sound, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry in sound.namelist():
+            if entry != name:
+                archive.writestr(entry, sound.read(entry))
+        archive.writestr(name, bytes(size))
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was read"))
+
+    for read in (fiedler.load, read_notes):
+        with pytest.raises(ValueError, match="meant to do harm: it unpacks to far more than it is"):
+            read(path)
+
+
+def test_what_packs_too_well_is_saved_unpacked_and_read(rows, tmp_path, monkeypatch):
+    """A sound model may be mostly zeros; it must not be taken for a bomb."""
+    model = SpectralClustering(3, random_state=0).fit(rows[0])
+    model.zeros_ = np.zeros(1_000_000)
+    monkeypatch.setattr("fiedler.models.ROOM", (1000, 100))
+
+    assert_array_equal(again(model, tmp_path).zeros_, model.zeros_)
+    assert (tmp_path / "again.npz").stat().st_size > 8_000_000
 
 
 def test_a_text_nested_too_deeply_gets_a_sentence(saved):

@@ -11,9 +11,11 @@ A node of the JSON text is a plain value (None, bool, number, string), a list, o
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from functools import cached_property
 from importlib import import_module
@@ -34,6 +36,8 @@ from .core.sparse import is_sparse, to_scipy
 FORMAT = "fiedler model"
 VERSION = 1  # of the format; raised when an older fiedler could not read what a newer one writes
 TEXT = "json"  # the array that holds the text
+# How far a file may unpack, its text and all of it: to so many bytes, or so many times its own size. More is a bomb.
+TEXT_ROOM, ROOM = (10_000_000, 20), (100_000_000, 100)
 LISTENERS = ("_skl_callbacks", "_parent_callback_ctx")  # who is told of a fit is no part of the model
 
 # Every class that a file may name, by its home. One that is not here is neither written nor read.
@@ -72,7 +76,7 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | No
     path : path
         Ends in ``.npz``.
     notes : dict, optional
-        Plain values to keep beside it, for :func:`read_notes`.
+        Plain values (None, truth values, numbers, strings, lists of these) to keep beside it, for :func:`read_notes`.
 
     Examples
     --------
@@ -88,6 +92,8 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | No
         raise ValueError(f"model files end in .npz; got {str(path)!r}")
     if not isinstance(model, BaseEstimator):
         raise TypeError(f"a model file holds an estimator; got {type(model).__name__}")
+    if not _are_notes(notes or {}):
+        raise TypeError("notes are a dictionary of plain values: None, truth values, numbers, strings, lists of these")
     writer = _Writer()
     text = {
         "format": FORMAT,
@@ -99,6 +105,10 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | No
     arrays: dict[str, Any] = {TEXT: np.frombuffer(json.dumps(text).encode(), np.uint8), **writer.arrays}
     with whole_file(path) as draft:
         np.savez_compressed(draft, **arrays)
+        with zipfile.ZipFile(draft) as archive:
+            packed_too_well = _is_bomb(draft, archive.infolist())
+        if packed_too_well:  # zeros over zeros: written as they are, so that `load` need not wonder
+            np.savez(draft, **arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -167,7 +177,18 @@ def _opened(path: str | os.PathLike[str]) -> Any:
         raise type(error)(f"{str(path)!r} cannot be read: {error.strerror}") from None
     except Exception as error:  # a damaged archive fails in more ways than can be listed; NumPy's advice is to unpickle
         raise ValueError(f"{str(path)!r} is not a model file, or it is damaged") from error
+    if file.zip is not None and _is_bomb(path, file.zip.infolist()):
+        file.close()
+        raise ValueError(f"{str(path)!r} is damaged, or meant to do harm: it unpacks to far more than it is")
     return file
+
+
+def _is_bomb(path: str | os.PathLike[str], entries: Iterable[zipfile.ZipInfo]) -> bool:
+    """Whether an archive would unpack beyond its room; no more is ever read of an entry than the size it states."""
+    packed = os.path.getsize(path)
+    sizes = [(entry.filename.removesuffix(".npy"), entry.file_size) for entry in entries]
+    text, whole = sum(size for name, size in sizes if name == TEXT), sum(size for _, size in sizes)
+    return any(size > max(least, times * packed) for size, (least, times) in ((text, TEXT_ROOM), (whole, ROOM)))
 
 
 def _text(file: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -177,7 +198,7 @@ def _text(file: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
         if text["format"] != FORMAT:
             raise ValueError
         version, written_by = int(text["version"]), str(text["written_by"])
-        text["notes"].items(), text["model"]
+        notes, _ = text["notes"], text["model"]
     except Exception:  # no such array, no JSON, or not what it should be
         raise ValueError(f"{str(path)!r} is not a model file: it was not written by fiedler.save") from None
     if version > VERSION:
@@ -185,7 +206,19 @@ def _text(file: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{str(path)!r} has format {version}, written by {written_by}; this fiedler ({__version__}) reads formats "
             f"up to {VERSION}: update it"
         )
+    if not _are_notes(notes):
+        raise ValueError(f"{str(path)!r} is damaged: its notes are no dictionary of plain values")
     return text
+
+
+def _are_notes(notes: Any) -> bool:
+    return isinstance(notes, dict) and all(isinstance(name, str) and _is_plain(notes[name]) for name in notes)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
 
 
 # -------------------------------------------------------------------------------------------------------------- classes
@@ -216,12 +249,32 @@ def _is_worked_out(cls: type, name: str) -> bool:
 
 
 def _revived(cls: type, state: dict[str, Any]) -> Any:
-    """A thing with this state; records are made by their constructors, which check their fields' names."""
+    """A thing with this state; records are made by their constructors, which check their fields' names.
+
+    Of anything else the constructor's parameters must be there, and no state may stand before what the class itself
+    does: a method, or a property.
+    """
     if is_dataclass(cls) or issubclass(cls, tuple):
         return cls(**state)
+    lacking = [name for name in inspect.signature(cls).parameters if _kept_as(cls, name) not in state]
+    if lacking:
+        raise ValueError(f"it is damaged, or of another version: its {cls.__name__} lacks {', '.join(lacking)}")
+    if shadows := [name for name in state if _does(cls, name)]:
+        raise ValueError(f"its {cls.__name__} would replace what the class itself does: {', '.join(shadows)}")
     thing = cls.__new__(cls)
     vars(thing).update(state)
     return thing
+
+
+def _kept_as(cls: type, parameter: str) -> str:
+    """Where a thing keeps a parameter; behind a property it is underscored."""
+    return f"_{parameter}" if isinstance(inspect.getattr_static(cls, parameter, None), property) else parameter
+
+
+def _does(cls: type, name: str) -> bool:
+    """Whether a class has something of this name that can be called, or that works a value out."""
+    found = inspect.getattr_static(cls, name, None)
+    return callable(found) or hasattr(found, "__get__")
 
 
 # -------------------------------------------------------------------------------------------------------------- writing

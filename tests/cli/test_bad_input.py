@@ -52,10 +52,10 @@ def folder_of(*files):
     return make
 
 
-def pairs(content, table=None):
+def pairs(content, table=None, *more):
     def make(folder):
         file("pairs.csv", content)(folder)
-        return [*file("t.csv", table or rows())(folder), "--pairs", folder / "pairs.csv"]
+        return [*file("t.csv", table or rows())(folder), "--pairs", folder / "pairs.csv", *more]
 
     return make
 
@@ -122,6 +122,7 @@ BAD = {
         "column 'c': no label is given",
         "leave the column out",
     ),
+    "one column in two roles": (words("--labels", "a", "--id", "a"), "column 'a' is given two roles", "give it one"),
     "no column left": (words("--drop", "a", "--drop", "b"), "no column that is left", "leave fewer of them out"),
     # ------------------------------------------------------------------------------------------------- arrays
     "NaN in an array": (array(np.array([[1.0, np.nan], [0.0, 1.0]])), "row 0 holds NaN or infinity", "fill"),
@@ -223,6 +224,13 @@ BAD = {
         "line 2: expected two row numbers",
         "must-link or cannot-link",
     ),
+    "pairs of no names": (
+        pairs(
+            PAIRS + "r0,r9,must-link\n", "id,a,b\n" + "\n".join(f"r{i % 3},{i},{i * i}" for i in range(6)), "--id", "id"
+        ),
+        "line 2: expected two rows by their names, each of one row",
+        "got ['r0', 'r9'",
+    ),
     "pairs of names": (pairs(PAIRS + "r0,r1,must-link\n"), "line 2: expected two row numbers", "got ['r0', 'r1'"),
     "a pair of a row that is not there": (
         pairs(PAIRS + "0,99,must-link\n"),
@@ -300,15 +308,44 @@ def test_no_permission_to_read(fiedler_says, table, tmp_path, monkeypatch):
 
 
 def test_no_permission_to_write_is_found_before_the_work(fiedler_says, table, tmp_path, monkeypatch):
-    monkeypatch.setattr("fiedler.cli.results.os.access", lambda path, mode: False)
+    def refuse(**_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("fiedler.cli.results.tempfile.mkdtemp", refuse)
     monkeypatch.setattr("fiedler.cli.clustering.read_input", None)  # it does not come to that
 
     said = fiedler_says("cluster", table, "-k", 3, "--out", tmp_path / "a" / "b")
 
     place = tmp_path / "a" / "b"
     assert (said.code, said.out) == (1, "")
-    assert said.err == f"fiedler: there is no permission to write to '{place}'; give another --out\n"
+    assert said.err == f"fiedler: '{place}' cannot be written to (permission denied); give another --out\n"
     assert not (tmp_path / "a").exists()
+
+
+def test_the_results_cannot_go_below_a_file(fiedler_says, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("fiedler.cli.clustering.read_input", None)  # it does not come to that
+    said = fiedler_says("cluster", table, "-k", 3, "--out", table / "below")
+    assert said.code == 1
+    assert said.err == f"fiedler: '{table / 'below'}' cannot be written to (not a directory); give another --out\n"
+
+
+def test_lists_in_a_parquet_file_are_named(fiedler_says, tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"a": [1, 2], "e": [[1.0, 2.0], [3.0, 4.0]]}), tmp_path / "t.parquet")
+    said = fiedler_says("cluster", tmp_path / "t.parquet", "-k", 2, "--out", tmp_path / "out")
+    assert said.code == 1
+    assert (
+        said.err
+        == "fiedler: 't.parquet', column 'e' holds lists; save them as an NPY file, or leave it out with --drop\n"
+    )
+
+
+def test_predict_needs_its_columns(fiedler_says, table, tmp_path):
+    fiedler_says(
+        "cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--method", "kmeans", "--out", tmp_path / "out"
+    )
+    said = fiedler_says("predict", tmp_path / "out", table, "--drop", "x")
+    assert (said.code, said.err) == (1, "fiedler: the model needs the column 'x'; do not leave it out\n")
 
 
 def test_the_results_cannot_go_where_a_file_is(fiedler_says, table, tmp_path):

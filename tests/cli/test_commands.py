@@ -83,6 +83,7 @@ def test_auto_chooses_the_number_and_shows_why(fiedler_says, table, tmp_path):
     for one in (said, other):
         assert re.match(r"\d clusters, by stability", one.out), one.err
         assert "modularity" in one.out
+        assert json.loads((tmp_path / "summary.json").read_text())["evidence"]
 
 
 @pytest.mark.parametrize("joined", [(0, 1), (1, 2)])
@@ -97,16 +98,22 @@ def test_known_labels_steer(joined, fiedler_says, table, tmp_path, clouds):
     said = fiedler_says("cluster", table, "-k", 2, "--id", "name", "--labels", "class", "--out", tmp_path / "out")
 
     assert said.code == 0, said.err
-    found = np.array([int(row["label"]) for row in labels_in(tmp_path / "out" / "labels.csv")])
+    rows = labels_in(tmp_path / "out" / "labels.csv")
+    found = np.array([int(row["label"]) for row in rows])
     assert len(np.unique(found[np.isin(clouds[1], joined)])) == 1
     assert "beside the known labels" not in said.out
+    assert "note: the labels of 18 of 60 rows steer the clusters: 0 is 'apart', 1 is 'together'" in said.err
+    assert {(row["label"], row["name"]) for row in rows} == {("0", "apart"), ("1", "together")}
+    new = fiedler_says("predict", tmp_path / "out", table, "--id", "name").out.splitlines()
+    assert new[0].startswith("id,label,name,confidence")
+    assert {line.split(",")[2] for line in new[1:]} == {"apart", "together"}
 
 
 def test_pairs_steer(fiedler_says, table, tmp_path, clouds):
     """Of three groups two are joined: those that the pairs say."""
     groups = [np.flatnonzero(clouds[1] == k) for k in range(3)]
     for one, other in [(0, 1), (1, 2)]:
-        lines = [f"{first},{second},must-link" for first, second in zip(groups[one], groups[other])]
+        lines = [f"r{first},r{second},must-link" for first, second in zip(groups[one], groups[other])]
         (tmp_path / "pairs.csv").write_text("\n".join(["first,second,kind", *lines]))
 
         words = ("cluster", table, "-k", 2, "--id", "name", "--drop", "class", "--pairs", tmp_path / "pairs.csv")
@@ -309,6 +316,19 @@ def test_a_method_that_fails_says_why_and_the_others_go_on(fiedler_says, tmp_pat
     assert "lpi failed: lpi tells" in fiedler_says("compare", tmp_path / "one.csv", "-k", 2, "--methods", "lpi,gmm").out
 
 
+def test_methods_that_cannot_be_told_labels_are_fitted_without(fiedler_says, table):
+    lines = table.read_text().splitlines()
+    table.write_text(
+        "\n".join([lines[0], *(line if row % 4 else line[:-1] + "NA" for row, line in enumerate(lines[1:]))])
+    )
+
+    said = fiedler_says("compare", table, "-k", 3, "--methods", "gmm,kmeans", "--id", "name", "--labels", "class")
+
+    assert said.code == 0, said.err
+    assert said.err == "note: kmeans cannot be told labels and is fitted without them\n"
+    assert "failed" not in said.out
+
+
 # ------------------------------------------------------------------------------------------------------- what there is
 
 
@@ -323,6 +343,14 @@ def test_doctor_and_data(fiedler_says):
     assert got == {"name": "digits", "rows": 1797, "columns": 64, "classes": 10}
     assert "scikit-learn" in fiedler_says("doctor").out
     assert "digits" in fiedler_says("data", "list").out
+
+
+def test_doctor_survives_a_driver_that_does_not_fit(fiedler_says, monkeypatch):
+    def broken(_):
+        raise RuntimeError("CUDA driver version is insufficient")
+
+    monkeypatch.setattr("fiedler.cli.looking.LISTED", {"json": broken})
+    assert "devices: json sees none (CUDA driver version is insufficient)" in fiedler_says("doctor").out
 
 
 def test_a_paper_as_json_and_quietly(fiedler_says, tmp_path):

@@ -319,3 +319,17 @@ def test_what_is_neither_a_file_nor_a_name(tmp_path):
         ValueError, match=r"'t.xlsx' ends in none of .csv, .tsv, .parquet, .npy, .npz, .jsonl, .txt; bring"
     ):
         read_input(written(tmp_path / "t.xlsx", "x"))
+
+
+def test_words_for_nothing_are_nothing_in_labels_too(tmp_path):
+    (tmp_path / "t.csv").write_text("a,c\n1,x\n2,NA\n3,?\n4,none\n")
+    found = read_input(tmp_path / "t.csv", labels="c")
+    assert found.labels == ["x", "", "", "none"]  # none may be a class of its own
+    assert found.steers
+
+
+def test_hidden_folders_are_left_alone(tmp_path):
+    for name in ("a.txt", "b.txt", ".checkpoints/a.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"the text of {name}")
+    assert read_input(tmp_path).names == ["a.txt", "b.txt"]

@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits
 
 from fiedler.plots.style import colours
 from fiedler.report import summarize, write_report
+from fiedler.text import DocumentVectorizer
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -78,6 +79,24 @@ def large(tmp_path_factory):
         texts=[" ".join(f"word{word}" for word in row) for row in words],
     )
     return write_report(summary, tmp_path_factory.mktemp("report") / "large.html")
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """Eight texts in three clusters: one with a name that tries to be markup, one with terms alone, one row alone."""
+    texts = ["oak and elm", "oak or elm", "elm", "oak"] + ["bread " * 30 + "and fresh butter"] * 3 + ["stars"]
+    labels = np.array([0, 0, 0, 0, 1, 1, 1, 2])
+    Q = 0.2 + 0.4 * np.eye(3)[labels]
+    words = DocumentVectorizer()
+    summary = summarize(
+        a_model(labels, Q),
+        words.fit_transform(texts),
+        texts=texts,
+        feature_names=words.get_feature_names_out(),
+        names=["<b>ash</b>", None, None],
+        plane=np.column_stack([np.arange(8.0), np.zeros(8)]),
+    )
+    return write_report(summary, tmp_path_factory.mktemp("report") / "named.html")
 
 
 @pytest.fixture
@@ -162,6 +181,44 @@ def test_markup_in_data_stays_text(visit, small):
     assert page.evaluate("[window.broken, document.images.length]") == [None, 0]
 
 
+def test_a_clusters_name_stands_wherever_it_is_called(visit, named):
+    page = visit(named, **DESKTOP)
+    page.fill("#search", "oak and")
+    page.wait_for_selector("#found button")
+    first, second = (page.locator(".card").nth(place) for place in (0, 1))
+
+    assert first.locator("h3").inner_text() == "<b>ash</b>"
+    assert first.locator(".size").inner_text() == "Cluster 0 · 4 rows · 50\u00a0%"
+    assert second.locator("h3").inner_text().startswith("bread, ")  # as without names
+    assert "or <b>ash</b> (20\u00a0%)" in second.inner_text()
+    assert page.locator("#legend button").nth(0).inner_text().split("\n") == ["<b>ash</b>", "4", "Cluster 0"]
+    assert page.locator("#legend button").nth(1).inner_text().startswith("Cluster 1\n3\nbread, ")
+    assert page.locator("#found .of").inner_text().split() == ["<b>ash</b>", "Cluster", "0"]
+    page.locator("#found button").click()
+    assert page.locator("#tooltip span").first.inner_text().strip() == "<b>ash</b> · 60\u00a0% sure"
+    assert page.locator("#tooltip small").inner_text() == "Cluster 0"
+    assert page.locator("b").count() == 0
+    assert page.heard.complaints == []
+
+
+def test_texts_have_terms_and_one_is_no_plural(visit, named, tmp_path):
+    page = visit(named, **DESKTOP)
+    assert "3 clusters among 8 rows of 6 terms." in page.locator("#lede").inner_text()
+
+    alone = write_report(summarize(a_model(np.array([0]), np.ones((1, 1))), [[1.0]]), tmp_path / "one.html")
+    page = visit(alone, **DESKTOP)
+    assert "1 cluster among 1 row of 1 feature." in page.locator("#lede").inner_text()
+    assert page.locator("#figures dt").all_inner_texts()[:2] == ["row", "cluster"]
+
+
+def test_a_text_that_is_found_is_shown_where_the_word_is(visit, named):
+    page = visit(named, **DESKTOP)
+    page.fill("#search", "Butter")
+    page.locator("#found p", has_text="3 rows match").wait_for()
+
+    assert page.locator("#found small").first.inner_text() == "…and fresh butter"
+
+
 def test_pointing_at_a_row_tells_of_it(visit, small):
     page = visit(small, **DESKTOP)
     pointed_at_a_row(page)
@@ -186,7 +243,12 @@ def test_the_wheel_scrolls_the_page_until_the_map_is_meant(visit, small):
     page.keyboard.up("Control")
     assert (closer := zoom_of(page)) > 1
 
+    page.mouse.move(1, 1)
+    page.locator("#canvas").hover(position={"x": 3, "y": 3})
+    page.mouse.wheel(0, 1)
+    page.locator("#hint.shown").wait_for()
     page.locator("#canvas").click(position={"x": 3, "y": 3})
+    assert page.locator("#hint.shown").count() == 0  # who has clicked need not be told to
     page.mouse.wheel(0, 4000)
     assert zoom_of(page) < closer
     page.mouse.move(1, 1)

@@ -1,4 +1,5 @@
 import base64
+import copy
 import hashlib
 import json
 import re
@@ -76,7 +77,7 @@ def test_every_module_is_in_the_script_once_and_after_those_it_uses():
     for place, name in enumerate(modules):
         text = template(f"script/{name}.js")
         for names, home in IMPORT.findall(text):
-            wanted = {one.strip() for one in names.split(",")}
+            wanted = set(re.findall(r"\w+", names))
             assert home in modules[:place]
             assert wanted <= set(EXPORT.findall(template(f"script/{home}.js")))
             assert wanted <= set(re.findall(r"\w+", IMPORT.sub("", text)))  # and uses it
@@ -127,12 +128,87 @@ def test_a_page_is_whole_or_absent(summary, tmp_path):
     with pytest.raises(ValueError, match="no summary of a clustering"):
         write_report({}, path)
     with pytest.raises(ValueError, match="Out of range float"):
-        write_report({**summary, "seconds": float("nan")}, path)
+        write_report({**summary, "settings": {"scale": float("nan")}}, path)
 
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
     with pytest.raises(FileNotFoundError, match="the folder"):
         write_report(summary, tmp_path / "nowhere" / "report.html")
+
+
+LACKING = object()
+
+
+def changed(summary, place, value):
+    """The summary with something else in a place, or without it."""
+    found = copy.deepcopy(summary)
+    *outer, last = place
+    part = found
+    for key in outer:
+        part = part[key]
+    if value is LACKING:
+        del part[last]
+    else:
+        part[last] = value
+    return found
+
+
+def zeros(size):
+    return base64.b64encode(zlib.compress(bytes(size))).decode()
+
+
+DAMAGES = [
+    (("n_rows",), LACKING, "it lacks n_rows"),
+    (("n_rows",), True, "n_rows is not a whole number from 1"),
+    (("n_rows",), 29, "rows.x has length 30, not 29"),
+    (("n_clusters",), 3, "clusters has length 2, not 3"),
+    (("seconds",), float("nan"), "seconds is not a number"),
+    (("column",), "pixel", "column is not 'term' or 'feature'"),
+    (("rows",), [], "rows is not a record"),
+    (("rows", "labels"), LACKING, "it lacks rows.labels"),
+    (("rows", "labels"), [0, 1], "rows.labels has length 2, not 30"),
+    (("rows", "labels", 3), 7, "rows.labels[3] is not a whole number from -1 to 1"),
+    (("rows", "x", 0), 70_000, "rows.x[0] is not a whole number from 0 to 65535"),
+    (("rows", "ids", 2), 5, "rows.ids[2] is not a text"),
+    (("rows", "confidence"), [2] * 30, "rows.confidence[0] is not a number from 0 to 1"),
+    (("clusters", 1), "nonsense", "clusters[1] is not a record"),
+    (("clusters", 1, "typical", 0), 30, "clusters[1].typical[0] is not a whole number from 0 to 29"),
+    (("clusters", 0, "terms"), [["ash"]], "clusters[0].terms[0] has length 1, not 2"),
+    (("clusters", 0, "terms"), [[1, 2]], "clusters[0].terms[0][0] is not a text"),
+    (("clusters", 0, "doubtful"), [{"row": 0}], "it lacks clusters[0].doubtful[0].confidence, "),
+    (("clusters", 0, "name"), 5, "clusters[0].name is not a text"),
+    (("history",), "nonsense", "history is not a record"),
+    (("history",), {"objective": [1, "two"]}, "history.objective[1] is not a number"),
+    (("evidence",), {"n_clusters": 2}, "it lacks evidence.candidates, "),
+    (("spectrum",), {"values": [], "gap": 1}, "spectrum.gap is not a whole number from 1 to 0"),
+    (("texts", "values"), ["one"], "texts.values has length 1, not 30"),
+    (("truth", "codes", 0), 2, "truth.codes[0] is not a whole number from 0 to 1"),
+    (("agreement", "counts", 0), [1], "agreement.counts[0] has length 1, not 2"),
+    (("thumbnails", "pixels"), "no base64", "thumbnails.pixels is not as many pixels as there should be"),
+    (("thumbnails", "pixels"), zeros(32 * 12 - 1), "thumbnails.pixels is not as many pixels as there should be"),
+    (("model", "versions"), {}, "it lacks model.versions.fiedler"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "fault"), DAMAGES, ids=[fault for *_, fault in DAMAGES])
+def test_a_damaged_summary_is_told_in_a_sentence_and_leaves_the_page(place, value, fault, summary, tmp_path):
+    page, file = tmp_path / "report.html", tmp_path / "summary.json"
+    page.write_text("old")
+    damaged = changed(summary, place, value)
+    file.write_text(json.dumps(damaged))
+    sentence = re.escape(f" is damaged: {fault}") + ".*; make it again with fiedler cluster$"
+
+    with pytest.raises(ValueError, match=f"^the summary{sentence}"):
+        write_report(damaged, page)
+    with pytest.raises(ValueError, match=f"summary.json'{sentence}"):
+        read_summary(file)
+    assert page.read_text() == "old"
+
+
+def test_a_summary_from_before_clusters_had_names_is_still_read(summary, tmp_path):
+    older = changed(changed(changed(summary, ["column"], LACKING), ["clusters", 0, "name"], LACKING), ["seconds"], 2)
+
+    assert write_report(older, tmp_path / "report.html").exists()
 
 
 def test_the_page_of_a_summary_read_again_is_the_same(summary, tmp_path):
@@ -150,7 +226,7 @@ def test_the_page_of_a_summary_read_again_is_the_same(summary, tmp_path):
         (f'{{"format": "fiedler clustering", "version": {VERSION + 1}}}', "update fiedler"),
         (
             f'{{"format": "fiedler clustering", "version": {VERSION}}}',
-            "is damaged: it lacks clusters, model, n_",
+            "is damaged: it lacks n_rows, n_clusters; make it again with fiedler cluster",
         ),
     ],
 )

@@ -22,6 +22,7 @@ from fiedler import (
     SpectralClustering,
 )
 from fiedler.baselines import GNMF, NMFClustering
+from fiedler.cluster import NClustersChoice
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.report import contents, read_summary, summarize, write_summary
 from fiedler.report import plane as planes
@@ -139,6 +140,37 @@ def test_features_are_ranked_by_their_standardised_difference(five):
     assert_allclose([value for _, value, _ in of_one], [apart[name] for name, _, _ in of_one], atol=1e-4)
 
 
+def test_a_difference_that_would_be_shown_as_none_is_not_listed():
+    """(mean - mean of all) / sd is 1 for the first feature and 0.04 for the second."""
+    X = np.array([[1.0, 0.52], [1, 0.52], [-1, 0.48], [-1, 0.48]]) + np.array([[0, 0.5], [0, -0.5]] * 2)
+    features = summarize(fitted([0, 0, 1, 1]), X, feature_names=["a", "b"])["clusters"][0]["features"]
+
+    assert [name for name, _, _ in features] == ["a"]
+
+
+def test_clusters_have_the_names_they_are_given(five):
+    X, model = five
+
+    assert [one["name"] for one in summarize(model, X)["clusters"]] == [None, None]
+    assert [one["name"] for one in summarize(model, X, names=["<b>ash</b>  tree", None])["clusters"]] == [
+        "<b>ash</b> tree",
+        None,
+    ]
+    assert [one["name"] for one in summarize(model, X, names=np.array([0, 1]))["clusters"]] == ["0", "1"]
+    assert summarize(model, X, names=["a", "b", "c"])["clusters"][2]["size"] == 0  # a class without a row
+    with pytest.raises(ValueError, match="names hold 1 entries, but 2 are needed, one a cluster"):
+        summarize(model, X, names=["ash"])
+
+
+def test_columns_are_terms_where_they_are_weights_of_terms(five):
+    words = DocumentVectorizer()
+    X = words.fit_transform(["cat mouse", "cat", "stocks bonds", "stocks"])
+    model = fitted([0, 0, 1, 1])
+
+    assert summarize(model, X, feature_names=words.get_feature_names_out())["column"] == "term"
+    assert summarize(model, np.eye(4), texts=["cat"] * 4)["column"] == "feature"
+
+
 def test_a_cluster_may_be_empty_and_rows_may_have_none(five):
     X, _ = five
     summary = summarize(fitted([0, 0, -1, 2, 2]), X, truth=["a", "a", "a", "b", "b"], images=np.zeros((5, 4, 4)))
@@ -217,6 +249,12 @@ def test_the_history_is_split_into_likelihood_and_penalty(blobs):
     assert (found["objective"][-1], len(found["objective"])) == (model.objective_, model.n_iter_)
 
 
+def test_a_history_by_columns_is_kept_as_it_is():
+    found = summarize(fitted([0, 1], history_={"objective": [3.0, 2.0], "cut": [0.5, np.nan]}), np.eye(2))["history"]
+
+    assert found == {"objective": [3.0, 2.0], "cut": [0.5, None]}
+
+
 def test_the_spectrum_is_that_of_the_graph_with_its_widest_gap(counted):
     model, summary = counted
     values = smallest_eigenpairs(model.graph_, 9).values
@@ -232,6 +270,16 @@ def test_the_evidence_for_the_number_of_clusters_comes_along(counted):
     assert summary["evidence"]["n_clusters"] == model.n_clusters_ == 3
     assert summary["evidence"]["stability"] == model.evidence_.stability
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+
+
+def test_evidence_that_is_given_takes_the_place_of_the_models(counted, five):
+    model, _ = counted
+    given = NClustersChoice(2, "eigengap", [2, 3], gaps=[0.3, np.nan])
+
+    assert summarize(five[1], five[0], evidence=given)["evidence"]["gaps"] == [0.3, None]
+    beside = summarize(model, np.zeros((90, 2)), plane=np.zeros((90, 2)), evidence=given)["evidence"]
+    assert (beside["n_clusters"], beside["candidates"]) == (2, [2, 3])
+    assert summarize(fitted([0, 1], evidence_={0.1: "of something else"}), np.eye(2))["evidence"] is None
 
 
 def test_agreement_is_scored_and_counted_with_clusters_in_matching_order():

@@ -12,13 +12,13 @@ import numpy as np
 import typer
 from sklearn.pipeline import Pipeline
 
+from .._validation import some
 from ..cluster.story import IN_DOUBT
 from ..core.backend import to_numpy
 from ..inputs import Input, read_input
 from ..inputs.tables import TABLES
 from ..models import load, read_notes, save
 from ..report import read_summary, summarize, write_report, write_summary
-from ..report.cards import cluster_sizes
 from .fitting import Fit, fit, labels_table, scores, write_labels
 from .methods import METHODS, SCALES, Prepared, check_k, named_by_id, pick, prepare, read_k
 from .results import FILES, LABELS, MODEL, PAGE, SUMMARY, check_folder, name_of, seen_from, whole_folder
@@ -26,6 +26,7 @@ from .voice import Json, Quiet, Voice, check_file, table
 
 KINDS = {"table": "a table", "array": "an array", "images": "images", "texts": "texts"}
 LONG_TABLE = 30  # clusters that are listed in the terminal
+TOLD = ("label", "name", "size", "share", "confidence")  # of a cluster
 
 Source = Annotated[
     str,
@@ -44,7 +45,7 @@ Text = Annotated[str | None, typer.Option(metavar="COL", help="A column of texts
 Drop = Annotated[list[str] | None, typer.Option(metavar="COL", help="A column to leave out; may be repeated.")]
 Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Bring images to N pixels a side.")]
 Scale = Annotated[str, typer.Option(help=f"auto, {', '.join(SCALES)}. auto: standard for tables, unit for images.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of everything that is drawn.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of everything that is drawn.")]
 
 
 def cluster(
@@ -54,7 +55,10 @@ def cluster(
     labels: Labels = None,
     pairs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A CSV of first,second,kind: row numbers from 0, must-link or cannot-link."),
+        typer.Option(
+            metavar="FILE",
+            help="A CSV of first,second,kind: ids or row numbers; must-link or cannot-link.",
+        ),
     ] = None,
     id: Id = None,
     text: Text = None,
@@ -78,21 +82,31 @@ def cluster(
         ready = prepare(found, scale)
     with voice.at_work(f"clustering {found.n_rows} rows") as listener:
         done = fit(found, ready, method, n_clusters, seed=seed, pairs=pairs, listener=listener)
+    if found.steers:
+        voice.note(_how_labels_steer(found))
     with voice.at_work("writing the report"):
         settings = {"method": method, "scale": ready.scale, "seed": seed, "steered by": _steering(found, pairs)}
-        notes = _notes(found, source=seen_from(folder, source), text=text, size=size)
+        notes = _notes(found, done, source=seen_from(folder, source), id=id, text=text, size=size)
         summary = _summary(found, done, ready, title=Path(source).resolve().name, settings=settings)
         _write(folder, found, done, notes, summary)
     plain = {
         "rows": found.n_rows,
         "method": method,
         "n_clusters": done.n_clusters,
-        "clusters": cluster_sizes(done.labels, done.memberships, n_clusters=done.n_clusters),
+        "clusters": [{name: one[name] for name in TOLD if name in one} for one in summary["clusters"]],
+        "evidence": summary["evidence"],
         "scores": scores(found, done.labels),
         "seconds": round(done.seconds, 3),
         "files": {name: str(folder / name) for name in FILES},
     }
     voice.result(plain, *_shown(plain, done, folder))
+
+
+def _how_labels_steer(found: Input) -> str:
+    """Labels with gaps change what is found, and give clusters their names."""
+    codes, classes = found.codes()
+    named = some([f"{place} is {name!r}" for place, name in enumerate(classes)])
+    return f"the labels of {(codes >= 0).sum()} of {found.n_rows} rows steer the clusters: {named}"
 
 
 def _steering(found: Input, pairs: Path | None) -> str:
@@ -103,15 +117,16 @@ def _steering(found: Input, pairs: Path | None) -> str:
 def _write(folder: Path, found: Input, done: Fit, notes: dict[str, Any], summary: dict[str, Any]) -> None:
     """All files or none."""
     with whole_folder(folder) as draft:
-        write_labels(draft / LABELS, found.names, done.labels, done.memberships)
+        write_labels(draft / LABELS, found.names, done.labels, done.memberships, done.names)
         save(done.model, draft / MODEL, notes=notes)
         write_summary(summary, draft / SUMMARY)
         write_report(summary, draft / PAGE)
 
 
-def _notes(found: Input, **more: Any) -> dict[str, Any]:
+def _notes(found: Input, done: Fit, **more: Any) -> dict[str, Any]:
     """What `predict` has to know of the input, and the next `cluster` of whose results these are."""
-    return {"kind": found.kind, "columns": found.columns, "pixels": found.pixels and list(found.pixels), **more}
+    pixels = found.pixels and list(found.pixels)
+    return {"kind": found.kind, "columns": found.columns, "pixels": pixels, "names": done.names, **more}
 
 
 def _summary(found: Input, done: Fit, ready: Prepared, **about: Any) -> dict[str, Any]:
@@ -124,6 +139,8 @@ def _summary(found: Input, done: Fit, ready: Prepared, **about: Any) -> dict[str
         original=found.X if found.kind == "table" else None,
         feature_names=done.model[0].get_feature_names_out() if found.kind == "texts" else found.columns,
         truth=None if found.steers else found.labels,
+        evidence=done.evidence,
+        names=done.names,
         seconds=done.seconds,
         command=shlex.join(["fiedler", *sys.argv[1:]]),
         **about,
@@ -134,7 +151,8 @@ def _shown(plain: dict[str, Any], done: Fit, folder: Path) -> list[Any]:
     """The same for people."""
     parts: list[Any] = [] if done.evidence is None else [f"{done.evidence}\n"]
     filled = [one for one in plain["clusters"] if one["size"]]
-    head = f"{plain['rows']} rows in {len(filled)} clusters, by {plain['method']}, in {done.seconds:.1f} s"
+    clusters = "1 cluster" if len(filled) == 1 else f"{len(filled)} clusters"
+    head = f"{plain['rows']} rows in {clusters}, by {plain['method']}, in {done.seconds:.1f} s"
     columns = ("cluster", "rows", "share", *(["confidence"] if done.confidence is not None else []))
     parts.append(table(head, *columns, rows=[_cells(one) for one in filled[:LONG_TABLE]]))
     if len(filled) > LONG_TABLE:
@@ -149,7 +167,8 @@ def _shown(plain: dict[str, Any], done: Fit, folder: Path) -> list[Any]:
 
 def _cells(one: dict[str, Any]) -> tuple[Any, ...]:
     sure = () if one["confidence"] is None else (f"{one['confidence']:.2f}",)
-    return (one["label"], one["size"], f"{one['share']:.1%}", *sure)
+    label = one["label"] if one.get("name") is None else f"{one['label']} {one['name']}"
+    return (label, one["size"], f"{one['share']:.1%}", *sure)
 
 
 # ------------------------------------------------------------------------------------------------------------- predict
@@ -176,18 +195,22 @@ def predict(
         raise ValueError(f"{str(path)!r} holds a {type(fitted).__name__}, which cannot predict; give a clustering")
     check_file(out)
     with voice.at_work(f"reading {source}"):
-        found = read_input(source, id=id, drop=drop or (), **_as_noted(source, notes, text=text, size=size))
+        options = _as_noted(source, notes, text=text, size=size)
+        if needed := set(drop or ()) & set(options.get("features", ())):
+            raise ValueError(f"the model needs the column {min(needed)!r}; do not leave it out")
+        found = read_input(source, id=id, drop=drop or (), **options)
     _check_as_fitted(found, fitted, notes)
     with voice.at_work(f"predicting {found.n_rows} rows"), _wordless(found, fitted):
         shares = to_numpy(fitted.predict_proba(found.X)) if hasattr(fitted, "predict_proba") else None
         labels = to_numpy(fitted.predict(found.X)) if shares is None else shares.argmax(axis=1)
+    names = notes.get("names")
     if out is not None:
-        write_labels(out, found.names, labels, shares)
+        write_labels(out, found.names, labels, shares, names)
     if json:
         sure = {} if shares is None else {"confidence": shares.max(axis=1).tolist()}
         voice.result({"ids": found.names, "labels": labels.tolist(), **sure})
     elif out is None:
-        labels_table(sys.stdout, found.names, labels, shares)
+        labels_table(sys.stdout, found.names, labels, shares, names)
     else:
         voice.result({}, f"{found.n_rows} rows; written to {out}")
 

@@ -15,11 +15,12 @@ from .._files import whole_file
 from ..graph.recipes import self_tuned
 from ..inputs import Input, read_input
 from ..metrics import score_table
+from ..report.plain import plain
 from .clustering import Clusters, Drop, Id, Labels, Scale, Seed, Size, Source, Text
 from .fitting import count, fit, scores
 from .methods import METHODS, Prepared, check_k, pick, prepare, read_k
 from .voice import Json, Quiet, Voice, check_file, table
-from .wording import sentence
+from .wording import EXPECTED, sentence
 
 USUAL = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
 SAMPLE = 5000  # rows that the silhouette is measured on
@@ -59,6 +60,9 @@ def compare(
         found = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
         check_k(n_clusters, found)
         ready = prepare(found, scale)
+    deaf = [name for name in wanted if found.steers and "labels" not in METHODS[name].takes]
+    if deaf:
+        voice.note(f"{', '.join(deaf)} cannot be told labels and {'are' if deaf[1:] else 'is'} fitted without them")
     evidence, lines = None, []
     if n_clusters == "auto":
         with voice.at_work("counting clusters") as listener:
@@ -73,11 +77,11 @@ def compare(
     if out is not None:
         _write(out, lines)
     voice.result(
-        {"rows": found.n_rows, "methods": lines},
+        {"rows": found.n_rows, "methods": lines, "evidence": plain(evidence)},
         *([] if evidence is None else [f"{evidence}\n"]),
         _as_table(f"{found.n_rows} rows", lines),
         *(f"{line['method']} failed: {line['failed']}" for line in lines if "failed" in line),
-        *([] if out is None else [f"written: {out}"]),
+        *([] if out is None else [f"written to {out}"]),
     )
 
 
@@ -100,9 +104,10 @@ def _line(
     found: Input, ready: Prepared, name: str, k: Any, seed: int, measure: _Measure, listener: Any
 ) -> dict[str, Any]:
     """One method's row; one that cannot be fitted says why and the others go on."""
+    told = found if "labels" in METHODS[name].takes else found._replace(labels=None)
     try:
-        done = fit(found, ready, name, k, seed=seed, listener=listener)
-    except (ValueError, TypeError) as error:
+        done = fit(told, ready, name, k, seed=seed, listener=listener)
+    except EXPECTED as error:
         return {"method": name, "failed": sentence(error)}
     line = {
         "method": name,

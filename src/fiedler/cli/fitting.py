@@ -15,6 +15,7 @@ from ..core.backend import to_numpy
 from ..experiments.run import peak_mb, reset_peak
 from ..graph.constraints import PairwiseConstraints
 from ..inputs import Input
+from ..inputs.record import numbered
 from ..metrics import score_table
 from .methods import METHODS, Prepared, clusterer
 from .voice import Listener
@@ -31,6 +32,7 @@ class Fit(NamedTuple):
     evidence: Any  # for the number of clusters, where that was asked
     seconds: float
     peak_mb: int | None
+    names: list[str | None] | None = None  # of the clusters, where some labels gave them
 
     @property
     def clusterer(self) -> Any:
@@ -71,7 +73,7 @@ def fit(
     model = told(clusterer(method, k, ready.rows, seed), listener).fit(ready.rows, **options)
     seconds = time.perf_counter() - started
     shares = getattr(model, "memberships_", None)
-    return Fit(
+    done = Fit(
         Pipeline([*ready.steps, ("cluster", model)]),
         to_numpy(model.labels_),
         None if shares is None else to_numpy(shares),
@@ -79,6 +81,8 @@ def fit(
         seconds,
         peak_mb(),
     )
+    classes: list[str | None] = [*found.codes()[1]]
+    return done._replace(names=[*classes, *[None] * (done.n_clusters - len(classes))]) if found.steers else done
 
 
 def _known(found: Input, method: str, pairs: Path | None) -> dict[str, Any]:
@@ -89,7 +93,8 @@ def _known(found: Input, method: str, pairs: Path | None) -> dict[str, Any]:
         raise ValueError(f"--method {method} cannot be told {name}; those that can are {able}")
     options: dict[str, Any] = {"y": found.codes()[0]} if found.steers else {}
     if pairs is not None:
-        options["constraints"] = known = PairwiseConstraints.from_csv(pairs, found.n_rows)
+        names = None if found.names == numbered(found.n_rows) else found.names
+        options["constraints"] = known = PairwiseConstraints.from_csv(pairs, found.n_rows, names=names)
         if known.n_pairs == 0:
             raise ValueError(f"--pairs {str(pairs)!r} holds no pairs; give some, or leave it out")
         _refuse_contradiction(known, found)
@@ -131,18 +136,25 @@ def scores(found: Input, labels: np.ndarray) -> dict[str, float]:
     return {} if found.labels is None or found.steers else score_table(found.codes()[0], labels)
 
 
-def write_labels(path: Path, names: list[str], labels: np.ndarray, memberships: np.ndarray | None) -> None:
-    """id, label, confidence and memberships, a row each; whole or not at all."""
+def write_labels(path: Path, *columns: Any) -> None:
+    """`labels_table` into a file, whole or not at all."""
     with whole_file(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        labels_table(file, names, labels, memberships)
+        labels_table(file, *columns)
 
 
-def labels_table(file: Any, names: list[str], labels: np.ndarray, memberships: np.ndarray | None) -> None:
-    """The same into an open file."""
+def labels_table(
+    file: Any,
+    ids: list[str],
+    labels: np.ndarray,
+    memberships: np.ndarray | None,
+    names: list[str | None] | None = None,
+) -> None:
+    """id, label, the cluster's name where labels gave it one, confidence and memberships, a row each."""
     writer = csv.writer(file, lineterminator="\n")
     shares = np.empty((len(labels), 0)) if memberships is None else memberships
     soft = [] if memberships is None else ["confidence", *(f"cluster_{place}" for place in range(shares.shape[1]))]
-    writer.writerow(["id", "label", *soft])
-    for name, label, row in zip(names, labels.tolist(), shares):
+    writer.writerow(["id", "label", *(["name"] if names else []), *soft])
+    for row_id, label, row in zip(ids, labels.tolist(), shares):
+        named = [names[label] or ""] if names else []
         numbers = [row.max(), *row] if soft else []
-        writer.writerow([name, label, *(f"{value:.{DIGITS}f}" for value in numbers)])
+        writer.writerow([row_id, label, *named, *(f"{value:.{DIGITS}f}" for value in numbers)])

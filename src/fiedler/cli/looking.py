@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from ..datasets.registry import DATASETS
 from ..datasets.store import cache_folder, data_folder
 from .methods import pick
 from .voice import Json, Quiet, Voice, cores, table
+from .wording import in_words
 
 PACKAGES = {
     "numpy": "required",
@@ -101,12 +103,24 @@ def _pools() -> list[dict[str, Any]]:
 
 
 def _devices() -> list[str]:
-    """The accelerators that torch and CuPy see."""
+    """The accelerators that torch and CuPy see, or why one of them sees none."""
     found = []
-    if find_spec("torch"):
-        torch = import_module("torch")
-        found += [f"torch {torch.cuda.get_device_name(place)}" for place in range(torch.cuda.device_count())]
-    if find_spec("cupy"):
-        cuda = import_module("cupy").cuda.runtime
-        found += [f"cupy device {place}" for place in range(cuda.getDeviceCount())]
+    for name, listed in LISTED.items():
+        if find_spec(name) is None:
+            continue
+        try:
+            found += [f"{name} {device}" for device in listed(import_module(name))]
+        except Exception as error:  # a driver that does not fit has many ways to say so
+            found.append(f"{name} sees none ({in_words(str(error))})")
     return found
+
+
+def _of_torch(torch: Any) -> list[str]:
+    return [torch.cuda.get_device_name(place) for place in range(torch.cuda.device_count())]
+
+
+def _of_cupy(cupy: Any) -> list[str]:
+    return [f"device {place}" for place in range(cupy.cuda.runtime.getDeviceCount())]
+
+
+LISTED: dict[str, Callable[[Any], list[str]]] = {"torch": _of_torch, "cupy": _of_cupy}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..models import read_notes
 
+DRAFT = ".fiedler-"
 LABELS, MODEL, SUMMARY, PAGE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
 
 
@@ -36,12 +37,20 @@ def check_folder(folder: Path, source: str, *, force: bool) -> None:
     """A place for results is looked at before the work: it can be written to, and no other results are lost in it."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{str(folder)!r} is a file, where a folder for the results should be; give another --out")
-    if not os.access(_nearest(folder), os.W_OK):
-        raise PermissionError(f"there is no permission to write to {str(folder)!r}; give another --out")
+    _try_to_write(folder)
     taken = next((name for name in FILES if (folder / name).exists()), None)
     if taken and not force and (whose := _whose(folder)) != seen_from(folder, source):
         held = f"a {taken} of unknown origin" if whose is None else f"the results of {_address(folder, whose)!r}"
         raise ValueError(f"{str(folder)!r} holds {held}; give another --out, or replace them with --force")
+
+
+def _try_to_write(folder: Path) -> None:
+    """Make a folder where the draft will be, and take it away again."""
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=DRAFT, dir=_nearest(folder)))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise type(error)(f"{str(folder)!r} cannot be written to ({why}); give another --out") from None
 
 
 def _whose(folder: Path) -> str | None:
@@ -66,7 +75,7 @@ def _nearest(folder: Path) -> Path:
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """A draft beside the folder, whose files go into it when the block ends well; a failure leaves nothing."""
-    draft = Path(tempfile.mkdtemp(prefix=".fiedler-", dir=_nearest(folder)))
+    draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=_nearest(folder)))
     try:
         yield draft
         folder.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ SAID = {
     r"give it a role as labels, id or text, or leave it out with drop": (
         "give it a role with --labels, --id or --text, or leave it out with --drop"
     ),
+    r", or leave it out with drop$": ", or leave it out with --drop",
     r"labels, id, text and drop are for tables": "--labels, --id, --text and --drop are for tables",
     r"bring all to one size, such as 32": "bring all to one size, such as --size 32",
     r"is no folder of images, which size is for": "is no folder of images, which --size is for; leave it out",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -132,24 +133,35 @@ class PairwiseConstraints:
 
     @classmethod
     def from_csv(
-        cls, path: str | os.PathLike[str], n_samples: int, *, strength: float = 1.0, hard: bool = False
+        cls,
+        path: str | os.PathLike[str],
+        n_samples: int,
+        *,
+        names: Sequence[str] | None = None,
+        strength: float = 1.0,
+        hard: bool = False,
     ) -> PairwiseConstraints:
-        """Pairs from a file with the columns first, second and kind ('must-link' or 'cannot-link')."""
+        """Pairs from a file with the columns first, second and kind ('must-link' or 'cannot-link').
+
+        Rows go by their numbers, from 0, or by ``names``, one for each row.
+        """
+        row_of = int if names is None else _by_name(names)
         try:
             with open(path, newline="", encoding="utf-8-sig") as file:
-                rows = list(csv.reader(file))
+                lines = list(csv.reader(file))
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"cannot read pairs from {str(path)!r}: {error}") from error
-        if not rows or [cell.strip() for cell in rows[0]] != ["first", "second", "kind"]:
+        if not lines or [cell.strip() for cell in lines[0]] != ["first", "second", "kind"]:
             raise ValueError(f"{str(path)!r} must begin with the line first,second,kind")
         found: dict[str, list[tuple[int, int]]] = {kind: [] for kind in KINDS}
-        for number, row in enumerate(rows[1:], start=2):
+        for number, row in enumerate(lines[1:], start=2):
             try:
                 first, second, kind = (cell.strip() for cell in row)
-                found[kind].append((int(first), int(second)))
+                found[kind].append((row_of(first), row_of(second)))
             except (ValueError, KeyError):
+                rows = "row numbers" if names is None else "rows by their names, each of one row,"
                 raise ValueError(
-                    f"{str(path)!r}, line {number}: expected two row numbers and {KINDS[0]} or {KINDS[1]}, got {row}"
+                    f"{str(path)!r}, line {number}: expected two {rows} and {KINDS[0]} or {KINDS[1]}, got {row}"
                 ) from None
         return cls(found[KINDS[0]], found[KINDS[1]], n_samples, strength=strength, hard=hard)
 
@@ -298,6 +310,12 @@ def check_constraints(constraints: Any, X: Any) -> PairwiseConstraints | None:
 
 
 # ------------------------------------------------------------------------------------------ its parts
+
+
+def _by_name(names: Sequence[str]) -> Callable[[str], int]:
+    """From a name to its row, for names that only one row has."""
+    counts = Counter(names)
+    return {name.strip(): row for row, name in enumerate(names) if counts[name] == 1}.__getitem__
 
 
 def _as_pairs(pairs: Any, name: str, n: int) -> np.ndarray:

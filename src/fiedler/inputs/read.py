@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from .._validation import did_you_mean
 from ..datasets import list_datasets, load
-from ..text.read import read_documents
+from ..text.read import is_hidden, read_documents
 from .arrays import from_array, from_npy, from_npz
 from .images import from_images, is_image
 from .record import FOR_TABLES, Input, Roles
@@ -108,7 +108,7 @@ def _from_folder(folder: Path, roles: Roles, size: int | None) -> Input:
     """Images or texts, whichever the folder holds; both would be two questions."""
     if roles != Roles():
         raise ValueError(f"the folder {folder.name!r} has no columns to name; {FOR_TABLES}")
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not is_hidden(path.relative_to(folder)))
     images = [path for path in files if is_image(path)]
     texts = [path for path in files if path.suffix.lower() == ".txt"]
     if images and texts:

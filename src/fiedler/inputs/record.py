@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 FOR_TABLES = "labels, id, text and drop are for tables"
+MISSING = {"", "na", "n/a", "nan", "null", "<na>", "?"}  # how people write that there is nothing
 
 
 class Input(NamedTuple):
@@ -79,14 +80,19 @@ def class_names(values: Any) -> list[str]:
 
     Examples
     --------
-    >>> class_names(["dog ", None, 2.0, float("nan"), 3])
-    ['dog', '', '2', '', '3']
+    >>> class_names(["dog ", None, 2.0, float("nan"), 3, "NA"])
+    ['dog', '', '2', '', '3', '']
     """
     return [_class_name(value) for value in values]
 
 
+def is_missing(cell: Any) -> bool:
+    """Whether there is nothing in a cell, or a word for nothing."""
+    return cell is None or cell != cell or (isinstance(cell, str) and cell.strip().lower() in MISSING)  # NaN != NaN
+
+
 def _class_name(value: Any) -> str:
-    if value is None or value != value:  # NaN is not itself
+    if is_missing(value):
         return ""
     whole = isinstance(value, float | np.floating) and float(value).is_integer()
     return str(int(value)) if whole else str(value).strip()

@@ -10,11 +10,10 @@ import numpy as np
 
 from .._tables import Table, csv_table, is_number, is_plain, parquet_table
 from ..text.read import read_documents
-from .record import Input, Roles, class_names, numbered
+from .record import Input, Roles, class_names, is_missing, numbered
 
 OTHERWISE = "give it a role as labels, id or text, or leave it out with drop"
 FILL = "fill it, or leave the row or the column out"
-MISSING = {"", "na", "n/a", "nan", "null", "none", "<na>", "?"}  # how people write that there is nothing
 
 
 def from_csv(path: Path, roles: Roles) -> Input:
@@ -60,11 +59,17 @@ def _check_roles(table: Table, roles: Roles, file: str) -> None:
         if name not in table.columns:
             known = ", ".join(repr(title) for title in table.columns) or "none"
             raise ValueError(f"{file!r} has no column {name!r}; its columns are {known}")
+    given = [*filter(None, (roles.labels, roles.id, roles.text)), *set(roles.drop)]
+    twice = next((name for name in given if given.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{file!r}, column {twice!r} is given two roles; give it one")
 
 
 def _numbers(table: Table, name: str, file: str) -> np.ndarray:
     """A column as floats; the first cell that is no number is named with its place."""
     cells = table.columns[name]
+    if any(isinstance(cell, list | dict) for cell in cells[:1]):
+        raise ValueError(f"{file!r}, column {name!r} holds lists; save them as an NPY file, or leave it out with drop")
     try:
         numbers = _floats(cells)
         wrong = np.flatnonzero(~np.isfinite(numbers))
@@ -86,7 +91,7 @@ def _floats(cells: Any) -> np.ndarray:
 
 def _why_no_number(cell: Any, *, alone: bool) -> str:
     """What is wrong with a cell, and what to do about it; ``alone`` in the only column there is."""
-    if _is_missing(cell):
+    if is_missing(cell):
         what = f"the value is missing ({cell})" if str(cell or "").strip() else "the cell is empty"
         return f"{what}; {FILL}"
     if is_number(cell):
@@ -99,10 +104,6 @@ def _why_no_number(cell: Any, *, alone: bool) -> str:
 
 def _has_decimal_comma(cell: Any) -> bool:
     return isinstance(cell, str) and cell.count(",") == 1 and is_number(cell.replace(",", "."))
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is None or cell != cell or (isinstance(cell, str) and cell.strip().lower() in MISSING)  # NaN != NaN
 
 
 def _shown(cell: Any) -> str:

@@ -15,6 +15,7 @@ from ..text import DocumentVectorizer, describe_clusters
 from .plain import Summary, clean, rounded
 
 N_TERMS, N_FEATURES = 10, 6
+LEAST_APART = 0.05  # in standard deviations: less is shown as 0.0
 SURE = 0.995  # a confidence that is shown as 1
 
 
@@ -84,7 +85,7 @@ def sq_distances_to_mean(rows: Any) -> np.ndarray:
 
 def doubtful(members: np.ndarray, memberships: np.ndarray | None, label: int, most: int) -> list[Summary]:
     """The members that are not sure, least confident first, with the other cluster each might belong to."""
-    if memberships is None or memberships.shape[1] < 2:
+    if memberships is None or memberships.shape[1] < 2 or not len(members):
         return []
     confidence, others = memberships.max(axis=1), memberships.copy()
     others[:, label] = -1
@@ -112,9 +113,14 @@ def describe(
         one["features"] = apart[one["label"]] if one["size"] and apart else []
 
 
+def are_terms(rows: Any, names: Any) -> bool:
+    """Whether the columns are counts or weights of terms: sparse, named, nowhere negative."""
+    return sp.issparse(rows) and names is not None and (rows.nnz == 0 or bool(rows.data.min() >= 0))
+
+
 def _terms(rows: Any, labels: np.ndarray, texts: Any, names: Any) -> dict[int, list[Any]]:
     """The leading terms of every cluster, from the columns of a sparse matrix or else from the texts."""
-    if sp.issparse(rows) and names is not None and (rows.nnz == 0 or rows.data.min() >= 0):
+    if are_terms(rows, names):
         counts, vocabulary = rows, names
     elif texts is not None:
         try:
@@ -139,8 +145,8 @@ def differences(rows: Any, labels: np.ndarray, names: Any) -> list[list[Any]]:
         members = labels == label
         mean = np.asarray(rows[members].mean(axis=0)).ravel() if members.any() else overall
         apart = np.round((mean - overall) / scales, 4)
-        order = np.argsort(-np.abs(apart), kind="stable")[:N_FEATURES]
-        found.append([[_feature(names, i), float(apart[i]), float(f"{mean[i]:.4g}")] for i in order if apart[i]])
+        order = [i for i in np.argsort(-np.abs(apart), kind="stable")[:N_FEATURES] if abs(apart[i]) >= LEAST_APART]
+        found.append([[_feature(names, i), float(apart[i]), float(f"{mean[i]:.4g}")] for i in order])
     return found
 
 

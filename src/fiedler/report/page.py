@@ -25,19 +25,10 @@ from .._files import whole_file
 from ..plots.style import FAINTEST, PALETTE, SURENESS, UNASSIGNED
 from .plain import Summary
 from .script import bundled, template
+from .sound import first_fault
 from .summarize import FORMAT, UNIT, VERSION
 
 SPRITE_COLUMNS = 64
-NOTHING = type(None)
-PARTS: dict[str, Any] = {  # what a page cannot do without
-    "title": str,
-    "model": dict,
-    "rows": dict,
-    "clusters": list,
-    "n_clusters": int,
-    "truth": dict | NOTHING,
-    "thumbnails": dict | NOTHING,
-}
 LOOK = {"groups": PALETTE, "none": UNASSIGNED, "sureness": SURENESS, "faintest": FAINTEST}
 PNG_COLOURS = {1: 0, 3: 2}  # channels to PNG's colour types
 
@@ -153,12 +144,8 @@ def _checked(summary: Any, name: str) -> Summary:
         raise ValueError(
             f"{name} has version {summary.get('version')!r}, but this fiedler reads up to {VERSION}; update fiedler"
         )
-    missing = set(PARTS) - set(summary)
-    if missing:
-        raise ValueError(f"{name} is damaged: it lacks {', '.join(sorted(missing))}")
-    wrong = [part for part, kind in PARTS.items() if not isinstance(summary[part], kind)]
-    if wrong:
-        raise ValueError(f"{name} is damaged: {', '.join(wrong)} is not what it should be")
+    if fault := first_fault(summary):
+        raise ValueError(f"{name} is damaged: {fault}; make it again with fiedler cluster")
     return summary
 
 

@@ -54,6 +54,17 @@ def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
+def counted(number: int, one: str) -> str:
+    """So many of something.
+
+    Examples
+    --------
+    >>> counted(1, "edge"), counted(2000, "edge")
+    ('1 edge', '2,000 edges')
+    """
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
+
+
 def rounded(value: Any, digits: int = 4) -> float:
     """A plain number of a few digits."""
     return round(float(value), digits)

@@ -22,15 +22,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_labels, is_foreign
 from .._versions import versions
+from ..cluster import NClustersChoice
 from ..cluster.story import IN_DOUBT
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs, widest_gap
 from ..graph.affinity import AffinityGraph
 from ..metrics import match_labels, score_table
 from ..plots.planes import Plane, check_plane
-from .cards import clusters_of, describe
+from .cards import are_terms, clusters_of, describe
 from .contents import kept_thumbnails, snippets, thumbnails
-from .plain import SNIPPET, Summary, clean, plain, rounded, shortened
+from .plain import SNIPPET, Summary, clean, counted, plain, rounded, shortened
 from .plane import draw_plane, sparse_graph
 
 FORMAT, VERSION = "fiedler clustering", 1
@@ -64,6 +65,8 @@ def summarize(
     feature_names: Sequence[str] | None = None,
     original: Any = None,
     truth: Any = None,
+    evidence: Any = None,
+    names: Sequence[Any] | None = None,
     plane: Any = None,
     title: str = "Clustering",
     seconds: float | None = None,
@@ -92,6 +95,10 @@ def summarize(
         The rows before they were scaled: the means of features are shown in these units.
     truth : sequence of n labels, optional
         Classes to compare with.
+    evidence : NClustersChoice, optional
+        For the number of clusters, where it does not come from the model itself; default its ``evidence_``.
+    names : sequence of k names, optional
+        What each cluster is called, None where nobody knows: classes that some labelled rows gave it, say.
     plane : array of shape (n, 2), optional
         Where to draw the rows; default :func:`fiedler.report.plane.draw_plane`.
     title : str, default='Clustering'
@@ -120,18 +127,26 @@ def summarize(
     [100, 100]
     >>> summary["agreement"]["scores"]["accuracy"]
     1.0
+
+    A name stands where the page would else call a cluster by its number:
+
+    >>> summary = summarize(ManifoldClustering(2, random_state=0).fit(X), X, names=["upper", None])
+    >>> [cluster["name"] for cluster in summary["clusters"]]
+    ['upper', None]
     """
     check_is_fitted(model, "labels_")
     rng = check_random_state(random_state)
-    names = getattr(X, "columns", None) if feature_names is None else feature_names
+    columns = getattr(X, "columns", None) if feature_names is None else feature_names
     rows = X if isinstance(X, AffinityGraph) else check_data(to_numpy(X) if is_foreign(X) else X)
     n = rows.n_nodes if isinstance(rows, AffinityGraph) else rows.shape[0]
     labels, Q = _labels(model, n), _memberships(model, n)
-    k = int(max(labels.max() + 1, 0 if Q is None else Q.shape[1]))
+    k = int(max(labels.max() + 1, 0 if Q is None else Q.shape[1], 0 if names is None else len(names)))
     pixels = None if images is None else thumbnails(images, n)
     clusters = clusters_of(rows, labels, Q, k, ON_CARDS[pixels is not None])
     measured = rows if original is None else check_data(_all(original, "original", n))
-    describe(clusters, measured, labels, _all(texts, "texts", n), names, pixels)
+    describe(clusters, measured, labels, _all(texts, "texts", n), columns, pixels)
+    for one, name in zip(clusters, [None] * k if names is None else _all(names, "names", k, "cluster"), strict=True):
+        one["name"] = None if name is None else shortened(clean(name), SNIPPET) or None
     on_cards = sorted({row for one in clusters for row in one["typical"] + [each["row"] for each in one["doubtful"]]})
     drawn = draw_plane(model, rows, random_state=rng) if plane is None else Plane(check_plane(plane, n))
     return {
@@ -139,6 +154,7 @@ def summarize(
         "version": VERSION,
         "title": clean(title),
         **_sizes(rows, labels, Q, k),
+        "column": "term" if are_terms(rows, columns) else "feature",
         "clusters": clusters,
         "plane": drawn.how,
         "rows": _rows(drawn.points, labels, Q, _all(ids, "ids", n)),
@@ -148,7 +164,7 @@ def summarize(
         "agreement": None if truth is None else agreement(truth, labels),
         "spectrum": spectrum(model, rows, k),
         "history": history(model),
-        "evidence": plain(getattr(model, "evidence_", None)),
+        "evidence": plain(_evidence(model) if evidence is None else evidence),
         "story": clean(model.report(), lines=True) if callable(getattr(model, "report", None)) else None,
         "model": _model(model),
         "seconds": plain(seconds),
@@ -172,10 +188,10 @@ def _memberships(model: Any, n: int) -> np.ndarray | None:
     return None if Q is None else np.nan_to_num(to_numpy(Q).astype(np.float64)).reshape(n, -1)
 
 
-def _all(values: Any, name: str, n: int) -> Any:
-    """``values`` if there is one a row."""
+def _all(values: Any, name: str, n: int, each: str = "row") -> Any:
+    """``values`` if there is one a row, or whatever else."""
     if values is not None and len(values) != n:
-        raise ValueError(f"{name} hold {len(values)} entries, but {n} are needed, one a row")
+        raise ValueError(f"{name} hold {len(values)} entries, but {n} are needed, one a {each}")
     return values
 
 
@@ -204,12 +220,18 @@ def _rows(xy: np.ndarray, labels: np.ndarray, Q: np.ndarray | None, ids: Any) ->
         "x": x.tolist(),
         "y": y.tolist(),
         "labels": labels.tolist(),
-        "confidence": None if Q is None else Q.max(axis=1).round(3).tolist(),
+        "confidence": None if Q is None else Q.max(axis=1).round(3).clip(0, 1).tolist(),
         "ids": None if ids is None else [shortened(clean(name), SNIPPET) for name in ids],
     }
 
 
 # ------------------------------------------------------------------------------------------------------------ evidence
+
+
+def _evidence(model: Any) -> NClustersChoice | None:
+    """The model's own for the number of clusters; there may be evidence of other things."""
+    found = getattr(model, "evidence_", None)
+    return found if isinstance(found, NClustersChoice) else None
 
 
 def spectrum(model: Any, rows: Any, k: int) -> Summary | None:
@@ -229,7 +251,10 @@ def spectrum(model: Any, rows: Any, k: int) -> Summary | None:
 
 def history(model: Any) -> dict[str, list[float | None]] | None:
     """What every iteration reached, a column a quantity: the objective and, where they are known, its parts."""
-    steps = list(getattr(model, "history_", None) or [])
+    found = getattr(model, "history_", None)
+    if isinstance(found, Mapping):
+        return {name: plain(list(values)) for name, values in found.items()}
+    steps = list(found or [])
     if len(steps) < 2:
         return None
     names = getattr(steps[0], "_fields", None)
@@ -272,7 +297,7 @@ def _model(model: Any) -> Summary:
     graph = getattr(model, "graph_", None)
     facts = {name: plain(getattr(model, key)) for key, name in FACTS.items() if hasattr(model, key)}
     if isinstance(graph, AffinityGraph):
-        facts["graph"] = f"{graph.n_nodes:,} nodes, {graph.n_edges:,} edges"
+        facts["graph"] = f"{counted(graph.n_nodes, 'node')}, {counted(graph.n_edges, 'edge')}"
     return {
         "name": type(model).__name__,
         "parameters": {name: _parameter(value) for name, value in model.get_params(deep=False).items()},

@@ -109,8 +109,14 @@ def _is_folder(path: Path) -> bool:
 # ------------------------------------------------------------------------------------------------- where they come from
 
 
+def is_hidden(path: Path) -> bool:
+    """Whether a file, or a folder it is in, has a name that begins with a point."""
+    return any(part.startswith(".") for part in path.parts)
+
+
 def _from_folder(folder: Path, column: str | None, encoding: str) -> Documents:
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() == ".txt")
+    found = (path for path in folder.rglob("*.[tT][xX][tT]") if path.is_file())
+    files = sorted(path for path in found if not is_hidden(path.relative_to(folder)))
     if not files:
         raise ValueError(f"the folder {str(folder)!r} holds no .txt files")
     texts = _decode([(str(path.relative_to(folder)), path.read_bytes()) for path in files], encoding)

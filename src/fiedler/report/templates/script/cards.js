@@ -4,7 +4,19 @@ import { goToMap, light, show } from "./actions.js";
 import { colourOf } from "./colours.js";
 import { byId, el } from "./dom.js";
 import { swatch, thumb } from "./marks.js";
-import { clusterName, confidence, data, k, leading, n, nameOf, textOf, textsAreListed, thumbOf } from "./rows.js";
+import {
+  clusterName,
+  confidence,
+  data,
+  givenName,
+  k,
+  leading,
+  n,
+  nameOf,
+  textOf,
+  textsAreListed,
+  thumbOf,
+} from "./rows.js";
 import { state, whenever } from "./state.js";
 import { count, counted, percent } from "./words.js";
 
@@ -30,7 +42,7 @@ function notes() {
 }
 
 function card(one) {
-  const words = leading(one.label);
+  const words = givenName(one.label) || leading(one.label);
   const choose = (event) => {
     light(one.label);
     if (state.cluster !== null) goToMap(event.currentTarget);
@@ -88,12 +100,15 @@ const members = (one) => (data.thumbnails ? pictures(one) : lists(one));
 const rowButton = (row, attributes, ...children) =>
   el("button", { type: "button", ...attributes, onclick: (event) => show(row, event.currentTarget) }, ...children);
 
+const rival = (sure, other, share) =>
+  `${percent(sure)} sure, or ${givenName(other) || `cluster ${other}`} (${percent(share)})`;
+
 function pictures(one) {
   const picture = (row, label, caption = "") =>
     rowButton(row, { "aria-label": label, title: label }, thumb(thumbOf(row), 40), caption);
   const typical = one.typical.map((row) => picture(row, nameOf(row)));
   const doubtful = one.doubtful.map(({ row, confidence: sure, other, share }) => {
-    const label = `${nameOf(row)}: ${percent(sure)} sure, or cluster ${other} (${percent(share)})`;
+    const label = `${nameOf(row)}: ${rival(sure, other, share)}`;
     return picture(row, label, el("span", { class: "or" }, `or ${other}`));
   });
   const mean = el("div", {}, el("h4", {}, "Mean"), thumb(one.label, 64));
@@ -107,13 +122,12 @@ function lists(one) {
     const text = textOf(row) ? el("span", { class: "text" }, textOf(row)) : "";
     return el("li", {}, rowButton(row, {}, el("span", { class: "name" }, nameOf(row)), tail, text));
   };
-  const rival = ({ confidence: sure, other, share }) =>
-    el("span", { class: "or" }, `${percent(sure)} sure, or cluster ${other} (${percent(share)})`);
+  const doubt = ({ confidence: sure, other, share }) => el("span", { class: "or" }, rival(sure, other, share));
   const listed = (title, kind, items) =>
     items.length ? [el("h4", {}, title), el("ul", { class: kind }, ...items)] : [];
   return [
     ...listed("Typical", data.texts ? "members" : "members short", one.typical.map((row) => item(row))),
-    ...listed("Least sure", "members", one.doubtful.map((each) => item(each.row, rival(each)))),
+    ...listed("Least sure", "members", one.doubtful.map((each) => item(each.row, doubt(each)))),
   ];
 }
 

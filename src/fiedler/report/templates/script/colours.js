@@ -1,6 +1,6 @@
 // What a row looks like. The colours themselves come with the data: plots and page share them.
 
-import { clusterName, className, confidence, data, k, labels, truth } from "./rows.js";
+import { called, className, confidence, data, k, labels, truth } from "./rows.js";
 
 const { groups, none, sureness, faintest } = data.palette;
 
@@ -22,7 +22,7 @@ export const opacity = (share) => Math.max(faintest, share);
 
 /** What rows can be coloured by: a number for each row, and what the numbers are. */
 export const COLOURINGS = {
-  cluster: { label: "Cluster", of: labels, last: k, name: clusterName },
+  cluster: { label: "Cluster", of: labels, last: k, name: called },
   truth: truth && { label: "Class", of: truth, last: data.truth.length, name: className },
   confidence: confidence && { label: "Confidence", of: confidence },
 };

@@ -4,9 +4,9 @@ import { show, showAll } from "./actions.js";
 import { COLOURINGS } from "./colours.js";
 import { byId, el } from "./dom.js";
 import { swatch } from "./marks.js";
-import { confidence, data, labels, n, nameOf, textOf } from "./rows.js";
+import { clusterName, confidence, data, givenName, labels, n, nameOf, textOf } from "./rows.js";
 import { change, state, whenever } from "./state.js";
-import { counted } from "./words.js";
+import { around, counted } from "./words.js";
 
 const MOST_LISTED = 12;
 const PAUSE = 120; // milliseconds without a key, before the search begins
@@ -60,7 +60,7 @@ function search() {
   const matches = Uint8Array.from(lower, (text) => (text.includes(wanted) ? 1 : 0));
   const total = matches.reduce((sum, one) => sum + one, 0);
   const listed = first(matches, MOST_LISTED);
-  list(total, listed);
+  list(total, listed, wanted);
   change({ matches: total ? matches : null, listed });
   showAll();
 }
@@ -71,7 +71,7 @@ function first(matches, most) {
   return rows;
 }
 
-function list(total, rows) {
+function list(total, rows, wanted) {
   const lead = total === 0 ? "Nothing matches" : `${counted(total, "row")} ${total === 1 ? "matches" : "match"}`;
   const more = total > rows.length ? `; the first ${rows.length}:` : "";
   const line = (row) => {
@@ -79,12 +79,19 @@ function list(total, rows) {
       found.hidden = true;
       show(row);
     };
-    const text = textOf(row) ? el("small", {}, textOf(row)) : "";
-    return el("button", { type: "button", onclick: go }, swatch(labels[row]), ` ${nameOf(row)}`, text);
+    const text = textOf(row) ? el("small", {}, around(textOf(row), wanted)) : "";
+    const parts = [swatch(labels[row]), ` ${nameOf(row)}`, ...cluster(labels[row]), text];
+    return el("button", { type: "button", onclick: go }, ...parts);
   };
   byId("found-count").textContent = lead + more;
   byId("found-rows").replaceChildren(...rows.map(line));
   found.hidden = false;
+}
+
+/** The name of a cluster that has one; of others the colour tells enough. */
+function cluster(label) {
+  if (!givenName(label)) return [];
+  return [el("span", { class: "of" }, `${givenName(label)} `, el("small", {}, clusterName(label)))];
 }
 
 function startSearch() {

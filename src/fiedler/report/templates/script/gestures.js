@@ -41,6 +41,7 @@ function press(event) {
   pressed.set(event.pointerId, placeOf(event));
   travelled = 0;
   engaged = true;
+  unhint();
   if (event.pointerType !== "touch") canvas.setPointerCapture(event.pointerId);
 }
 
@@ -107,8 +108,10 @@ function wheel(event) {
 function hint() {
   clearTimeout(hintTimer);
   byId("hint").classList.add("shown");
-  hintTimer = setTimeout(() => byId("hint").classList.remove("shown"), HINT);
+  hintTimer = setTimeout(unhint, HINT);
 }
+
+const unhint = () => byId("hint").classList.remove("shown");
 
 // --------------------------------------------------------------------------------------------------------------- keys
 

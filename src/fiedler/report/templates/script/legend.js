@@ -4,7 +4,7 @@ import { light } from "./actions.js";
 import { colourOf, COLOURINGS, opacity, ramp } from "./colours.js";
 import { byId, el } from "./dom.js";
 import { dot } from "./marks.js";
-import { confidence, leading, n } from "./rows.js";
+import { clusterName, confidence, givenName, leading, n } from "./rows.js";
 import { state, whenever } from "./state.js";
 import { count, percent } from "./words.js";
 
@@ -44,7 +44,8 @@ function parts(way, group, size) {
 const entry = (way, group, size) => el("div", { class: "key" }, ...parts(way, group, size));
 
 function clusterEntry(way, group, size) {
-  const words = leading(group) ? el("span", { class: "what" }, leading(group)) : "";
+  const below = givenName(group) ? clusterName(group) : leading(group);
+  const words = below ? el("span", { class: "what" }, below) : "";
   const attributes = { type: "button", class: "key", "data-cluster": group, onclick: () => light(group) };
   return el("button", attributes, ...parts(way, group, size), words);
 }

@@ -34,6 +34,11 @@ export const sureness = (row) => confidence[row] / 255;
 export const className = (code) => data.truth[code];
 export const clusterName = (label) => (label === k ? "No cluster" : `Cluster ${label}`);
 
+/** What a cluster was called by those who know; nothing where nobody did. */
+export const givenName = (label) => (label === k ? "" : (data.clusters[label].name ?? ""));
+
+export const called = (label) => givenName(label) || clusterName(label);
+
 /** The first terms of a cluster; nothing where it has none. */
 export function leading(label) {
   return label === k ? "" : data.clusters[label].terms.slice(0, 3).map(([term]) => term).join(", ");

@@ -3,7 +3,7 @@
 import { chart } from "./charts.js";
 import { byId, el } from "./dom.js";
 import { className, confidence, data, k, n } from "./rows.js";
-import { brief, count, counted, percent } from "./words.js";
+import { brief, count, counted, noun, percent } from "./words.js";
 
 function figures(target, pairs) {
   target.append(...pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
@@ -12,7 +12,7 @@ function figures(target, pairs) {
 // --------------------------------------------------------------------------------------------------------------- head
 
 export function writeHead() {
-  const size = data.n_features === null ? "a graph" : counted(data.n_features, "feature");
+  const size = data.n_features === null ? "a graph" : counted(data.n_features, data.column ?? "feature");
   const took = data.seconds === null ? "" : ` It took ${brief(Number(data.seconds.toPrecision(2)))}\u00a0s.`;
   const found = `${data.model.name} found ${counted(k, "cluster")} among ${counted(n, "row")} of ${size}.`;
   byId("lede").textContent = found + took;
@@ -23,7 +23,7 @@ export function writeHead() {
 }
 
 function headFigures() {
-  const pairs = [["rows", count(n)], ["clusters", count(k)]];
+  const pairs = [[noun(n, "row"), count(n)], [noun(k, "cluster"), count(k)]];
   if (data.n_unassigned) pairs.push(["in no cluster", count(data.n_unassigned)]);
   if (confidence) pairs.push(["mean confidence", percent(data.confidence)]);
   if (confidence) pairs.push(["at most half sure", percent(data.in_doubt)]);

@@ -3,7 +3,19 @@
 import { onScreen } from "./camera.js";
 import { byId, el } from "./dom.js";
 import { swatch, thumb } from "./marks.js";
-import { className, clusterName, confidence, labels, nameOf, sureness, textOf, thumbOf, truth } from "./rows.js";
+import {
+  called,
+  className,
+  clusterName,
+  confidence,
+  givenName,
+  labels,
+  nameOf,
+  sureness,
+  textOf,
+  thumbOf,
+  truth,
+} from "./rows.js";
 import { state, whenever } from "./state.js";
 import { percent } from "./words.js";
 
@@ -16,7 +28,8 @@ function about(row) {
   const sure = confidence ? ` · ${percent(sureness(row))} sure` : "";
   return [
     el("strong", {}, nameOf(row)),
-    el("span", {}, swatch(labels[row]), ` ${clusterName(labels[row])}${sure}`),
+    el("span", {}, swatch(labels[row]), ` ${called(labels[row])}${sure}`),
+    givenName(labels[row]) ? el("small", {}, clusterName(labels[row])) : "",
     truth ? el("p", {}, `Class ${className(truth[row])}`) : "",
     thumb(thumbOf(row), 72),
     textOf(row) ? el("p", {}, textOf(row)) : "",

@@ -6,7 +6,19 @@ const thousands = new Intl.NumberFormat("en");
 
 export const count = (number) => thousands.format(number);
 
-export const counted = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
+export const noun = (number, one) => (number === 1 ? one : `${one}s`);
+
+export const counted = (number, one) => `${count(number)} ${noun(number, one)}`;
+
+const BEFORE = 16; // letters that lead to a word that is looked for
+
+/** A text from shortly before the first place of what is wanted, in small letters, so that its line shows it. */
+export function around(text, wanted) {
+  const at = text.toLowerCase().indexOf(wanted);
+  if (at <= 2 * BEFORE) return text;
+  const start = text.indexOf(" ", at - BEFORE) + 1; // a whole word, if one begins there
+  return `…${text.slice(start > 0 && start <= at ? start : at)}`;
+}
 
 /** A share in percent, with a digit more where rounding would say none or all. */
 export function percent(share) {
