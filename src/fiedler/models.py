@@ -251,14 +251,15 @@ def _is_worked_out(cls: type, name: str) -> bool:
 def _revived(cls: type, state: dict[str, Any]) -> Any:
     """A thing with this state; records are made by their constructors, which check their fields' names.
 
-    Of anything else the constructor's parameters must be there, and no state may stand before what the class itself
-    does: a method, or a property.
+    A parameter that came with a later version takes its default; one without a default must be there. No state may
+    stand before what the class itself does: a method, or a property.
     """
     if is_dataclass(cls) or issubclass(cls, tuple):
         return cls(**state)
-    lacking = [name for name in inspect.signature(cls).parameters if _kept_as(cls, name) not in state]
-    if lacking:
-        raise ValueError(f"it is damaged, or of another version: its {cls.__name__} lacks {', '.join(lacking)}")
+    defaults = {_kept_as(cls, name): one.default for name, one in inspect.signature(cls).parameters.items()}
+    state = {name: value for name, value in defaults.items() if value is not inspect.Parameter.empty} | state
+    if lacking := [name for name in defaults if name not in state]:
+        raise ValueError(f"it is damaged: its {cls.__name__} lacks {', '.join(lacking)}")
     if shadows := [name for name in state if _does(cls, name)]:
         raise ValueError(f"its {cls.__name__} would replace what the class itself does: {', '.join(shadows)}")
     thing = cls.__new__(cls)
