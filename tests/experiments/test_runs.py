@@ -1,5 +1,6 @@
 """Cells to records: whole, resumable, the same again; and back ends."""
 
+import atexit
 import json
 import multiprocessing
 import os
@@ -136,6 +137,17 @@ def test_no_process_outlives_an_interrupt():
     with pytest.raises(KeyboardInterrupt):
         in_processes(_die_at, [[(1,), (2,)], [(3,)]], 2, interrupted)
     assert multiprocessing.active_children() == []
+
+
+def test_a_process_that_is_done_comes_to_its_end_in_good_order(tmp_path):
+    kept = []
+    in_processes(_promise, [[(tmp_path / "one",)], [(tmp_path / "two",)]], 2, kept.append)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
+
+
+def _promise(path):
+    """To write a file at the end of the process: what a library's own locks are freed by."""
+    atexit.register(path.touch)
 
 
 def _die_at(number):

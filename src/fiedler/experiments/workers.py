@@ -19,6 +19,8 @@ THREADS = (
     "VECLIB_MAXIMUM_THREADS",
 )
 
+PATIENCE = 10.0  # seconds that a process has to come to its end by itself
+
 Call = tuple[Any, ...]  # the arguments of one
 
 
@@ -87,6 +89,10 @@ def _started(function: Callable[..., Any], n_jobs: int) -> Iterator[list[Connect
             pipes.append(here)
     try:
         yield pipes
+        for pipe in pipes:
+            pipe.close()  # which ends a process that waits for more, in good order
+        for process in processes:
+            process.join(PATIENCE)
     finally:
         for process in processes:
             process.terminate()
