@@ -411,8 +411,11 @@ def test_texts_without_a_known_word_are_named(fiedler_says, texts, tmp_path):
 
 
 SLOW = """
+import signal
 import time
 import fiedler.cli.clustering as clustering
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a run in the background comes without
 
 def slow(summary, path):
     print("writing", flush=True)
