@@ -240,27 +240,26 @@ def test_archives_come_back_whole_and_are_the_same_bytes(records, tmp_path):
 def test_a_run_killed_in_the_middle_goes_on(smoke, tmp_path):
     """Nothing lost and nothing done twice; and no process is left behind."""
     pytest.importorskip("typer")
+    cells, command = smoke.cells(table="1"), [*COMMAND, "--table", "1", "--jobs", "2", "--out", str(tmp_path)]
     path = tmp_path / "smoke" / "records.jsonl"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-    run = subprocess.Popen([*COMMAND, "--jobs", "2", "--out", str(tmp_path)], **quiet)
+    run = subprocess.Popen(command, **quiet)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and (not path.exists() or path.read_text().count("\n") < 3):
         time.sleep(0.02)
     os.kill(run.pid, signal.SIGKILL)
     run.wait()
     before = RecordFile(path).read()
-    assert 3 <= len(before) < len(smoke.cells())
+    assert 3 <= len(before) < len(cells)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and _alive(run.pid):
         time.sleep(0.1)
     assert not _alive(run.pid)
-    done = subprocess.run(
-        [*COMMAND, "--jobs", "2", "--out", str(tmp_path)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert f"{len(smoke.cells())} cells, {len(smoke.cells()) - len(before)} to run" in done.stdout
+    assert f"{len(cells)} cells, {len(cells) - len(before)} to run" in done.stdout
     lines = path.read_text().splitlines()
-    assert len(lines) == len({key_of(json.loads(line)) for line in lines}) == len(smoke.cells())
+    assert len(lines) == len({key_of(json.loads(line)) for line in lines}) == len(cells)
 
 
 def _alive(group):
