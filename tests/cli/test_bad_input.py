@@ -406,6 +406,13 @@ def test_a_command_line_that_cannot_be_understood(fiedler_says):
 # ------------------------------------------------------------------------------------------------- models and new rows
 
 
+def assert_one_sentence(said, sentence):
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("fiedler: ")
+    assert sentence in said.err
+    assert said.err.count("\n") == 1
+
+
 @pytest.fixture
 def fitted(fiedler_says, table, tmp_path):
     fiedler_says("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--out", tmp_path / "fit")
@@ -425,10 +432,7 @@ def fitted(fiedler_says, table, tmp_path):
 def test_new_rows_that_do_not_fit(name, content, sentence, fiedler_says, fitted, tmp_path):
     said = fiedler_says("predict", fitted, *file(name, content)(tmp_path), "--out", tmp_path / "new_labels.csv")
 
-    assert (said.code, said.out) == (1, "")
-    assert said.err.startswith("fiedler: ")
-    assert sentence in said.err
-    assert said.err.count("\n") == 1
+    assert_one_sentence(said, sentence)
     assert not (tmp_path / "new_labels.csv").exists()
 
 
@@ -469,10 +473,7 @@ def test_models_that_are_none(case, fiedler_says, table, fitted, tmp_path):
 
     said = fiedler_says("predict", fitted, table, "--out", tmp_path / "new_labels.csv")
 
-    assert (said.code, said.out) == (1, "")
-    assert said.err.startswith("fiedler: ")
-    assert sentence in said.err
-    assert said.err.count("\n") == 1
+    assert_one_sentence(said, sentence)
     assert not (tmp_path / "new_labels.csv").exists()
 
 
