@@ -20,7 +20,7 @@ from sklearn.preprocessing import normalize
 
 from fiedler import LPI, EmbedKMeans, KNNGraph, LPIClustering
 from fiedler.baselines import NMFClustering
-from fiedler.core.rows import unit_rows
+from fiedler.core.rows import normalize_rows
 from fiedler.datasets import load
 from fiedler.metrics import clustering_accuracy, normalized_mutual_information
 
@@ -30,7 +30,7 @@ SIZES = (12_500, 25_000, 50_000, 100_000)
 
 def tdt2():
     data = load("tdt2", subset="top30")
-    return unit_rows(sp.csr_array(data.X.astype(np.float64))), data.y
+    return normalize_rows(sp.csr_array(data.X.astype(np.float64))), data.y
 
 
 def judge_labels(given, model):

@@ -19,7 +19,7 @@ from sklearn.decomposition import TruncatedSVD
 
 from fiedler import LPI, EmbedKMeans, KNNGraph, LaplacianEigenmaps, LPIClustering
 from fiedler.baselines import NMFClustering
-from fiedler.core.rows import unit_rows
+from fiedler.core.rows import normalize_rows
 from fiedler.datasets import load
 from fiedler.metrics import clustering_accuracy, normalized_mutual_information
 
@@ -56,7 +56,7 @@ def draw(data, k, seed):
     categories = np.random.RandomState(seed).choice(30, k, replace=False)
     kept = np.isin(data.y, categories)
     X = sp.csr_array(data.X[kept].astype(np.float64))
-    return unit_rows(sp.csr_array(X[:, np.flatnonzero(X.sum(axis=0))])), data.y[kept]
+    return normalize_rows(sp.csr_array(X[:, np.flatnonzero(X.sum(axis=0))])), data.y[kept]
 
 
 def score(method, k, draws):

@@ -59,7 +59,7 @@ autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
-ELSEWHERE = {"cluster": "fiedler.cluster.cluster"}  # the folder that can be called is documented as the function
+ELSEWHERE = {"cluster": "fiedler.clustering.cluster"}  # the folder that can be called is documented as the function
 
 NOT_OURS = ("sklearn.", "builtins")
 WORTH_A_LINE = {"fit_predict", "fit_transform"}  # scikit-learn's, and part of what an estimator is

@@ -29,7 +29,7 @@ model = make_pipeline(StandardScaler(), ManifoldClustering(3, random_state=0)).f
 folder = Path(tempfile.mkdtemp())
 fiedler.save(model, folder / "wine.npz", notes={"rows": "every second wine"})
 print(f"{(folder / 'wine.npz').stat().st_size / 1024:.0f} kB")
-print(fiedler.models.read_notes(folder / "wine.npz"))
+print(fiedler.persistence.read_notes(folder / "wine.npz"))
 
 # %%
 # Later, elsewhere.

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import fiedler
-from fiedler._files import whole_file
+from fiedler._files import atomic_write
 from fiedler._validation import check_positive
 
 
@@ -48,7 +48,7 @@ def test_subpackages_are_reachable_and_strangers_are_not():
 def test_a_file_is_whole_or_absent(tmp_path):
     target = tmp_path / "a.txt"
     target.write_text("old")
-    with pytest.raises(UnicodeEncodeError), whole_file(target) as draft:
+    with pytest.raises(UnicodeEncodeError), atomic_write(target) as draft:
         draft.write_text("half, then \ud800")
     assert target.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]

@@ -10,14 +10,14 @@ from pathlib import Path
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside ``path`` that becomes ``path`` when the block ends well, and vanishes when it does not.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> with whole_file(folder / "a.txt") as draft:
+    >>> with atomic_write(folder / "a.txt") as draft:
     ...     _ = draft.write_text("all of it")
     >>> [p.name for p in folder.iterdir()]
     ['a.txt']

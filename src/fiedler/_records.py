@@ -1,9 +1,78 @@
-"""Frozen records: what a computation found, as plain data."""
+"""Frozen records of what computations return."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class FitHistory(Mapping[str, np.ndarray]):
+    """What an iterative fit recorded: the objective and its terms, one value per iteration.
+
+    It is a mapping from ``"objective"`` and the names of the terms to arrays, so
+    ``pandas.DataFrame(dict(model.history_))`` is a table with one row per iteration.
+
+    Attributes
+    ----------
+    objective : array of shape (n_iterations,)
+        The value that the fit improves.
+    maximize : bool
+        Whether a larger objective is better.
+    iterations : array of shape (n_iterations,)
+        The iteration after which each value was recorded, 0 for the start; by default 1, 2, ...
+    terms : dict of arrays of shape (n_iterations,)
+        What was recorded besides: parts of the objective (``"likelihood"``, ``"penalty"``), the size of the step
+        (``"change"``) or other criteria (``"cut"``). NaN where a value was not computed.
+
+    Examples
+    --------
+    >>> from fiedler._records import FitHistory
+    >>> history = FitHistory([3.0, 2.0, 1.5], maximize=False, terms={"change": [1.0, 0.5, 0.1]})
+    >>> float(history.objective[-1]), history.iterations.tolist(), list(history)
+    (1.5, [1, 2, 3], ['objective', 'change'])
+    """
+
+    objective: np.ndarray
+    maximize: bool
+    terms: Mapping[str, np.ndarray] = field(default_factory=dict)
+    iterations: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        objective = np.asarray(self.objective, dtype=np.float64)
+        iterations = np.arange(1, len(objective) + 1) if self.iterations is None else np.asarray(self.iterations)
+        terms = {name: np.asarray(values, dtype=np.float64) for name, values in self.terms.items()}
+        for name, values in {"iterations": iterations, **terms}.items():
+            if values.shape != objective.shape:
+                raise ValueError(f"{name} has {len(values)} values for {len(objective)} of the objective")
+        for name, value in (("objective", objective), ("terms", terms), ("iterations", iterations)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_steps(cls, steps: Sequence[Any], *, maximize: bool) -> FitHistory:
+        """Build the history from one named tuple per iteration, of which ``objective`` is one field."""
+        columns = {name: [getattr(step, name) for step in steps] for name in steps[0]._fields}
+        return cls(columns.pop("objective"), maximize, columns)  # type: ignore[arg-type]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.objective if name == "objective" else self.terms[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("objective", *self.terms))
+
+    def __len__(self) -> int:
+        return 1 + len(self.terms)
+
+    def __add__(self, later: FitHistory) -> FitHistory:
+        """Append the iterations of a fit that continued this one."""
+        terms = {name: np.concatenate([values, later.terms[name]]) for name, values in self.terms.items()}
+        assert self.iterations is not None
+        assert later.iterations is not None
+        iterations = np.concatenate([self.iterations, self.iterations[-1] + later.iterations])
+        return FitHistory(np.concatenate([self.objective, later.objective]), self.maximize, terms, iterations)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ._validation import require
+from ._validation import import_optional
 
 DELIMITERS = ",;\t|"
 FLOATS = ("halffloat", "float", "double")  # as Parquet files call them
@@ -114,7 +114,7 @@ def _long_fields() -> Iterator[None]:
 
 def parquet_table(path: Path) -> Table:
     """The table in a Parquet file."""
-    parquet = require("pyarrow.parquet", extra="text", purpose="Parquet files")
+    parquet = import_optional("pyarrow.parquet", extra="text", purpose="Parquet files")
     try:
         table = parquet.read_table(path)
     except Exception as error:  # pyarrow has many

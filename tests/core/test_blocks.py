@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_info
 
 from fiedler.core import sparse as sparse_module
 from fiedler.core.backend import softmax, to_numpy
-from fiedler.core.blocks import by_rows, over_blocks
+from fiedler.core.blocks import map_blocks, map_rows
 from fiedler.core.sparse import matmul
 
 
@@ -19,9 +19,9 @@ def blas_threads():
 def test_results_come_in_order_and_errors_come_through():
     blocks = [slice(start, start + 1) for start in range(50)]
 
-    assert over_blocks(lambda rows: rows.start, blocks, np.zeros(50), n_jobs=3) == list(range(50))
+    assert map_blocks(lambda rows: rows.start, blocks, np.zeros(50), n_jobs=3) == list(range(50))
     with pytest.raises(ZeroDivisionError):
-        over_blocks(lambda rows: 1 / (rows.start - 7), blocks, np.zeros(50), n_jobs=3)
+        map_blocks(lambda rows: 1 / (rows.start - 7), blocks, np.zeros(50), n_jobs=3)
 
 
 def test_overlapping_calls_leave_blas_as_it_was():
@@ -32,10 +32,10 @@ def test_overlapping_calls_leave_blas_as_it_was():
         assert second_done.wait(10)
 
     blocks = [slice(0, 1), slice(1, 2)]
-    other = threading.Thread(target=over_blocks, args=(slow, blocks, np.zeros(2)), kwargs={"n_jobs": 2})
+    other = threading.Thread(target=map_blocks, args=(slow, blocks, np.zeros(2)), kwargs={"n_jobs": 2})
     other.start()
     assert first_inside.wait(10)
-    over_blocks(lambda rows: None, blocks, np.zeros(2), n_jobs=2)
+    map_blocks(lambda rows: None, blocks, np.zeros(2), n_jobs=2)
     second_done.set()
     other.join()
 
@@ -46,7 +46,7 @@ def test_rows_by_blocks_are_rows_at_once(backend, rng, monkeypatch):
     monkeypatch.setattr("fiedler.core.blocks.ROW_BYTES", 1)
     values = rng.normal(size=(200, 3))
 
-    assert_allclose(to_numpy(by_rows(softmax, backend(values))), softmax(values))
+    assert_allclose(to_numpy(map_rows(softmax, backend(values))), softmax(values))
 
 
 def test_threaded_products_are_plain_products(rng, monkeypatch):

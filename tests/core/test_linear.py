@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from fiedler.core.backend import to_numpy
-from fiedler.core.linear import conjugate_gradient, inverse_of_lower, least_squares
+from fiedler.core.linear import conjugate_gradient, invert_lower_triangular, least_squares
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_running_out_of_rounds_is_said(system):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_triangular_matrices_are_inverted(rng, backend, dtype):
     lower = np.linalg.cholesky([(A := rng.normal(size=(6, 9))) @ A.T for _ in range(4)]).astype(dtype)
-    inverses = to_numpy(inverse_of_lower(backend(lower)))
+    inverses = to_numpy(invert_lower_triangular(backend(lower)))
     assert inverses.dtype == dtype
     assert_allclose(inverses @ lower, np.broadcast_to(np.eye(6), (4, 6, 6)), atol=1e-4 if dtype == "float32" else 1e-12)
 

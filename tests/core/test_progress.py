@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 import registry
 from fiedler import NLE, LapGMM, ManifoldClustering
-from fiedler.core.progress import stage, tracked
+from fiedler.core.progress import stage, track_progress
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
 
@@ -99,4 +99,4 @@ def test_the_progress_bar_of_scikit_learn_takes_them(rows, capsys):
 
 
 def test_without_a_listener_a_loop_is_a_loop():
-    assert list(tracked(iter("abc"), "letters")) == ["a", "b", "c"]
+    assert list(track_progress(iter("abc"), "letters")) == ["a", "b", "c"]

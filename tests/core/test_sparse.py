@@ -21,12 +21,12 @@ def test_triplets_are_added_up_and_zeros_stay_stored(triplets, backend):
     S = sparse.from_coo(*map(backend, triplets), (4, 4))
 
     assert_allclose(dense(S), [[0, 1.5, 0, 0], [0, 0, 0, 0], [2, 0, 0, 0], [0, 0, 0, -1]])
-    assert sparse.pieces(S)[0].shape == (4,)
+    assert sparse.csr_parts(S)[0].shape == (4,)
     assert_array_equal(to_numpy(sparse.row_indices(S)), [0, 2, 2, 3])
 
 
 def test_index_arrays_are_int32(triplets, backend):
-    _, indices, indptr = sparse.pieces(sparse.from_coo(*map(backend, triplets), (4, 4)))
+    _, indices, indptr = sparse.csr_parts(sparse.from_coo(*map(backend, triplets), (4, 4)))
 
     assert "int32" in str(indices.dtype)
     assert "int32" in str(indptr.dtype)
@@ -34,23 +34,23 @@ def test_index_arrays_are_int32(triplets, backend):
 
 def test_operations_equal_dense_algebra(triplets, backend, rng):
     S = sparse.from_coo(*map(backend, triplets), (4, 4))
-    home = sparse.pieces(S)[0]  # SciPy for a back end without sparse matrices
+    home = sparse.csr_parts(S)[0]  # SciPy for a back end without sparse matrices
     D = dense(S)
     left, right = rng.uniform(1, 2, 4), rng.uniform(1, 2, 4)
     own = (lambda a: a) if isinstance(home, np.ndarray) else backend
 
-    assert_allclose(dense(sparse.scale(S, own(left), own(right))), left[:, None] * D * right[None, :])
+    assert_allclose(dense(sparse.scale_rows_columns(S, own(left), own(right))), left[:, None] * D * right[None, :])
     assert_allclose(dense(sparse.add_diagonal(S, own(left))), D + np.diag(left))
     assert_allclose(to_numpy(sparse.row_sums(S)), D.sum(axis=1))
     assert_allclose(to_numpy(sparse.diagonal(S)), np.diag(D))
-    assert_allclose(dense(sparse.keep(S, home > 0)), np.where(D > 0, D, 0))
+    assert_allclose(dense(sparse.filter_entries(S, home > 0)), np.where(D > 0, D, 0))
 
 
 def test_a_product_lives_where_the_dense_factor_does(triplets, backend, rng):
     S = sparse.from_coo(*map(backend, triplets), (4, 4))
     X = rng.normal(size=(4, 3)).astype(np.float32)
 
-    product = sparse.matmul(sparse.with_data(S, sparse.pieces(S)[0] * 1), backend(X.astype(np.float64)))
+    product = sparse.matmul(sparse.with_data(S, sparse.csr_parts(S)[0] * 1), backend(X.astype(np.float64)))
 
     assert type(product) is type(backend(X))
     assert_allclose(to_numpy(product), dense(S) @ X, rtol=1e-6)

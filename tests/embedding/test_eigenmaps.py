@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
 from fiedler import AffinityGraph, FullGraph, KNNGraph, LaplacianEigenmaps, RadiusGraph
-from fiedler.graph.extend import coincident_rows
+from fiedler.graph.out_of_sample import coincident_rows
 
 
 @pytest.fixture

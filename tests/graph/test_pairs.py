@@ -17,7 +17,7 @@ from fiedler import (
 from fiedler.core.backend import to_numpy
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.graph.constraints import PairwiseConstraints
-from fiedler.graph.pairs import by_sign, contracted, group_means, inject, with_links
+from fiedler.graph.pairs import add_links, contract_groups, group_means, overwrite_links, split_by_sign
 from fiedler.graph.repulsion import repelled_eigenpairs
 from fiedler.metrics import adjusted_rand_index, normalized_cut, ratio_cut
 
@@ -28,7 +28,7 @@ def pairs():
 
 
 def test_injected_pairs_have_the_largest_weight_or_none(uneven_graph, pairs):
-    W, told = uneven_graph.weights.toarray(), inject(uneven_graph, pairs).weights.toarray()
+    W, told = uneven_graph.weights.toarray(), overwrite_links(uneven_graph, pairs).weights.toarray()
     for i in range(len(W)):
         for j in range(len(W)):
             pair = (min(i, j), max(i, j))
@@ -38,7 +38,7 @@ def test_injected_pairs_have_the_largest_weight_or_none(uneven_graph, pairs):
 
 def test_links_are_edges_of_either_sign_in_units_of_the_mean_degree(uneven_graph, pairs):
     """w_ij = ½ strength · d̄ · (1/m_i + 1/m_j)."""
-    W, graph = uneven_graph.weights.toarray(), with_links(uneven_graph, pairs)
+    W, graph = uneven_graph.weights.toarray(), add_links(uneven_graph, pairs)
     unit = 2.0 * W.sum() / len(W)
     added = graph.weights.toarray() - W
     assert_allclose(added[0, [1, 2]], unit * 0.5 * (1 / 2 + 1 / 1))
@@ -46,14 +46,14 @@ def test_links_are_edges_of_either_sign_in_units_of_the_mean_degree(uneven_graph
     assert_allclose(added, added.T)
     assert np.count_nonzero(added) == 6
     assert graph.signed
-    attract, repel = by_sign(graph)
+    attract, repel = split_by_sign(graph)
     assert_allclose((attract.weights - repel.weights).toarray(), graph.weights.toarray())
     assert min(attract.weights.data.min(), repel.weights.data.min()) > 0
 
 
 def test_groups_become_nodes_and_keep_volumes(uneven_graph):
     groups = np.array([0, 0, 1, 2, 2, 2, 3, 4, 4, 3])
-    small, W = contracted(uneven_graph, groups), uneven_graph.weights.toarray()
+    small, W = contract_groups(uneven_graph, groups), uneven_graph.weights.toarray()
     G = np.eye(5)[groups]
     assert_allclose(small.weights.toarray() + np.diag(small.loops), G.T @ W @ G)
     assert_allclose(small.degrees, G.T @ W.sum(axis=1))
@@ -75,8 +75,8 @@ def test_repelled_eigenvectors_are_those_of_the_generalised_problem(kind, rng):
         X = rng.normal(size=(n, 3))
         y = (X[:, 0] > 0).astype(int)
         pairs = PairwiseConstraints.from_labels(y, rate=12 / n, random_state=0)
-        graph = with_links(KNNGraph(8, connect="mst").build(X), pairs)
-        attract, repel = (side.laplacian().toarray() for side in by_sign(graph))
+        graph = add_links(KNNGraph(8, connect="mst").build(X), pairs)
+        attract, repel = (side.laplacian().toarray() for side in split_by_sign(graph))
         degrees = np.diag(attract)
         M = np.diag(degrees) if kind == "random_walk" else degrees.mean() * np.eye(n)
         values, vectors = eigh(attract, M + repel, subset_by_index=(0, 3))
@@ -163,7 +163,7 @@ def test_cannot_links_count_within_clusters_only(rng):
     X, y = crossing(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
     model = NLE(2, KNNGraph(8), random_state=0).fit(X, constraints=pairs)
-    attract, repel = (side.weights.toarray() for side in by_sign(model.graph_))
+    attract, repel = (side.weights.toarray() for side in split_by_sign(model.graph_))
     printed = 0.0
     for k in range(2):
         inside = model.labels_ == k
@@ -279,7 +279,7 @@ def test_pairs_reach_a_graph_that_is_given_whatever_the_recipe(rng):
     pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
     graph = KNNGraph(8).build(X)
     model = SpectralClustering(2, LearnedLaplacian(), random_state=0).fit(graph, constraints=pairs)
-    assert_allclose(model.graph_.weights.toarray(), with_links(graph, pairs).weights.toarray())
+    assert_allclose(model.graph_.weights.toarray(), add_links(graph, pairs).weights.toarray())
 
 
 @pytest.mark.parametrize("solver", ["arpack", "shift_invert"])

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fiedler import AffinityGraph, FullGraph, KNNGraph, RadiusGraph
 from fiedler.core.backend import to_numpy
-from fiedler.core.sparse import pieces, to_scipy
+from fiedler.core.sparse import csr_parts, to_scipy
 from fiedler.graph import as_affinity
 from fiedler.graph import recipes as module
 
@@ -45,7 +45,7 @@ def test_precision_and_back_end_stay(recipe, dtype, points, backend):
 
     graph = clone(recipe).set_params(weight="heat", bandwidth=1.0).build(X)
 
-    data, indices, _ = pieces(graph.weights)
+    data, indices, _ = csr_parts(graph.weights)
     reference = clone(recipe).set_params(weight="heat", bandwidth=1.0).build(points.astype(dtype))
     assert np.dtype(dtype).name in str(data.dtype)
     assert "int32" in str(indices.dtype)

@@ -14,9 +14,9 @@ from fiedler.core.backend import to_numpy
 from fiedler.datasets import blobs, circles, load, two_moons
 from fiedler.graph import communities
 from fiedler.metrics import clustering_accuracy, modularity
-from fiedler.mixture.base import RESOLUTION, natural_scale, quality
+from fiedler.mixture.base import RESOLUTION, natural_lam, partition_quality
 from fiedler.mixture.covariance import SHAPES
-from fiedler.mixture.lapgmm import LADDERS, TRIAL
+from fiedler.mixture.lapgmm import LAM_GRIDS, TRIAL_ITERATIONS
 
 SETS = {
     "moons": lambda: two_moons(n_samples=300, noise=0.06, random_state=0),
@@ -34,15 +34,17 @@ def test_the_strength_that_is_found_has_the_highest_modularity_of_the_ladder(nam
     k = len(np.unique(y))
     graph = KNNGraph(9, weight="local", symmetrize="mean").build(X)
     labels = communities(graph, k, random_state=0).labels
-    found = LapGMM(k, graph, init=labels, max_iter=TRIAL).fit(X)
+    found = LapGMM(k, graph, init=labels, max_iter=TRIAL_ITERATIONS).fit(X)
 
     plain = GaussianMixture(k, init=labels, max_iter=1).fit(X)
-    scale = natural_scale(plain._log_joint(X), graph)
-    rungs = [LapGMM(k, graph, lam=step * scale, init=labels, max_iter=TRIAL).fit(X) for step in LADDERS["auto"]]
+    scale = natural_lam(plain._log_joint(X), graph)
+    rungs = [
+        LapGMM(k, graph, lam=step * scale, init=labels, max_iter=TRIAL_ITERATIONS).fit(X) for step in LAM_GRIDS["auto"]
+    ]
 
-    assert_allclose(min(abs(np.log(found.lam_ / (step * scale))) for step in LADDERS["auto"]), 0, atol=1e-6)
-    best = max(quality(model.memberships_, graph) for model in rungs)
-    assert quality(found.memberships_, graph)[1] >= best[1] - 1e-4
+    assert_allclose(min(abs(np.log(found.lam_ / (step * scale))) for step in LAM_GRIDS["auto"]), 0, atol=1e-6)
+    best = max(partition_quality(model.memberships_, graph) for model in rungs)
+    assert partition_quality(found.memberships_, graph)[1] >= best[1] - 1e-4
     assert name == "iris" or clustering_accuracy(y, found.labels_) > 0.95  # two of its three species overlap
 
 
@@ -51,8 +53,8 @@ def test_the_natural_scale_is_where_neighbours_weigh_as_much_as_densities(rng):
     joint = np.tile([[0.0, -6.0]], (5, 1))
     graph = KNNGraph(2).build(rng.normal(size=(20, 2)))
 
-    assert_allclose(natural_scale(joint, graph), 6.0 / (2 * graph.degrees.mean()))
-    assert natural_scale(joint[:, :1], graph) == 0.0
+    assert_allclose(natural_lam(joint, graph), 6.0 / (2 * graph.degrees.mean()))
+    assert natural_lam(joint[:, :1], graph) == 0.0
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.1])
@@ -211,7 +213,7 @@ def test_the_natural_strength_is_used_as_it_is():
     natural = LapGMM(2, graph, lam="natural", init=y, max_iter=20).fit(X)
     first = LapGMM(2, graph, lam=0.0, init=y, max_iter=1).fit(X)
 
-    scale = natural_scale(first._log_joint(X), graph)
+    scale = natural_lam(first._log_joint(X), graph)
 
     assert_allclose(natural.lam_, scale, rtol=1e-6)
     fixed = LapGMM(2, graph, lam=natural.lam_, init=y, max_iter=20).fit(X)

@@ -23,7 +23,7 @@ from fiedler import (
     choose_n_clusters,
 )
 from fiedler.baselines import GNMF
-from fiedler.cluster import NClustersChoice
+from fiedler.clustering import NClustersChoice
 from fiedler.core.eigen import widest_gap
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 from fiedler.plots import EvidenceDisplay, HistoryDisplay, SpectrumDisplay, StabilityDisplay

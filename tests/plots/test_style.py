@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 import fiedler._validation
 from fiedler import GaussianMixture, KNNGraph, LapGMM, ManifoldClustering, SpectralClustering
 from fiedler import plots as folder
-from fiedler.cluster import NClustersChoice
+from fiedler.clustering import NClustersChoice
 from fiedler.plots.style import PALETTE, UNASSIGNED, codes, colours
 
 matplotlib.use("Agg")

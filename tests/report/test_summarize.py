@@ -22,14 +22,14 @@ from fiedler import (
     SpectralClustering,
 )
 from fiedler.baselines import GNMF, NMFClustering
-from fiedler.cluster import NClustersChoice
+from fiedler.clustering import NClustersChoice
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.report import contents, read_summary, summarize, write_summary
 from fiedler.report import plane as planes
 from fiedler.report.cards import cluster_sizes
 from fiedler.report.contents import snippets, thumbnails
-from fiedler.report.plain import plain
-from fiedler.report.plane import affinities, attraction, draw_plane, repulsion
+from fiedler.report.jsonable import jsonable
+from fiedler.report.tsne import affinities, attraction, layout_rows, repulsion
 from fiedler.text import DocumentVectorizer
 
 
@@ -324,9 +324,9 @@ def test_what_does_not_fit_the_rows_is_refused(given, message, five):
 
 
 def test_plain_data_is_all_that_is_kept():
-    assert plain(np.array([1.0, np.inf])) == [1.0, None]
-    assert plain("half a pair \ud800") == "half a pair ?"
-    assert len(plain({1: "x" * 1000})["1"]) == 240
+    assert jsonable(np.array([1.0, np.inf])) == [1.0, None]
+    assert jsonable("half a pair \ud800") == "half a pair ?"
+    assert len(jsonable({1: "x" * 1000})["1"]) == 240
 
 
 # ------------------------------------------------------------------------------------------------------------- budgets
@@ -407,19 +407,19 @@ def near_its_own(xy, y):
 
 def test_clusters_lie_apart_in_the_plane_and_a_seed_fixes_it(blobs):
     X, y = blobs
-    one, again = (draw_plane(fitted(), X, random_state=3).points for _ in range(2))
+    one, again = (layout_rows(fitted(), X, random_state=3).points for _ in range(2))
 
     assert_array_equal(one, again)
     assert near_its_own(one, y) > 0.95
 
 
 def test_sparse_rows_have_a_plane_too(blobs):
-    assert near_its_own(draw_plane(fitted(), sp.csr_array(blobs[0])).points, blobs[1]) > 0.95
+    assert near_its_own(layout_rows(fitted(), sp.csr_array(blobs[0])).points, blobs[1]) > 0.95
 
 
 def test_rows_beyond_the_sample_are_placed_with_their_like(blobs, monkeypatch):
     monkeypatch.setattr(planes, "LAID_OUT", 45)
-    drawn = draw_plane(fitted(), blobs[0])
+    drawn = layout_rows(fitted(), blobs[0])
 
     assert "45 rows" in drawn.how
     assert near_its_own(drawn.points, blobs[1]) > 0.95
@@ -427,5 +427,5 @@ def test_rows_beyond_the_sample_are_placed_with_their_like(blobs, monkeypatch):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 12])
 def test_few_rows_and_equal_ones_have_a_place(n, rng):
-    assert np.isfinite(draw_plane(fitted(), rng.normal(size=(n, 4))).points).all()
-    assert np.isfinite(draw_plane(fitted(), np.repeat(np.eye(4), n, axis=0)).points).all()
+    assert np.isfinite(layout_rows(fitted(), rng.normal(size=(n, 4))).points).all()
+    assert np.isfinite(layout_rows(fitted(), np.repeat(np.eye(4), n, axis=0)).points).all()

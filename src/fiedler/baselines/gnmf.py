@@ -22,8 +22,8 @@ from sklearn.utils import Tags, check_random_state
 
 from .._validation import check_int, check_n_clusters, check_nonnegative
 from ..core.kmeans import kmeans
-from ..core.multiplicative import multiply
-from ..core.progress import ProgressMixin, telling, tracked
+from ..core.multiplicative import multiplicative_update
+from ..core.progress import ProgressMixin, report_progress, track_progress
 from ..graph.affinity import AffinityGraph
 from ..graph.recipes import KNNGraph, as_affinity
 from .nmf import check_nonnegative_rows
@@ -51,9 +51,9 @@ class Run(NamedTuple):
 def update(X: Any, W: Any, degrees: np.ndarray, lam: float, factors: Factors) -> Factors:
     """One update of U, then of V. [Cai et al. 2011, Eqs 14 and 15]"""
     V, U = factors
-    U = multiply(U, X.T @ V, U @ (V.T @ V), guard=GUARD, power=1.0)
+    U = multiplicative_update(U, X.T @ V, U @ (V.T @ V), guard=GUARD, power=1.0)
     above, below = X @ U + lam * (W @ V), V @ (U.T @ U) + lam * degrees[:, None] * V
-    return Factors(multiply(V, above, below, guard=GUARD, power=1.0), U)
+    return Factors(multiplicative_update(V, above, below, guard=GUARD, power=1.0), U)
 
 
 def objective(X: Any, W: Any, degrees: np.ndarray, lam: float, factors: Factors) -> float:
@@ -144,8 +144,8 @@ class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
         graph = self._affinity(X)
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=check_int(self.n_init, "n_init"))
-        with telling(self):
-            runs = [self._run(X, graph, lam, k, seed) for seed in tracked(seeds, "starts", len(seeds))]
+        with report_progress(self):
+            runs = [self._run(X, graph, lam, k, seed) for seed in track_progress(seeds, "starts", len(seeds))]
         factors, self.history_, self.n_iter_, self.converged_ = min(runs, key=lambda one: one.history[-1])
         if not self.converged_:
             warnings.warn(

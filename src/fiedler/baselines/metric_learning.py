@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_dense, check_int, check_positive, check_share
+from .._validation import check_dense, check_fraction, check_int, check_positive
 from ..core.backend import to_numpy
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.labels import as_column, known_labels
@@ -94,12 +94,12 @@ class MMC(_LearntMetric):
         floor = check_positive(self.ridge, "ridge") * (np.trace(scatter) or 1.0) / X.shape[1]
         values, vectors = eigh(scatter + floor * np.eye(X.shape[1]))
         whiten = (vectors / np.sqrt(values)) @ vectors.T
-        N = self._climb(apart @ whiten)
+        N = self._search_lam(apart @ whiten)
         values, vectors = eigh(N)
         self.metric_ = (np.sqrt(np.maximum(values, 0))[:, None] * vectors.T) @ whiten
         return self
 
-    def _climb(self, apart: np.ndarray) -> np.ndarray:
+    def _search_lam(self, apart: np.ndarray) -> np.ndarray:
         """Projected gradient ascent from N = I/d."""
         N, step = np.eye(apart.shape[1]) / apart.shape[1], 1.0
         value, self.history_, self.converged_ = spread_apart(N, apart), [], False
@@ -176,7 +176,7 @@ class LMNN(_LearntMetric):
         if y is None:
             raise ValueError("LMNN requires y to be passed, but the target y is None; use -1 for rows of unknown class")
         X = to_numpy(check_dense(X, estimator=self, min_samples=2)).astype(np.float64)
-        push = check_share(self.push, "push")
+        push = check_fraction(self.push, "push")
         known, labels = known_labels(as_column(y), len(X))
         X = X[known]
         classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import check_dense, check_int, check_n_clusters, check_nonnegative
 from ..core.backend import to_numpy
 from ..graph.constraints import PairwiseConstraints, check_constraints
-from ..graph.pairs import both_orders
+from ..graph.pairs import symmetric_pairs
 
 
 class MPCKMeans(ClusterMixin, BaseEstimator):
@@ -121,7 +121,7 @@ class _Problem:
     def __init__(self, X: np.ndarray, pairs: PairwiseConstraints, weight: float) -> None:
         self.X, self.pairs, self.weight = X, pairs, weight
         self.span = (X.max(axis=0) - X.min(axis=0)) ** 2  # bounds every squared difference, feature by feature
-        self.must, self.cannot = (both_orders(links, len(X)) for links in (pairs.must_link, pairs.cannot_link))
+        self.must, self.cannot = (symmetric_pairs(links, len(X)) for links in (pairs.must_link, pairs.cannot_link))
 
     def distances(self, centres: np.ndarray, metrics: np.ndarray) -> np.ndarray:
         """What a row costs in each cluster, pairs apart."""

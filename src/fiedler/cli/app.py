@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import __version__
-from . import clustering, comparing, looking, reproducing
+from . import clustering, compare, looking, reproducing
 from .wording import sentence
 
 Debug = Annotated[bool, typer.Option("--debug", help="A traceback where there would be a sentence.")]
@@ -65,7 +65,7 @@ def _answering(command: Callable[..., None]) -> Callable[..., None]:
 
 COMMANDS = (
     clustering.cluster,
-    comparing.compare,
+    compare.compare,
     clustering.predict,
     clustering.report,
     reproducing.reproduce,

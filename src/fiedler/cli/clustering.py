@@ -12,17 +12,17 @@ import numpy as np
 import typer
 from sklearn.pipeline import Pipeline
 
-from .._validation import some
-from ..cluster.story import IN_DOUBT
+from .._validation import first_few
+from ..clustering.explain import UNCERTAIN_BELOW
 from ..core.backend import to_numpy
-from ..inputs import Input, read_input
-from ..inputs.tables import TABLES
-from ..models import load, read_notes, save
+from ..io import Input, read_input
+from ..io.tables import TABLES
+from ..persistence import load, read_notes, save
 from ..report import read_summary, summarize, write_report, write_summary
 from .fitting import Fit, fit, labels_table, scores, write_labels
 from .methods import METHODS, SCALES, Prepared, check_k, named_by_id, pick, prepare, read_k
-from .results import FILES, LABELS, MODEL, PAGE, SUMMARY, check_folder, name_of, seen_from, whole_folder
-from .voice import Json, Quiet, Voice, check_file, table
+from .output import Json, Output, Quiet, check_file, table
+from .results import FILES, LABELS, MODEL, PAGE, SUMMARY, atomic_folder, check_folder, relative_source, source_name
 
 KINDS = {"table": "a table", "array": "an array", "images": "images", "texts": "texts"}
 LONG_TABLE = 30  # clusters that are listed in the terminal
@@ -72,9 +72,9 @@ def cluster(
     json: Json = False,
 ) -> None:
     """Cluster rows: labels.csv, model.npz, summary.json and report.html."""
-    voice, n_clusters = Voice(quiet, json), read_k(k)
+    voice, n_clusters = Output(quiet, json), read_k(k)
     pick(METHODS, method, "--method")
-    folder = out or Path("out") / name_of(source)
+    folder = out or Path("out") / source_name(source)
     check_folder(folder, source, force=force)
     with voice.at_work(f"reading {source}"):
         found = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
@@ -86,7 +86,7 @@ def cluster(
         voice.note(_how_labels_steer(found))
     with voice.at_work("writing the report"):
         settings = {"method": method, "scale": ready.scale, "seed": seed, "steered by": _steering(found, pairs)}
-        notes = _notes(found, done, source=seen_from(folder, source), id=id, text=text, size=size)
+        notes = _notes(found, done, source=relative_source(folder, source), id=id, text=text, size=size)
         summary = _summary(found, done, ready, title=Path(source).resolve().name, settings=settings)
         _write(folder, found, done, notes, summary)
     plain = {
@@ -105,7 +105,7 @@ def cluster(
 def _how_labels_steer(found: Input) -> str:
     """Labels with gaps change what is found, and give clusters their names."""
     codes, classes = found.codes()
-    named = some([f"{place} is {name!r}" for place, name in enumerate(classes)])
+    named = first_few([f"{place} is {name!r}" for place, name in enumerate(classes)])
     return f"the labels of {(codes >= 0).sum()} of {found.n_rows} rows steer the clusters: {named}"
 
 
@@ -116,7 +116,7 @@ def _steering(found: Input, pairs: Path | None) -> str:
 
 def _write(folder: Path, found: Input, done: Fit, notes: dict[str, Any], summary: dict[str, Any]) -> None:
     """All files or none."""
-    with whole_folder(folder) as draft:
+    with atomic_folder(folder) as draft:
         write_labels(draft / LABELS, found.names, done.labels, done.memberships, done.names)
         save(done.model, draft / MODEL, notes=notes)
         write_summary(summary, draft / SUMMARY)
@@ -157,8 +157,8 @@ def _shown(plain: dict[str, Any], done: Fit, folder: Path) -> list[Any]:
     parts.append(table(head, *columns, rows=[_cells(one) for one in filled[:LONG_TABLE]]))
     if len(filled) > LONG_TABLE:
         parts.append(f"... and {len(filled) - LONG_TABLE} more, in {LABELS}")
-    if done.confidence is not None and (doubtful := int((done.confidence <= IN_DOUBT).sum())):
-        parts.append(f"rows in doubt, of confidence {IN_DOUBT} or less: {doubtful}")
+    if done.confidence is not None and (doubtful := int((done.confidence <= UNCERTAIN_BELOW).sum())):
+        parts.append(f"rows in doubt, of confidence {UNCERTAIN_BELOW} or less: {doubtful}")
     if plain["scores"]:
         named = ", ".join(f"{name} {value:.3f}" for name, value in plain["scores"].items())
         parts.append(f"beside the known labels: {named}")
@@ -188,7 +188,7 @@ def predict(
     json: Json = False,
 ) -> None:
     """The clusters of new rows: id, label, confidence and memberships as CSV."""
-    voice = Voice(quiet, json)
+    voice = Output(quiet, json)
     path = model / MODEL if model.is_dir() else model
     notes, fitted = read_notes(path), load(path)
     if not hasattr(fitted, "predict"):
@@ -256,7 +256,7 @@ def report(
     json: Json = False,
 ) -> None:
     """Make the page again from a folder of results."""
-    voice = Voice(quiet, json)
+    voice = Output(quiet, json)
     folder = results if results.is_dir() else results.parent
     target = out or folder / PAGE
     check_file(target)

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._files import whole_file
+from .._files import atomic_write
 from ..core.backend import to_numpy
 from ..experiments.run import peak_mb, reset_peak
 from ..graph.constraints import PairwiseConstraints
-from ..inputs import Input
-from ..inputs.record import numbered
+from ..io import Input
+from ..io.record import row_numbers
 from ..metrics import score_table
 from .methods import METHODS, Prepared, clusterer
-from .voice import Listener
+from .output import ProgressCallback
 
 DIGITS = 4  # of a membership in a file
 
@@ -58,7 +58,7 @@ def fit(
     *,
     seed: int = 0,
     pairs: Path | None = None,
-    listener: Listener | None = None,
+    listener: ProgressCallback | None = None,
 ) -> Fit:
     """Fit a method to the rows, and to what is known of them.
 
@@ -70,7 +70,7 @@ def fit(
     if k == "auto" and method != "auto":
         k, evidence = count(ready, seed=seed, listener=listener)
         k = max(k, len(found.codes()[1])) if found.steers else k
-    model = told(clusterer(method, k, ready.rows, seed), listener).fit(ready.rows, **options)
+    model = with_callback(clusterer(method, k, ready.rows, seed), listener).fit(ready.rows, **options)
     seconds = time.perf_counter() - started
     shares = getattr(model, "memberships_", None)
     done = Fit(
@@ -93,7 +93,7 @@ def _known(found: Input, method: str, pairs: Path | None) -> dict[str, Any]:
         raise ValueError(f"--method {method} cannot be told {name}; those that can are {able}")
     options: dict[str, Any] = {"y": found.codes()[0]} if found.steers else {}
     if pairs is not None:
-        names = None if found.names == numbered(found.n_rows) else found.names
+        names = None if found.names == row_numbers(found.n_rows) else found.names
         options["constraints"] = known = PairwiseConstraints.from_csv(pairs, found.n_rows, names=names)
         if known.n_pairs == 0:
             raise ValueError(f"--pairs {str(pairs)!r} holds no pairs; give some, or leave it out")
@@ -118,16 +118,16 @@ def _refuse_contradiction(pairs: PairwiseConstraints, found: Input) -> None:
             )
 
 
-def told(model: Any, listener: Listener | None) -> Any:
+def with_callback(model: Any, listener: ProgressCallback | None) -> Any:
     """The model, with a listener if it can have one."""
     if listener is not None and hasattr(model, "set_callbacks"):
         model.set_callbacks(listener)
     return model
 
 
-def count(ready: Prepared, *, seed: int = 0, listener: Listener | None = None) -> tuple[int, Any]:
+def count(ready: Prepared, *, seed: int = 0, listener: ProgressCallback | None = None) -> tuple[int, Any]:
     """The number of clusters by ManifoldClustering, and the evidence for it."""
-    counting = told(clusterer("auto", "auto", ready.rows, seed), listener).fit(ready.rows)
+    counting = with_callback(clusterer("auto", "auto", ready.rows, seed), listener).fit(ready.rows)
     return counting.n_clusters_, counting.evidence_
 
 
@@ -138,7 +138,7 @@ def scores(found: Input, labels: np.ndarray) -> dict[str, float]:
 
 def write_labels(path: Path, *columns: Any) -> None:
     """`labels_table` into a file, whole or not at all."""
-    with whole_file(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         labels_table(file, *columns)
 
 

@@ -17,7 +17,7 @@ from ..datasets import list_datasets, load
 from ..datasets.registry import DATASETS
 from ..datasets.store import cache_folder, data_folder
 from .methods import pick
-from .voice import Json, Quiet, Voice, cores, table
+from .output import Json, Output, Quiet, n_cores, table
 from .wording import in_words
 
 PACKAGES = {
@@ -42,7 +42,7 @@ def list_all(json: Json = False) -> None:
     rows = {name: {"about": about, "here": _is_here(name)} for name, about in list_datasets().items()}
     shown = [(name, "yes" if row["here"] else "-", row["about"]) for name, row in rows.items()]
     lines = "\n".join(f"{name:16} {here:5} {about}" for name, here, about in [("name", "here", "about"), *shown])
-    Voice(json=json).result(rows, lines)
+    Output(json=json).result(rows, lines)
 
 
 def get(
@@ -55,7 +55,7 @@ def get(
     found = load(name, verbose=not quiet)
     rows, columns = found.X.shape
     plain = {"name": name, "rows": rows, "columns": columns, "classes": len(found.target_names)}
-    Voice(quiet, json).result(plain, f"{name}: {rows} rows, {columns} columns, {plain['classes']} classes")
+    Output(quiet, json).result(plain, f"{name}: {rows} rows, {columns} columns, {plain['classes']} classes")
 
 
 def _is_here(name: str) -> bool:
@@ -74,7 +74,7 @@ def doctor(json: Json = False) -> None:
         "fiedler": __version__,
         "python": platform.python_version(),
         "system": platform.platform(),
-        "cores": cores(),
+        "cores": n_cores(),
         "threads": pools,
         "packages": packages,
         "devices": devices,
@@ -87,14 +87,14 @@ def doctor(json: Json = False) -> None:
     ]
     head = [
         f"fiedler {__version__}, Python {plain['python']}, {plain['system']}",
-        f"{cores()} cores; threads: {', '.join(pools) or 'unknown'}",
+        f"{n_cores()} cores; threads: {', '.join(pools) or 'unknown'}",
         f"devices: {', '.join(devices) or 'none beside the processor'}",
         f"data folder (FIEDLER_DATA): {plain['data_folder'] or 'not set'}; cache: {plain['cache_folder']}\n",
     ]
     made = table("", "package", "version", "for more", rows=rows)
     for column in made.columns:
         column.justify = "left"
-    Voice(json=json).result(plain, "\n".join(head), made)
+    Output(json=json).result(plain, "\n".join(head), made)
 
 
 def _pools() -> list[dict[str, Any]]:

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 from .. import LCGMM, NLE, EmbedKMeans, GaussianMixture, LapGMM, LPIClustering, ManifoldClustering, SpectralClustering
-from .._validation import check_range, did_you_mean, refuse_equal_rows, some
-from ..inputs import Input
+from .._validation import check_range, check_rows_differ, did_you_mean, first_few
+from ..io import Input
 from ..text import DocumentVectorizer
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ def prepare(found: Input, scale: str = "auto") -> Prepared:
             raise ValueError(f"--scale {scale} would fill sparse rows; give {' or '.join(FOR_SPARSE)}")
         scaler = maker()
         steps, rows = [*steps, ("scale", scaler)], scaler.fit_transform(rows)
-    refuse_equal_rows(rows)
+    check_rows_differ(rows)
     return Prepared(steps, rows, scale)
 
 
@@ -104,7 +104,7 @@ def named_by_id(found: Input, wordless: Callable[[], np.ndarray]) -> Iterator[No
         yield
         names = [found.names[row] for row in wordless() if found.X[row].strip()]
     if names:
-        text = f"{len(names)} document(s) hold no known word ({some(names)}); they are kept, and resemble nothing"
+        text = f"{len(names)} document(s) hold no known word ({first_few(names)}); they are kept, and resemble nothing"
         warnings.warn(text, UserWarning, stacklevel=2)
 
 
@@ -147,6 +147,6 @@ def check_k(k: int | str, found: Input) -> None:
     classes = found.codes()[1]
     if found.steers and int(k) < len(classes):
         raise ValueError(
-            f"the known labels name {len(classes)} classes ({some(classes)}) and -k asks for {k} clusters; "
+            f"the known labels name {len(classes)} classes ({first_few(classes)}) and -k asks for {k} clusters; "
             f"ask for {len(classes)} or more, or for -k auto"
         )

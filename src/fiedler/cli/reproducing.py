@@ -13,7 +13,7 @@ from ..experiments import reproduce as work
 from ..experiments.layout import as_text
 from ..experiments.reproduce import Plan
 from ..experiments.tables import Line, failures
-from .voice import Json, Quiet, Voice, cores
+from .output import Json, Output, Quiet, n_cores
 
 
 def reproduce(
@@ -34,7 +34,7 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Make a paper's table again: run what is missing and lay it beside the published figures."""
-    voice = Voice(quiet, json)
+    voice = Output(quiet, json)
     if list_all or key is None:
         voice.result(*_papers())
         return
@@ -51,7 +51,7 @@ def reproduce(
     if not json:
         typer.echo(head)  # before the work, which may take hours
     if run and todo.todo:
-        _run(todo, jobs or cores(), voice)
+        _run(todo, jobs or n_cores(), voice)
     found = work.compare(todo)
     written = work.write_results(todo, found) + ([work.archive(todo)] if keep else [])
     voice.result(
@@ -81,7 +81,7 @@ def _papers() -> tuple[dict[str, Any], str]:
     return plain, "\n".join(lines)
 
 
-def _run(todo: Plan, jobs: int, voice: Voice) -> None:
+def _run(todo: Plan, jobs: int, voice: Output) -> None:
     """With a bar that tells the time left; what was done when it is stopped is kept."""
     with voice.progress() as progress:
         bar = None if progress is None else progress.add_task("", total=len(todo.todo))

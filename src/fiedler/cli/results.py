@@ -9,24 +9,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..models import read_notes
+from ..persistence import read_notes
 
 DRAFT = ".fiedler-"
 LABELS, MODEL, SUMMARY, PAGE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
 
 
-def name_of(source: str) -> str:
+def source_name(source: str) -> str:
     """What an input is called: a file without its ending, a folder, a data set."""
     path = Path(source)
     return path.resolve().name if path.is_dir() else path.stem
 
 
-def seen_from(folder: Path, source: str) -> str:
+def relative_source(folder: Path, source: str) -> str:
     """The input's address for the folder of its results, so that both can be moved together; a data set's is its name.
 
     Examples
     --------
-    >>> seen_from(Path("out/moons"), "two_moons")
+    >>> relative_source(Path("out/moons"), "two_moons")
     'two_moons'
     """
     path = Path(source)
@@ -39,7 +39,7 @@ def check_folder(folder: Path, source: str, *, force: bool) -> None:
         raise ValueError(f"{str(folder)!r} is a file, where a folder for the results should be; give another --out")
     _try_to_write(folder)
     taken = next((name for name in FILES if (folder / name).exists()), None)
-    if taken and not force and (whose := _whose(folder)) != seen_from(folder, source):
+    if taken and not force and (whose := _whose(folder)) != relative_source(folder, source):
         held = f"a {taken} of unknown origin" if whose is None else f"the results of {_address(folder, whose)!r}"
         raise ValueError(f"{str(folder)!r} holds {held}; give another --out, or replace them with --force")
 
@@ -73,7 +73,7 @@ def _nearest(folder: Path) -> Path:
 
 
 @contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
+def atomic_folder(folder: Path) -> Iterator[Path]:
     """A draft beside the folder, whose files go into it when the block ends well; a failure leaves nothing."""
     draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=_nearest(folder)))
     try:

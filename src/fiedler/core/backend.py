@@ -14,7 +14,7 @@ import array_api_compat
 import numpy as np
 import scipy.sparse as sp
 
-Array = Any  # an array of any library that array_api_compat knows
+from .._typing import Array as Array
 
 BLOCK_BYTES = 64 * 2**20  # a temporary of a blocked computation stays about this small on the host ...
 DEVICE_BLOCK_BYTES = 2 * 2**30  # ... and this on an accelerator, which is idle on less
@@ -40,7 +40,7 @@ def to_numpy(X: Array) -> np.ndarray:
     return np.asarray(X)
 
 
-def like(values: Any, reference: Array, *, dtype: Any = None) -> Array:
+def asarray_like(values: Any, reference: Array, *, dtype: Any = None) -> Array:
     """``values`` (host data) as an array of the library and on the device of ``reference``."""
     xp = namespace(reference)
     if sp.issparse(reference):
@@ -50,7 +50,7 @@ def like(values: Any, reference: Array, *, dtype: Any = None) -> Array:
     return xp.asarray(values, dtype=dtype, device=array_api_compat.device(reference))
 
 
-def alike(X: Array, reference: Array) -> Array:
+def convert_like(X: Array, reference: Array) -> Array:
     """Rows ``X`` in the container of ``reference``: dense or CSR, its library, its device, its dtype."""
     if sp.issparse(reference):
         return sp.csr_array(X if sp.issparse(X) else to_numpy(X), dtype=reference.dtype)
@@ -61,7 +61,7 @@ def alike(X: Array, reference: Array) -> Array:
     return (
         namespace(reference).astype(dense, reference.dtype)
         if foreign
-        else like(dense, reference, dtype=reference.dtype)
+        else asarray_like(dense, reference, dtype=reference.dtype)
     )
 
 
@@ -80,7 +80,7 @@ def identity(matrices: Array) -> Array:
 
 def standard_normal(shape: tuple[int, ...], rng: np.random.RandomState, reference: Array) -> Array:
     """Normal numbers drawn on the host: the same ones for a seed on every back end."""
-    return like(rng.standard_normal(shape), reference, dtype=reference.dtype)
+    return asarray_like(rng.standard_normal(shape), reference, dtype=reference.dtype)
 
 
 def eps(X: Array) -> float:
@@ -158,7 +158,7 @@ def _argpartition(values: Array, k: int, xp: Any) -> Array:
     return xp.argsort(values, axis=1, stable=False)[:, :k]
 
 
-def sq_lengths(vectors: Array) -> Array:
+def sq_norms(vectors: Array) -> Array:
     """Σ_a v_a² over the last axis, without a temporary where the library can save it."""
     xp = namespace(vectors)
     if hasattr(xp, "einsum"):
@@ -198,7 +198,7 @@ def softmax(values: Array) -> Array:
 def one_hot(labels: Array, k: int, reference: Array) -> Array:
     """Labels 0..k-1 as rows with a single one, in the dtype and place of ``reference``; a negative label gives none."""
     xp = namespace(reference)
-    labels = like(labels, reference) if is_numpy(labels) and not is_numpy(reference) else labels
+    labels = asarray_like(labels, reference) if is_numpy(labels) and not is_numpy(reference) else labels
     return xp.astype(labels[:, None] == arange(k, reference, dtype=labels.dtype)[None, :], reference.dtype)
 
 

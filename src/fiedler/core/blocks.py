@@ -17,7 +17,7 @@ ROW_BYTES = 2**20  # of a few temporaries of a row-wise computation: what a core
 DEVICE_ROW_BYTES = 2**30
 
 
-def over_blocks(work: Callable[[slice], Any], blocks: Iterable[slice], X: Array, *, n_jobs: int | None = None) -> list:
+def map_blocks(work: Callable[[slice], Any], blocks: Iterable[slice], X: Array, *, n_jobs: int | None = None) -> list:
     """``work`` on every block of the rows of ``X``, results in order.
 
     Small products keep one core busy each; a BLAS that spreads each of them over all cores spends its time waiting.
@@ -41,13 +41,13 @@ def over_blocks(work: Callable[[slice], Any], blocks: Iterable[slice], X: Array,
         return list(executor.map(work, blocks))
 
 
-def by_rows(function: Callable[..., Array], *arrays: Array) -> Array:
+def map_rows(function: Callable[..., Array], *arrays: Array) -> Array:
     """``function`` of arrays with as many rows, computed block by block; it gives a row for each of theirs."""
     first = arrays[0]
     width = 4 * itemsize(first) * first.shape[1]
     blocks = row_blocks(first.shape[0], width, first, host=ROW_BYTES, device=DEVICE_ROW_BYTES, least=64)
     work = lambda rows: function(*(array[rows, ...] for array in arrays))  # noqa: E731
-    return namespace(first).concat(over_blocks(work, blocks, first), axis=0)
+    return namespace(first).concat(map_blocks(work, blocks, first), axis=0)
 
 
 class _OneThreadBLAS:

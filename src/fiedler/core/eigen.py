@@ -29,14 +29,14 @@ from sklearn.utils import check_random_state
 
 from .._records import EigenResult
 from .._validation import check_int, check_positive, choose, is_foreign
-from .backend import Array, eps, fix_signs, like, namespace, to_numpy
+from .backend import Array, asarray_like, eps, fix_signs, namespace, to_numpy
 from .solvers import GUARD, SOLVERS, Problem
-from .sparse import diagonal, is_filled, is_sparse, matmul, pieces, row_sums, to_scipy, with_data
+from .sparse import csr_parts, diagonal, is_nearly_dense, is_sparse, matmul, row_sums, to_scipy, with_data
 
 DENSE_UP_TO = 512  # rows; LAPACK is faster there and has no tolerance to miss
 FULL_UP_TO = 5000  # rows; the same for a matrix that is hardly sparse: an LU factorisation would fill up
 FULL_FROM = 0.1  # the part of the entries that makes it one; products cost as much as LAPACK from about here
-PATIENCE = 15  # rounds after which "auto" calls the Chebyshev filter stalled
+MAX_STALLED_ROUNDS = 15  # rounds after which "auto" calls the Chebyshev filter stalled
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _power_of_two(bound: float) -> float:
 
 def _divided(matrix: Any, unit: float) -> Any:
     if is_sparse(matrix):
-        return with_data(matrix, pieces(matrix)[0] / unit)
+        return with_data(matrix, csr_parts(matrix)[0] / unit)
     return matrix * (1 / unit)
 
 
@@ -162,7 +162,7 @@ def as_symmetric(source: Any) -> Any:
 
 
 def _finite_floats(matrix: Any) -> Any:
-    data = pieces(matrix)[0] if is_sparse(matrix) else matrix
+    data = csr_parts(matrix)[0] if is_sparse(matrix) else matrix
     xp = namespace(data)
     if not xp.isdtype(data.dtype, ("real floating", "integral", "bool")):
         raise ValueError(f"eigenpairs are computed for real matrices; got dtype {data.dtype}")
@@ -193,8 +193,8 @@ def _empty_block(form: SpectralForm) -> Array:
         return form.null_vectors(0)
     if isinstance(form.matrix, spla.LinearOperator):
         return np.empty((form.matrix.shape[0], 0))
-    data = pieces(form.matrix)[0] if is_sparse(form.matrix) else form.matrix
-    return like(np.empty((form.matrix.shape[0], 0)), data, dtype=data.dtype)
+    data = csr_parts(form.matrix)[0] if is_sparse(form.matrix) else form.matrix
+    return asarray_like(np.empty((form.matrix.shape[0], 0)), data, dtype=data.dtype)
 
 
 def spectral_bounds(matrix: Any) -> tuple[float, float]:
@@ -204,7 +204,7 @@ def spectral_bounds(matrix: Any) -> tuple[float, float]:
         margin = 0.05 * float(np.max(np.abs(ends)))
         return float(np.min(ends)) - margin, float(np.max(ends)) + margin
     if is_sparse(matrix):
-        data = pieces(matrix)[0]
+        data = csr_parts(matrix)[0]
         radius = row_sums(with_data(matrix, namespace(data).abs(data)))
         centres = diagonal(matrix)
     else:
@@ -279,12 +279,12 @@ def _solve(problem: Problem, method: str) -> tuple[Array, int, str]:
         return problem.known[:, :0], 0, "exact"
     if method != "auto":
         return *choose(SOLVERS, method, option="method")(problem), method
-    crowded = is_sparse(problem.matrix) and is_filled(problem.matrix, FULL_FROM) and n <= FULL_UP_TO
+    crowded = is_sparse(problem.matrix) and is_nearly_dense(problem.matrix, FULL_FROM) and n <= FULL_UP_TO
     if n <= DENSE_UP_TO or crowded or 4 * (problem.n_wanted + GUARD) > n:
         return *SOLVERS["dense"](problem), "dense"
     if not sp.issparse(problem.matrix):
         return *SOLVERS["chebyshev"](problem), "chebyshev"
-    vectors, rounds = SOLVERS["chebyshev"](problem._replace(max_iter=problem.max_iter or PATIENCE))
+    vectors, rounds = SOLVERS["chebyshev"](problem._replace(max_iter=problem.max_iter or MAX_STALLED_ROUNDS))
     if _worst(problem, vectors) <= problem.tol:
         return vectors, rounds, "chebyshev"
     return *SOLVERS["shift_invert"](problem), "shift_invert"

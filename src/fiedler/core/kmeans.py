@@ -17,8 +17,8 @@ from sklearn.utils import check_random_state
 
 from .._records import KMeansResult
 from .._validation import check_data, check_int, check_n_clusters, choose
-from .backend import Array, is_numpy, like, namespace, one_hot
-from .rows import sq_row_norms, unit_rows
+from .backend import Array, asarray_like, is_numpy, namespace, one_hot
+from .rows import normalize_rows, sq_row_norms
 
 METRICS = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are kept at length one
 
@@ -72,7 +72,7 @@ def kmeans(
         return KMeansResult(model.labels_, model.cluster_centers_, float(model.inertia_), model.n_iter_, converged)
     xp = namespace(X)
     centre = None if spherical else xp.mean(X, axis=0)  # nearer the origin fewer digits cancel
-    X = unit_rows(X) if spherical else X - centre
+    X = normalize_rows(X) if spherical else X - centre
     allowed = tol * _mean_variance(X)
     seeds = rng.randint(2**31 - 1, size=n_init)
     runs = (_lloyd(X, n_clusters, seed, spherical, max_iter, allowed) for seed in seeds)
@@ -117,20 +117,20 @@ def _means(X: Array, labels: Array, sq_distances: Array, k: int, spherical: bool
         farthest = xp.argsort(sq_distances, descending=True, stable=True)[: len(empty)]
         order = np.full(k, -1)
         order[empty] = np.arange(len(empty))
-        refill = xp.take(_rows(X, farthest), like(np.maximum(order, 0), labels, dtype=xp.int64), axis=0)
+        refill = xp.take(_rows(X, farthest), asarray_like(np.maximum(order, 0), labels, dtype=xp.int64), axis=0)
         means = xp.where((counts == 0)[:, None], refill, means)
-    return unit_rows(means) if spherical else means
+    return normalize_rows(means) if spherical else means
 
 
 def _seed(X: Array, k: int, rng: np.random.RandomState) -> Array:
     """Greedy k-means++ (Arthur & Vassilvitskii 2007): of a few rows drawn by squared distance, the best is taken."""
     n, n_trials = X.shape[0], 2 + int(math.log(k))
-    centers = _rows(X, like(np.array([rng.randint(n)]), X.data if sp.issparse(X) else X))
+    centers = _rows(X, asarray_like(np.array([rng.randint(n)]), X.data if sp.issparse(X) else X))
     xp = namespace(centers)
     closest = nearest_center(X, centers)[1]
     while centers.shape[0] < k:
         cumulative = xp.cumulative_sum(closest)
-        draws = like(rng.uniform(size=n_trials), closest, dtype=closest.dtype) * cumulative[-1]
+        draws = asarray_like(rng.uniform(size=n_trials), closest, dtype=closest.dtype) * cumulative[-1]
         chosen = xp.clip(xp.searchsorted(cumulative, draws), 0, n - 1)
         candidates = _rows(X, chosen)
         distances = sq_row_norms(X)[:, None] + xp.sum(candidates**2, axis=1)[None, :] - 2 * (X @ candidates.T)

@@ -146,7 +146,7 @@ def _ratio(above: Array, below: Array) -> Array:
     return xp.where(below > 0, above / xp.where(below > 0, below, 1), 0)
 
 
-def inverse_of_lower(matrices: Array) -> Array:
+def invert_lower_triangular(matrices: Array) -> Array:
     """The inverses of lower triangular matrices (..., d, d) with a positive diagonal.
 
     LAPACK's own routine for them where arrays are NumPy's; the array standard knows only the general solution, which

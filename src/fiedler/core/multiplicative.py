@@ -10,7 +10,9 @@ def positive_part(A: Array) -> Array:
     return namespace(A).where(A > 0, A, 0)
 
 
-def multiply(Q: Array, above: Array, below: Array, *, guard: float, floor: float = 0.0, power: float = 0.5) -> Array:
+def multiplicative_update(
+    Q: Array, above: Array, below: Array, *, guard: float, floor: float = 0.0, power: float = 0.5
+) -> Array:
     """Q ∘ (above / (below + guard))^power, no entry under ``floor``.
 
     Parameters

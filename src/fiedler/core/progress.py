@@ -1,7 +1,7 @@
 """Progress of a fit: loops say where they are, and whoever asked hears it.
 
 A loop wraps itself in a :func:`stage` and ticks at every step, wherever it stands; it neither knows nor cares who
-listens, and loops inside it keep quiet. A fit in a block of :func:`telling` hands the stages to the callbacks that were
+listens, and loops inside it keep quiet. A fit in a block of :func:`report_progress` hands the stages to the callbacks that were
 set on the estimator, by scikit-learn's protocol (1.9 and later)::
 
     from sklearn.callback import ProgressBar
@@ -74,12 +74,12 @@ def stage(name: str, total: int | None = None) -> Iterator[Callable[[], None]]:
         own.call_on_fit_task_end(estimator=estimator)
 
 
-def tracked(things: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
+def track_progress(things: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
     """Things one after the other, each a step of a stage.
 
     Examples
     --------
-    >>> [one**2 for one in tracked(range(3), "squares", 3)]
+    >>> [one**2 for one in track_progress(range(3), "squares", 3)]
     [0, 1, 4]
     """
     with stage(name, total) as tick:
@@ -93,7 +93,7 @@ def _nothing() -> None:
 
 
 @contextmanager
-def telling(estimator: Any) -> Iterator[None]:
+def report_progress(estimator: Any) -> Iterator[None]:
     """Inside a ``fit``: its stages are told to the callbacks that were set on the estimator.
 
     A block and not a decorator, so that warnings point to where ``fit`` was called.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from .backend import Array, is_numpy, like, namespace
+from .backend import Array, asarray_like, is_numpy, namespace
 
 
 def sq_row_norms(X: Array) -> Array:
@@ -21,7 +21,7 @@ def row_norms(X: Array) -> Array:
     return namespace(lengths).sqrt(lengths)
 
 
-def unit_rows(X: Array) -> Array:
+def normalize_rows(X: Array) -> Array:
     """Rows scaled to length one; a row of zeros stays."""
     lengths = row_norms(X)
     xp = namespace(lengths)
@@ -29,7 +29,7 @@ def unit_rows(X: Array) -> Array:
     return sp.csr_array(sp.diags_array(factor) @ X) if sp.issparse(X) else X * factor[:, None]
 
 
-def sum_to_one(rows: Array) -> Array:
+def normalize_row_sums(rows: Array) -> Array:
     """Nonnegative rows scaled to sum to one; a row of zeros stays."""
     xp = namespace(rows)
     total = xp.sum(rows, axis=1)[:, None]
@@ -38,9 +38,9 @@ def sum_to_one(rows: Array) -> Array:
 
 def take_rows(X: Array, chosen: np.ndarray) -> Array:
     """The rows of the given numbers."""
-    return X[chosen] if is_numpy(X) else namespace(X).take(X, like(chosen, X), axis=0)
+    return X[chosen] if is_numpy(X) else namespace(X).take(X, asarray_like(chosen, X), axis=0)
 
 
-def random_part(n: int, share: float, rng: np.random.RandomState) -> np.ndarray:
+def random_subset(n: int, share: float, rng: np.random.RandomState) -> np.ndarray:
     """The numbers of a share of n rows, at least two, drawn at random and in order."""
     return np.sort(rng.permutation(n)[: max(round(share * n), 2)])

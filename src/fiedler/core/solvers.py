@@ -13,9 +13,9 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from scipy.linalg import eigh
 
-from .backend import Array, eps, is_numpy, like, namespace, standard_normal, to_numpy
+from .backend import Array, asarray_like, eps, is_numpy, namespace, standard_normal, to_numpy
 from .progress import stage
-from .sparse import add_diagonal, filled, is_sparse, matmul, neighbours_together, pieces, with_data
+from .sparse import add_diagonal, csr_parts, is_sparse, matmul, reorder_for_locality, to_dense, with_data
 
 log = logging.getLogger(__name__)
 
@@ -41,9 +41,9 @@ def _dense(problem: Problem) -> tuple[Array, int]:
     """LAPACK on the full matrix, the known vectors moved out of the way to the top of the spectrum."""
     xp, matrix = namespace(problem.known), problem.matrix
     if is_sparse(matrix):
-        matrix = filled(matrix)
+        matrix = to_dense(matrix)
     elif isinstance(matrix, spla.LinearOperator):
-        matrix = matmul(matrix, like(np.eye(matrix.shape[0]), problem.known, dtype=problem.known.dtype))
+        matrix = matmul(matrix, asarray_like(np.eye(matrix.shape[0]), problem.known, dtype=problem.known.dtype))
     lift = 2 * problem.upper - problem.lower
     lifted = matrix + lift * (problem.known @ problem.known.T)
     if is_numpy(lifted):  # SciPy computes the wanted ones only
@@ -55,7 +55,7 @@ def _chebyshev(problem: Problem) -> tuple[Array, int]:
     """Chebyshev-filtered subspace iteration, the rows of a SciPy matrix put into an order that suits the cache."""
     if not sp.issparse(problem.matrix):
         return _filtered_subspace(problem)
-    matrix, order, place = neighbours_together(problem.matrix)
+    matrix, order, place = reorder_for_locality(problem.matrix)
     vectors, rounds = _filtered_subspace(problem._replace(matrix=matrix, known=problem.known[order]))
     return vectors[place], rounds
 
@@ -138,7 +138,7 @@ def _without_known(problem: Problem, block: Array) -> Array:
 def _shifted(matrix: Any, centre: float, half_width: float) -> Callable[[Array], Array]:
     """The product with (A - centre)/half_width; a sparse matrix takes shift and scale into its entries."""
     if is_sparse(matrix):
-        data = pieces(matrix)[0]
+        data = csr_parts(matrix)[0]
         scaled = with_data(matrix, data / half_width)
         shift = namespace(data).full_like(data[:1], -centre / half_width)
         scaled = add_diagonal(scaled, namespace(data).broadcast_to(shift, (matrix.shape[0],)))

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from .backend import Array, arange, is_numpy, itemsize, like, namespace, to_numpy
-from .blocks import over_blocks
+from .backend import Array, arange, asarray_like, is_numpy, itemsize, namespace, to_numpy
+from .blocks import map_blocks
 
 THREADED_FROM = 2**22  # multiplications, below which starting threads costs more than they save
 
@@ -58,8 +58,12 @@ def csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> S
 
         return csp.csr_matrix((data, indices.astype("int32"), indptr.astype("int32")), shape=shape)
     index = np.int32 if fits else np.int64
-    pieces = (to_numpy(data), to_numpy(indices).astype(index, copy=False), to_numpy(indptr).astype(index, copy=False))
-    return sp.csr_array(pieces, shape=shape)
+    csr_parts = (
+        to_numpy(data),
+        to_numpy(indices).astype(index, copy=False),
+        to_numpy(indptr).astype(index, copy=False),
+    )
+    return sp.csr_array(csr_parts, shape=shape)
 
 
 @contextmanager
@@ -70,7 +74,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def pieces(S: Sparse) -> tuple[Array, Array, Array]:
+def csr_parts(S: Sparse) -> tuple[Array, Array, Array]:
     """``data, indices, indptr`` of a CSR matrix."""
     if is_torch_csr(S):
         return S.values(), S.col_indices(), S.crow_indices()
@@ -79,7 +83,7 @@ def pieces(S: Sparse) -> tuple[Array, Array, Array]:
 
 def row_indices(S: Sparse) -> Array:
     """The row of every stored entry."""
-    _, indices, indptr = pieces(S)
+    _, indices, indptr = csr_parts(S)
     xp = namespace(indices)
     counts = indptr[1:] - indptr[:-1]
     if array_api_compat.is_cupy_array(indices):  # CuPy's repeat takes counts from the host only
@@ -113,19 +117,19 @@ def from_coo(rows: Array, columns: Array, data: Array, shape: tuple[int, int]) -
 
 def with_data(S: Sparse, data: Array) -> Sparse:
     """The pattern of ``S`` with other values."""
-    _, indices, indptr = pieces(S)
+    _, indices, indptr = csr_parts(S)
     return csr(data, indices, indptr, S.shape)
 
 
-def keep(S: Sparse, mask: Array) -> Sparse:
+def filter_entries(S: Sparse, mask: Array) -> Sparse:
     """The stored entries of ``S`` where ``mask`` holds."""
-    data, indices, _ = pieces(S)
+    data, indices, _ = csr_parts(S)
     return from_coo(row_indices(S)[mask], indices[mask], data[mask], S.shape)
 
 
-def scale(S: Sparse, left: Array | None = None, right: Array | None = None) -> Sparse:
+def scale_rows_columns(S: Sparse, left: Array | None = None, right: Array | None = None) -> Sparse:
     """``diag(left) S diag(right)``."""
-    data, indices, _ = pieces(S)
+    data, indices, _ = csr_parts(S)
     if left is not None:
         data = data * left[row_indices(S)]
     if right is not None:
@@ -135,7 +139,7 @@ def scale(S: Sparse, left: Array | None = None, right: Array | None = None) -> S
 
 def add_diagonal(S: Sparse, diagonal: Array) -> Sparse:
     """``S + diag(diagonal)``, every diagonal entry stored."""
-    data, indices, _ = pieces(S)
+    data, indices, _ = csr_parts(S)
     xp = namespace(data)
     if is_numpy(data):
         return _int32(S + sp.diags_array(diagonal, format="csr", dtype=data.dtype))
@@ -146,31 +150,31 @@ def add_diagonal(S: Sparse, diagonal: Array) -> Sparse:
 
 def diagonal(S: Sparse) -> Array:
     """The diagonal of a matrix."""
-    _, indices, _ = pieces(S)
-    return row_sums(keep(S, row_indices(S) == indices))
+    _, indices, _ = csr_parts(S)
+    return row_sums(filter_entries(S, row_indices(S) == indices))
 
 
-def is_filled(S: Sparse, part: float = 0.5) -> bool:
+def is_nearly_dense(S: Sparse, part: float = 0.5) -> bool:
     """Whether a matrix is sparse in name only: ``part`` of its entries are stored, or more."""
-    return pieces(S)[0].shape[0] >= part * S.shape[0] * S.shape[1]
+    return csr_parts(S)[0].shape[0] >= part * S.shape[0] * S.shape[1]
 
 
-def filled(S: Sparse) -> Array:
+def to_dense(S: Sparse) -> Array:
     """The matrix written out."""
     return S.to_dense() if is_torch_csr(S) else S.toarray()
 
 
-def for_products(S: Sparse) -> Any:
+def densify_if_full(S: Sparse) -> Any:
     """The matrix as products are fastest: written out if it is sparse in name only, which also takes less memory."""
-    return filled(S) if is_filled(S) else S
+    return to_dense(S) if is_nearly_dense(S) else S
 
 
 def matmul(S: Any, X: Array) -> Array:
     """``S @ X`` for a sparse or dense ``S`` and a dense ``X``; a SciPy matrix meets a foreign array on the host."""
     if sp.issparse(S) and not is_numpy(X):
-        return like(S @ to_numpy(X), X, dtype=X.dtype)
+        return asarray_like(S @ to_numpy(X), X, dtype=X.dtype)
     if is_sparse(S) and not sp.issparse(S):
-        home = pieces(S)[0]
+        home = csr_parts(S)[0]
         if is_numpy(X) or namespace(X) is not namespace(home) or X.dtype != home.dtype:
             here, there = (f"{array.dtype} on {type(array).__module__}" for array in (home, X))
             raise ValueError(f"the operator is {here}, the array {there}; bring both to one library and precision")
@@ -189,10 +193,10 @@ def _threaded(S: sp.csr_array, X: np.ndarray) -> np.ndarray:
 
     width = -(-S.shape[0] // 16)
     blocks = (slice(start, min(start + width, S.shape[0])) for start in range(0, S.shape[0], width))
-    return np.concatenate(over_blocks(product, blocks, X))
+    return np.concatenate(map_blocks(product, blocks, X))
 
 
-def neighbours_together(S: sp.csr_array) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+def reorder_for_locality(S: sp.csr_array) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
     """A symmetric matrix renumbered so that neighbours are near each other, the old number of each new row, the new
     number of each old one.
 
@@ -209,7 +213,7 @@ def neighbours_together(S: sp.csr_array) -> tuple[sp.csr_array, np.ndarray, np.n
 
 def row_sums(S: Sparse, reference: Array | None = None) -> Array:
     """The sums of the rows, beside ``reference`` (default: where the matrix lives)."""
-    data = pieces(S)[0] if reference is None else reference
+    data = csr_parts(S)[0] if reference is None else reference
     xp = namespace(data)
     device = array_api_compat.device(data)
     return matmul(S, xp.ones((S.shape[1], 1), dtype=data.dtype, device=device))[:, 0]
@@ -223,16 +227,18 @@ def to_scipy(S: Sparse) -> sp.csr_array:
             host = host.copy()
             host.sum_duplicates()
         return _int32(host)
-    data, indices, indptr = (to_numpy(piece) for piece in pieces(S))
+    data, indices, indptr = (to_numpy(piece) for piece in csr_parts(S))
     return _int32(sp.csr_array((data, indices, indptr), shape=S.shape))
 
 
 def from_scipy(S: sp.csr_array, reference: Array) -> Sparse:
     """A SciPy matrix moved to the library and device of ``reference``."""
-    return csr(like(S.data, reference), like(S.indices, reference), like(S.indptr, reference), S.shape)
+    return csr(
+        asarray_like(S.data, reference), asarray_like(S.indices, reference), asarray_like(S.indptr, reference), S.shape
+    )
 
 
-def beside(S: Any, reference: Array) -> Sparse:
+def from_scipy_like(S: Any, reference: Array) -> Sparse:
     """A SciPy matrix moved to the library and device of ``reference``, in its precision."""
     return from_scipy(to_scipy(S.astype(np.float32 if itemsize(reference) == 4 else np.float64)), reference)
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._files import whole_file
+from .._files import atomic_write
 
 Arrays = dict[str, np.ndarray]
 
@@ -72,7 +72,7 @@ def _check_labels(arrays: Arrays) -> None:
 def write(path: Path, arrays: Arrays) -> None:
     """Write an archive whole, or not at all."""
     members: dict[str, Any] = dict(arrays)
-    with whole_file(path) as draft:
+    with atomic_write(path) as draft:
         np.savez_compressed(draft, **members)
 
 

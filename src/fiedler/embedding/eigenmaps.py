@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._records import EigenResult
 from .._validation import check_int
-from ..core.backend import Array, fix_signs, like, namespace, to_numpy
+from ..core.backend import Array, asarray_like, fix_signs, namespace, to_numpy
 from ..core.eigen import smallest_eigenpairs
-from ..core.progress import telling
+from ..core.progress import report_progress
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
 
@@ -31,7 +31,7 @@ def drop_constant(vectors: Array, n_null: int, heights: Array) -> Array:
     null = vectors[:, :n_null]
     overlap = to_numpy(null.T @ heights[:, None])
     rotation, _ = np.linalg.qr(np.concatenate([overlap, np.eye(n_null)], axis=1))
-    rotated = null @ like(rotation[:, 1:], vectors, dtype=vectors.dtype)
+    rotated = null @ asarray_like(rotation[:, 1:], vectors, dtype=vectors.dtype)
     return xp.concat([rotated, vectors[:, n_null:]], axis=1)
 
 
@@ -141,7 +141,7 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         """Build the graph on ``X`` (or take ``X`` as the graph) and find its smoothest functions."""
         graph = self._build_graph(X, y)
         n_components = check_int(self.n_components, "n_components")
-        with telling(self):
+        with report_progress(self):
             pairs = eigenmap(
                 graph, n_components, method=self.eigen_solver, tol=self.eigen_tol, max_iter=self.eigen_max_iter,
                 random_state=self.random_state,
@@ -159,7 +159,7 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
     def transform(self, X: Any) -> Array:
         """Coordinates of new points."""
         check_is_fitted(self)
-        return self._extend(X, self.embedding_, self.eigenvalues_, "random_walk")
+        return self._nystrom(X, self.embedding_, self.eigenvalues_, "random_walk")
 
     @property
     def _n_features_out(self) -> int:

@@ -30,12 +30,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_int, check_nonnegative, check_positive, choose
-from ..core.backend import Array, alike, fix_signs, is_numpy, like, namespace, to_numpy
+from ..core.backend import Array, asarray_like, convert_like, fix_signs, is_numpy, namespace, to_numpy
 from ..core.eigen import widest_gap
 from ..core.linear import least_squares
-from ..core.progress import telling
+from ..core.progress import report_progress
 from ..core.rows import sq_row_norms
-from ..core.sparse import matmul, pieces, to_scipy
+from ..core.sparse import csr_parts, matmul, to_scipy
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.labels import known_labels
@@ -144,7 +144,7 @@ def _regression(problem: _Problem, n_components: int) -> LinearMap:
     rows, degrees = problem.rows, problem.degrees
     xp = namespace(degrees)
     root = xp.sqrt(degrees)[:, None]
-    target = root * like(_eigenmap(problem, n_components), degrees, dtype=degrees.dtype)
+    target = root * asarray_like(_eigenmap(problem, n_components), degrees, dtype=degrees.dtype)
     fit = least_squares(
         lambda a: root * rows.apply(a), lambda z: rows.adjoint(root * z), target, damp=problem.alpha, tol=problem.tol
     )
@@ -184,10 +184,12 @@ def _above(values: Array, vectors: Array, share: float) -> tuple[Array, Array]:
 
 def _products(graph: AffinityGraph, F: Array) -> Array:
     """S F, the self-loops included, in the precision of the weights."""
-    xp, data = namespace(F), pieces(graph.weights)[0]
+    xp, data = namespace(F), csr_parts(graph.weights)[0]
     apart = is_numpy(data) and not is_numpy(F)  # a back end without sparse matrices
     product = xp.astype(matmul(graph.weights, F if apart else xp.astype(F, data.dtype)), F.dtype)
-    return product if graph.loops is None else product + like(to_numpy(graph.loops), F, dtype=F.dtype)[:, None] * F
+    return (
+        product if graph.loops is None else product + asarray_like(to_numpy(graph.loops), F, dtype=F.dtype)[:, None] * F
+    )
 
 
 SOLVERS = {"svd": _svd, "regression": _regression}
@@ -271,7 +273,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def fit(self, X: Any, y: Any = None) -> LPI:
         """Learn the map from documents; ``y`` is for graphs made from labels."""
-        with telling(self):
+        with report_progress(self):
             return self._fit(X, y, at_most=False)
 
     def _fit(self, X: Any, y: Any, *, at_most: bool) -> LPI:
@@ -304,7 +306,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """As `transform`, and never a data frame."""
         check_is_fitted(self)
         X = check_data(X, estimator=self, reset=False)
-        return project(X if sp.issparse(X) else alike(X, self.components_), self.mean_, self.components_)
+        return project(X if sp.issparse(X) else convert_like(X, self.components_), self.mean_, self.components_)
 
     def _recipe(self) -> Any:
         """The graph parameter with the paper's default filled in."""
@@ -322,7 +324,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if self.solver_ == "svd":
             rows = rows.astype(np.float64) if sp.issparse(rows) else xp.astype(rows, xp.float64)
         home = rows.data if sp.issparse(rows) else rows
-        degrees = like(to_numpy(graph.degrees), home, dtype=home.dtype)
+        degrees = asarray_like(to_numpy(graph.degrees), home, dtype=home.dtype)
         if not bool(xp.any(degrees > 0)):
             raise ValueError("the graph has no edges, so no direction keeps neighbours together; use more neighbours")
         centred = centred_by(rows, degrees)

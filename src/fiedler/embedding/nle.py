@@ -31,20 +31,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_int, check_labels, check_n_clusters, check_nonnegative
-from ..core.backend import Array, eps, like, namespace, one_hot, to_numpy
-from ..core.blocks import by_rows
+from ..core.backend import Array, asarray_like, eps, namespace, one_hot, to_numpy
+from ..core.blocks import map_rows
 from ..core.kmeans import kmeans
-from ..core.multiplicative import multiply, positive_part
-from ..core.progress import telling, tracked
-from ..core.rows import sum_to_one
-from ..core.sparse import matmul, neighbours_together, pieces
+from ..core.multiplicative import multiplicative_update, positive_part
+from ..core.progress import report_progress, track_progress
+from ..core.rows import normalize_row_sums
+from ..core.sparse import csr_parts, matmul, reorder_for_locality
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..graph.estimator import GraphEstimatorMixin, warn_if_disconnected
-from ..graph.extend import coincident_rows, with_known_rows
 from ..graph.landmarks import LandmarkGraph, LowRankAffinity
-from ..graph.pairs import contracted, repels, with_links
+from ..graph.out_of_sample import coincident_rows, replace_coincident_rows
+from ..graph.pairs import add_links, contract_groups, has_repulsion
 from ..graph.recipes import is_pairwise, self_tuned
 
 GUARD = 1e-10  # of the mean degree, added to the denominator
@@ -109,9 +109,9 @@ class Update:
         def rows(Q: Array, inward: Array, outward: Array, attract: Array, repel: Array | float = 0.0) -> Array:
             above = attract + (self.sigma + inward) * Q + Q @ down
             below = repel + outward * Q + Q @ up
-            return multiply(Q, above, below, guard=GUARD * self.unit, floor=FLOOR)
+            return multiplicative_update(Q, above, below, guard=GUARD * self.unit, floor=FLOOR)
 
-        return by_rows(rows, Q, self.inward, self.outward, *pulls), float(xp.sum(xp.linalg.diagonal(multipliers)))
+        return map_rows(rows, Q, self.inward, self.outward, *pulls), float(xp.sum(xp.linalg.diagonal(multipliers)))
 
 
 def unit_columns(Q: Array) -> Array:
@@ -257,12 +257,12 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
         max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
         rng = check_random_state(self.random_state)
-        problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=repels(graph, known))
+        problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=has_repulsion(graph, known))
         self._signed = self.signed
         _check_differences(nodes.graph, problem)
         update = Update(problem, rng)
-        with telling(self):
-            starts = tracked(self._starts(nodes, problem, k, rng), "starts", self.n_init)
+        with report_progress(self):
+            starts = track_progress(self._starts(nodes, problem, k, rng), "starts", self.n_init)
             runs = (run(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
             best = min((self._polished(one, problem, k) for one in runs), key=lambda one: one.value)
         self._store(best.at(nodes.place), graph, problem)
@@ -279,14 +279,14 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
     def _shares(self, weights: Any, X: Array) -> Array:
         rows = positive_part(matmul(weights, self.embedding_))
         alone = to_numpy(namespace(rows).max(rows, axis=1)) == 0
-        return with_known_rows(sum_to_one(rows), self.memberships_, weights, alone, X, self._fit_X)
+        return replace_coincident_rows(normalize_row_sums(rows), self.memberships_, weights, alone, X, self._fit_X)
 
     def predict(self, X: Any) -> Array:
         """Clusters: of a new point the one of its largest membership; of a seen one its own."""
         weights, X = self._weights_to(X)
         labels, source = to_numpy(self._shares(weights, X)).argmax(axis=1), coincident_rows(weights, X, self._fit_X)
         labels = np.where(source >= 0, to_numpy(self.labels_)[np.maximum(source, 0)], labels)
-        return like(labels, self.labels_, dtype=self.labels_.dtype)
+        return asarray_like(labels, self.labels_, dtype=self.labels_.dtype)
 
     def _weights_to(self, X: Any) -> tuple[Any, Array]:
         """The weights from points to the nodes, and the points as the training rows are kept."""
@@ -316,7 +316,7 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         if is_pairwise(recipe) and not isinstance(X, AffinityGraph):
             self._fit_recipe, self._fit_X = recipe, None
             graph = AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)
-            graph = graph if known is None else with_links(graph, known)
+            graph = graph if known is None else add_links(graph, known)
             warn_if_disconnected(graph)
             return graph
         return self._build_graph(X, y, known)
@@ -337,9 +337,9 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
     def _start(self, name: str, vectors: Array, problem: CutProblem, k: int, rng: np.random.RandomState) -> Array:
         n, reference = problem.degrees.shape[0], problem.degrees
         if name == "random":
-            return like(rng.uniform(size=(n, k)), reference, dtype=reference.dtype)
+            return asarray_like(rng.uniform(size=(n, k)), reference, dtype=reference.dtype)
         labels = kmeans(vectors, k, n_init=1, random_state=rng).labels
-        return one_hot(like(to_numpy(labels).astype(np.int64), reference), k, reference) + LIFT
+        return one_hot(asarray_like(to_numpy(labels).astype(np.int64), reference), k, reference) + LIFT
 
     def _polished(self, one: NLERun, problem: CutProblem, k: int) -> NLERun:
         if not self.polish:
@@ -365,7 +365,7 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         self.memberships_ = best.Q / xp.sum(best.Q, axis=1)[:, None]
         self.n_iter_, self.converged_, self.graph_ = best.n_iter, best.converged, graph
         degrees = problem.degrees if isinstance(graph, LowRankAffinity) else graph.degrees
-        degrees = like(to_numpy(degrees), best.Q, dtype=best.Q.dtype)
+        degrees = asarray_like(to_numpy(degrees), best.Q, dtype=best.Q.dtype)
         self.outlier_scores_ = outlier_scores(self.memberships_, degrees)
 
     @property
@@ -389,11 +389,11 @@ def _nodes(graph: Any, groups: np.ndarray | None) -> _Nodes:
     nodes = _Nodes(graph, all_rows, all_rows, None, n)
     if groups is not None:
         _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
-        nodes = _Nodes(contracted(graph, groups), first, groups, sizes, n)
+        nodes = _Nodes(contract_groups(graph, groups), first, groups, sizes, n)
     if isinstance(graph, LowRankAffinity) or not sp.issparse(graph.weights) or nodes.graph.n_nodes < RENUMBER_FROM:
         return nodes
     graph = nodes.graph
-    weights, order, place = neighbours_together(graph.weights)
+    weights, order, place = reorder_for_locality(graph.weights)
     loops = None if graph.loops is None else graph.loops[order]
     near = AffinityGraph(weights, signed=graph.signed, loops=loops)
     stands_for = None if nodes.sizes is None else nodes.sizes[order]
@@ -419,11 +419,11 @@ def _given(init: Any, reference: Array, k: int, n: int) -> Array:
                 f"init as memberships must be finite and nonnegative numbers of shape ({n}, {k}), no column all zeros; "
                 f"got shape {host.shape}, type {host.dtype}"
             )
-        return like(host, reference, dtype=reference.dtype)
+        return asarray_like(host, reference, dtype=reference.dtype)
     labels = check_labels(host, "init", n_samples=n)
     if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= k:
         raise ValueError(f"init as labels must be whole numbers from 0 to {k - 1}")
-    return one_hot(like(labels.astype(np.int64), reference), k, reference) + LIFT
+    return one_hot(asarray_like(labels.astype(np.int64), reference), k, reference) + LIFT
 
 
 def _check_differences(graph: Any, problem: CutProblem) -> None:
@@ -433,7 +433,7 @@ def _check_differences(graph: Any, problem: CutProblem) -> None:
         rows = graph.factor
         alike = float(xp.max(xp.abs(rows - rows[:1, :]))) <= 1e-6 * float(xp.max(xp.abs(rows)))
     else:
-        data = pieces(graph.weights)[0]
+        data = csr_parts(graph.weights)[0]
         alike = data.shape[0] == 0
         if n > 2 and data.shape[0] == n * (n - 1):
             spread = float(namespace(data).max(data)) - float(namespace(data).min(data))

@@ -5,17 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from .._registry import ESTIMATORS, SKLEARN_STEPS
 from .._validation import choose
 
 HOMES = {
-    **dict.fromkeys(("EmbedKMeans", "LPIClustering", "ManifoldClustering", "SpectralClustering"), "fiedler.cluster"),
-    **dict.fromkeys(("LPI", "NLE", "LaplacianEigenmaps"), "fiedler.embedding"),
-    **dict.fromkeys(("FullGraph", "KNNGraph"), "fiedler.graph"),
-    **dict.fromkeys(("GaussianMixture", "LCGMM", "LapGMM"), "fiedler.mixture"),
-    **dict.fromkeys(("LLGC", "LearnedLaplacian"), "fiedler.supervision"),
-    **dict.fromkeys(("GNMF", "LMNN", "MMC", "MPCKMeans", "NMFClustering", "TransductiveSVM"), "fiedler.baselines"),
+    **{row.name: row.full_module for row in ESTIMATORS.values()},
+    **SKLEARN_STEPS,
     **dict.fromkeys(("Density", "Reduced", "SpectralPeer", "UMAPMixture"), "fiedler.experiments.peers"),
-    **dict.fromkeys(("NMF", "PCA", "TruncatedSVD"), "sklearn.decomposition"),
     "BayesianGaussianMixture": "sklearn.mixture",
     "LabelSpreading": "sklearn.semi_supervised",
     "NeighborhoodComponentsAnalysis": "sklearn.neighbors",

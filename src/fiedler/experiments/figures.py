@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._files import whole_file
-from .._validation import choose, require
+from .._files import atomic_write
+from .._validation import choose, import_optional
 from .protocol import Experiment, Protocol, places
 from .records import Record
 from .tables import AVERAGE, SCORES, Line, counted, lines, place_name
@@ -38,7 +38,7 @@ def draw(
     backend: str | None = None,
 ) -> list[Path]:
     """All figures of some experiments that the records suffice for; the files written."""
-    matplotlib = require("matplotlib", extra="plot", purpose="figures")
+    matplotlib = import_optional("matplotlib", extra="plot", purpose="figures")
     matplotlib.use("Agg")
     written = []
     for experiment in experiments:
@@ -49,7 +49,7 @@ def draw(
                 continue
             path = folder / f"figure_{number}{f'_{experiment.key}' if _is_shared(protocol, number) else ''}.png"
             folder.mkdir(parents=True, exist_ok=True)
-            with whole_file(path) as draft:
+            with atomic_write(path) as draft:
                 made.savefig(draft, dpi=130)
             written.append(path)
             _close(made)

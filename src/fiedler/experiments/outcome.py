@@ -54,13 +54,13 @@ def partition_scores(y: np.ndarray, labels: Any) -> dict[str, float]:
     return {"AC": clustering_accuracy(y, labels), "NMI": normalized_mutual_information(y, labels)}
 
 
-def how_it_ended(model: Any) -> dict[str, Any]:
+def convergence_info(model: Any) -> dict[str, Any]:
     """Objective, iterations and convergence, as far as the model or the mixture in it tells.
 
     Examples
     --------
     >>> from fiedler.baselines import MPCKMeans
-    >>> sorted(how_it_ended(MPCKMeans(2).fit([[0.0], [0.1], [5.0], [5.1]])))
+    >>> sorted(convergence_info(MPCKMeans(2).fit([[0.0], [0.1], [5.0], [5.1]])))
     ['converged', 'n_iter', 'objective']
     """
     model = getattr(model, "mixture_", model)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._files import whole_file
+from .._files import atomic_write
 from .layout import as_markdown, grid, percent, printed_value
 from .protocol import Experiment, Protocol, list_protocols, load_protocol, papers_folder
 from .records import Record
@@ -179,5 +179,5 @@ def _table(experiment: Experiment, found: list[Line]) -> str:
 
 
 if __name__ == "__main__":
-    with whole_file(sys.argv[1]) as draft:
+    with atomic_write(sys.argv[1]) as draft:
         draft.write_text(results_page(), encoding="utf-8")

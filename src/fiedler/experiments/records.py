@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .._files import whole_file
+from .._files import atomic_write
 
 Record = dict[str, Any]
 
@@ -131,5 +131,5 @@ def read_archive(path: Path) -> list[Record]:
 def write_archive(path: Path, records: Iterable[Record]) -> None:
     """Write records, sorted, whole or not at all; the same records give the same bytes."""
     lines = sorted(json.dumps(record, sort_keys=True) for record in records)
-    with whole_file(path) as draft, lzma.open(draft, "wt", encoding="utf-8", preset=9) as file:
+    with atomic_write(path) as draft, lzma.open(draft, "wt", encoding="utf-8", preset=9) as file:
         file.writelines(f"{line}\n" for line in lines)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from .._files import whole_file
+from .._files import atomic_write
 from .figures import draw
 from .layout import as_csv, as_markdown, side_by_side
 from .protocol import PACKAGED, Cell, Experiment, Protocol, load_protocol
@@ -125,7 +125,7 @@ def write_results(work: Plan, found: dict[str, list[Line]]) -> list[Path]:
         texts = {".csv": as_csv(of), ".md": f"# {title}\n\n{as_markdown(side_by_side(of))}\n"}
         for ending, text in texts.items():
             path = folder / f"{key}{ending}"
-            with whole_file(path) as draft:
+            with atomic_write(path) as draft:
                 draft.write_text(text, encoding="utf-8")
             written.append(path)
     if find_spec("matplotlib") is None:

@@ -12,8 +12,8 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler
 
-from .._validation import choose, require
-from ..core.rows import unit_rows
+from .._validation import choose, import_optional
+from ..core.rows import normalize_rows
 from ..datasets import load
 from .protocol import Cell
 
@@ -41,7 +41,7 @@ def _standard(X: Any) -> Any:
 
 
 PREPARATIONS = {
-    "unit": unit_rows,
+    "unit": normalize_rows,
     "unit_interval": lambda X: (X - X.min()) / (X.max() - X.min()),
     "standard": _standard,
     "tfidf": _tfidf,
@@ -99,6 +99,6 @@ def on_backend(X: Any, backend: str) -> Any:
     if backend == "numpy" or sp.issparse(X):
         return X
     if backend == "torch":
-        torch = require("torch", extra="torch", purpose="the torch back end")
+        torch = import_optional("torch", extra="torch", purpose="the torch back end")
         return torch.asarray(X, device="cuda" if torch.cuda.is_available() else "cpu")
-    return require("cupy", extra="cupy", purpose="the CuPy back end").asarray(X)
+    return import_optional("cupy", extra="cupy", purpose="the CuPy back end").asarray(X)

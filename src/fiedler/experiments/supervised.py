@@ -14,7 +14,7 @@ from ..graph.constraints import PairwiseConstraints
 from ..graph.recipes import FullGraph
 from ..metrics import balanced_rand_index, clustering_accuracy
 from .build import build, build_for
-from .outcome import Memory, NotApplicable, Outcome, how_it_ended
+from .outcome import Memory, NotApplicable, Outcome, convergence_info
 from .protocol import Cell
 from .rows import Rows
 
@@ -78,7 +78,7 @@ def _best(
     scores, model, candidate = max(found, key=lambda one: worth(one[0]))
     more = {"best_at": candidate.place, "learner": candidate.learner}
     told = {name: value for name, value in more.items() if value is not None}
-    return Outcome(scores, how_it_ended(model) | told, candidate.seconds)
+    return Outcome(scores, convergence_info(model) | told, candidate.seconds)
 
 
 def _candidates(cell: Cell, rows: Rows) -> Iterator[Candidate]:
@@ -118,7 +118,7 @@ def _learnt(cell: Cell, rows: Rows, X: Any) -> Candidate:
 
     def learn() -> Any:
         model = build_for(learner, k=rows.k, seed=0).fit(X, constraints=known_pairs(rows))
-        return model.graph_, how_it_ended(model)
+        return model.graph_, convergence_info(model)
 
     (graph, ended), seconds = _LEARNT.recall((rows.key, json.dumps(cell.spec["options"], sort_keys=True)), learn)
     return Candidate(None, X, graph, seconds, ended)

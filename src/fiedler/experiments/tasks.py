@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import choose
-from ..cluster.embed_kmeans import SIZES
+from ..clustering.embed_kmeans import SIZES
 from ..core.kmeans import kmeans
 from .build import build_for
 from .illustrations import ILLUSTRATIONS
-from .outcome import Outcome, how_it_ended, partition_scores
+from .outcome import Outcome, convergence_info, partition_scores
 from .protocol import At, Cell
 from .rows import Rows
 from .starts import start
@@ -21,7 +21,7 @@ PLACES = ("k", "rate", "share")  # of the grid, that choose rows; the others are
 def cluster(cell: Cell, rows: Rows) -> Outcome:
     """Clusters of all rows, no label seen."""
     model = build_for(cell.spec["model"], k=rows.k, seed=cell.draw, **_settings(cell.at)).fit(rows.X)
-    return Outcome(partition_scores(rows.y, model.labels_), how_it_ended(model))
+    return Outcome(partition_scores(rows.y, model.labels_), convergence_info(model))
 
 
 def _settings(at: At) -> At:

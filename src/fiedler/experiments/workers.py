@@ -19,7 +19,7 @@ THREADS = (
     "VECLIB_MAXIMUM_THREADS",
 )
 
-PATIENCE = 10.0  # seconds that a process has to come to its end by itself
+TERMINATE_SECONDS = 10.0  # seconds that a process has to come to its end by itself
 
 Call = tuple[Any, ...]  # the arguments of one
 
@@ -92,7 +92,7 @@ def _started(function: Callable[..., Any], n_jobs: int) -> Iterator[list[Connect
         for pipe in pipes:
             pipe.close()  # which ends a process that waits for more, in good order
         for process in processes:
-            process.join(PATIENCE)
+            process.join(TERMINATE_SECONDS)
     finally:
         for process in processes:
             process.terminate()

@@ -10,11 +10,11 @@ import array_api_compat
 import numpy as np
 import scipy.sparse as sp
 
-from .._files import whole_file
+from .._files import atomic_write
 from .._validation import check_data, choose
-from ..core.backend import Array, like, namespace, to_numpy
+from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.eigen import SpectralForm
-from ..core.sparse import Sparse, csr, from_coo, from_scipy, is_sparse, keep, pieces, row_indices, to_scipy
+from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, from_scipy, is_sparse, row_indices, to_scipy
 from .connect import BRIDGES
 from .kernels import Constants
 from .laplacian import component_labels, laplacian, spectral_form, weighted_degrees
@@ -118,7 +118,7 @@ class AffinityGraph:
         arrays: dict[str, Any] = {name: to_numpy(value) for name, value in optional.items() if value is not None}
         arrays |= {"data": W.data, "indices": W.indices, "indptr": W.indptr, "shape": np.array(W.shape)}
         arrays |= {"signed": self._signed, "degree": constants.degree, "has_constants": self._constants is not None}
-        with whole_file(path) as draft:
+        with atomic_write(path) as draft:
             np.savez_compressed(draft, fiedler_graph=FILE_VERSION, **arrays)
 
     # ------------------------------------------------------------------------------------------------------- what it is
@@ -151,7 +151,7 @@ class AffinityGraph:
     @cached_property
     def has_negative_weights(self) -> bool:
         """Whether any weight is below zero."""
-        data = pieces(self._weights)[0]
+        data = csr_parts(self._weights)[0]
         return bool(namespace(data).any(data < 0))
 
     @cached_property
@@ -168,7 +168,7 @@ class AffinityGraph:
     @property
     def n_edges(self) -> int:
         """The number of undirected edges."""
-        return int(pieces(self._weights)[0].shape[0]) // 2
+        return int(csr_parts(self._weights)[0].shape[0]) // 2
 
     def __repr__(self) -> str:
         return f"AffinityGraph(n_nodes={self.n_nodes}, n_edges={self.n_edges}, signed={self._signed})"
@@ -225,15 +225,15 @@ class AffinityGraph:
         if n_components == 1:
             return self
         rows, columns = bridges(X, labels)
-        data, indices, _ = pieces(self._weights)
+        data, indices, _ = csr_parts(self._weights)
         xp = namespace(data)
         lightest = float(xp.min(xp.abs(data))) if data.shape[0] else 1.0
-        both = like(np.concatenate([rows, columns]), indices, dtype=indices.dtype)
-        mirrored = like(np.concatenate([columns, rows]), indices, dtype=indices.dtype)
+        both = asarray_like(np.concatenate([rows, columns]), indices, dtype=indices.dtype)
+        mirrored = asarray_like(np.concatenate([columns, rows]), indices, dtype=indices.dtype)
         joined = from_coo(
             xp.concat([row_indices(self._weights), both]),
             xp.concat([indices, mirrored]),
-            xp.concat([data, like(np.full(2 * len(rows), lightest), data, dtype=data.dtype)]),
+            xp.concat([data, asarray_like(np.full(2 * len(rows), lightest), data, dtype=data.dtype)]),
             self._weights.shape,
         )
         return self.with_weights(joined)
@@ -256,7 +256,7 @@ def _freeze(weights: Sparse) -> Sparse:
     """The same matrix behind read-only views, where the library has such a thing; the caller's arrays stay writable."""
     if not sp.issparse(weights):
         return weights
-    data, indices, indptr = (array.view() for array in pieces(weights))
+    data, indices, indptr = (array.view() for array in csr_parts(weights))
     for view in (data, indices, indptr):
         view.flags.writeable = False
     return csr(data, indices, indptr, weights.shape)
@@ -272,7 +272,7 @@ def _read_only(array: Array | None) -> Array | None:
 def _home(W: Any) -> Array | None:
     """The array that says where ``W`` lives, or None for the host."""
     if is_sparse(W):
-        data = pieces(W)[0] if hasattr(W, "indptr") or not sp.issparse(W) else None
+        data = csr_parts(W)[0] if hasattr(W, "indptr") or not sp.issparse(W) else None
         return None if data is None or array_api_compat.is_numpy_array(data) else data
     foreign = array_api_compat.is_array_api_obj(W) and not array_api_compat.is_numpy_array(W)
     return W if foreign else None
@@ -286,7 +286,7 @@ def _as_host_matrix(W: Any) -> sp.csr_array:
     if host.shape[0] != host.shape[1] or host.shape[0] == 0:
         raise ValueError(f"an affinity matrix is square, one row a node; got shape {host.shape}")
     host = sp.csr_array(host, dtype=np.float32 if host.dtype == np.float32 else np.float64)
-    return keep(host, (row_indices(host) != host.indices))
+    return filter_entries(host, (row_indices(host) != host.indices))
 
 
 def _check_affinity(W: sp.csr_array, *, signed: bool) -> None:

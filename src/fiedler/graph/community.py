@@ -35,13 +35,13 @@ from sklearn.utils import check_random_state
 
 from .._records import CommunityResult
 from .._validation import check_labels, check_n_clusters, check_positive
-from ..core.backend import Array, eps, is_numpy, like, namespace, one_hot, to_numpy
+from ..core.backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans
-from ..core.rows import unit_rows
-from ..core.sparse import Sparse, from_coo, matmul, pieces, row_indices, row_sums, to_scipy, with_data
+from ..core.rows import normalize_rows
+from ..core.sparse import Sparse, csr_parts, from_coo, matmul, row_indices, row_sums, to_scipy, with_data
 from .affinity import AffinityGraph
-from .pairs import attracting
+from .pairs import attractive_part
 
 RESOLUTION = 0.5
 RAISE = 1.25
@@ -58,7 +58,7 @@ START_TOL = 1e-4  # of the eigenvectors, whose rows are only where the search be
 LEAST_GAIN = 1e-6  # of modularity, that is worth another round: an edge in a million
 MOVE_ROUNDS = 100
 FINE_ROUNDS = 20  # among cells, which are merged afterwards
-PATIENCE = 5  # rounds of moves, and exchanges, without a gain
+MAX_ROUNDS_WITHOUT_GAIN = 5  # rounds of moves, and exchanges, without a gain
 
 
 def modularity(graph: Any, labels: Any, *, resolution: float = 1.0) -> float:
@@ -80,8 +80,8 @@ def modularity(graph: Any, labels: Any, *, resolution: float = 1.0) -> float:
     total = float(volumes.sum())
     if total <= 0:
         raise ValueError("the graph has no edges, so its modularity is undefined; use more neighbours")
-    data, columns, _ = pieces(graph.weights)
-    xp, placed = namespace(data), like(codes, data)
+    data, columns, _ = csr_parts(graph.weights)
+    xp, placed = namespace(data), asarray_like(codes, data)
     same = xp.take(placed, row_indices(graph.weights)) == xp.take(placed, columns)
     inside = float(xp.sum(xp.where(same, data, 0), dtype=xp.float64))
     inside += 0.0 if graph.loops is None else float(to_numpy(graph.loops).sum())
@@ -128,7 +128,7 @@ def communities(
         raise ValueError("the graph has no edges, so it has no communities; use more neighbours")
     given = [_as_start(labels, search) for labels in starts]
     gamma = RESOLUTION if resolution is None else check_positive(resolution, "resolution")
-    drawn = _spectral_starts(attracting(graph), search)
+    drawn = _spectral_starts(attractive_part(graph), search)
     best = search.evolve([search.improve(start, gamma) for start in [*given, *drawn.values()]], gamma)
     if resolution is None:
         best = search.with_less(best, drawn.values()) if best.n_communities == k else search.with_more(best)
@@ -163,7 +163,7 @@ def _groups(vectors: Array, k: int, n_init: int, rng: np.random.RandomState) -> 
     """Labels by k-means on directions; where rows repeat each other fewer groups than asked for are a start as well."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return kmeans(unit_rows(vectors), k, n_init=n_init, random_state=rng).labels
+        return kmeans(normalize_rows(vectors), k, n_init=n_init, random_state=rng).labels
 
 
 # ------------------------------------------------------------------------------------------------------- the search
@@ -182,16 +182,16 @@ class _Search:
     @classmethod
     def on(cls, graph: AffinityGraph, k: int, rng: np.random.RandomState) -> _Search:
         """The search on ``graph``, where its weights live."""
-        data = pieces(graph.weights)[0]
-        degrees = attracting(graph).degrees
+        data = csr_parts(graph.weights)[0]
+        degrees = attractive_part(graph).degrees
         host = to_numpy(degrees)
-        degrees = degrees if is_numpy(data) == is_numpy(degrees) else like(host, data, dtype=data.dtype)
+        degrees = degrees if is_numpy(data) == is_numpy(degrees) else asarray_like(host, data, dtype=data.dtype)
         return cls(graph.weights, degrees, float(host.sum(dtype=np.float64)), k, rng)
 
     @cached_property
     def edges(self) -> tuple[Array, Array, Array]:
         """Row, column and weight of every stored entry; every exchange asks for them."""
-        data, columns, _ = pieces(self.weights)
+        data, columns, _ = csr_parts(self.weights)
         rows = row_indices(self.weights)
         return rows.astype(np.int64) if is_numpy(rows) else rows, columns, data  # of which rows times K is taken
 
@@ -203,7 +203,7 @@ class _Search:
     def place(self, labels: Any) -> Array:
         """Labels beside the weights."""
         xp = namespace(self.degrees)
-        return like(to_numpy(labels).astype(np.int64), self.degrees, dtype=xp.int64)
+        return asarray_like(to_numpy(labels).astype(np.int64), self.degrees, dtype=xp.int64)
 
     def gains(self, labels: Array, k: int, gamma: float) -> tuple[Array, Array, float]:
         """What each node would gain (up to a common factor 2/2m) from each community, what it has, and Q."""
@@ -234,7 +234,7 @@ class _Search:
 
     def half(self) -> Array:
         """A random half of the nodes."""
-        return like(self.rng.random_sample(self.n) < 0.5, self.degrees)
+        return asarray_like(self.rng.random_sample(self.n) < 0.5, self.degrees)
 
     def move(self, labels: Array, gamma: float, k: int | None = None, rounds: int = MOVE_ROUNDS) -> CommunityResult:
         """Rounds of moves among K (or ``k``) labels, until no node would gain; the best partition on the way."""
@@ -248,7 +248,7 @@ class _Search:
             else:
                 waited += 1
             willing = xp.max(gains, axis=1) > own + least
-            if waited >= PATIENCE or not bool(xp.any(willing)):
+            if waited >= MAX_ROUNDS_WITHOUT_GAIN or not bool(xp.any(willing)):
                 break
             labels = xp.where(willing & self.half(), xp.argmax(gains, axis=1), labels)
         return CommunityResult(best_labels, best, gamma, _count(best_labels))
@@ -265,7 +265,9 @@ class _Search:
         halves = self.bisect(current.labels, gamma)
         between = self.cohesion(halves, 2 * self.k, gamma)
         trials = [self.place(_agglomerate(between, self.k)[to_numpy(halves)])]
-        triples = _candidates(_split_gains(between), 2 * self.cohesion(current.labels, self.k, gamma), PATIENCE)
+        triples = _candidates(
+            _split_gains(between), 2 * self.cohesion(current.labels, self.k, gamma), MAX_ROUNDS_WITHOUT_GAIN
+        )
         trials += [_rearranged(current.labels, halves, *triple) for triple in triples]
         ends = (self.move(trial, gamma) for trial in trials)
         return next((end for end in ends if end.modularity > current.modularity + LEAST_GAIN), None)
@@ -298,7 +300,7 @@ class _Search:
         degrees = xp.where(degrees > 0, degrees, 1)
         volumes = add(degrees)
         volumes = xp.where(volumes > 0, volumes, 1)
-        x = like(self.rng.standard_normal(self.n), self.degrees, dtype=self.degrees.dtype)
+        x = asarray_like(self.rng.standard_normal(self.n), self.degrees, dtype=self.degrees.dtype)
         for _ in range(n_power):
             x = x - xp.take(add(degrees * x) / volumes, labels)
             size = xp.sqrt(add(degrees * x * x) / volumes)

@@ -20,8 +20,8 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 
-from .._files import whole_file
-from .._validation import check_int, check_labels, check_nonnegative, check_share
+from .._files import atomic_write
+from .._validation import check_fraction, check_int, check_labels, check_nonnegative
 from ..core.backend import to_numpy
 from .labels import known_labels
 
@@ -117,7 +117,7 @@ class PairwiseConstraints:
         known, labels = known_labels(y, n)
         rows, rng = np.flatnonzero(known), check_random_state(random_state)
         if rate is not None:
-            chosen = _share_of_each(labels, check_share(rate, "rate"), rng)
+            chosen = _share_of_each(labels, check_fraction(rate, "rate"), rng)
             rows, labels = rows[chosen], labels[chosen]
         if (total := len(rows) * (len(rows) - 1) // 2) > ENUMERATE_UP_TO:
             if max_pairs is None:
@@ -167,7 +167,7 @@ class PairwiseConstraints:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the pairs, without their strength, as :meth:`from_csv` reads them, whole or not at all."""
-        with whole_file(path) as draft, open(draft, "w", newline="", encoding="utf-8") as file:
+        with atomic_write(path) as draft, open(draft, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["first", "second", "kind"])
             for kind, pairs in zip(KINDS, (self.must_link, self.cannot_link)):

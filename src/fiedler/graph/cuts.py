@@ -16,13 +16,13 @@ import numpy as np
 import scipy.sparse.linalg as spla
 
 from .._validation import choose
-from ..core.backend import Array, like, namespace, one_hot, to_numpy
+from ..core.backend import Array, asarray_like, namespace, one_hot, to_numpy
 from ..core.eigen import largest_eigenvalue, smallest_eigenpairs
 from ..core.multiplicative import positive_part
-from ..core.sparse import for_products, matmul, pieces, row_sums
+from ..core.sparse import csr_parts, densify_if_full, matmul, row_sums
 from .affinity import AffinityGraph
 from .landmarks import LowRankAffinity
-from .pairs import by_sign
+from .pairs import split_by_sign
 from .repulsion import repelled_eigenpairs
 
 
@@ -71,7 +71,7 @@ class CutProblem(NamedTuple):
         """The largest eigenvalue of M^-½ (D - W) M^-½."""
         root = self.inverse_root
         diagonal = (self.degrees * root**2)[:, None]
-        start = like(rng.standard_normal((self.degrees.shape[0], 1)), root, dtype=root.dtype)
+        start = asarray_like(rng.standard_normal((self.degrees.shape[0], 1)), root, dtype=root.dtype)
         return largest_eigenvalue(lambda v: diagonal * v - root[:, None] * self.product(root[:, None] * v), start)
 
     @property
@@ -115,12 +115,12 @@ def cut_problem(
         degrees = attract(namespace(degrees).ones_like(degrees)[:, None])[:, 0]
     xp, low_rank = namespace(degrees), isinstance(graph, LowRankAffinity)
     if not by_degree:
-        points = xp.ones_like(degrees) if sizes is None else like(to_numpy(sizes), degrees, dtype=degrees.dtype)
+        points = xp.ones_like(degrees) if sizes is None else asarray_like(to_numpy(sizes), degrees, dtype=degrees.dtype)
         return CutProblem(attract, repel, degrees, points, low_rank, repelling)
     if bool(xp.any(degrees < 0)):
         raise ValueError("the normalised cut asks for nonnegative degrees; use cut='ratio', or signed='shift'")
     loops = getattr(graph, "loops", None)
-    volumes = degrees if loops is None else degrees + like(to_numpy(loops), degrees, dtype=degrees.dtype)
+    volumes = degrees if loops is None else degrees + asarray_like(to_numpy(loops), degrees, dtype=degrees.dtype)
     least = max(1e-6 * float(xp.mean(volumes)), 1e-300)  # an isolated node has next to no mass, but some
     return CutProblem(attract, repel, degrees, xp.where(volumes > least, volumes, least), low_rank, repelling)
 
@@ -132,19 +132,19 @@ def _operators(graph: Any, signed: str) -> tuple[Callable[[Array], Array], Calla
         ones = namespace(graph.factor).ones_like(graph.factor[:, :1])
         return graph.product, None, positive_part(graph.product(ones))[:, 0]
     W, n = graph.weights, graph.n_nodes
-    data = pieces(W)[0]
+    data = csr_parts(W)[0]
     degrees = row_sums(W)
     if signed == "shift":
-        full = for_products(W)
+        full = densify_if_full(W)
         complete = data.shape[0] == n * (n - 1)
         lightest = float(namespace(data).min(data)) if data.shape[0] else 0.0
         shift = -lightest if complete else max(-lightest, 0.0)
         total = lambda Q: namespace(Q).sum(Q, axis=0)[None, :]  # noqa: E731
         return lambda Q: matmul(full, Q) + shift * (total(Q) - Q), None, degrees + shift * (n - 1)
     if not graph.has_negative_weights:
-        full = for_products(W)
+        full = densify_if_full(W)
         return lambda Q: matmul(full, Q), None, degrees
-    positive, negative = (for_products(side.weights) for side in by_sign(graph))
+    positive, negative = (densify_if_full(side.weights) for side in split_by_sign(graph))
     return lambda Q: matmul(positive, Q), lambda Q: matmul(negative, Q), degrees
 
 
@@ -172,13 +172,13 @@ def cut_eigenvectors(
 
     def product(v: np.ndarray) -> np.ndarray:
         v = v.reshape(len(root), -1)
-        inner = to_numpy(problem.product(like(root * v, reference, dtype=reference.dtype)))
+        inner = to_numpy(problem.product(asarray_like(root * v, reference, dtype=reference.dtype)))
         return diagonal * v - root * inner
 
     n = len(root)
     operator = spla.LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
     vectors = smallest_eigenpairs(operator if n > 512 else product(np.eye(n)), k, random_state=rng).vectors
-    return like(root * to_numpy(vectors), reference, dtype=reference.dtype)
+    return asarray_like(root * to_numpy(vectors), reference, dtype=reference.dtype)
 
 
 # ------------------------------------------------------------------------------------------------------------- polish

@@ -12,12 +12,12 @@ from sklearn.base import clone, is_clusterer
 from sklearn.utils import Tags
 
 from .._validation import check_data
-from ..core.backend import Array, alike
+from ..core.backend import Array, convert_like
 from ..core.progress import ProgressMixin
 from .affinity import AffinityGraph
-from .extend import extend_eigenvectors, links_beside
 from .labels import as_column, known_labels
-from .pairs import with_links
+from .out_of_sample import link_weights, nystrom
+from .pairs import add_links
 from .recipes import KNNGraph, as_affinity, is_pairwise, learns_from_pairs
 
 
@@ -53,7 +53,7 @@ class GraphEstimatorMixin(ProgressMixin):
         return tags
 
     @contextmanager
-    def _as_before_on_failure(self) -> Iterator[None]:
+    def _restore_on_failure(self) -> Iterator[None]:
         """A fit that fails leaves the model as it was."""
         before = dict(self.__dict__)
         try:
@@ -79,7 +79,7 @@ class GraphEstimatorMixin(ProgressMixin):
         if hasattr(self._fit_recipe, "build"):
             self._fit_recipe = clone(self._fit_recipe)  # a later set_params is for the next fit
         if constraints is not None and (graph is X or not learns_from_pairs(self._fit_recipe)):
-            graph = with_links(graph, constraints)
+            graph = add_links(graph, constraints)
         if self._minds_components:
             warn_if_disconnected(graph)
         return graph
@@ -94,21 +94,21 @@ class GraphEstimatorMixin(ProgressMixin):
         known, _ = known_labels(as_column(y), len(y))
         return None if known.all() else y
 
-    def _new_points(self, X: Any) -> Array:
+    def _check_new_points(self, X: Any) -> Array:
         """New points, brought to where the training rows are."""
         if self._fit_X is None:
             raise ValueError("the model was fitted on a graph, not on points, so new points have no place; fit on data")
-        return alike(check_data(X, estimator=self, reset=False), self._fit_X)
+        return convert_like(check_data(X, estimator=self, reset=False), self._fit_X)
 
     def _links_to(self, X: Any, F: Array) -> tuple[Any, Array]:
         """The weights from new points to the nodes, beside ``F``, a row a node; and the points."""
-        X = self._new_points(X)
-        return links_beside(F, self._fit_recipe, X, self._fit_X, self.graph_), X
+        X = self._check_new_points(X)
+        return link_weights(F, self._fit_recipe, X, self._fit_X, self.graph_), X
 
-    def _extend(self, X: Any, F: Array, values: Array, kind: str) -> Array:
+    def _nystrom(self, X: Any, F: Array, values: Array, kind: str) -> Array:
         """Eigenvectors at new points."""
-        X = self._new_points(X)
-        return extend_eigenvectors(F, values, kind, recipe=self._fit_recipe, X_new=X, X=self._fit_X, graph=self.graph_)
+        X = self._check_new_points(X)
+        return nystrom(F, values, kind, recipe=self._fit_recipe, X_new=X, X=self._fit_X, graph=self.graph_)
 
 
 def warn_if_disconnected(graph: AffinityGraph) -> None:

@@ -17,8 +17,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
 from .._validation import check_data, check_labels, check_nonnegative
-from ..core.backend import like, to_numpy
-from ..core.sparse import Sparse, beside, keep, pieces, row_indices, to_scipy
+from ..core.backend import asarray_like, to_numpy
+from ..core.sparse import Sparse, csr_parts, filter_entries, from_scipy_like, row_indices, to_scipy
 from .affinity import AffinityGraph
 from .recipes import FULL_UP_TO, as_affinity, link_new_points
 
@@ -102,7 +102,7 @@ def known_labels(y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     return known, np.array([str(label) for label in labels[known]])
 
 
-def known_clusters(y: Any, n: int, k: int | None = None) -> np.ndarray | None:
+def check_partial_labels(y: Any, n: int, k: int | None = None) -> np.ndarray | None:
     """What a clusterer may take from ``y``: clusters 0, 1, ... (below ``k``) of some rows and -1 for the others.
 
     A ``y`` without any -1, or of names, is not for it: pipelines and searches hand true labels to every estimator, and
@@ -120,7 +120,7 @@ def known_clusters(y: Any, n: int, k: int | None = None) -> np.ndarray | None:
     return labels.astype(np.int64) if (labels >= 0).any() else None
 
 
-def over_groups(labels: np.ndarray, groups: np.ndarray) -> np.ndarray:
+def spread_over_groups(labels: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Labels carried over to all rows of a group that hard must-links hold together."""
     known = labels != UNKNOWN
     of_group = np.full(groups.max() + 1, UNKNOWN)
@@ -150,14 +150,14 @@ def class_cliques(classes: np.ndarray) -> sp.csr_array:
 def _assemble(neighbours: AffinityGraph | None, strength: float, classes: np.ndarray, X: Any) -> AffinityGraph:
     """Neighbours' edges that no labels forbid, plus ``strength`` times the cliques of the classes."""
     cliques = strength * class_cliques(classes)
-    edges = keep(cliques, (row_indices(cliques) != cliques.indices) & (cliques.data > 0))
+    edges = filter_entries(cliques, (row_indices(cliques) != cliques.indices) & (cliques.data > 0))
     given: dict[str, Any] = {}
     if neighbours is not None:
         W = to_scipy(neighbours.weights)
         ends = classes[row_indices(W)], classes[W.indices]
-        edges = edges + keep(W, (ends[0] < 0) | (ends[1] < 0) | (ends[0] == ends[1]))
+        edges = edges + filter_entries(W, (ends[0] < 0) | (ends[1] < 0) | (ends[0] == ends[1]))
         given = {name: getattr(neighbours, name) for name in ("constants", "recall", "signed")}
     home = X.data if sp.issparse(X) else X
-    weights = beside(edges, home)
-    data = pieces(weights)[0]
-    return AffinityGraph(weights, loops=like(cliques.diagonal(), data, dtype=data.dtype), **given)
+    weights = from_scipy_like(edges, home)
+    data = csr_parts(weights)[0]
+    return AffinityGraph(weights, loops=asarray_like(cliques.diagonal(), data, dtype=data.dtype), **given)

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from .._validation import check_data, check_int
-from ..core.backend import Array, like, namespace
+from ..core.backend import Array, asarray_like, namespace
 from .affinity import AffinityGraph
 from .recipes import FullGraph
 
@@ -96,7 +96,7 @@ class LandmarkGraph(BaseEstimator):
         size = min(check_int(self.n_landmarks, "n_landmarks", minimum=2), X.shape[0])
         xp = namespace(X)
         chosen = np.sort(check_random_state(self.random_state).permutation(X.shape[0])[:size])
-        landmarks = xp.take(X, like(chosen, X), axis=0)
+        landmarks = xp.take(X, asarray_like(chosen, X), axis=0)
         kernel = FullGraph(self.weight, bandwidth=self.bandwidth, degree=self.degree)
         among = self._among(kernel, landmarks)
         core = kernel.link(landmarks, landmarks, among)

@@ -26,9 +26,19 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from .._validation import choose
-from ..core.backend import Array, like, namespace, to_numpy
+from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.eigen import SpectralForm
-from ..core.sparse import Sparse, add_diagonal, keep, pieces, row_indices, row_sums, scale, to_scipy, with_data
+from ..core.sparse import (
+    Sparse,
+    add_diagonal,
+    csr_parts,
+    filter_entries,
+    row_indices,
+    row_sums,
+    scale_rows_columns,
+    to_scipy,
+    with_data,
+)
 
 
 class Graph(Protocol):
@@ -55,7 +65,7 @@ def weighted_degrees(weights: Sparse, *, signed: bool) -> Array:
     """d_i = Σ_j w_ij, or Σ_j |w_ij| on a signed graph."""
     if not signed:
         return row_sums(weights)
-    data = pieces(weights)[0]
+    data = csr_parts(weights)[0]
     return row_sums(with_data(weights, namespace(data).abs(data)))
 
 
@@ -81,21 +91,23 @@ def has_edges(graph: Graph) -> Array:
 
 
 def _combinatorial(graph: Graph) -> Sparse:
-    return add_diagonal(with_data(graph.weights, -pieces(graph.weights)[0]), _outward(graph))
+    return add_diagonal(with_data(graph.weights, -csr_parts(graph.weights)[0]), _outward(graph))
 
 
 def _symmetric(graph: Graph) -> Sparse:
     inverse_root = power_of_degrees(graph.degrees, -0.5)
-    return add_diagonal(scale(graph.weights, -inverse_root, inverse_root), _outward_share(graph))
+    return add_diagonal(scale_rows_columns(graph.weights, -inverse_root, inverse_root), _outward_share(graph))
 
 
 def _random_walk(graph: Graph) -> Sparse:
-    return add_diagonal(scale(graph.weights, -power_of_degrees(graph.degrees, -1.0)), _outward_share(graph))
+    return add_diagonal(
+        scale_rows_columns(graph.weights, -power_of_degrees(graph.degrees, -1.0)), _outward_share(graph)
+    )
 
 
 def _signed(graph: Graph) -> Sparse:
     absolute = weighted_degrees(graph.weights, signed=True)
-    return add_diagonal(with_data(graph.weights, -pieces(graph.weights)[0]), absolute)
+    return add_diagonal(with_data(graph.weights, -csr_parts(graph.weights)[0]), absolute)
 
 
 LAPLACIANS = {
@@ -155,7 +167,7 @@ def spectral_form(graph: Graph, kind: str = "symmetric") -> SpectralForm:
 
 def _largest_edge_degree(graph: Graph) -> float:
     """Max over edges of d_i + d_j, at least the largest eigenvalue of D - W. [Anderson & Morley 1985]"""
-    _, indices, _ = pieces(graph.weights)
+    _, indices, _ = csr_parts(graph.weights)
     if indices.shape[0] == 0:
         return 1.0
     return float(namespace(indices).max(graph.degrees[row_indices(graph.weights)] + graph.degrees[indices]))
@@ -182,7 +194,7 @@ def balanced_components(graph: Graph) -> tuple[int, np.ndarray, np.ndarray]:
     if not graph.signed:
         return count, component, np.ones(n)
     W = to_scipy(graph.weights)
-    positive, negative = keep(W, W.data > 0), keep(W, W.data < 0)
+    positive, negative = filter_entries(W, W.data > 0), filter_entries(W, W.data < 0)
     _, cover = connected_components(sp.block_array([[positive, negative], [negative, positive]]), directed=False)
     balanced = cover[:n] != cover[n:]
     first = np.full(count, -1)
@@ -201,4 +213,4 @@ def _null_vectors(heights: Array, component: np.ndarray, sign: np.ndarray, count
     for c in range(count):
         members = component == c
         basis[members, c] = sign[members] * values[members] / np.linalg.norm(values[members])
-    return like(basis, heights, dtype=heights.dtype)
+    return asarray_like(basis, heights, dtype=heights.dtype)

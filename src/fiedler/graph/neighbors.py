@@ -26,10 +26,10 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
-from .._validation import choose, is_foreign, require
+from .._validation import choose, import_optional, is_foreign
 from ..core.backend import Array, arange, eps, is_numpy, itemsize, namespace, row_blocks, smallest_k
-from ..core.blocks import over_blocks
-from ..core.rows import row_norms, sq_row_norms, unit_rows
+from ..core.blocks import map_blocks
+from ..core.rows import normalize_rows, row_norms, sq_row_norms
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ def directions(X: Array) -> Array:
     n_zero = int(xp.sum(xp.astype(norms == 0, xp.int64)))
     if n_zero:
         raise ValueError(f"{n_zero} row(s) of X are all zero and have no cosine; remove them or use metric='euclidean'")
-    return unit_rows(X)
+    return normalize_rows(X)
 
 
 def _approximate_pays(X: Array, metric: str) -> bool:
@@ -186,7 +186,7 @@ def _propose_and_check(X: Array, Q: Array, own: Array | None, k: int, n_jobs: in
         return nearest, xp.take_along_axis(proposed, order, axis=1), certain | (n_proposed == X.shape[0])
 
     blocks = row_blocks(Q.shape[0], 2 * itemsize(X) * (X.shape[0] + n_proposed * X.shape[1]), Q)
-    found = over_blocks(search, blocks, Q, n_jobs=n_jobs)
+    found = map_blocks(search, blocks, Q, n_jobs=n_jobs)
     distances, indices, certain = (xp.concat(list(part), axis=0) for part in zip(*found))
     return distances, indices, certain
 
@@ -204,7 +204,7 @@ def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs:
             block[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = np.inf
         return smallest_k(block, k)
 
-    found = over_blocks(search, row_blocks(Q.shape[0], 24 * X.shape[0], Q), Q, n_jobs=n_jobs)
+    found = map_blocks(search, row_blocks(Q.shape[0], 24 * X.shape[0], Q), Q, n_jobs=n_jobs)
     scores, indices = (np.concatenate(part) for part in zip(*found))
     sq_norms = sq_row_norms(Q.astype(np.float64, copy=False))[:, None]
     sq_distances = np.maximum(2 * scores + sq_norms, 0)
@@ -238,7 +238,7 @@ def _faiss(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | N
 
 def _inverted_file(X: Array) -> tuple[Any, Callable[[Array], Array]]:
     """The index, and how rows are given to it: in float32, centred and scaled into the middle of its range."""
-    faiss = require("faiss", extra="ann", purpose="approximate neighbours")
+    faiss = import_optional("faiss", extra="ann", purpose="approximate neighbours")
     n, d = X.shape
     centre = X.mean(axis=0)
     scale = max(float(np.abs(X - centre).max()), np.finfo(X.dtype).tiny)

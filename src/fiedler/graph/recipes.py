@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._validation import check_data, check_int, check_positive, choose, is_foreign
-from ..core.backend import Array, arange, like, namespace
-from ..core.rows import unit_rows
-from ..core.sparse import Sparse, csr, from_coo, is_sparse, keep, pieces, row_indices, with_data
+from ..core.backend import Array, arange, asarray_like, namespace
+from ..core.rows import normalize_rows
+from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
 from .affinity import AffinityGraph
 from .kernels import KERNELS, LOCAL_NEIGHBOR, Constants, Pairs, edge_weights, fit_constants
 from .neighbors import Edges, directions, from_transformer, k_nearest, pairwise_distances, within_radius
@@ -44,19 +44,19 @@ class _Recipe(BaseEstimator):
     def _weigh(self, X: Array, edges: Edges, scales: Array | None, symmetrize: str = "union") -> AffinityGraph:
         """Symmetrise the edges, weigh them, and check that the weights are what a graph may hold."""
         pattern, distances = symmetric_edges(edges, symmetrize)
-        factor, columns, _ = pieces(pattern)
+        factor, columns, _ = csr_parts(pattern)
         rows = row_indices(pattern)
         if not isinstance(distances, np.ndarray) or not is_foreign(X):
             pairs = Pairs(X, X, distances, rows, columns, scales, scales)
         else:  # a back end without sparse matrices: pattern on the host, kernel where X is
-            distances, factor = like(distances, X), like(factor, X)
-            pairs = Pairs(X, X, distances, like(rows, X), like(columns, X), scales, scales)
+            distances, factor = asarray_like(distances, X), asarray_like(factor, X)
+            pairs = Pairs(X, X, distances, asarray_like(rows, X), asarray_like(columns, X), scales, scales)
         constants = fit_constants(self.weight, distances, bandwidth=self.bandwidth, degree=self.degree, scales=scales)
         weights = edge_weights(self.weight, pairs, constants) * factor
         return self._finish(X, with_data(pattern, weights), constants, edges.recall)
 
     def _finish(self, X: Array, weights: Sparse, constants: Constants, recall: float | None) -> AffinityGraph:
-        data = pieces(weights)[0]
+        data = csr_parts(weights)[0]
         xp = namespace(data)
         if not bool(xp.all(xp.isfinite(data))):
             raise ValueError(f"weight={self.weight!r} overflows on this data; scale X down")
@@ -67,11 +67,11 @@ class _Recipe(BaseEstimator):
                 "without negative entries, weight='heat', or signed=True if they mean repulsion"
             )
         if not bool(xp.all(data != 0)):
-            weights = keep(weights, data != 0)
+            weights = filter_entries(weights, data != 0)
         graph = AffinityGraph(weights, signed=self.signed, constants=constants, recall=recall)
         if self.connect is None:
             return graph
-        return graph.connect(unit_rows(X) if self.metric == "cosine" else X, self.connect)
+        return graph.connect(normalize_rows(X) if self.metric == "cosine" else X, self.connect)
 
     def _cross(self, X_new: Array, X: Array, edges: Edges, graph: AffinityGraph, scales_new: Array | None) -> Sparse:
         """Weights on the edges from new points, with the training data's constants."""
@@ -91,13 +91,13 @@ def symmetric_edges(edges: Edges, rule: str) -> tuple[Sparse, Array]:
     rows, columns = xp.concat([edges.rows, edges.columns]), xp.concat([edges.columns, edges.rows])
     twice = xp.concat([edges.distances, edges.distances])
     sides = from_coo(rows, columns, xp.ones_like(twice), edges.shape)
-    lengths = pieces(from_coo(rows, columns, twice, edges.shape))[0]
-    count = pieces(sides)[0]
+    lengths = csr_parts(from_coo(rows, columns, twice, edges.shape))[0]
+    count = csr_parts(sides)[0]
     ns = namespace(count)
     factor, lengths = ns.astype(kept(count), count.dtype), lengths / count
     if bool(ns.all(factor > 0)):
         return with_data(sides, factor), lengths
-    return keep(with_data(sides, factor), factor > 0), lengths[factor > 0]
+    return filter_entries(with_data(sides, factor), factor > 0), lengths[factor > 0]
 
 
 class KNNGraph(_Recipe):

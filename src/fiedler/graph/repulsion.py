@@ -22,11 +22,11 @@ import scipy.sparse.linalg as spla
 from scipy.linalg import eigh
 
 from .._records import EigenResult
-from ..core.backend import like, to_numpy
+from ..core.backend import asarray_like, to_numpy
 from ..core.eigen import DENSE_UP_TO, smallest_eigenpairs
 from ..core.sparse import to_scipy
 from .affinity import AffinityGraph
-from .pairs import by_sign
+from .pairs import split_by_sign
 
 NEED_A_MATRIX = ("arpack", "shift_invert")  # or miss a null space of several dimensions
 REPELLED_UP_TO = 4000  # rows with a repelling edge: a dense matrix of their size is decomposed
@@ -40,7 +40,7 @@ def repelled_eigenpairs(graph: AffinityGraph, k: int, *, kind: str, **options: A
     """
     if options.get("method") in NEED_A_MATRIX:
         raise ValueError(f"eigen_solver={options['method']!r} needs a matrix, which cannot-links spoil; use 'auto'")
-    attract, repel = (to_scipy(side.laplacian()).astype(np.float64) for side in by_sign(graph))
+    attract, repel = (to_scipy(side.laplacian()).astype(np.float64) for side in split_by_sign(graph))
     degrees = attract.diagonal()
     mean = float(degrees.mean()) or 1.0
     mass = np.where(degrees > 0, degrees, mean) if kind == "random_walk" else np.full_like(degrees, mean)
@@ -64,7 +64,9 @@ def repelled_eigenpairs(graph: AffinityGraph, k: int, *, kind: str, **options: A
     found = smallest_eigenpairs(operator if n > DENSE_UP_TO else product(np.eye(n)), k, **options)
     vectors, home = root * softened(to_numpy(found.vectors)), graph.degrees
     moved = {"vectors": vectors, "values": found.values, "residuals": found.residuals}
-    return replace(found, **{name: like(to_numpy(part), home, dtype=home.dtype) for name, part in moved.items()})
+    return replace(
+        found, **{name: asarray_like(to_numpy(part), home, dtype=home.dtype) for name, part in moved.items()}
+    )
 
 
 def _inverse_root(E: np.ndarray) -> np.ndarray:

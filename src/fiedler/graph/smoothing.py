@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import ive
 
 from .._validation import check_int
-from ..core.backend import Array, eps, like, namespace, to_numpy
+from ..core.backend import Array, asarray_like, eps, namespace, to_numpy
 from ..core.eigen import spectral_bounds
 from ..core.linear import SolveResult, conjugate_gradient
 from ..core.sparse import Sparse, matmul
@@ -159,14 +159,16 @@ def _anchored(P: Array, graph: AffinityGraph, gamma: float, *, tol: float, max_i
     if graph.signed:
         raise ValueError("the resolvent is a diffusion and needs nonnegative weights, but the graph is signed")
     degrees = (
-        like(to_numpy(graph.degrees), P, dtype=P.dtype) if namespace(graph.degrees) != namespace(P) else graph.degrees
+        asarray_like(to_numpy(graph.degrees), P, dtype=P.dtype)
+        if namespace(graph.degrees) != namespace(P)
+        else graph.degrees
     )
     xp = namespace(P)
     inverse = power_of_degrees(degrees, -1.0)
     diagonal = xp.where(degrees > 0, degrees, 1)
     alone = (inverse == 0)[:, None]
     right = xp.where(alone, P, (1 - gamma) * degrees[:, None] * P)
-    own = 0.0 if graph.loops is None else like(to_numpy(graph.loops), P, dtype=P.dtype)[:, None]
+    own = 0.0 if graph.loops is None else asarray_like(to_numpy(graph.loops), P, dtype=P.dtype)[:, None]
     product = lambda F: diagonal[:, None] * F - gamma * (_apply(graph.weights, F) + own * F)  # noqa: E731
     return conjugate_gradient(product, right, diagonal=diagonal, start=P, tol=tol, max_iter=max_iter)
 
@@ -177,7 +179,7 @@ def spread(Y: Array, graph: AffinityGraph, alpha: float, *, tol: float = 1e-8, m
     S = D^½ (D⁻¹W) D^-½, so this is the resolvent between two scalings. An isolated node keeps its row.
     """
     xp = namespace(Y)
-    degrees = like(to_numpy(graph.degrees), Y, dtype=Y.dtype)[:, None]
+    degrees = asarray_like(to_numpy(graph.degrees), Y, dtype=Y.dtype)[:, None]
     root = xp.sqrt(xp.where(degrees > 0, degrees, 1))
     inner = _anchored(Y / root, graph, alpha, tol=tol, max_iter=max_iter)
     return inner._replace(solution=xp.where(degrees > 0, root / (1 - alpha), 1) * inner.solution)

@@ -21,26 +21,26 @@ from .._validation import (
     check_n_clusters,
     check_nonnegative,
     check_positive,
+    check_rows_differ,
     choose,
-    refuse_equal_rows,
 )
-from ..core.backend import Array, alike, like, logsumexp, namespace, one_hot, softmax, to_numpy
-from ..core.blocks import by_rows
+from ..core.backend import Array, asarray_like, convert_like, logsumexp, namespace, one_hot, softmax, to_numpy
+from ..core.blocks import map_rows
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
-from ..core.progress import telling
+from ..core.progress import report_progress
 from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
 from ..graph.community import RESOLUTION, communities, modularity
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
-from ..graph.extend import link_degrees
-from ..graph.labels import known_clusters, over_groups
+from ..graph.labels import check_partial_labels, spread_over_groups
+from ..graph.out_of_sample import link_degrees
 from ..graph.partition import spectral_labels
 from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
 from .covariance import SHAPES, Gaussians, SingularCovarianceError, draw, estimate, log_joint, n_parameters
 from .em import EMResult, Hooks, Step, memberships_settled, objective_settled, run_em
-from .links import Links, links_of, usual_margin
+from .links import Links, make_links, median_margin
 from .simplex import entropic_maximiser
 
 # ------------------------------------------------------------------------------------------------------------ starts
@@ -77,7 +77,7 @@ FROM_GRAPH = ("spectral", "community", "auto")
 AUTO = ("community", "spectral", "kmeans")  # what init="auto" tries
 
 
-def given_start(init: Any, k: int, Z: Array) -> Array:
+def start_from_array(init: Any, k: int, Z: Array) -> Array:
     """Memberships (n, k) or labels (n,) that the caller brought, as memberships."""
     n = Z.shape[0]
     wanted = f"labels 0..{k - 1} of shape ({n},), or nonnegative memberships of shape ({n}, {k})"
@@ -90,25 +90,25 @@ def given_start(init: Any, k: int, Z: Array) -> Array:
     if host.shape == (n,) and host.dtype.kind in "iu" and host.min() >= 0 and host.max() < k:
         return one_hot(host.astype(np.int64), k, Z)
     if host.shape == (n, k) and np.isfinite(host).all() and (host >= 0).all() and (host.sum(axis=1) > 0).all():
-        return like(host / host.sum(axis=1, keepdims=True), Z, dtype=Z.dtype)
+        return asarray_like(host / host.sum(axis=1, keepdims=True), Z, dtype=Z.dtype)
     raise ValueError(
         f"init must be one of {[*STARTS, 'auto']}, {wanted}; got an array of shape {host.shape} and type {host.dtype}"
     )
 
 
-def named_after(known: Array | None, start: Array) -> Array:
+def align_to_labels(known: Array | None, start: Array) -> Array:
     """The start with its clusters numbered so that as many known rows as can be are in the cluster they belong to."""
     if known is None:
         return start
     together = to_numpy(known.T @ start)
     _, columns = linear_sum_assignment(together, maximize=True)
-    return namespace(start).take(start, like(columns, start), axis=1)
+    return namespace(start).take(start, asarray_like(columns, start), axis=1)
 
 
 # ------------------------------------------------------------------------------------------------------------- hooks
 
 
-class PlainHooks:
+class GaussianHooks:
     """EM for a Gaussian mixture with row weights and, where labels are known, memberships held fixed."""
 
     def __init__(
@@ -133,11 +133,11 @@ class PlainHooks:
     def refine(self, log_joint: Array, resp: Array) -> Array:
         """The posterior [lapgmm, Eq. 8]; with pairs, half the way to what they and the densities say."""
         if self.links is None:
-            return self.clamp(by_rows(softmax, log_joint))
+            return self.clamp(map_rows(softmax, log_joint))
         if self.unit is None:  # once: a field that moved with the densities would never rest
-            self.unit = self.links.strength * usual_margin(log_joint)
+            self.unit = self.links.strength * median_margin(log_joint)
         told = self.links.together(log_joint + self.unit * self.links.votes(resp))
-        return self.clamp(self.links.halfway(by_rows(softmax, told), resp))
+        return self.clamp(self.links.halfway(map_rows(softmax, told), resp))
 
     def maximise(self, resp: Array) -> Gaussians:
         """The weighted estimates [lapgmm, Eqs 13-15]."""
@@ -156,7 +156,7 @@ class PlainHooks:
 
     def likelihood(self, log_joint: Array) -> float:
         """Σ_i log p(x_i), or log p(x_i, known cluster) where it is known."""
-        rows = by_rows(logsumexp, log_joint)
+        rows = map_rows(logsumexp, log_joint)
         if self.known is not None:
             xp = namespace(rows)
             is_known = xp.sum(self.known, axis=1) > 0
@@ -201,7 +201,7 @@ class PlainHooks:
     def moved(resp: Array, last: Array) -> float:
         """The mean distance that memberships moved."""
         xp = namespace(resp)
-        return float(xp.sum(by_rows(lambda q, p: xp.sum(xp.abs(q - p), axis=1), resp, last))) / resp.shape[0]
+        return float(xp.sum(map_rows(lambda q, p: xp.sum(xp.abs(q - p), axis=1), resp, last))) / resp.shape[0]
 
 
 # --------------------------------------------------------------------------------------------------------- the class
@@ -239,7 +239,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             Linked rows vote on each other's memberships, see :mod:`fiedler.mixture.links`; rows whose must-links are
             hard have the same.
         """
-        with telling(self), self._as_before_on_failure():
+        with report_progress(self), self._restore_on_failure():
             self._fit(X, y, sample_weight, constraints)
         self._warn_of_trouble()
         return self
@@ -275,7 +275,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         projection = self._project(X, rng)
         Z = X if projection is None else projection(X)
         options = self._plain_options(Z, sample_weight)
-        options["known"], options["links"] = known_rows(y, k, Z, known), links_of(known, Z)
+        options["known"], options["links"] = known_memberships(y, k, Z, known), make_links(known, Z)
         best = self._best_of_starts(Z, k, graph, options, rng)
         self._store(best, graph, X, projection)
 
@@ -308,11 +308,11 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def _plain_options(self, Z: Array, sample_weight: Any) -> dict[str, Any]:
         xp = namespace(Z)
         ridge = check_nonnegative(self.ridge, "ridge") * float(xp.mean(xp.var(Z, axis=0)))
-        refuse_equal_rows(Z)
+        check_rows_differ(Z)
         weights = None
         if sample_weight is not None:
             host = _check_sample_weight(to_numpy(sample_weight), np.empty((Z.shape[0], 1)), ensure_non_negative=True)
-            weights = like(host, Z, dtype=Z.dtype)
+            weights = asarray_like(host, Z, dtype=Z.dtype)
         return {"kind": self.covariance_type, "ridge": ridge, "sample_weight": weights}
 
     def _best_of_starts(
@@ -323,7 +323,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         options: dict[str, Any],
         rng: np.random.RandomState,
     ) -> EMResult:
-        """The best run by `_merit`; a start that ends in a singular covariance does not stop the others."""
+        """The best run by `_selection_score`; a start that ends in a singular covariance does not stop the others."""
         runs, failures = [], []
         for seed in rng.randint(2**31 - 1, size=check_int(self.n_init, "n_init")):
             for start in self._starts(Z, k, graph, options["known"], np.random.RandomState(seed)):
@@ -333,15 +333,15 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
                     failures.append(error)
         if not runs:
             raise failures[0]
-        return max(runs, key=lambda run: self._merit(run, graph))
+        return max(runs, key=lambda run: self._selection_score(run, graph))
 
-    def _merit(self, run: EMResult, graph: AffinityGraph | None) -> Any:
+    def _selection_score(self, run: EMResult, graph: AffinityGraph | None) -> Any:
         """What runs are compared by: the objective, but modularity across kinds of start (``init='auto'``).
 
         The likelihood prefers starts that suit the Gaussians.
         """
         auto = isinstance(self.init, str) and self.init == "auto"
-        return quality(run.resp, graph) if auto else run.history[-1].objective
+        return partition_quality(run.resp, graph) if auto else run.history[-1].objective
 
     def _starts(
         self,
@@ -353,10 +353,10 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     ) -> Iterator[Array]:
         """First memberships of every kind that ``init`` stands for, numbered like the known rows."""
         if not isinstance(self.init, str):
-            yield given_start(self.init, k, Z)
+            yield start_from_array(self.init, k, Z)
             return
         for kind in AUTO if self.init == "auto" else (self.init,):
-            yield named_after(known, choose(STARTS, kind, option="init")(Z, k, graph, rng))
+            yield align_to_labels(known, choose(STARTS, kind, option="init")(Z, k, graph, rng))
 
     def _run(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
         """EM from one start."""
@@ -398,7 +398,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     def _coordinates(self, X: Any) -> Array:
         """Where the densities live: the rows themselves or their principal coordinates."""
-        X = alike(check_data(X, estimator=self, reset=False), self._fit_X)
+        X = convert_like(check_data(X, estimator=self, reset=False), self._fit_X)
         return X if self._projection is None else self._projection(X)
 
     def predict_proba(self, X: Any, *, use_graph: bool = False) -> Array:
@@ -411,16 +411,16 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         joint = self._log_joint(X)
         if not use_graph:
             return softmax(joint)
-        X = alike(check_data(X), self._fit_X)
+        X = convert_like(check_data(X), self._fit_X)
         graph = as_affinity(self._fit_recipe, self._fit_X) if self.graph_ is None else self.graph_
         W = link_new_points(self._fit_recipe, X, self._fit_X, graph)
         degrees, target = link_degrees(W, signed=False), matmul(W, self.memberships_)
-        degrees = like(to_numpy(degrees), joint, dtype=joint.dtype)[:, None]
+        degrees = asarray_like(to_numpy(degrees), joint, dtype=joint.dtype)[:, None]
         lam = self._coupling(joint, graph)
         return entropic_maximiser(joint + 2 * lam * target, 2 * lam * degrees)
 
     def _coupling(self, joint: Array, graph: AffinityGraph) -> float:
-        return natural_scale(joint, graph)
+        return natural_lam(joint, graph)
 
     def predict(self, X: Any) -> Array:
         """The most probable cluster of each new point."""
@@ -446,7 +446,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         Z, labels = draw(check_int(n_samples, "n_samples"), self._model, rng)
         X = Z if self._projection is None else self._projection.back(Z)
-        return namespace(X).astype(X, self.means_.dtype), like(labels, self.means_)
+        return namespace(X).astype(X, self.means_.dtype), asarray_like(labels, self.means_)
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion; lower is better."""
@@ -464,14 +464,14 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return n_parameters(self._model.kind, *self.means_.shape)
 
 
-def quality(resp: Array, graph: AffinityGraph | None) -> tuple[int, float]:
+def partition_quality(resp: Array, graph: AffinityGraph | None) -> tuple[int, float]:
     """How good a partition the memberships make, without labels: clusters in use, then modularity."""
     assert graph is not None
     labels = to_numpy(namespace(resp).argmax(resp, axis=1))
     return len(np.unique(labels)), modularity(graph, labels, resolution=RESOLUTION)
 
 
-def natural_scale(log_joint: Array, graph: AffinityGraph) -> float:
+def natural_lam(log_joint: Array, graph: AffinityGraph) -> float:
     """The λ at which a row's neighbours weigh as much as its densities.
 
     A row whose neighbours all are in another cluster pays 2λ times its degree for staying in its own, and gains the
@@ -479,12 +479,12 @@ def natural_scale(log_joint: Array, graph: AffinityGraph) -> float:
     degree.
     """
     degree = float(to_numpy(graph.degrees).mean())
-    return usual_margin(log_joint) / (2 * degree) if degree > 0 else 0.0
+    return median_margin(log_joint) / (2 * degree) if degree > 0 else 0.0
 
 
-def known_rows(y: Any, k: int, Z: Array, constraints: PairwiseConstraints | None) -> Array | None:
+def known_memberships(y: Any, k: int, Z: Array, constraints: PairwiseConstraints | None) -> Array | None:
     """One-hot rows where ``y`` names a cluster, and for the rows hard must-links hold with them; zeros elsewhere."""
-    labels = known_clusters(y, Z.shape[0], k)
+    labels = check_partial_labels(y, Z.shape[0], k)
     if labels is not None and constraints is not None and constraints.hard:
-        labels = over_groups(labels, constraints.groups)
+        labels = spread_over_groups(labels, constraints.groups)
     return None if labels is None else one_hot(labels, k, Z)

@@ -34,9 +34,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._validation import choose
-from ..core.backend import Array, identity, like, namespace, row_blocks, sq_lengths, to_numpy
-from ..core.blocks import over_blocks
-from ..core.linear import inverse_of_lower
+from ..core.backend import Array, asarray_like, identity, namespace, row_blocks, sq_norms, to_numpy
+from ..core.blocks import map_blocks
+from ..core.linear import invert_lower_triangular
 from ..core.rows import sq_row_norms
 
 CACHE_BYTES = 2**22  # of a block of rows on the host: what a core keeps close
@@ -98,9 +98,9 @@ class Full:
             return xp.reshape(w[:, :, None] * Z[:, None, :], (b, k * d)).T @ Z
         rows, columns, position = _triangle(d)
         Zt = Z.T + 0.0  # columns as stretches of memory
-        products = xp.take(Zt, like(rows, Z), axis=0)
-        products *= xp.take(Zt, like(columns, Z), axis=0)
-        return xp.reshape(xp.take((products @ w).T, like(position, Z), axis=1), (k * d, d))
+        products = xp.take(Zt, asarray_like(rows, Z), axis=0)
+        products *= xp.take(Zt, asarray_like(columns, Z), axis=0)
+        return xp.reshape(xp.take((products @ w).T, asarray_like(position, Z), axis=1), (k * d, d))
 
     @staticmethod
     def covariances(second: Array, counts: Array, means: Array) -> Array:
@@ -126,7 +126,7 @@ class Full:
             raise _singular() from error
         if not bool(xp.all(xp.isfinite(lower))):
             raise _singular()
-        return xp.matrix_transpose(inverse_of_lower(lower))
+        return xp.matrix_transpose(invert_lower_triangular(lower))
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
@@ -138,7 +138,7 @@ class Full:
 
         def distances(Z: Array) -> Array:
             white = xp.concat([Z, xp.ones_like(Z[:, :1])], axis=1) @ affine
-            return sq_lengths(xp.reshape(white, (Z.shape[0], k, d)))
+            return sq_norms(xp.reshape(white, (Z.shape[0], k, d)))
 
         return distances
 
@@ -365,7 +365,7 @@ def log_joint(X: Array, model: Gaussians) -> Array:
         Z = _centred(X[rows, :], model.origin, dtype)
         return xp.astype(constants - 0.5 * distances(Z), X.dtype)
 
-    return xp.concat(over_blocks(densities, _blocks(X, k), X), axis=0)
+    return xp.concat(map_blocks(densities, _blocks(X, k), X), axis=0)
 
 
 def n_parameters(kind: str, k: int, d: int) -> int:
@@ -378,7 +378,7 @@ def draw(n_samples: int, model: Gaussians, rng: np.random.RandomState) -> tuple[
     shape, xp = SHAPES[model.kind], namespace(model.means)
     shares = to_numpy(model.weights)
     labels = np.repeat(np.arange(len(shares)), rng.multinomial(n_samples, shares / shares.sum()))
-    noise = like(rng.standard_normal((n_samples, model.means.shape[1])), model.means)
+    noise = asarray_like(rng.standard_normal((n_samples, model.means.shape[1])), model.means)
     parts = [
         model.means[c, :] + shape.colour(noise[rows.start : rows.stop, :], model.covariances, c)
         for c, rows in enumerate(_runs(np.bincount(labels, minlength=len(shares))))
@@ -414,7 +414,7 @@ def _centred(X: Array, origin: Array, dtype: Any) -> Array:
 def _origin(X: Array) -> Array:
     """The mean row as a number of X's precision, in double: differences from it are then exact up to one rounding."""
     xp = namespace(X)
-    sums = over_blocks(lambda rows: xp.sum(xp.astype(X[rows, :], xp.float64), axis=0), _blocks(X, 1), X)
+    sums = map_blocks(lambda rows: xp.sum(xp.astype(X[rows, :], xp.float64), axis=0), _blocks(X, 1), X)
     return xp.astype(xp.astype(sum(sums) / X.shape[0], X.dtype), xp.float64)
 
 
@@ -434,5 +434,5 @@ def _sums(X: Array, weights: Array, origin: Array, shape: Shape, dtype: Any) -> 
     n_parts = 1 if 8 * n * k * d <= CACHE_BYTES else max(1, min(PARTS, PART_BYTES // (8 * k * d * d), n // (4 * d)))
     width = -(-n // n_parts)
     parts = (slice(start, min(start + width, n)) for start in range(0, n, width))
-    counts, first, second = (sum(part) for part in zip(*over_blocks(sums, parts, X)))
+    counts, first, second = (sum(part) for part in zip(*map_blocks(sums, parts, X)))
     return counts, first, second

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.backend import Array
 from ..graph.affinity import AffinityGraph
-from .base import BaseMixture, PlainHooks
+from .base import BaseMixture, GaussianHooks
 from .em import Hooks
 
 
@@ -89,4 +89,4 @@ class GaussianMixture(BaseMixture):
         self.verbose = verbose
 
     def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None) -> Hooks:
-        return PlainHooks(Z, **plain)
+        return GaussianHooks(Z, **plain)

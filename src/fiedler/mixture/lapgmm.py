@@ -30,17 +30,17 @@ from typing import Any, NamedTuple
 from .._validation import check_int, check_nonnegative, choose
 from ..core.backend import (
     Array,
-    like,
+    asarray_like,
     namespace,
     safe_log,
     to_numpy,
 )
-from ..core.blocks import by_rows
+from ..core.blocks import map_rows
 from ..core.eigen import spectral_bounds
-from ..core.sparse import Sparse, matmul, pieces, with_data
+from ..core.sparse import Sparse, csr_parts, matmul, with_data
 from ..graph.affinity import AffinityGraph
 from ..graph.smoothing import diffuse, heat_flow, iterate, resolvent
-from .base import BaseMixture, PlainHooks, natural_scale, quality
+from .base import BaseMixture, GaussianHooks, natural_lam, partition_quality
 from .covariance import Gaussians, SingularCovarianceError
 from .em import EMResult, Hooks, Step, memberships_settled, run_em
 from .links import Links
@@ -50,8 +50,8 @@ log = logging.getLogger(__name__)
 
 GAMMAS = (0.0, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99)
 SMALLEST_GAMMA = 1e-3
-LADDERS = {"auto": (1.0, 4.0, 16.0, 64.0, 256.0), "natural": (1.0,)}  # of lam, in units of the natural scale
-TRIAL = 50  # iterations with each of them
+LAM_GRIDS = {"auto": (1.0, 4.0, 16.0, 64.0, 256.0), "natural": (1.0,)}  # of lam, in units of the natural scale
+TRIAL_ITERATIONS = 50  # iterations with each of them
 
 
 # --------------------------------------------------------------------------------------------- smoothing operators
@@ -66,7 +66,7 @@ class Smoother(NamedTuple):
 
 def _in_precision_of(reference: Array, S: Sparse) -> Sparse:
     """A matrix whose products with memberships stay in their precision."""
-    data = pieces(S)[0]
+    data = csr_parts(S)[0]
     bits = namespace(data).finfo(data.dtype).bits
     if bits == namespace(reference).finfo(reference.dtype).bits:
         return S
@@ -77,7 +77,7 @@ def _in_precision_of(reference: Array, S: Sparse) -> Sparse:
 def _laplacian(graph: AffinityGraph, reference: Array) -> Smoother:
     """A = L = D - S, below 2D."""
     L = _in_precision_of(reference, graph.laplacian())
-    degrees = like(to_numpy(graph.degrees), reference, dtype=reference.dtype)
+    degrees = asarray_like(to_numpy(graph.degrees), reference, dtype=reference.dtype)
     return Smoother(lambda F: matmul(L, F), 2 * degrees[:, None])
 
 
@@ -113,13 +113,13 @@ def smoothing_step(log_joint: Array, resp: Array, pull: Array, c: Array, row_wei
     def step(log_joint: Array, resp: Array, pull: Array, c: Array) -> Array:
         return entropic_maximiser(log_joint + 2 * (c * resp - pull), 2 * c)
 
-    return by_rows(step, log_joint, resp, pull / row_weight, c / row_weight)
+    return map_rows(step, log_joint, resp, pull / row_weight, c / row_weight)
 
 
 # ------------------------------------------------------------------------------------------------------------- hooks
 
 
-class _Variational(PlainHooks):
+class _Variational(GaussianHooks):
     """The penalised evidence bound J; monotone."""
 
     def __init__(self, model: LapGMM, lam: float, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
@@ -161,7 +161,7 @@ class _Variational(PlainHooks):
             parts = (_evidence_bound(q, log_joint), xp.sum(q * pull, axis=1), xp.sum(xp.abs(q - last), axis=1))
             return xp.stack(parts, axis=1)
 
-        found = by_rows(sums, resp, log_joint, self.pull(resp), last)
+        found = map_rows(sums, resp, log_joint, self.pull(resp), last)
         likelihood, penalty = self.total(found[:, 0]), self.lam * float(xp.sum(found[:, 1]))
         return Step(likelihood - penalty, likelihood, penalty, float(xp.sum(found[:, 2])) / resp.shape[0])
 
@@ -172,7 +172,7 @@ def _evidence_bound(q: Array, log_joint: Array) -> Array:
     return xp.sum(q * (xp.where(q > 0, log_joint, 0) - safe_log(q)), axis=1)
 
 
-class _Regularised(PlainHooks):
+class _Regularised(GaussianHooks):
     """What the paper's own readings share: the regularised log-likelihood (6) of smoothed memberships."""
 
     def __init__(self, model: LapGMM, lam: float, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
@@ -349,26 +349,28 @@ class LapGMM(BaseMixture):
 
     def _run(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
         """EM from one start, with the λ given or found."""
-        if isinstance(self.lam, str) and self.lam in LADDERS:
-            return self._climb(start, Z, graph, options)
+        if isinstance(self.lam, str) and self.lam in LAM_GRIDS:
+            return self._search_lam(start, Z, graph, options)
         lam = check_nonnegative(self.lam, "lam", or_else="'auto' or 'natural'")
         return replace(run_em(start, self._hooks(options, Z, graph, lam), **self._limits()), lam=lam)
 
-    def _climb(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
-        """Every λ of the ladder, up to two in a row that lose clusters, for `TRIAL` iterations; the best goes on.
+    def _search_lam(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
+        """Try every λ of the grid for `TRIAL_ITERATIONS` iterations and continue the best.
+
+        The search stops after two values in a row that lose clusters.
 
         The best has the most clusters, and of those the highest modularity.
         """
         limits = self._limits()
         most, trials, failures = limits["max_iter"], [], []
-        for lam in self._ladder(start, Z, graph, options):
+        for lam in self._lam_grid(start, Z, graph, options):
             hooks = self._hooks(options, Z, graph, lam)
             try:
-                run = replace(run_em(start, hooks, **limits | {"max_iter": min(TRIAL, most)}), lam=lam)
+                run = replace(run_em(start, hooks, **limits | {"max_iter": min(TRIAL_ITERATIONS, most)}), lam=lam)
             except SingularCovarianceError as error:
                 failures.append(error)
                 continue
-            trials.append((quality(run.resp, graph), run, hooks))
+            trials.append((partition_quality(run.resp, graph), run, hooks))
             self._report_trial(lam, *trials[-1][0])
             if len(trials) > 2 and all(trial[0][0] < trials[0][0][0] for trial in trials[-2:]):
                 break  # two in a row that smooth clusters out of existence: stronger ones seldom bring them back
@@ -386,16 +388,16 @@ class LapGMM(BaseMixture):
         if self.verbose:
             print(text)
 
-    def _merit(self, run: EMResult, graph: AffinityGraph | None) -> Any:
+    def _selection_score(self, run: EMResult, graph: AffinityGraph | None) -> Any:
         """Modularity where λ was found: objectives of different λ do not compare."""
-        return quality(run.resp, graph) if isinstance(self.lam, str) else super()._merit(run, graph)
+        return partition_quality(run.resp, graph) if isinstance(self.lam, str) else super()._selection_score(run, graph)
 
-    def _ladder(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> list[float]:
+    def _lam_grid(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> list[float]:
         """The λ to try: multiples of the one at which neighbours weigh as much as densities."""
         assert graph is not None
-        plain = PlainHooks(Z, **options)
-        scale = natural_scale(plain.expect(plain.maximise(plain.clamp(start))), graph)
-        return [step * scale for step in LADDERS[self.lam]]
+        plain = GaussianHooks(Z, **options)
+        scale = natural_lam(plain.expect(plain.maximise(plain.clamp(start))), graph)
+        return [step * scale for step in LAM_GRIDS[self.lam]]
 
     def _store(self, best: EMResult, *fitted: Any) -> None:
         super()._store(best, *fitted)

@@ -21,12 +21,12 @@ from .._validation import check_nonnegative, choose
 from ..core.backend import Array, namespace, safe_log
 from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
-from .base import BaseMixture, PlainHooks
+from .base import BaseMixture, GaussianHooks
 from .covariance import Gaussians, SingularCovarianceError, estimate
 from .em import Hooks, Step, memberships_settled
 
 
-class _LocallyConsistent(PlainHooks):
+class _LocallyConsistent(GaussianHooks):
     """M-step weights smoothed by one explicit diffusion step."""
 
     def __init__(self, model: LCGMM, graph: AffinityGraph, Z: Array, **plain: Any) -> None:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.backend import Array, like, namespace, to_numpy
-from ..core.sparse import beside, matmul
+from ..core.backend import Array, asarray_like, namespace, to_numpy
+from ..core.sparse import from_scipy_like, matmul
 from ..graph.constraints import PairwiseConstraints
-from ..graph.pairs import group_means, shared_votes
+from ..graph.pairs import group_means, link_votes
 
 
-def links_of(constraints: PairwiseConstraints | None, reference: Array) -> Links | None:
+def make_links(constraints: PairwiseConstraints | None, reference: Array) -> Links | None:
     """The links, or None where there are none that matter."""
     if constraints is None or (constraints.strength == 0 and not constraints.hard) or constraints.n_pairs == 0:
         return None
@@ -29,10 +29,10 @@ class Links:
     """Pairs over the rows of a mixture."""
 
     def __init__(self, constraints: PairwiseConstraints, reference: Array) -> None:
-        must, cannot = shared_votes(constraints)
-        self.matrix = beside(must - cannot, reference)
+        must, cannot = link_votes(constraints)
+        self.matrix = from_scipy_like(must - cannot, reference)
         total = np.asarray((must + cannot).sum(axis=1)).ravel()
-        self.total = like(total, reference, dtype=reference.dtype)[:, None]  # (n, 1)
+        self.total = asarray_like(total, reference, dtype=reference.dtype)[:, None]  # (n, 1)
         self.strength, self.groups = constraints.strength, constraints.groups if constraints.hard else None
 
     def votes(self, resp: Array) -> Array:
@@ -49,7 +49,7 @@ class Links:
         return values if self.groups is None else group_means(values, self.groups)
 
 
-def usual_margin(log_joint: Array) -> float:
+def median_margin(log_joint: Array) -> float:
     """The median difference between the two best clusters' joint log-densities; 0 for a single cluster."""
     if log_joint.shape[1] == 1:
         return 0.0

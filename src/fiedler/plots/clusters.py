@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import check_labels
 from ..metrics.matching import on_host
 from .fitted import shown
-from .planes import Plane, check_plane, plane_of
+from .layouts import Layout2D, check_layout, resolve_layout
 from .shares import check_memberships, class_numbers
 from .style import DARK, FAINTEST, LABEL, Axes, canvas, codes, colours, quiet
 
@@ -84,7 +84,7 @@ class ClustersDisplay:
         """
         rows = shown(model, X)
         assert rows.labels is not None
-        place = plane_of(plane, rows, len(rows.labels))
+        place = resolve_layout(plane, rows, len(rows.labels))
         return cls._of(place, rows.labels, rows.memberships, y).plot(ax, **options)
 
     @classmethod
@@ -114,11 +114,11 @@ class ClustersDisplay:
         >>> display.points_.get_facecolors()[:, 3]  # opacity is confidence
         array([0.9, 0.6, 1. ])
         """
-        return cls._of(Plane(plane), labels, memberships, y).plot(ax, **options)
+        return cls._of(Layout2D(plane), labels, memberships, y).plot(ax, **options)
 
     @classmethod
-    def _of(cls, plane: Plane, labels: Any, memberships: Any, y: Any) -> ClustersDisplay:
-        points = check_plane(plane.points)
+    def _of(cls, plane: Layout2D, labels: Any, memberships: Any, y: Any) -> ClustersDisplay:
+        points = check_layout(plane.points)
         labels = check_labels(on_host(labels), n_samples=len(points))
         confidence = None if memberships is None else check_memberships(memberships, len(points)).max(axis=1)
         y = None if y is None else check_labels(on_host(y), "y", n_samples=len(points))

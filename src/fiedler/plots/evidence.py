@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from ..cluster.select import NClustersChoice
+from ..clustering.n_clusters import NClustersChoice
 from .style import LABEL, MAIN, MIDDLE, OTHER, Axes, canvas, legend, quiet
 
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data
-from ..core.backend import alike, to_numpy
+from ..core.backend import convert_like, to_numpy
 from ..graph.affinity import AffinityGraph
 
 LABELS = ("labels_", "transduction_")
@@ -69,7 +69,7 @@ def was_fitted_to(model: Any, rows: Any) -> bool:
         return True
     if tuple(seen.shape) != tuple(rows.shape):
         return False
-    rows = alike(rows, seen)
+    rows = convert_like(rows, seen)
     return (rows != seen).nnz == 0 if sp.issparse(seen) else bool(np.array_equal(to_numpy(rows), to_numpy(seen)))
 
 

@@ -12,7 +12,7 @@ from ..core.sparse import to_scipy
 from ..graph.affinity import AffinityGraph
 from ..metrics.matching import on_host
 from .fitted import Shown, as_rows, kept
-from .planes import Plane, plane_of
+from .layouts import Layout2D, resolve_layout
 from .style import DARK, MIDDLE, OTHER, Axes, canvas, codes, colours, quiet
 
 MANY = 20_000  # edges: more are a blot
@@ -93,7 +93,7 @@ class GraphDisplay:
         n = rows.graph.n_nodes
         if rows.rows is not None and rows.rows.shape[0] != n:
             raise ValueError(f"X has {rows.rows.shape[0]} rows, but the graph has {n} nodes; pass the rows of the fit")
-        return cls._of(rows, plane_of(plane, rows, n), max_edges).plot(ax, **options)
+        return cls._of(rows, resolve_layout(plane, rows, n), max_edges).plot(ax, **options)
 
     @classmethod
     def from_graph(
@@ -122,10 +122,10 @@ class GraphDisplay:
         """
         graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
         rows = Shown(labels, graph=graph)
-        return cls._of(rows, plane_of(plane, rows, graph.n_nodes), max_edges).plot(ax, **options)
+        return cls._of(rows, resolve_layout(plane, rows, graph.n_nodes), max_edges).plot(ax, **options)
 
     @classmethod
-    def _of(cls, rows: Shown, plane: Plane, max_edges: int) -> GraphDisplay:
+    def _of(cls, rows: Shown, plane: Layout2D, max_edges: int) -> GraphDisplay:
         assert rows.graph is not None
         n = rows.graph.n_nodes
         labels = None if rows.labels is None else check_labels(on_host(rows.labels), n_samples=n)

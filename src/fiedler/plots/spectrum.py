@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int
-from ..cluster.spectral import CUTS, SpectralClustering
+from ..clustering.spectral import CUTS, SpectralClustering
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs, widest_gap
 from ..graph.affinity import AffinityGraph

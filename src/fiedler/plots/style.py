@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import check_labels, require
+from .._validation import check_labels, import_optional
 from ..metrics.matching import on_host
 
 Axes = Any  # matplotlib's, which is imported only where something is drawn
@@ -61,7 +61,7 @@ def colours(numbers: Any) -> np.ndarray:
 
 def canvas(ax: Axes, size: tuple[float, float] = (5.2, 4.0)) -> tuple[Axes, Any]:
     """The axes given, or new ones of ``size`` in inches, and their figure."""
-    require("matplotlib", extra="plot", purpose="plots")
+    import_optional("matplotlib", extra="plot", purpose="plots")
     if ax is None:
         import matplotlib.pyplot as plt
 

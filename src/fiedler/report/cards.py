@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from ..core.rows import sq_row_norms
 from ..graph.affinity import AffinityGraph
 from ..text import DocumentVectorizer, describe_clusters
-from .plain import Summary, clean, rounded
+from .jsonable import Summary, clean, rounded
 
 N_TERMS, N_FEATURES = 10, 6
 LEAST_APART = 0.05  # in standard deviations: less is shown as 0.0

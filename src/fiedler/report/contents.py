@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.backend import to_numpy
-from .plain import SNIPPET, Summary, clean, shortened
+from .jsonable import SNIPPET, Summary, clean, shortened
 
 TEXT_BYTES, SHORTEST = 4_000_000, 40  # of all texts together; characters of one
 THUMBNAIL_BYTES, MOST_THUMBNAILS, THUMBNAIL_SIDE = 4_000_000, 5000, 40  # of all pixels; images; pixels

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from .._files import whole_file
+from .._files import atomic_write
 from ..plots.style import FAINTEST, PALETTE, SURENESS, UNASSIGNED
-from .plain import Summary
+from .jsonable import Summary
+from .schema import validate
 from .script import bundled, template
-from .sound import first_fault
 from .summarize import FORMAT, UNIT, VERSION
 
 SPRITE_COLUMNS = 64
@@ -59,7 +59,7 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
     True
     """
     page = render(_checked(summary, "the summary"))
-    with whole_file(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(page, encoding="utf-8", newline="\n")
     return Path(path)
 
@@ -90,7 +90,7 @@ def write_summary(summary: Summary, path: str | os.PathLike[str]) -> Path:
     True
     """
     text = json.dumps(_checked(summary, "the summary"), allow_nan=False, ensure_ascii=False)
-    with whole_file(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(text, encoding="utf-8", newline="\n")
     return Path(path)
 
@@ -144,7 +144,7 @@ def _checked(summary: Any, name: str) -> Summary:
         raise ValueError(
             f"{name} has version {summary.get('version')!r}, but this fiedler reads up to {VERSION}; update fiedler"
         )
-    if fault := first_fault(summary):
+    if fault := validate(summary):
         raise ValueError(f"{name} is damaged: {fault}; make it again with fiedler cluster")
     return summary
 

@@ -22,17 +22,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_labels, is_foreign
 from .._versions import versions
-from ..cluster import NClustersChoice
-from ..cluster.story import IN_DOUBT
+from ..clustering import NClustersChoice
+from ..clustering.explain import UNCERTAIN_BELOW
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs, widest_gap
 from ..graph.affinity import AffinityGraph
 from ..metrics import match_labels, score_table
-from ..plots.planes import Plane, check_plane
+from ..plots.layouts import Layout2D, check_layout
 from .cards import are_terms, clusters_of, describe
 from .contents import kept_thumbnails, snippets, thumbnails
-from .plain import SNIPPET, Summary, clean, counted, plain, rounded, shortened
-from .plane import draw_plane, sparse_graph
+from .jsonable import SNIPPET, Summary, clean, counted, jsonable, rounded, shortened
+from .tsne import layout_rows, sparse_graph
 
 FORMAT, VERSION = "fiedler clustering", 1
 
@@ -100,7 +100,7 @@ def summarize(
     names : sequence of k names, optional
         What each cluster is called, None where nobody knows: classes that some labelled rows gave it, say.
     plane : array of shape (n, 2), optional
-        Where to draw the rows; default :func:`fiedler.report.plane.draw_plane`.
+        Where to draw the rows; default :func:`fiedler.report.tsne.layout_rows`.
     title : str, default='Clustering'
     seconds : float, optional
         What the fit took.
@@ -148,7 +148,7 @@ def summarize(
     for one, name in zip(clusters, [None] * k if names is None else _all(names, "names", k, "cluster"), strict=True):
         one["name"] = None if name is None else shortened(clean(name), SNIPPET) or None
     on_cards = sorted({row for one in clusters for row in one["typical"] + [each["row"] for each in one["doubtful"]]})
-    drawn = draw_plane(model, rows, random_state=rng) if plane is None else Plane(check_plane(plane, n))
+    drawn = layout_rows(model, rows, random_state=rng) if plane is None else Layout2D(check_layout(plane, n))
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -164,11 +164,11 @@ def summarize(
         "agreement": None if truth is None else agreement(truth, labels),
         "spectrum": spectrum(model, rows, k),
         "history": history(model),
-        "evidence": plain(_evidence(model) if evidence is None else evidence),
+        "evidence": jsonable(_evidence(model) if evidence is None else evidence),
         "story": clean(model.report(), lines=True) if callable(getattr(model, "report", None)) else None,
         "model": _model(model),
-        "seconds": plain(seconds),
-        "settings": plain(settings or {}),
+        "seconds": jsonable(seconds),
+        "settings": jsonable(settings or {}),
         "reproduce": clean(command, lines=True) if command else _python_lines(model),
     }
 
@@ -207,7 +207,7 @@ def _sizes(rows: Any, labels: np.ndarray, Q: np.ndarray | None, k: int) -> Summa
         "n_clusters": k,
         "n_unassigned": int((labels < 0).sum()),
         "confidence": None if confidence is None else rounded(confidence.mean()),
-        "in_doubt": None if confidence is None else rounded((confidence <= IN_DOUBT).mean()),
+        "in_doubt": None if confidence is None else rounded((confidence <= UNCERTAIN_BELOW).mean()),
     }
 
 
@@ -253,14 +253,14 @@ def history(model: Any) -> dict[str, list[float | None]] | None:
     """What every iteration reached, a column a quantity: the objective and, where they are known, its parts."""
     found = getattr(model, "history_", None)
     if isinstance(found, Mapping):
-        return {name: plain(list(values)) for name, values in found.items()}
+        return {name: jsonable(list(values)) for name, values in found.items()}
     steps = list(found or [])
     if len(steps) < 2:
         return None
     names = getattr(steps[0], "_fields", None)
     if names is None:
-        return {"objective": plain(steps)} if np.ndim(steps) == 1 else None
-    return {name: plain([getattr(step, name) for step in steps]) for name in names}
+        return {"objective": jsonable(steps)} if np.ndim(steps) == 1 else None
+    return {name: jsonable([getattr(step, name) for step in steps]) for name in names}
 
 
 def _truth(truth: Any, labels: np.ndarray) -> Summary:
@@ -295,7 +295,7 @@ def agreement(truth: Any, labels: np.ndarray) -> Summary:
 def _model(model: Any) -> Summary:
     """Its name, parameters, what the fit reached, and the versions it ran on."""
     graph = getattr(model, "graph_", None)
-    facts = {name: plain(getattr(model, key)) for key, name in FACTS.items() if hasattr(model, key)}
+    facts = {name: jsonable(getattr(model, key)) for key, name in FACTS.items() if hasattr(model, key)}
     if isinstance(graph, AffinityGraph):
         facts["graph"] = f"{counted(graph.n_nodes, 'node')}, {counted(graph.n_edges, 'edge')}"
     return {
@@ -308,7 +308,7 @@ def _model(model: Any) -> Summary:
 
 def _parameter(value: Any) -> Any:
     """A parameter to be shown; a long array, such as a start, by its shape."""
-    return plain(value) if np.size(value) <= LONGEST_LIST else f"array of shape {np.shape(value)}"
+    return jsonable(value) if np.size(value) <= LONGEST_LIST else f"array of shape {np.shape(value)}"
 
 
 def _python_lines(model: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
-from ..core.backend import Array, like, namespace, to_numpy
+from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.progress import stage
 
 
@@ -59,7 +59,7 @@ def near_the_start(
     history: dict[str, list[float]] = {"objective": [], "penalty": []}
 
     def penalised(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        moved = namespace(theta).reshape(like(flat, theta, dtype=theta.dtype), theta.shape)
+        moved = namespace(theta).reshape(asarray_like(flat, theta, dtype=theta.dtype), theta.shape)
         value, gradient = evaluate(moved)
         away = flat - start
         return value + unit * float(away @ away), to_numpy(gradient).astype(np.float64).ravel() + 2 * unit * away
@@ -72,7 +72,7 @@ def near_the_start(
 
     with stage("descent", max_iter) as tick:
         found = minimize(penalised, first, jac=True, method="L-BFGS-B", callback=note, options={"maxiter": max_iter})
-    theta = namespace(theta).reshape(like(found.x, theta, dtype=theta.dtype), theta.shape)
+    theta = namespace(theta).reshape(asarray_like(found.x, theta, dtype=theta.dtype), theta.shape)
     return Descent(theta, history, int(found.nit), bool(found.success))
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.backend import like, to_numpy
+from ..core.backend import asarray_like, to_numpy
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints
 from .spreading import spread_labels
@@ -47,7 +47,7 @@ def judged(graph: AffinityGraph, judges: Judges) -> np.ndarray:
     """
     unit = np.zeros((graph.n_nodes, len(judges.rows)))
     unit[judges.rows, np.arange(len(judges.rows))] = 1
-    start = like(unit, graph.degrees, dtype=graph.degrees.dtype)
+    start = asarray_like(unit, graph.degrees, dtype=graph.degrees.dtype)
     K = to_numpy(spread_labels(start, graph, REACH, tol=1e-6, max_iter=500).solution)[judges.rows].astype(np.float64)
     root = np.sqrt(np.maximum(np.diag(K), np.finfo(float).tiny))
     K = (K / root[:, None] / root[None, :])[judges.own]

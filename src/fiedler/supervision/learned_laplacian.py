@@ -25,8 +25,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_dense, check_int, check_nonnegative, choose
-from ..core.backend import Array, alike, namespace, to_numpy
-from ..core.progress import ProgressMixin, telling
+from ..core.backend import Array, convert_like, namespace, to_numpy
+from ..core.progress import ProgressMixin, report_progress
 from ..core.rows import take_rows
 from ..core.sparse import Sparse, to_scipy
 from ..graph.affinity import AffinityGraph
@@ -34,7 +34,7 @@ from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.kernels import Constants
 from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest, pairwise_distances
-from ..graph.pairs import inject
+from ..graph.pairs import overwrite_links
 from ..graph.recipes import FullGraph, KNNGraph
 from .descent import Descent, best_scale, doubling, near_the_start
 from .evidence import Judges, firmest, judged, mates_and_others
@@ -162,7 +162,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         rows = _standardised(X, rng)
         recipes = self._recipes(X.shape[0])
         problem = self._problem(rows.X, pairs, recipes[0])
-        with telling(self):
+        with report_progress(self):
             candidates = self._candidates(problem)
         places = {penalty: problem.metric.embed(found.theta, rows.X) for penalty, found in candidates.items()}
         judges = None if self._learns_from_pairs() else mates_and_others(pairs, rng)
@@ -187,7 +187,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def transform(self, X: Any) -> Array:
         """XA': rows whose Euclidean distances are the learnt ones."""
         check_is_fitted(self)
-        return alike(check_dense(X, estimator=self, reset=False), self.metric_) @ self.metric_.T
+        return convert_like(check_dense(X, estimator=self, reset=False), self.metric_) @ self.metric_.T
 
     # ------------------------------------------------------------------------------------------------------ its parts
 
@@ -288,7 +288,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.n_failures_, self.constraints_ = found.n_failures, pairs
         constants = replace(graph.constants or Constants(), metric=self.metric_, neighbors=self._neighbors)
         told = graph.with_weights(graph.weights, constants=constants)
-        self.graph_ = inject(told, pairs) if self.inject and pairs.n_pairs else told
+        self.graph_ = overwrite_links(told, pairs) if self.inject and pairs.n_pairs else told
 
     @property
     def _n_features_out(self) -> int:

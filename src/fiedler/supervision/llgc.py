@@ -18,15 +18,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int, check_positive, choose
-from ..core.backend import Array, like, namespace, to_numpy
+from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.multiplicative import positive_part
-from ..core.progress import telling
-from ..core.rows import sum_to_one
+from ..core.progress import report_progress
+from ..core.rows import normalize_row_sums
 from ..core.sparse import matmul
 from ..graph.constraints import check_constraints
 from ..graph.estimator import GraphEstimatorMixin
-from ..graph.extend import link_degrees, with_known_rows
 from ..graph.labels import UNKNOWN, as_column, known_labels
+from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.recipes import learns_from_pairs, self_tuned
 from .spreading import spread_labels
 
@@ -134,16 +134,16 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         reference = graph.degrees
         Y = np.zeros((graph.n_nodes, len(self.classes_)))
         Y[known, codes] = 1
-        with telling(self):
+        with report_progress(self):
             found = spread_labels(
-                like(Y, reference, dtype=reference.dtype), graph, alpha,
+                asarray_like(Y, reference, dtype=reference.dtype), graph, alpha,
                 tol=check_positive(self.tol, "tol"), max_iter=check_int(self.max_iter, "max_iter"),
             )  # fmt: skip
         self.n_iter_, self.converged_ = max(found.iterations, 1), found.converged
         F = positive_part(found.solution)  # rounding apart it is
         if rescale:
-            F = rescale(F, like(Y.mean(axis=0), F, dtype=F.dtype))
-        self.label_distributions_, self.graph_ = sum_to_one(F), graph
+            F = rescale(F, asarray_like(Y.mean(axis=0), F, dtype=F.dtype))
+        self.label_distributions_, self.graph_ = normalize_row_sums(F), graph
         self.transduction_ = self._names(to_numpy(self.label_distributions_))
         self._say_what_is_undecided()
         return self
@@ -179,7 +179,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         weights, X = self._links_to(X, F)
         rows = matmul(weights, F)
         alone = to_numpy(link_degrees(weights, signed=False)) == 0
-        return with_known_rows(sum_to_one(rows), F, weights, alone, X, self._fit_X)
+        return replace_coincident_rows(normalize_row_sums(rows), F, weights, alone, X, self._fit_X)
 
     def _names(self, shares: np.ndarray) -> np.ndarray:
         names = self.classes_[shares.argmax(axis=1)]

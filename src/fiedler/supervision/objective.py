@@ -20,8 +20,18 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import device
 
-from ..core.backend import Array, is_numpy, like, namespace
-from ..core.sparse import Sparse, beside, from_coo, matmul, pieces, row_indices, row_sums, to_scipy, with_data
+from ..core.backend import Array, asarray_like, is_numpy, namespace
+from ..core.sparse import (
+    Sparse,
+    csr_parts,
+    from_coo,
+    from_scipy_like,
+    matmul,
+    row_indices,
+    row_sums,
+    to_scipy,
+    with_data,
+)
 from ..graph.neighbors import pair_distances
 
 # --------------------------------------------------------------------------------------------------- where weights are
@@ -32,7 +42,7 @@ class AllPairs:
 
     def __init__(self, pairs: sp.csr_array, reference: Array) -> None:
         self.pairs = Pattern(pairs, reference)
-        self._flat = like(row_indices(pairs).astype(np.int64) * pairs.shape[0] + pairs.indices, reference)
+        self._flat = asarray_like(row_indices(pairs).astype(np.int64) * pairs.shape[0] + pairs.indices, reference)
 
     def kernel(self, Y: Array) -> Array:
         """exp(-‖y_i - y_j‖²), and 0 for a point with itself. [learned_laplacian, Eq. 4]"""
@@ -70,7 +80,7 @@ class EdgeList:
         self.pairs = Pattern(pairs, reference)
         numbered = sp.csr_array((np.arange(1, both.nnz + 1), both.indices, both.indptr), shape=both.shape)
         places = np.asarray(numbered[row_indices(pairs), pairs.indices]).ravel() - 1
-        self._places = like(places.astype(np.int64), reference)
+        self._places = asarray_like(places.astype(np.int64), reference)
         self._edges = Pattern(both, reference)
 
     def kernel(self, Y: Array) -> Array:
@@ -95,12 +105,12 @@ class Pattern:
     """Where a sparse matrix has entries; ``values``, and any others on the same places, as a vector."""
 
     def __init__(self, matrix: sp.csr_array, reference: Array) -> None:
-        self.matrix = beside(matrix, reference)
-        self.values, self.columns, _ = pieces(self.matrix)
+        self.matrix = from_scipy_like(matrix, reference)
+        self.values, self.columns, _ = csr_parts(self.matrix)
         self.rows = row_indices(self.matrix)
         if is_numpy(self.rows) and not is_numpy(reference):  # a back end without sparse matrices
             self.values, self.columns, self.rows = (
-                like(part, reference) for part in (self.values, self.columns, self.rows)
+                asarray_like(part, reference) for part in (self.values, self.columns, self.rows)
             )
 
     def sums(self, values: Array) -> Array:

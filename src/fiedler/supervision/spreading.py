@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..core.backend import Array, eps, identity, like, namespace, to_numpy
+from ..core.backend import Array, asarray_like, eps, identity, namespace, to_numpy
 from ..core.linear import SolveResult, conjugate_gradient
 from ..core.multiplicative import positive_part
-from ..core.sparse import filled, is_filled, matmul
+from ..core.sparse import is_nearly_dense, matmul, to_dense
 from ..graph.affinity import AffinityGraph
 from ..graph.laplacian import power_of_degrees
 from ..graph.smoothing import spread
@@ -30,7 +30,7 @@ MARGIN = 10.0  # by which a row must be above the error to be sure
 
 def spread_labels(Y: Array, graph: AffinityGraph, alpha: float, *, tol: float, max_iter: int) -> SolveResult:
     """F for nonnegative weights: in closed form for a small or complete graph, else by conjugate gradients."""
-    if graph.n_nodes <= CLOSED_UP_TO or (is_filled(graph.weights) and graph.n_nodes <= CLOSED_IF_FILLED):
+    if graph.n_nodes <= CLOSED_UP_TO or (is_nearly_dense(graph.weights) and graph.n_nodes <= CLOSED_IF_FILLED):
         return _closed_form(Y, graph, alpha)
     found = spread(Y, graph, alpha, tol=tol, max_iter=max_iter)
     return _outwards(found, Y, graph, alpha, tol=max(tol, 10 * eps(Y)), max_iter=max_iter)
@@ -38,7 +38,7 @@ def spread_labels(Y: Array, graph: AffinityGraph, alpha: float, *, tol: float, m
 
 def _closed_form(Y: Array, graph: AffinityGraph, alpha: float) -> SolveResult:
     """By LAPACK: I - αS = αL + (1-α)I, where L is zero for an isolated node and S as well."""
-    xp, L = namespace(Y), filled(graph.laplacian("symmetric"))
+    xp, L = namespace(Y), to_dense(graph.laplacian("symmetric"))
     isolated = xp.astype(graph.degrees == 0, Y.dtype)[:, None]
     F = xp.linalg.solve(alpha * L + (1 - alpha + alpha * isolated) * identity(L), Y)
     return SolveResult(F, xp.zeros_like(F[0, :]), 1, True)
@@ -49,7 +49,7 @@ def _outwards(
 ) -> SolveResult:
     """The solution carried on, step by step, to rows where it is smaller than the error of the largest ones."""
     xp, walk = namespace(Y), _walk(graph, alpha, Y)
-    reachable = like(in_a_labelled_component(Y, graph), Y, dtype=Y.dtype)[:, None]
+    reachable = asarray_like(in_a_labelled_component(Y, graph), Y, dtype=Y.dtype)[:, None]
     F, iterations, size, sure = found.solution, found.iterations, _longest_column(Y), xp.zeros_like(reachable)
     for _ in range(STEPS):
         above = xp.max(F, axis=1)[:, None] > MARGIN * tol * size / (1 - alpha)
@@ -69,8 +69,8 @@ def _outwards(
 
 def _walk(graph: AffinityGraph, alpha: float, reference: Array) -> Callable[[Array], Array]:
     """V -> αSV."""
-    root = power_of_degrees(like(to_numpy(graph.degrees), reference, dtype=reference.dtype), -0.5)[:, None]
-    own = 0.0 if graph.loops is None else like(to_numpy(graph.loops), reference, dtype=reference.dtype)[:, None]
+    root = power_of_degrees(asarray_like(to_numpy(graph.degrees), reference, dtype=reference.dtype), -0.5)[:, None]
+    own = 0.0 if graph.loops is None else asarray_like(to_numpy(graph.loops), reference, dtype=reference.dtype)[:, None]
     return lambda V: alpha * root * (matmul(graph.weights, root * V) + own * root * V)
 
 

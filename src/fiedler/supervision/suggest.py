@@ -21,7 +21,7 @@ from ..core.backend import to_numpy
 from ..core.sparse import row_indices, to_scipy
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import check_constraints
-from ..graph.pairs import by_sign
+from ..graph.pairs import split_by_sign
 from ..graph.smoothing import resolvent
 
 HEAVIEST = 2_000_000  # edges, at most, that are looked at
@@ -64,7 +64,7 @@ def suggest_pairs(model: Any, n_pairs: int = 10, *, constraints: Any = None) -> 
         raise ValueError(f"{type(model).__name__} has no graph whose edges could be asked about")
     count, known = check_int(n_pairs, "n_pairs"), check_constraints(constraints, graph)
     if graph.has_negative_weights:
-        graph = by_sign(graph)[0]
+        graph = split_by_sign(graph)[0]
     first, second = _heavy_edges(graph)
     if known is not None:
         asked = _implied(first, second, known.closure())

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import check_data, check_int, check_labels
-from ..core.rows import unit_rows
+from ..core.rows import normalize_rows
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _leading(score: np.ndarray, n_terms: int) -> list[tuple[int, float]]:
 
 def _central(X: sp.csr_array, n_documents: int) -> np.ndarray:
     """Positions of the rows closest in direction to the mean of the unit rows."""
-    unit = unit_rows(X)
+    unit = normalize_rows(X)
     closeness = unit @ np.asarray(unit.sum(axis=0)).ravel()
     return np.argsort(-closeness, kind="stable")[:n_documents]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._tables import csv_table, parquet_table
-from .._validation import some
+from .._validation import first_few
 
 MISSING = object()
 
@@ -199,7 +199,7 @@ def _decode(files: list[tuple[str, bytes]], encoding: str) -> list[str]:
     if damaged:
         _warn(
             5,
-            f"{len(damaged)} file(s) hold bytes that are not {encoding} ({some(damaged)}); they were replaced by "
+            f"{len(damaged)} file(s) hold bytes that are not {encoding} ({first_few(damaged)}); they were replaced by "
             "U+FFFD: if accents look wrong, give the right encoding=",
         )
     return texts
@@ -208,13 +208,13 @@ def _decode(files: list[tuple[str, bytes]], encoding: str) -> list[str]:
 def _warn_of_oddities(documents: Documents) -> None:
     empty = [name for text, name in zip(*documents) if not text.strip()]
     if empty:
-        _warn(4, f"{len(empty)} document(s) are empty ({some(empty)}); they are kept, and resemble nothing")
+        _warn(4, f"{len(empty)} document(s) are empty ({first_few(empty)}); they are kept, and resemble nothing")
     counts = Counter(text for text in documents.texts if text.strip())
     repeated = sum(count - 1 for count in counts.values())
     if repeated:
         firsts: set[str] = set()
         copies = [n for t, n in zip(*documents) if counts[t] > 1 and (t in firsts or firsts.add(t))]  # type: ignore[func-returns-value]
-        _warn(4, f"{repeated} document(s) repeat another word for word ({some(copies)}); all are kept")
+        _warn(4, f"{repeated} document(s) repeat another word for word ({first_few(copies)}); all are kept")
 
 
 def _warn(level: int, text: str) -> None:

@@ -19,7 +19,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int, choose
-from ..core.rows import unit_rows
+from ..core.rows import normalize_rows
 from .read import as_documents
 
 WEIGHTS = {"tf": False, "tfidf": True}  # whether rare terms count more
@@ -148,7 +148,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
 
     def _finish(self, counts: Any) -> sp.csr_array:
         weighted = counts if self._idf is None else self._idf.transform(counts)
-        X = unit_rows(sp.csr_array(weighted))
+        X = normalize_rows(sp.csr_array(weighted))
         empty = np.flatnonzero(np.diff(X.indptr) == 0)
         if len(empty):
             shown = ", ".join(str(row) for row in empty[:3]) + (", ..." if len(empty) > 3 else "")

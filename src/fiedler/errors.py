@@ -1,0 +1,151 @@
+"""Exceptions and warnings: one sentence to read, and a code with fields to program against.
+
+Everything that fiedler raises on purpose is a :class:`FiedlerError` and also the built-in exception that Python
+programmers expect (``ValueError``, ``TypeError``, ``FileNotFoundError``, ``ImportError``). Each has
+
+- ``problem``, what is wrong, and ``hint``, what to do about it; ``str(error)`` is both in one sentence;
+- ``code``, a stable name of the problem, such as ``"n_clusters_too_large"``;
+- ``fields``, the facts of this case, such as ``{"parameter": "n_clusters", "value": 12, "n_samples": 10}``. The names
+  ``parameter``, ``value``, ``file``, ``row``, ``line`` and ``column`` mean the same in every error.
+
+Another front end, such as the command line, words a problem its own way from its code and fields and never has to
+parse a sentence.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+__all__ = [
+    "DataNotFoundError",
+    "DownloadError",
+    "FiedlerError",
+    "FiedlerWarning",
+    "FileFormatError",
+    "InputError",
+    "InputTypeError",
+    "MissingDependencyError",
+    "NotConvergedWarning",
+    "NotFittedError",
+    "SingularCovarianceError",
+    "SolverError",
+]
+
+
+class _Message(Exception):
+    """A sentence in two parts, a code and the fields of one case."""
+
+    default_code = "error"
+
+    def __init__(self, problem: str, hint: str = "", *, code: str | None = None, **fields: Any) -> None:
+        super().__init__(f"{problem}; {hint}" if hint else problem)
+        self.problem, self.hint = problem, hint
+        self.code = code or self.default_code
+        self.fields = fields
+
+    def __repr__(self) -> str:
+        fields = "".join(f", {name}={value!r}" for name, value in self.fields.items())
+        return f"{type(self).__name__}({str(self)!r}, code={self.code!r}{fields})"
+
+
+class FiedlerError(_Message):
+    """Base class of all errors that fiedler raises on purpose.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong.
+    hint : str, default=''
+        What to do about it.
+    code : str, optional
+        A stable name of the problem; by default that of the class.
+    **fields
+        The facts of this case.
+
+    Examples
+    --------
+    >>> from fiedler.errors import FiedlerError, InputError
+    >>> try:
+    ...     raise InputError("n_clusters=12 exceeds the 10 rows", "choose at most 10", code="n_clusters_too_large")
+    ... except FiedlerError as error:
+    ...     print(error)
+    ...     print(error.code)
+    n_clusters=12 exceeds the 10 rows; choose at most 10
+    n_clusters_too_large
+    """
+
+
+class InputError(FiedlerError, ValueError):
+    """Data or a parameter has a value that cannot be used."""
+
+    default_code = "invalid_input"
+
+
+class InputTypeError(FiedlerError, TypeError):
+    """Data or a parameter has a type that cannot be used."""
+
+    default_code = "invalid_type"
+
+
+class FileFormatError(InputError):
+    """A file cannot be read as what it should be."""
+
+    default_code = "invalid_file"
+
+
+class DataNotFoundError(FiedlerError, FileNotFoundError):
+    """A file, folder or data set does not exist."""
+
+    default_code = "not_found"
+
+
+class DownloadError(FiedlerError, OSError):
+    """A data set could not be downloaded."""
+
+    default_code = "download_failed"
+
+
+class MissingDependencyError(FiedlerError, ImportError):
+    """An optional library is not installed."""
+
+    default_code = "missing_dependency"
+
+
+class SolverError(FiedlerError, RuntimeError):
+    """A computation could not be carried out."""
+
+    default_code = "solver_failed"
+
+
+class SingularCovarianceError(InputError):
+    """A covariance matrix is not positive definite."""
+
+    default_code = "singular_covariance"
+
+
+class FiedlerWarning(_Message, UserWarning):
+    """Base class of all warnings that fiedler emits; structured like :class:`FiedlerError`."""
+
+    default_code = "warning"
+
+
+class NotConvergedWarning(FiedlerWarning, ConvergenceWarning):
+    """An iteration stopped before it converged."""
+
+    default_code = "not_converged"
+
+
+def warn(
+    problem: str,
+    hint: str = "",
+    *,
+    code: str | None = None,
+    category: type[FiedlerWarning] = FiedlerWarning,
+    stacklevel: int = 2,
+    **fields: Any,
+) -> None:
+    """Emit a structured warning; ``stacklevel`` counts from the caller, as in :func:`warnings.warn`."""
+    warnings.warn(category(problem, hint, code=code, **fields), stacklevel=stacklevel + 1)

@@ -1,0 +1,88 @@
+"""From the nodes of a graph to new points: eigenvectors by the Nyström formula."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..core.backend import Array, asarray_like, is_numpy, namespace, to_numpy
+from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, row_indices
+from .affinity import AffinityGraph
+from .laplacian import weighted_degrees
+from .neighbors import k_nearest, pair_distances
+from .recipes import link_new_points
+
+
+def nystrom(F: Array, values: Array, kind: str, *, recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -> Array:
+    """Eigenvectors ``F`` of a Laplacian at new points: the row of the eigenequation that a new node would have.
+
+    For the random walk, D⁻¹W f = (1-λ) f gives f(x) = Σ_j w(x, x_j) f_j / (d(x) (1-λ)); for the combinatorial
+    Laplacian, (d - λ) f = W f gives f(x) = Σ_j w(x, x_j) f_j / (d(x) - λ) [Bengio et al. 2004]. A point that equals a
+    training row takes that row's values, and one without any neighbour the nearest row's, with a warning.
+    """
+    W, xp = link_weights(F, recipe, X_new, X, graph), namespace(F)
+    degrees = link_degrees(W, signed=graph.signed)
+    shrink = (1 - values)[None, :] if kind == "random_walk" else 1 - values[None, :] / _positive(degrees)[:, None]
+    average = matmul(W, F) / _positive(degrees)[:, None]
+    extended = average / xp.where(shrink > 1e-3, shrink, 1)  # a vector beyond the smooth ones is averaged, not blown up
+    return replace_coincident_rows(extended, F, W, to_numpy(degrees) == 0, X_new, X)
+
+
+def link_weights(F: Array, recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -> Any:
+    """The weights from new points to the nodes, in the library of ``F``, a row a node, with which they are multiplied.
+
+    Where a back end has no sparse matrices, what belongs to the nodes may be on the host while the points are not.
+    """
+    W = link_new_points(recipe, X_new, X, graph)
+    return W if is_sparse(W) or namespace(W) is namespace(F) else asarray_like(to_numpy(W), F, dtype=F.dtype)
+
+
+def link_degrees(W: Sparse, *, signed: bool) -> Array:
+    """The degrees of new points: the sums of their weights, or of the sizes of those on a signed graph."""
+    if is_sparse(W):
+        return weighted_degrees(W, signed=signed)
+    xp = namespace(W)
+    return xp.sum(xp.abs(W) if signed else W, axis=1)
+
+
+def _positive(values: Array) -> Array:
+    xp = namespace(values)
+    return xp.where(values > 0, values, 1)
+
+
+def replace_coincident_rows(extended: Array, F: Array, W: Sparse, alone: np.ndarray, X_new: Array, X: Array) -> Array:
+    """Rows of ``F`` in place of extended ones, where the new point is a training row or has no neighbour."""
+    source = coincident_rows(W, X_new, X)
+    lost = np.flatnonzero(alone & (source < 0))
+    if len(lost):
+        warnings.warn(
+            f"{len(lost)} new point(s) have no weight to any row of the graph and take the values of the nearest one; "
+            "use a larger radius or bandwidth, or weight='binary'",
+            UserWarning,
+            stacklevel=4,
+        )
+        points = X_new[lost] if is_numpy(X_new) else namespace(X_new).take(X_new, asarray_like(lost, X_new), axis=0)
+        source[lost] = to_numpy(k_nearest(X, 1, queries=points, method="exact").columns)
+    if (source < 0).all():
+        return extended
+    xp = namespace(F)
+    known = asarray_like(source >= 0, F, dtype=xp.bool)
+    rows = xp.take(F, asarray_like(np.maximum(source, 0), F, dtype=xp.int64), axis=0)
+    return xp.where(known[:, None], rows, extended)
+
+
+def coincident_rows(W: Sparse, X_new: Array, X: Array) -> np.ndarray:
+    """For each new point the index of an equal training row among those it is linked to, or -1."""
+    if is_sparse(W):
+        rows, columns = row_indices(W), csr_parts(W)[1]
+        if is_numpy(rows) and not is_numpy(X):
+            rows, columns = asarray_like(rows, X), asarray_like(columns, X)
+    else:
+        nearest = k_nearest(X, 1, queries=X_new, method="exact")
+        rows, columns = nearest.rows, nearest.columns
+    equal = to_numpy(pair_distances(X_new, X, rows, columns)) == 0
+    source = np.full(X_new.shape[0], -1, dtype=np.int64)
+    source[to_numpy(rows)[equal]] = to_numpy(columns)[equal]
+    return source

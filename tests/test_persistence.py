@@ -1,0 +1,478 @@
+"""Model files: what comes back is what was saved, and nothing in a file can run."""
+
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.cluster import DBSCAN
+from sklearn.decomposition import NMF
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fiedler
+import registry
+from fiedler import (
+    NLE,
+    AffinityGraph,
+    EmbedKMeans,
+    FullGraph,
+    KNNGraph,
+    LapGMM,
+    PairwiseConstraints,
+    SpectralClustering,
+)
+from fiedler.core.backend import to_numpy
+from fiedler.graph import LandmarkGraph, RadiusGraph
+from fiedler.persistence import FORMAT, TEXT, VERSION, read_notes
+from fiedler.text import DocumentVectorizer
+
+EVERY = [
+    *registry.ESTIMATORS,
+    *registry.MIXTURES,
+    *registry.LINEAR,
+    *registry.SUPERVISED,
+    *registry.TRANSDUCTIVE,
+    *registry.FLAGSHIP,
+    *registry.CUTS,
+]
+ANSWERS = ("predict", "predict_proba", "transform")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.RandomState(0)
+    X = np.abs(np.concatenate([rng.normal(size=(40, 4)) + 4 * place for place in range(3)]))
+    return X, np.repeat([0, 1, 2], 40), np.abs(rng.normal(size=(10, 4)) + 4)
+
+
+@pytest.fixture
+def saved(tmp_path, rows):
+    """A file with a small model."""
+    path = tmp_path / "model.npz"
+    fiedler.save(SpectralClustering(3, random_state=0).fit(rows[0]), path)
+    return path
+
+
+def answers(model, X):
+    return {name: to_numpy(getattr(model, name)(X)) for name in ANSWERS if hasattr(model, name)}
+
+
+def again(model, tmp_path):
+    fiedler.save(model, tmp_path / "again.npz")
+    return fiedler.load(tmp_path / "again.npz")
+
+
+def rewritten(path, **changes):
+    """The file with other arrays; the JSON text is given as a function of itself."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    for name, change in changes.items():
+        if name == TEXT:
+            text = json.loads(arrays[TEXT].tobytes())
+            arrays[TEXT] = np.frombuffer(json.dumps(change(text)).encode(), np.uint8)
+        else:
+            arrays[name] = change(arrays[name])
+    np.savez(path, **arrays)
+    return path
+
+
+# ------------------------------------------------------------------------------------------------------ what comes back
+
+
+@pytest.mark.parametrize("estimator", EVERY, ids=str)
+def test_a_model_read_back_answers_as_the_one_that_was_saved(estimator, rows, tmp_path):
+    X, y, new = rows
+    model = clone(estimator).set_params(**({"random_state": 0} if "random_state" in estimator.get_params() else {}))
+    model.fit(X, y)
+
+    back = again(model, tmp_path)
+
+    assert type(back) is type(model)
+    assert str(back.get_params()) == str(model.get_params())
+    assert set(vars(back)) == set(vars(model))
+    for name, answer in answers(model, new).items():
+        assert_array_equal(answers(back, new)[name], answer)
+    if hasattr(model, "labels_"):
+        assert_array_equal(back.labels_, model.labels_)
+
+
+@pytest.mark.parametrize("recipe", [KNNGraph(5, weight="local"), RadiusGraph(3.0), FullGraph()], ids=str)
+def test_graphs_come_back_as_they_were_and_stay_read_only(recipe, rows, tmp_path):
+    X, _, new = rows
+    model = SpectralClustering(3, graph=recipe, random_state=0).fit(X)
+
+    back = again(model, tmp_path)
+
+    assert (back.graph_.weights != model.graph_.weights).nnz == 0
+    assert_array_equal(back.predict(new), model.predict(new))
+    with pytest.raises(ValueError, match="read-only"):
+        back.graph_.weights.data[0] = 5.0
+
+
+def test_low_rank_graphs_pairs_and_random_states(rows, tmp_path):
+    X = rows[0]
+    pairs = PairwiseConstraints(must_link=[(0, 1)], cannot_link=[(0, 50)], n_samples=len(X))
+    low_rank = NLE(3, graph=LandmarkGraph(20), n_init=2, random_state=np.random.RandomState(3)).fit(X)
+    learned = fiedler.LearnedLaplacian(max_iter=5).fit(X, constraints=pairs)
+
+    assert_array_equal(again(low_rank, tmp_path).memberships_, low_rank.memberships_)
+    assert again(low_rank, tmp_path).random_state.randint(1000) == low_rank.random_state.randint(1000)
+    assert again(learned, tmp_path).constraints_.must_link.tolist() == learned.constraints_.must_link.tolist()
+
+
+def test_the_evidence_for_the_number_of_clusters_is_kept(rows, tmp_path):
+    model = fiedler.ManifoldClustering("auto", max_clusters=4, random_state=0).fit(rows[0])
+
+    assert again(model, tmp_path).report() == model.report()
+
+
+def test_a_pipeline_of_documents_reads_texts(tmp_path):
+    texts = ["stars and planets", "a planet and its star", "bread and butter", "butter on fresh bread"] * 5
+    model = make_pipeline(DocumentVectorizer(weight="tfidf"), EmbedKMeans(2, random_state=0)).fit(texts)
+
+    back = again(model, tmp_path)
+
+    assert_array_equal(back.predict(["fresh butter", "planets"]), model.predict(["fresh butter", "planets"]))
+    assert back[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
+
+
+def test_names_of_columns_are_kept(rows, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rows[0], columns=["a", "b", "c", "d"])
+    back = again(make_pipeline(StandardScaler(), LapGMM(3, random_state=0)).fit(frame), tmp_path)
+
+    assert back.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        back.predict(frame[["b", "a", "c", "d"]])
+
+
+def test_an_array_that_two_attributes_share_is_written_once(rows, tmp_path):
+    fiedler.save(LapGMM(3, random_state=0).fit(rows[0]), tmp_path / "one.npz")
+
+    with np.load(tmp_path / "one.npz") as file:
+        same_as_the_rows = [name for name in file.files if file[name].shape == rows[0].shape]
+    assert len(same_as_the_rows) == 1
+
+
+def test_a_model_of_tensors_is_read_as_one_of_numpy(rows, tmp_path):
+    torch = pytest.importorskip("torch")
+    model = LapGMM(3, random_state=0).fit(torch.asarray(rows[0]))
+
+    back = again(model, tmp_path)
+
+    assert isinstance(back.memberships_, np.ndarray)
+    assert_array_equal(back.memberships_, to_numpy(model.memberships_))
+    assert back.predict(rows[2]).shape == (10,)
+
+
+def test_notes_are_read_without_the_model(rows, tmp_path):
+    fiedler.save(KNNGraph(5), tmp_path / "noted.npz", notes={"columns": ["a", "b"], "input": "table"})
+
+    notes = read_notes(tmp_path / "noted.npz")
+    assert notes["columns"] == ["a", "b"]
+    assert f"fiedler {fiedler.__version__}" in notes["written_by"]
+
+
+# ----------------------------------------------------------------------------------------------------- what is refused
+
+
+def test_what_cannot_be_saved_is_said_with_its_place(rows, tmp_path):
+    model = EmbedKMeans(3, embedding=DBSCAN())
+
+    with pytest.raises(TypeError, match=r"EmbedKMeans.embedding is a DBSCAN, which a model file cannot hold"):
+        fiedler.save(model, tmp_path / "no.npz")
+    with pytest.raises(TypeError, match="random_state is a function"):
+        fiedler.save(EmbedKMeans(3, random_state=lambda: 0), tmp_path / "no.npz")
+    with pytest.raises(ValueError, match=r"model files end in \.npz"):
+        fiedler.save(EmbedKMeans(3), tmp_path / "no.pkl")
+    with pytest.raises(TypeError, match="holds an estimator; got dict"):
+        fiedler.save({}, tmp_path / "no.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "not a model file, or it is damaged"),
+        (b"PK\x03\x04 cut off", "damaged"),
+        (b"a,b\n1,2\n", "not a model file"),
+    ],
+)
+def test_damaged_and_foreign_files(content, sentence, tmp_path):
+    path = tmp_path / "bad.npz"
+    path.write_bytes(content)
+
+    with pytest.raises(ValueError, match=sentence):
+        fiedler.load(path)
+
+
+def test_a_file_cut_in_half_and_one_of_other_arrays(saved, tmp_path):
+    half = tmp_path / "half.npz"
+    half.write_bytes(saved.read_bytes()[: saved.stat().st_size // 2])
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+
+    with pytest.raises(ValueError, match="damaged"):
+        fiedler.load(half)
+    with pytest.raises(ValueError, match=r"was not written by fiedler\.save"):
+        fiedler.load(tmp_path / "other.npz")
+    with pytest.raises(ValueError, match=r"damaged|not a model file"):
+        fiedler.load(rewritten(saved, **{TEXT: lambda text: [text]}))
+    with pytest.raises(OSError, match="cannot be read"):
+        fiedler.load(tmp_path)
+
+
+def test_a_file_from_the_future_says_so(saved):
+    future = {"version": VERSION + 1, "written_by": "fiedler 99.0"}
+
+    with pytest.raises(ValueError, match=rf"format {VERSION + 1}, written by fiedler 99.0; .* update it"):
+        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | future}))
+
+
+def test_a_graph_file_is_no_model_file(rows, tmp_path):
+    KNNGraph(5).build(rows[0]).save(tmp_path / "graph.npz")
+
+    with pytest.raises(ValueError, match=r"was not written by fiedler\.save"):
+        fiedler.load(tmp_path / "graph.npz")
+
+
+# ------------------------------------------------------------------------------------------------ nothing in it can run
+
+
+class Bomb:
+    """Leaves a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def thing(name, **state):
+    return with_model({"kind": "thing", "class": name, "state": state})
+
+
+def with_model(node):
+    return lambda text: text | {"model": node}
+
+
+def with_state(**state):
+    """The model of the file with more state."""
+    return lambda text: text | {"model": text["model"] | {"state": text["model"]["state"] | state}}
+
+
+@pytest.mark.parametrize(
+    "name", ["os.system", "system", "Popen", "eval", "__import__", "fiedler.cli.main", "Plan", "Writer"]
+)
+def test_a_class_outside_the_table_is_never_looked_up(name, saved, monkeypatch):
+    def no_import(name):
+        raise AssertionError(f"{name} was imported")
+
+    monkeypatch.setattr("fiedler.persistence.import_module", no_import)
+
+    with pytest.raises(ValueError, match=r"names a class .* that no model file may hold"):
+        fiedler.load(rewritten(saved, **{TEXT: thing(name, command="true")}))
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_pickled_arrays_are_never_read(asked, saved, tmp_path):
+    """One that the text does not ask for is left alone, one that it asks for is refused."""
+    mark = tmp_path / "ran"
+    if asked:
+        rewritten(saved, **{TEXT: lambda text: text | {"model": {"kind": "array", "array": "a999"}}})
+    pickled = io.BytesIO()
+    np.lib.format.write_array(pickled, np.array([Bomb(mark)], dtype=object), allow_pickle=True)
+    with zipfile.ZipFile(saved, "a") as archive:
+        archive.writestr("a999.npy", pickled.getvalue())
+        archive.writestr("a998", pickle.dumps(Bomb(mark)))
+
+    if asked:
+        with pytest.raises(ValueError, match="holds no sound model"):
+            fiedler.load(saved)
+    else:
+        assert isinstance(fiedler.load(saved), SpectralClustering)
+    assert not mark.exists()
+
+
+def test_a_file_that_is_a_pickle_is_refused(tmp_path):
+    mark, path = tmp_path / "ran", tmp_path / "model.npz"
+    path.write_bytes(pickle.dumps(Bomb(mark)))
+
+    with pytest.raises(ValueError, match="is not a model file"):
+        fiedler.load(path)
+    assert not mark.exists()
+
+
+def test_a_pipeline_brings_no_cache_of_pickles(saved):
+    step = {"kind": "thing", "class": "KNNGraph", "state": vars(KNNGraph())}
+    crafted = {"kind": "pipeline", "steps": [["one", step]], "memory": "x"}
+    other = {"kind": "thing", "class": "Pipeline", "state": {"steps": [], "memory": "x"}}
+
+    assert fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"model": crafted}})).memory is None
+    with pytest.raises(ValueError, match="no model file may hold"):
+        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"model": other}}))
+
+
+def counter(**state):
+    own = vars(CountVectorizer()) | {"dtype": {"kind": "dtype", "name": "int64"}}
+    return {"kind": "thing", "class": "CountVectorizer", "state": own | state}
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        counter(vocabulary_={"kind": "dict", "items": [["star", 10**8]]}),
+        counter(vocabulary_={"kind": "dict", "items": [["star", -(2**31)]]}),
+        counter(input="filename"),
+        {"kind": "random_state", "state": ["MT19937", list(range(624)), 10**9, 0, 0.0]},
+        {
+            "kind": "thing",
+            "class": "NMF",
+            "state": vars(NMF()) | {"components_": {"kind": "array", "array": "a0"}, "_n_components": 9},
+        },
+        {"kind": "thing", "class": "KMeans", "state": {}},
+        5,
+        None,
+    ],
+    ids=str,
+)
+def test_what_compiled_code_would_believe_is_refused(node, saved):
+    with pytest.raises(ValueError, match=r"holds no (sound )?model"):
+        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"model": node}}))
+
+
+@pytest.mark.parametrize("version", [float("inf"), "two", None, 10**400])
+def test_a_version_that_is_none(version, saved):
+    with pytest.raises(ValueError, match=r"not a model file|reads formats up to"):
+        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"version": version}}))
+
+
+def test_an_index_out_of_bounds_never_reaches_compiled_code(saved):
+    with np.load(saved) as file:
+        indices = [name for name in file.files if file[name].dtype == np.int32 and file[name].ndim == 1]
+
+    for name in indices:
+        path = rewritten(
+            saved, **{name: lambda array: np.where(np.arange(len(array)) == 5, 2**30, array).astype(np.int32)}
+        )
+    with pytest.raises(ValueError, match="holds no sound model"):
+        fiedler.load(path)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"kind": "surprise"},
+        {"kind": "array", "array": "a12345"},
+        {"kind": "thing", "class": "Step", "state": {"no_such_field": 1}},
+        {"kind": "dtype", "name": "no dtype"},
+        {"kind": "thing", "class": "KNNGraph"},
+        {},
+    ],
+    ids=str,
+)
+def test_crafted_nodes_get_a_sentence(node, saved):
+    with pytest.raises(ValueError, match="holds no sound model"):
+        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"model": node}}))
+
+
+def test_parameters_that_came_later_take_their_defaults(saved):
+    def without(text):
+        del text["model"]["state"]["graph"], text["model"]["state"]["cut"]
+        return text
+
+    assert fiedler.load(rewritten(saved, **{TEXT: without})).cut == SpectralClustering().cut
+
+
+def test_a_graph_keeps_its_parameters_underscored_and_needs_them_too(saved):
+    def without(text):
+        del text["model"]["state"]["graph_"]["state"]["_weights"]
+        return text
+
+    with pytest.raises(ValueError, match="its AffinityGraph lacks _weights"):
+        fiedler.load(rewritten(saved, **{TEXT: without}))
+
+
+@pytest.mark.parametrize("name", ["predict", "fit", "get_params", "__class__", "__sklearn_tags__", "_repr_html_"])
+def test_state_never_stands_before_what_the_class_does(name, saved):
+    with pytest.raises(ValueError, match=f"its SpectralClustering would replace what the class itself does: {name}"):
+        fiedler.load(rewritten(saved, **{TEXT: with_state(**{name: 5})}))
+
+
+def test_nor_does_the_state_of_a_graph(saved):
+    def with_degrees(text):
+        text["model"]["state"]["graph_"]["state"]["degrees"] = [1.0]
+        return text
+
+    with pytest.raises(ValueError, match="its AffinityGraph would replace what the class itself does: degrees"):
+        fiedler.load(rewritten(saved, **{TEXT: with_degrees}))
+    recipe = {"kind": "thing", "class": "KNNGraph", "state": vars(KNNGraph()) | {"build": None}}
+    with pytest.raises(ValueError, match="its KNNGraph would replace what the class itself does: build"):
+        fiedler.load(rewritten(saved, **{TEXT: with_model(recipe)}))
+
+
+@pytest.mark.parametrize("notes", [[], "text", None, {"columns": {"a": 1}}, {"columns": [["a", {}]]}], ids=str)
+def test_notes_that_are_no_plain_values_are_refused(notes, saved):
+    with pytest.raises(ValueError, match="is damaged: its notes are no dictionary of plain values"):
+        read_notes(rewritten(saved, **{TEXT: lambda text: text | {"notes": notes}}))
+
+
+@pytest.mark.parametrize("notes", [{"columns": np.arange(2)}, {3: "a"}, {"columns": {"a": 1}}], ids=str)
+def test_nor_are_such_notes_written(notes, tmp_path):
+    with pytest.raises(TypeError, match="notes are a dictionary of plain values"):
+        fiedler.save(KNNGraph(5), tmp_path / "noted.npz", notes=notes)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "size"), [("a999.npy", 101_000_000), (f"{TEXT}.npy", 11_000_000)])
+def test_little_that_unpacks_to_very_much_is_refused_before_it_is_read(name, size, saved, tmp_path, monkeypatch):
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(saved) as sound, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry in sound.namelist():
+            if entry != name:
+                archive.writestr(entry, sound.read(entry))
+        archive.writestr(name, bytes(size))
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was read"))
+
+    for read in (fiedler.load, read_notes):
+        with pytest.raises(ValueError, match="meant to do harm: it unpacks to far more than it is"):
+            read(path)
+
+
+def test_what_packs_too_well_is_saved_unpacked_and_read(rows, tmp_path, monkeypatch):
+    """A sound model may be mostly zeros; it must not be taken for a bomb."""
+    model = SpectralClustering(3, random_state=0).fit(rows[0])
+    model.zeros_ = np.zeros(1_000_000)
+    monkeypatch.setattr("fiedler.persistence.ROOM", (1000, 100))
+
+    assert_array_equal(again(model, tmp_path).zeros_, model.zeros_)
+    assert (tmp_path / "again.npz").stat().st_size > 8_000_000
+
+
+def test_a_text_nested_too_deeply_gets_a_sentence(saved):
+    deep = b'{"format": "' + FORMAT.encode() + b'", "version": 1, "written_by": "", "notes": {}, "model": '
+    deep += b"[" * 200_000 + b"]" * 200_000 + b"}"
+
+    with pytest.raises(ValueError, match=r"not a model file|no sound model"):
+        fiedler.load(_with_text(saved, deep))
+
+
+def _with_text(path, text):
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    np.savez(path, **{**arrays, TEXT: np.frombuffer(text, np.uint8)})
+    return path
+
+
+def test_sparse_rows_that_were_fitted_come_back(tmp_path, rng):
+    X = sp.random_array((60, 20), density=0.3, rng=0, format="csr")
+    model = SpectralClustering(2, graph=AffinityGraph.from_matrix(X @ X.T), random_state=0).fit(X)
+
+    assert_array_equal(again(model, tmp_path).labels_, model.labels_)
