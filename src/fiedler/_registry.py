@@ -285,6 +285,28 @@ def stub() -> str:
     return "\n".join([*lines, "", "__version__: str", ""])
 
 
+def api_reference() -> str:
+    """Write the estimators' part of the API reference, one section per family."""
+    sections: dict[str, list[str]] = {}
+    for row in ESTIMATORS.values():
+        name = row.name if row.top_level else f"{row.module.split('.')[0]}.{row.name}"
+        sections.setdefault(row.section, []).append(name)
+    lines = ["Estimators", "==========", "", ".. currentmodule:: fiedler"]
+    for section, names in sections.items():
+        lines += [
+            "",
+            section,
+            "-" * len(section),
+            "",
+            ".. autosummary::",
+            "   :toctree: generated",
+            "   :nosignatures:",
+            "",
+        ]
+        lines += [f"   {name}" for name in names]
+    return "\n".join([*lines, ""])
+
+
 if __name__ == "__main__":
     from pathlib import Path
 

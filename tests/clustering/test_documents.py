@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
 
-from fiedler import LPI, EmbedKMeans, KNNGraph, LabelGraph, LPIClustering, SpectralClustering, choose_n_clusters
+from fiedler import LPI, EmbedKMeans, KNNGraph, LabelGraph, LPIClustering
 from fiedler.core.backend import to_numpy
 from fiedler.core.kmeans import kmeans
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
@@ -181,7 +181,7 @@ def test_labels_reach_the_embedding_and_odd_ones_are_refused(corpus):
     X, y = corpus
     model = EmbedKMeans(3, LPI(graph=LabelGraph(KNNGraph(9))), n_components="k-1", random_state=0)
     assert clustering_accuracy(y, model.fit(normalize(X), y).labels_) > 0.97
-    with pytest.raises(ValueError, match="'lsi' is no transformer"):
+    with pytest.raises(ValueError, match="'lsi' is not a transformer"):
         EmbedKMeans(3, "lsi").fit(X)
     with pytest.raises(ValueError, match="n_components"):
         EmbedKMeans(3, n_components="zzz").fit(X)
@@ -193,44 +193,3 @@ def test_dimensions_are_named_or_counted(corpus):
     assert EmbedKMeans(4, TruncatedSVD(5)).fit(X).embedding_.shape[1] == 5
     with pytest.raises(ValueError, match="n_components"):
         EmbedKMeans(4, TruncatedSVD(), n_components="2k").fit(X)
-
-
-# --------------------------------------------------------------------------------------------- how many clusters
-
-
-@pytest.mark.parametrize("by", ["stability", "eigengap"])
-def test_the_number_of_topics_is_found_with_evidence(corpus, by):
-    X, _ = corpus
-    choice = choose_n_clusters(X, range(2, 7), by=by, n_pairs=4, random_state=0)
-    assert choice.n_clusters == 3
-    assert choice.candidates == [2, 3, 4, 5, 6]
-    assert len(choice.gaps) == 5
-    assert (choice.stability is not None) == (by == "stability")
-    assert str(choice).startswith(f"3 clusters, by {by}")
-    assert str(choice).count("<") == 1
-
-
-@pytest.mark.filterwarnings("ignore:the graph has")
-@pytest.mark.parametrize("model", [SpectralClustering(), EmbedKMeans()], ids=lambda m: type(m).__name__)
-def test_any_clusterer_may_be_asked(model, rng):
-    X = np.repeat(6 * np.eye(4), 30, axis=0) + rng.normal(size=(120, 4))
-    choice = choose_n_clusters(X, [2, 3, 4, 5], estimator=model, n_pairs=3, random_state=0)
-    assert choice.n_clusters == 4
-    assert (choice.gaps is None) == isinstance(model, EmbedKMeans)
-    assert choice.stability[2] == pytest.approx(1, abs=0.02)
-
-
-def test_bad_candidates_end_in_a_sentence(corpus):
-    X, _ = corpus
-    with pytest.raises(ValueError, match="no number of clusters to choose from"):
-        choose_n_clusters(X, [])
-    with pytest.raises(ValueError, match="begin at 2"):
-        choose_n_clusters(X, [1, 2, 3])
-    with pytest.raises(ValueError, match="must be a list of numbers"):
-        choose_n_clusters(X, 5)
-    with pytest.raises(ValueError, match="has no graph, so it has no eigengaps"):
-        choose_n_clusters(X, [2, 3], estimator=EmbedKMeans(), by="eigengap")
-    with pytest.raises(ValueError, match="is more than the data holds"):
-        choose_n_clusters(X, [2, 500])
-    with pytest.raises(ValueError, match="fraction must be a share"):
-        choose_n_clusters(X, fraction=2)

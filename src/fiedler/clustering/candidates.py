@@ -1,26 +1,25 @@
-"""Partitions that compete for being the answer: where they come from, what is measured of them, which one is kept.
+"""Candidate partitions: how they are generated, scored and chosen, without labels.
 
     c(P) = [Π_g Ncut_g(P)]^(1/G),      Ncut_g(P) = Σ_k cut_g(A_k, rest) / vol_g(A_k)
 
-is the cut of a partition: the geometric mean of its normalised cuts on the G graphs, so that no scale of neighbourhood
-counts more than another. Two stages:
+is the cut of a partition P: the geometric mean of its normalised cuts on the G graphs, so that no neighbourhood size
+counts more than another. The choice has two stages:
 
-1. *The graph decides.* Communities on every graph; those of the lowest cut lead. The spectral partitions from which
-   their search begins are shown beside them but do not compete: the eigenvectors that make a cut small also make it cut
-   tails off, which the communities' term for sizes forbids. For the same reason communities that were searched at a
-   lower resolution than usual, with less regard to sizes, lead only if they cut far less than the others.
-2. *Densities may improve on it*, where they can be estimated at all: where there are at least as many rows as K full
-   covariances have parameters. LapGMM starts from the leader. A result that still has K clusters and at most
-   `MAX_CUT_RATIO` times the leader's cut is admitted, and of these and the leader the one of the highest integrated
-   completed likelihood (`icl`) is kept.
+1. *Communities* are searched on every graph; those of the lowest cut lead. The spectral partitions from which the
+   search starts are listed but do not compete: the eigenvectors that make a cut small also cut tails off, which the
+   size term of modularity prevents. For the same reason communities found at a resolution below the default, with less
+   weight on sizes, lead only if they cut far less than the others.
+2. *Mixtures* may replace the leader where there are at least as many rows as K full covariances have parameters. LapGMM
+   starts from the leader. A result with K clusters and at most `MAX_CUT_RATIO` times the leader's cut is admitted, and
+   of these and the leader the one of the highest integrated completed likelihood (`icl`) is chosen.
 
-A graph knows nothing of shapes and sizes and will cut a long tail off rather than part two clusters that touch;
-densities know nothing of manifolds and will cut a half moon in two. How far the cut rises tells which of them is at
-work: by a few per cent to a half where clusters are compact, tenfold where they are not. docs/manifold.md has the
-experiments behind these choices.
+A graph ignores the shapes and sizes of clusters and may cut a long tail off instead of separating two clusters that
+touch; a mixture ignores the manifold and may cut a half moon in two. The increase of the cut distinguishes the two: a
+few per cent to a half where clusters are compact, tenfold where they are not. The documentation's page of experiments
+has the figures behind these rules.
 
-Where labels or pairs are known, only partitions that agree with them about as well as the best one (within two standard
-errors) are compared: ten labels cannot tell 95 from 97 %, and must not decide between them.
+Where labels or pairs are given, only partitions that agree with them about as well as the best one (within two standard
+errors) compete: ten labels cannot distinguish an agreement of 95 % from one of 97 %.
 """
 
 from __future__ import annotations
@@ -40,51 +39,54 @@ from joblib import Parallel, delayed
 from ..core.backend import Array, namespace, one_hot, to_numpy
 from ..core.blocks import one_blas_thread
 from ..core.progress import track_progress
+from ..errors import SingularCovarianceError
 from ..graph.affinity import AffinityGraph
 from ..graph.community import RESOLUTION, SPARED, communities, modularity
 from ..graph.constraints import PairwiseConstraints
 from ..metrics import normalized_cut
 from ..mixture import LapGMM
-from ..mixture.covariance import SingularCovarianceError, estimate, log_joint, n_parameters
+from ..mixture.covariance import estimate, log_joint, n_parameters
 
 log = logging.getLogger(__name__)
 
-MAX_CUT_RATIO = 2.0  # times the lowest cut, up to which densities may choose
-SHAPES = ("full", "tied")
-RIDGE = 0.1  # on covariances, in units of the mean variance, as LapGMM has it
+MAX_CUT_RATIO = 2.0  # of a mixture's cut to the lowest one
+COVARIANCE_TYPES = ("full", "tied")
+RIDGE = 0.1  # on covariances, relative to the mean variance; LapGMM's default
 MAX_SEARCHES = 6
-SEARCH_ROW_BUDGET = 15_000  # in all searches on a graph, about
-MAX_SEARCHES_WITHOUT_GAIN = 2  # searches without a lower cut
-TRIAL_ITERATIONS = 30  # iterations of EM, after which a hopeless run is stopped
+SEARCH_ROW_BUDGET = 15_000  # approximate total over the searches on a graph
+MAX_SEARCHES_WITHOUT_GAIN = 2
+TRIAL_ITERATIONS = 30  # of EM, after which a run that cannot be admitted is stopped
 MAX_ITERATIONS = 100
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A partition and what is known of it without labels.
+    """A partition and its scores, none of which uses true labels.
 
     Attributes
     ----------
     family : str
         'spectral', 'communities' or 'LapGMM'.
     graph : str
-        The graph it was found on.
+        The graph on which it was found.
     detail : str
+        The search or covariance type.
     labels : array of shape (n,)
-        On the host.
+        A NumPy array.
     n_clusters : int
-        In use.
+        The number of non-empty clusters.
     cut : float
-        Geometric mean over the graphs of the normalised cuts.
+        Geometric mean of the normalised cuts on the graphs.
     modularity : float
         On the sparsest graph.
     icl : float
-        Integrated completed likelihood, a row; nan where densities are not estimated.
+        Integrated completed likelihood per row; NaN where no mixture is estimated.
     resolution : float
-        At which communities were searched; nan for other partitions.
+        The resolution at which communities were searched; NaN for other partitions.
     agreement : float
-        Share of the known labels or pairs it agrees with; nan without any.
+        Fraction of the given labels and pairs that it satisfies; NaN without any.
     seconds : float
+        The time it took.
     """
 
     family: str
@@ -105,194 +107,210 @@ COLUMNS = ("family", "graph", "detail", "n_clusters", "cut", "modularity", "icl"
 
 @dataclass(frozen=True)
 class PartitionScorer:
-    """What partitions are measured with: the graphs (attracting weights only), the rows, and what is known.
+    """Scores partitions by every criterion.
 
     Attributes
     ----------
     graphs : dict of AffinityGraph
-        By name, the sparsest first.
-    k : int
-        The number of clusters asked for.
-    rows : array of shape (n, d) or None
-        Where densities can be estimated.
-    agree : callable or None
-        Labels to the share of what is known that they agree with.
+        Graphs with non-negative weights by name, the sparsest first.
+    n_clusters : int
+        The requested number of clusters.
+    X : array of shape (n, d) or None
+        The rows, where mixtures can be estimated.
+    agreement : callable or None
+        From labels to the fraction of the given labels and pairs that they satisfy.
     """
 
     graphs: dict[str, AffinityGraph]
-    k: int
-    rows: Array | None = None
-    agree: Callable[[np.ndarray], float] | None = None
+    n_clusters: int
+    X: Array | None = None
+    agreement: Callable[[np.ndarray], float] | None = None
 
     def score(
-        self, labels: Any, family: str, graph: str, detail: str, seconds: float, resolution: float = math.nan
+        self, labels: Array, family: str, graph: str, detail: str, seconds: float, resolution: float = math.nan
     ) -> Candidate:
-        """A partition with every criterion."""
-        host = to_numpy(labels).astype(np.int64)
-        found = Candidate(
+        """Score a partition."""
+        labels = to_numpy(labels).astype(np.int64)
+        candidate = Candidate(
             family,
             graph,
             detail,
-            host,
-            n_clusters=len(np.unique(host)),
-            cut=mean_normalized_cut(self.graphs.values(), host),
-            modularity=modularity(next(iter(self.graphs.values())), host),
-            icl=math.nan if self.rows is None else icl(self.rows, host),
+            labels,
+            n_clusters=len(np.unique(labels)),
+            cut=mean_normalized_cut(self.graphs.values(), labels),
+            modularity=modularity(next(iter(self.graphs.values())), labels),
+            icl=math.nan if self.X is None else icl(self.X, labels),
             resolution=resolution,
-            agreement=math.nan if self.agree is None else self.agree(host),
+            agreement=math.nan if self.agreement is None else self.agreement(labels),
             seconds=seconds,
         )
-        log.info("%s %s on %s: cut %.4g, ICL %.4g", family, detail, graph, found.cut, found.icl)
-        return found
+        log.info("%s %s on %s: cut %.4g, ICL %.4g", family, detail, graph, candidate.cut, candidate.icl)
+        return candidate
 
 
 def mean_normalized_cut(graphs: Iterable[AffinityGraph], labels: np.ndarray) -> float:
-    """The geometric mean of the normalised cuts; 0 where some graph is not cut at all."""
+    """Return the geometric mean of the normalised cuts; 0 if some graph is not cut at all."""
     cuts = np.array([normalized_cut(graph, labels) for graph in graphs])
     return float(np.exp(np.mean(np.log(cuts)))) if (cuts > 0).all() else 0.0
 
 
-def icl(Z: Array, labels: np.ndarray) -> float:
-    """The integrated completed likelihood of a partition, a row: under full or tied covariances, whichever is higher.
+def icl(X: Array, labels: np.ndarray) -> float:
+    """Return the integrated completed likelihood of a partition per row, the higher of full and tied covariances.
 
         1/n [ Σ_i log α_k N(x_i; μ_k, Σ_k) - ½ ν log n ],      k the cluster of row i, ν the number of parameters
 
-    with the Gaussians fitted to the clusters' rows, and LapGMM's ridge, which widens them and blurs the rows alike
+    The Gaussians are fitted to the rows of the clusters with LapGMM's ridge, which is also added to their densities
     [Biernacki, Celeux & Govaert 2000].
     """
-    xp, (n, d) = namespace(Z), Z.shape
-    used, codes = np.unique(labels, return_inverse=True)
-    H = one_hot(codes, len(used), Z)
-    ridge = RIDGE * float(xp.mean(xp.var(Z, axis=0)))
-    found = [-math.inf]
-    for shape in SHAPES:
+    xp, (n, d) = namespace(X), X.shape
+    clusters, codes = np.unique(labels, return_inverse=True)
+    H = one_hot(codes, len(clusters), X)
+    ridge = RIDGE * float(xp.mean(xp.var(X, axis=0)))
+    values = [-math.inf]
+    for covariance_type in COVARIANCE_TYPES:
         try:
-            joint = log_joint(Z, estimate(Z, H, kind=shape, ridge=ridge))
+            joint = log_joint(X, estimate(X, H, kind=covariance_type, ridge=ridge))
         except SingularCovarianceError:
             continue
-        price = 0.5 * n_parameters(shape, len(used), d) * math.log(n) / n
-        found.append(float(xp.mean(xp.sum(xp.where(H > 0, joint, 0), axis=1))) - price)
-    return max(found)
+        likelihood = float(xp.mean(xp.sum(xp.where(H > 0, joint, 0), axis=1)))
+        values.append(likelihood - 0.5 * n_parameters(covariance_type, len(clusters), d) * math.log(n) / n)
+    return max(values)
 
 
-def why_no_mixture(X: Any, k: int) -> str | None:
-    """What stands against densities, in words; None if there are as many rows as K full covariances have parameters."""
-    if k == 1:
+def why_no_mixture(X: Array | None, n_clusters: int) -> str | None:
+    """Return the reason for which mixtures cannot take part; None if they can."""
+    if n_clusters == 1:
         return "there is only one cluster"
     if X is None or sp.issparse(X):
-        return "there are no dense rows to estimate them from"
+        return "there are no dense rows"
     n, d = X.shape
-    return None if n >= k * d * (d + 1) / 2 else "their covariances have more parameters than there are rows"
+    enough = n >= n_clusters * d * (d + 1) / 2
+    return None if enough else "the covariances would have more parameters than there are rows"
 
 
-# --------------------------------------------------------------------------------------------------------- two stages
+# ---------------------------------------------------------------------------------------------------------- generators
 
 
 def graph_candidates(
-    yard: PartitionScorer,
-    steered: dict[str, AffinityGraph],
+    scorer: PartitionScorer,
+    search_graphs: dict[str, AffinityGraph],
     *,
-    starts: Sequence[Any] = (),
+    starts: Sequence[np.ndarray] = (),
     rng: np.random.RandomState,
     n_jobs: int | None = None,
 ) -> list[Candidate]:
-    """Spectral partitions and communities on every graph; ``steered`` are the graphs with known pairs in them."""
+    """Search communities on every graph, and list the spectral partitions from which the searches start.
 
-    def on_one(name: str, graph: AffinityGraph, seeds: Sequence[int]) -> list[Candidate]:
-        found: list[Candidate] = []
-        for again, seed in enumerate(seeds):
-            begun = time.perf_counter()
-            run = communities(graph, yard.k, starts=starts, random_state=seed)
-            seconds, detail = time.perf_counter() - begun, f"search {again + 1}, resolution {run.resolution:.2g}"
-            if again == 0:
-                spectral = [pair for pair in run.starts.items() if pair[0].endswith("eigenvectors")]
-                found += [yard.score(labels, "spectral", name, key, math.nan) for key, labels in spectral]
-            found.append(yard.score(run.labels, "communities", name, detail, seconds, run.resolution))
-            if _settled([one.cut for one in found if one.family == "communities"]):
+    Parameters
+    ----------
+    scorer : PartitionScorer
+    search_graphs : dict of AffinityGraph
+        The scorer's graphs with given pairs as weights of either sign.
+    starts : sequence of label arrays
+        Further starts.
+    rng : RandomState
+    n_jobs : int, optional
+        The number of threads, at most one per graph.
+    """
+
+    def search(name: str, graph: AffinityGraph, seeds: Sequence[int]) -> list[Candidate]:
+        candidates: list[Candidate] = []
+        for i, seed in enumerate(seeds):
+            start_time = time.perf_counter()
+            result = communities(graph, scorer.n_clusters, starts=starts, random_state=seed)
+            seconds = time.perf_counter() - start_time
+            if i == 0:
+                spectral = [pair for pair in result.starts.items() if pair[0].endswith("eigenvectors")]
+                candidates += [scorer.score(labels, "spectral", name, key, math.nan) for key, labels in spectral]
+            detail = f"search {i + 1}, resolution {result.resolution:.2g}"
+            candidates.append(scorer.score(result.labels, "communities", name, detail, seconds, result.resolution))
+            if _has_settled([one.cut for one in candidates if one.family == "communities"]):
                 break
-        return found
+        return candidates
 
-    n = next(iter(steered.values())).n_nodes
-    seeds = rng.randint(2**31 - 1, size=(len(steered), n_searches(n))).tolist()
-    jobs = [delayed(on_one)(name, graph, own) for (name, graph), own in zip(steered.items(), seeds)]
+    n = next(iter(search_graphs.values())).n_nodes
+    seeds = rng.randint(2**31 - 1, size=(len(search_graphs), n_searches(n))).tolist()
+    jobs = [delayed(search)(name, graph, own) for (name, graph), own in zip(search_graphs.items(), seeds)]
     with one_blas_thread():
-        groups = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
-        return [candidate for group in track_progress(groups, "graphs", len(jobs)) for candidate in group]
+        results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
+        return [one for group in track_progress(results, "searching communities", len(jobs)) for one in group]
 
 
-def n_searches(n: int) -> int:
-    """The most searches on a graph of ``n`` nodes: many where they are cheap, so that seeds agree."""
-    return max(1, min(MAX_SEARCHES, SEARCH_ROW_BUDGET // n))
+def n_searches(n_nodes: int) -> int:
+    """Return the maximum number of searches on a graph: more on small graphs, so that results depend less on seeds."""
+    return max(1, min(MAX_SEARCHES, SEARCH_ROW_BUDGET // n_nodes))
 
 
-def _settled(cuts: Sequence[float]) -> bool:
-    """Whether the last `MAX_SEARCHES_WITHOUT_GAIN` searches have found nothing better."""
-    return (
-        len(cuts) > MAX_SEARCHES_WITHOUT_GAIN
-        and min(cuts[-MAX_SEARCHES_WITHOUT_GAIN:]) >= min(cuts[:-MAX_SEARCHES_WITHOUT_GAIN]) - 1e-9
-    )
+def _has_settled(cuts: Sequence[float]) -> bool:
+    """Whether the last `MAX_SEARCHES_WITHOUT_GAIN` searches brought no lower cut."""
+    patience = MAX_SEARCHES_WITHOUT_GAIN
+    return len(cuts) > patience and min(cuts[-patience:]) >= min(cuts[:-patience]) - 1e-9
 
 
 def mixture_candidates(
-    yard: PartitionScorer, leader: Candidate, *, constraints: PairwiseConstraints | None, random_state: int
+    scorer: PartitionScorer, leader: Candidate, *, constraints: PairwiseConstraints | None, random_state: int
 ) -> list[Candidate]:
-    """LapGMM from the leading partition, one fit for each shape of covariance."""
-    assert yard.rows is not None
-    found = []
-    for shape in SHAPES:
-        begun = time.perf_counter()
+    """Fit LapGMM from the leading partition, once for each type of covariance."""
+    candidates = []
+    for covariance_type in COVARIANCE_TYPES:
+        start_time = time.perf_counter()
         model = LapGMM(
-            yard.k,
-            yard.graphs[leader.graph],
+            scorer.n_clusters,
+            scorer.graphs[leader.graph],
             lam="natural",
             init=leader.labels,
-            covariance_type=shape,
+            covariance_type=covariance_type,
             ridge=RIDGE,
             random_state=random_state,
         )
-        labels = _fitted(model, yard, leader, constraints)
+        labels = _fit_mixture(model, scorer, leader, constraints)
         if labels is not None:
-            seconds = time.perf_counter() - begun
-            found.append(yard.score(labels, "LapGMM", leader.graph, f"{shape} covariances", seconds))
-    return found
+            seconds = time.perf_counter() - start_time
+            detail = f"{covariance_type} covariances"
+            candidates.append(scorer.score(labels, "LapGMM", leader.graph, detail, seconds))
+    return candidates
 
 
-def _fitted(
-    model: LapGMM, yard: PartitionScorer, leader: Candidate, constraints: PairwiseConstraints | None
+def _fit_mixture(
+    model: LapGMM, scorer: PartitionScorer, leader: Candidate, constraints: PairwiseConstraints | None
 ) -> Array | None:
-    """Labels after a first look and, if it leaves hope, after the whole run; None if a covariance is singular."""
+    """Return the labels after a trial or, if these can be admitted, after the whole fit.
+
+    None if a covariance is singular.
+    """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a run that is stopped, or loses a cluster, is a candidate that loses
+        warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
         try:
-            model.set_params(max_iter=TRIAL_ITERATIONS).fit(yard.rows, constraints=constraints)
-            if not model.converged_ and _admitted(to_numpy(model.labels_), yard, leader):
+            model.set_params(max_iter=TRIAL_ITERATIONS).fit(scorer.X, constraints=constraints)
+            if not model.converged_ and _keeps_cut(to_numpy(model.labels_), scorer, leader):
                 model.set_params(max_iter=MAX_ITERATIONS, init=model.memberships_)
-                model.fit(yard.rows, constraints=constraints)
+                model.fit(scorer.X, constraints=constraints)
         except SingularCovarianceError:
             return None
     return model.labels_
 
 
-def _admitted(labels: np.ndarray, yard: PartitionScorer, leader: Candidate) -> bool:
-    whole = len(np.unique(labels)) == leader.n_clusters
-    return whole and mean_normalized_cut(yard.graphs.values(), labels) <= MAX_CUT_RATIO * leader.cut
+def _keeps_cut(labels: np.ndarray, scorer: PartitionScorer, leader: Candidate) -> bool:
+    """Whether a partition has the leader's number of clusters and a similar cut."""
+    same_number = len(np.unique(labels)) == leader.n_clusters
+    return same_number and mean_normalized_cut(scorer.graphs.values(), labels) <= MAX_CUT_RATIO * leader.cut
 
 
 # ---------------------------------------------------------------------------------------------------------- the choice
 
 
 def select_by_cut(candidates: Sequence[Candidate], n_known: int = 0) -> Candidate:
-    """The communities of lowest cut, of those that are most in number and agree with what is known as well as any."""
+    """Select the communities of lowest cut among those with the most clusters and the best agreement."""
     competing = [candidate for candidate in candidates if candidate.family == "communities"]
-    most = max(candidate.n_clusters for candidate in competing)
-    whole = [candidate for candidate in competing if candidate.n_clusters == most]
-    best = max((candidate.agreement for candidate in whole), default=math.nan)
-    good = [candidate for candidate in whole if agrees_as_well(candidate.agreement, best, n_known)]
-    return min(good, key=lambda one: one.cut / (SPARED if one.resolution < RESOLUTION else 1.0))
+    max_clusters = max(candidate.n_clusters for candidate in competing)
+    complete = [candidate for candidate in competing if candidate.n_clusters == max_clusters]
+    best = max((candidate.agreement for candidate in complete), default=math.nan)
+    agreeing = [candidate for candidate in complete if agrees_as_well(candidate.agreement, best, n_known)]
+    return min(agreeing, key=lambda one: one.cut / (SPARED if one.resolution < RESOLUTION else 1.0))
 
 
 def select_by_likelihood(leader: Candidate, rivals: Sequence[Candidate], n_known: int = 0) -> Candidate:
-    """The leader or, of the admitted rivals, the one of the highest integrated completed likelihood."""
+    """Select the partition of highest integrated completed likelihood among the leader and its admitted rivals."""
     admitted = [
         rival
         for rival in rivals
@@ -303,15 +321,15 @@ def select_by_likelihood(leader: Candidate, rivals: Sequence[Candidate], n_known
     return max([leader, *admitted], key=lambda candidate: candidate.icl)
 
 
-def agrees_as_well(share: float, best: float, n_known: int) -> bool:
-    """Whether one share of agreement is within two standard errors of another, out of ``n_known`` things known."""
+def agrees_as_well(agreement: float, best: float, n_known: int) -> bool:
+    """Whether an agreement with ``n_known`` labels and pairs is within two standard errors of the best one."""
     if n_known == 0 or math.isnan(best):
         return True
-    middle = min(max(best, 0.5 / n_known), 1 - 0.5 / n_known)  # a share of 1 out of ten is not known to be 1
-    return share >= best - 2 * math.sqrt(middle * (1 - middle) / n_known)
+    p = min(max(best, 0.5 / n_known), 1 - 0.5 / n_known)  # ten of ten do not prove a probability of one
+    return agreement >= best - 2 * math.sqrt(p * (1 - p) / n_known)
 
 
 def candidates_table(candidates: Sequence[Candidate], chosen: Candidate) -> dict[str, list[Any]]:
-    """Columns by name, ready for a data frame."""
-    table: dict[str, list[Any]] = {name: [getattr(c, name) for c in candidates] for name in COLUMNS}
-    return table | {"chosen": [candidate is chosen for candidate in candidates]}
+    """Return the scores as columns by name, ready for a data frame."""
+    table: dict[str, list[Any]] = {name: [getattr(one, name) for one in candidates] for name in COLUMNS}
+    return table | {"chosen": [one is chosen for one in candidates]}

@@ -1,19 +1,19 @@
-"""`LPIClustering`: documents to clusters through locality preserving indexing. Paper key: lpi.
+"""`LPIClustering`: clusters of documents through locality preserving indexing. Paper key: lpi.
 
-The paper maps documents to k - 1 dimensions by LPI on 15 neighbours with dot-product weights and runs k-means there.
-Ours differs in two places, for one reason, that topics are of very unequal size; and by a small ridge, for speed.
+The paper maps documents to K - 1 dimensions by LPI on 15 neighbours with dot-product weights and runs k-means there.
+We differ in two places, because topics are of very unequal size, and use a small ridge for speed:
 
-- The graph has twelve neighbours with self-tuned weights, an edge found from one side counting half. A small topic has
-  few neighbours of its own.
-- Clusters are read off by a Gaussian mixture started from k-means. K-means prefers clusters of equal spread and cuts
-  large topics; in LPI's coordinates small topics lie far out and are tight, large ones near the origin and wide.
+- The graph has twelve neighbours with self-tuned weights, and an edge found from one side only counts half. A small
+  topic has few neighbours of its own.
+- Clusters are found by a Gaussian mixture initialised by k-means. K-means prefers clusters of equal spread and splits
+  large topics; in LPI's coordinates small topics are compact and far from the origin, large ones wide and near it.
 
-``graph=KNNGraph(15, weight="dot"), alpha=0, assign="kmeans"`` is the paper's.
+``graph=KNNGraph(15, weight="dot"), alpha=0, assign="kmeans"`` is the paper's method.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -21,70 +21,81 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_fraction, check_int, check_labels, check_n_clusters, choose
-from ..core.backend import Array, namespace, to_numpy
+from ..core.backend import namespace, to_numpy
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
 from ..core.rows import normalize_rows, random_subset, sq_row_norms, take_rows
 from ..embedding.lpi import LPI
+from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.recipes import is_pairwise, self_tuned
+from ..graph.score import ModularityScoreMixin
 from ..mixture.gaussian import GaussianMixture
 
 N_NEIGHBORS = 12
-ASSIGN = {"mixture": True, "kmeans": False}  # whether memberships are soft
-
-
-def _is_soft(model: Any) -> bool:
-    return bool(getattr(model, "_soft", ASSIGN.get(model.assign, False)))
+ASSIGN = {"mixture": True, "kmeans": False}  # whether there are memberships
 
 
 class LPIClustering(
-    GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    GraphEstimatorMixin,
+    ModularityScoreMixin,
+    ClusterMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
-    """Clusters of documents, with ``predict`` for documents not seen.
+    """Clustering of documents by locality preserving indexing, with ``predict`` for new documents.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     graph : recipe, AffinityGraph or matrix, default=None
-        How the graph is made; None is ``KNNGraph(12, weight="local", symmetrize="mean")``, with 12 times the root of
-        ``fit_fraction`` neighbours, since a topic has fewer documents in a part.
+        How the graph is built; None is ``KNNGraph(12, weight="local", symmetrize="mean")``, with 12 times the root of
+        ``fit_fraction`` neighbours, since a topic has fewer documents in a subset.
     n_components : int, optional
-        Dimensions of LPI; by default ``n_clusters - 1``, or as many as the rows allow.
+        The number of dimensions of LPI; by default ``n_clusters - 1``, or as many as the rows allow.
     assign : {'mixture', 'kmeans'}, default='mixture'
-        How clusters are read off the coordinates; 'mixture' gives memberships too.
+        How clusters are found in the coordinates; 'mixture' also gives memberships.
     solver : {'auto', 'svd', 'regression'}, default='auto'
-        Of :class:`LPI`.
+        The solver of :class:`LPI`.
     alpha : float, default=0.1
-        Ridge of :class:`LPI`: steadies the map, and speeds up its regression. The paper's is 0.
+        The ridge of :class:`LPI`, which stabilises the map and speeds up its regression. The paper's value is 0.
     fit_fraction : float, default=1.0
-        The share of the documents, drawn at random, from which the map is learned; all are then mapped and clustered.
+        The fraction of the documents, drawn at random, from which the map is learned; all are then mapped and
+        clustered.
     n_init : int, default=10
-        Seedings of k-means, from whose best run the mixture starts.
+        The number of k-means initialisations; the best run initialises the mixture.
     random_state : int, RandomState or None, default=None
+        Random seed or generator.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
+        The cluster of each document.
     memberships_ : array of shape (n_samples, n_clusters)
-        With ``assign='mixture'``.
+        The probability of each cluster, with ``assign='mixture'``.
     embedding_ : array of shape (n_samples, n_components)
+        The coordinates of the documents.
     lpi_ : LPI
         The fitted map.
     mixture_ : GaussianMixture
-        With ``assign='mixture'``.
+        The fitted mixture, with ``assign='mixture'``.
     cluster_centers_ : array of shape (n_clusters, n_components)
+        The centres in the coordinates.
     graph_ : AffinityGraph
-        On the documents from which the map was learned.
+        The graph on the documents from which the map was learned.
     n_features_in_ : int
+        The number of features.
 
     Notes
     -----
-    Rows are taken at length one, whatever their length: documents differ by direction. Rows of zeros take no part in
-    the graph and the map, and are placed where the map puts the origin. More than a dozen copies of one document stand
-    apart in a graph of a dozen neighbours and may be taken for a cluster.
+    Rows are scaled to unit length: documents differ by direction. Rows of zeros are left out of the graph and the map,
+    and get the coordinates of the origin. More than a dozen copies of one document are disconnected from the rest in a
+    graph of a dozen neighbours and may become a cluster.
 
     References
     ----------
@@ -105,15 +116,15 @@ class LPIClustering(
     def __init__(
         self,
         n_clusters: int = 8,
-        graph: Any = None,
+        graph: GraphLike = None,
         *,
         n_components: int | None = None,
-        assign: str = "mixture",
-        solver: str = "auto",
+        assign: Literal["mixture", "kmeans"] = "mixture",
+        solver: Literal["auto", "svd", "regression"] = "auto",
         alpha: float = 0.1,
         fit_fraction: float = 1.0,
         n_init: int = 10,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.graph = graph
@@ -125,20 +136,43 @@ class LPIClustering(
         self.n_init = n_init
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> LPIClustering:
-        """Learn the map and cluster the rows of ``X``; ``y`` is for graphs made from labels."""
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> LPIClustering:
+        """Learn the map and cluster the rows of ``X``.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            The documents, for example tf-idf weights of their terms.
+        y : array of shape (n,), optional
+            Labels, for recipes that build the graph from them.
+
+        Returns
+        -------
+        self
+        """
+        with report_progress(self), self._restore_on_failure():
+            self._fit(X, y)
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
         self._soft = choose(ASSIGN, self.assign, option="assign")
         if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
-            raise ValueError("documents are mapped by their terms: fit on data, and pass the affinities as graph=")
+            raise InputError(
+                "LPIClustering maps documents by their terms and cannot be fitted to affinities",
+                "fit it to the documents and pass the affinities as graph=",
+                code="rows_required",
+                parameter="graph",
+            )
         X = self._rows(check_data(X, estimator=self, min_samples=2))
         if X.shape[1] < 2:
-            raise ValueError(
-                "with n_features=1 rows at length one have no directions to tell apart; give more features"
+            raise InputError(
+                "with n_features=1 all rows of unit length have the same direction",
+                "give more features",
+                code="no_directions",
             )
         k = check_n_clusters(self.n_clusters, X.shape[0])
         rng = check_random_state(self.random_state)
-        with report_progress(self):
-            self.lpi_ = self._learn(X, y, k, rng)
+        self.lpi_ = self._fit_map(X, y, k, rng)
         self.graph_, self.embedding_ = self.lpi_.graph_, self.lpi_._embed(X)
         best = kmeans(self.embedding_, k, n_init=self.n_init, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
@@ -149,34 +183,59 @@ class LPIClustering(
             self.mixture_ = GaussianMixture(k, init=best.labels, random_state=seed).fit(self.embedding_)
             self.labels_, self.cluster_centers_ = self.mixture_.labels_, self.mixture_.means_
             self.memberships_ = self.mixture_.memberships_
-        return self
 
-    def predict(self, X: Any) -> Array:
-        """The cluster of each document, seen or not."""
-        rows = self._embed(X)
+    def predict(self, X: MatrixLike) -> Array:
+        """Return the cluster of each document.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, d)
+
+        Returns
+        -------
+        labels : array of shape (m,)
+        """
+        coordinates = self._embed(X)
         if self._soft:
-            return self.mixture_.predict(rows)
-        labels, _ = nearest_center(rows, self.cluster_centers_)
+            return self.mixture_.predict(coordinates)
+        labels, _ = nearest_center(coordinates, self.cluster_centers_)
         return namespace(labels).astype(labels, self.labels_.dtype)
 
-    @available_if(_is_soft)
-    def predict_proba(self, X: Any) -> Array:
-        """The memberships of documents, seen or not."""
-        rows = self._embed(X)
-        return self.mixture_.predict_proba(rows)
+    @available_if(lambda model: getattr(model, "_soft", ASSIGN.get(model.assign, False)))
+    def predict_proba(self, X: MatrixLike) -> Array:
+        """Return the memberships of documents.
 
-    def transform(self, X: Any) -> Array:
-        """The coordinates of documents, seen or not."""
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, d)
+
+        Returns
+        -------
+        memberships : array of shape (m, n_clusters)
+        """
+        return self.mixture_.predict_proba(self._embed(X))
+
+    def transform(self, X: MatrixLike) -> Array:
+        """Return the coordinates of documents.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, d)
+
+        Returns
+        -------
+        coordinates : array of shape (m, n_components)
+        """
         return self._embed(X)
 
-    def _embed(self, X: Any) -> Array:
-        """As `transform`, and never a data frame."""
+    def _embed(self, X: MatrixLike) -> Array:
+        """As `transform`, but never a data frame."""
         check_is_fitted(self)
         return self.lpi_._embed(self._rows(check_data(X, estimator=self, reset=False)))
 
     @staticmethod
     def _rows(X: Array) -> Array:
-        """Documents as the graph and the map see them."""
+        """Return documents as the graph and the map see them."""
         return normalize_rows(X)
 
     @property
@@ -184,38 +243,45 @@ class LPIClustering(
         return int(self.embedding_.shape[1])
 
     def _recipe(self) -> Any:
-        """The graph parameter with the default filled in: fewer neighbours among fewer documents."""
+        """Return the recipe of the graph: by default fewer neighbours among fewer documents."""
         if self.graph is not None:
             return self.graph
-        share = check_fraction(self.fit_fraction, "fit_fraction")
-        return self_tuned(max(round(N_NEIGHBORS * share**0.5), 3))
+        fraction = check_fraction(self.fit_fraction, "fit_fraction")
+        return self_tuned(max(round(N_NEIGHBORS * fraction**0.5), 3))
 
-    def _learn(self, X: Array, y: Any, k: int, rng: np.random.RandomState) -> LPI:
-        """LPI on the rows that hold anything, or on the share of them asked for.
+    def _fit_map(self, X: Array, y: Any, n_clusters: int, rng: np.random.RandomState) -> LPI:
+        """Fit LPI to the non-empty rows, or to the requested fraction of them.
 
-        A row of zeros is nearer to every document than documents are to each other, and would be everyone's neighbour.
+        A row of zeros is nearer to every document than documents are to each other, and would be a neighbour of all.
         """
-        recipe, share = self._recipe(), check_fraction(self.fit_fraction, "fit_fraction")
-        n, given = X.shape[0], self.n_components
-        wanted = max(k - 1, 1) if given is None else check_int(given, "n_components")
-        chosen = np.flatnonzero(to_numpy(sq_row_norms(X)) > 0)
-        if len(chosen) < 2:
-            raise ValueError(f"of {n} documents {len(chosen)} hold any term, so there is nothing to cluster")
-        if share < 1:
-            chosen = chosen[random_subset(len(chosen), share, rng)]
-        ready_made = not hasattr(recipe, "build")
-        if ready_made and share < 1:
-            raise ValueError(
-                "a graph given ready-made covers all documents; use a recipe such as KNNGraph() with a part"
+        recipe, fraction = self._recipe(), check_fraction(self.fit_fraction, "fit_fraction")
+        n, n_components = X.shape[0], self.n_components
+        n_wanted = max(n_clusters - 1, 1) if n_components is None else check_int(n_components, "n_components")
+        rows = np.flatnonzero(to_numpy(sq_row_norms(X)) > 0)
+        if len(rows) < 2:
+            raise InputError(
+                f"only {len(rows)} of {n} documents contain any term, so there is nothing to cluster",
+                code="empty_documents",
+                n_documents=n,
             )
-        if len(chosen) == n or ready_made:
-            chosen = np.arange(n)
+        if fraction < 1:
+            rows = rows[random_subset(len(rows), fraction, rng)]
+        is_built = not hasattr(recipe, "build")
+        if is_built and fraction < 1:
+            raise InputError(
+                "a graph that is already built covers all documents and cannot be used with fit_fraction below 1",
+                "use a recipe such as KNNGraph()",
+                code="graph_already_built",
+                parameter="graph",
+            )
+        if len(rows) == n or is_built:
+            rows = np.arange(n)
         if self.graph is None:
-            recipe.set_params(n_neighbors=min(recipe.n_neighbors, len(chosen) - 1))
-        labels = None if y is None else check_labels(y, "y", n_samples=n)[chosen]
+            recipe.set_params(n_neighbors=min(recipe.n_neighbors, len(rows) - 1))
+        labels = None if y is None else check_labels(y, "y", n_samples=n)[rows]
         seed = rng.randint(2**31 - 1)
-        model = LPI(wanted, recipe, solver=self.solver, alpha=self.alpha, random_state=seed)
-        return model._fit(X if len(chosen) == n else take_rows(X, chosen), labels, at_most=given is None)
+        model = LPI(n_wanted, recipe, solver=self.solver, alpha=self.alpha, random_state=seed)
+        return model._fit(X if len(rows) == n else take_rows(X, rows), labels, at_most=n_components is None)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

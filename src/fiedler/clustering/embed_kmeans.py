@@ -1,48 +1,59 @@
-"""An embedding, then k-means: how the papers cluster with LSI, Laplacian eigenmaps, principal components and LPI."""
+"""K-means on an embedding: how the papers cluster with LSI, Laplacian eigenmaps, principal components and LPI."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import Array, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_n_clusters, choose
-from ..core.backend import Array, convert_like, namespace
+from ..core.backend import convert_like, namespace
 from ..core.kmeans import METRICS, kmeans, nearest_center
 from ..core.rows import normalize_rows
+from ..errors import InputError
+from ..graph.estimator import restore_on_failure
+from ..graph.score import ModularityScoreMixin
 
-SIZES = {"k": 0, "k-1": -1}  # dimensions beside the number of clusters
+SIZES = {"k": 0, "k-1": -1}  # dimensions of the embedding minus the number of clusters
 
 
-class EmbedKMeans(ClusterMixin, BaseEstimator):
-    """K-means on the rows themselves, or on an embedding of them.
+class EmbedKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
+    """K-means on the rows or on an embedding of them.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     embedding : transformer, optional
         ``TruncatedSVD()`` for LSI, ``LaplacianEigenmaps()``, ``LPI()``, ``PCA(0.98)``; None clusters the rows.
     n_components : {'k', 'k-1'} or int, optional
-        Dimensions to ask of the embedding; None leaves them as they are.
+        The number of dimensions of the embedding; None keeps the embedding's own.
     metric : {'euclidean', 'cosine'}, default='euclidean'
         'cosine' is spherical k-means.
     n_init : int, default=10
-        Seedings; the run of lowest inertia is kept.
+        The number of initialisations; the run of lowest inertia is kept.
     random_state : int, RandomState or None, default=None
+        Random seed or generator.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
+        The cluster of each row.
     cluster_centers_ : array of shape (n_clusters, n_components)
+        The centres.
     inertia_ : float
+        The sum of squared distances to the centres (for 'cosine', of 1 - cosine).
     n_iter_ : int
+        The number of iterations of the best run.
     embedding_ : array of shape (n_samples, n_components)
-        What k-means saw, if there is an embedding.
-    embedder_ : transformer
-        The fitted embedding, or None.
+        The embedded rows, if there is an embedding.
+    embedder_ : transformer or None
+        The fitted embedding.
 
     Examples
     --------
@@ -59,10 +70,10 @@ class EmbedKMeans(ClusterMixin, BaseEstimator):
         n_clusters: int = 8,
         embedding: Any = None,
         *,
-        n_components: Any = None,
-        metric: str = "euclidean",
+        n_components: int | Literal["k", "k-1"] | None = None,
+        metric: Literal["euclidean", "cosine"] = "euclidean",
         n_init: int = 10,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.embedding = embedding
@@ -71,15 +82,37 @@ class EmbedKMeans(ClusterMixin, BaseEstimator):
         self.n_init = n_init
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> EmbedKMeans:
-        """Embed the rows of ``X`` and cluster them."""
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> EmbedKMeans:
+        """Embed the rows of ``X`` and cluster them.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            The rows.
+        y : array of shape (n,), optional
+            Labels, passed to the embedding.
+
+        Returns
+        -------
+        self
+        """
+        with restore_on_failure(self):
+            self._fit(X, y)
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
         self._spherical = choose(METRICS, self.metric, option="metric")
         if self.embedding is not None and not hasattr(self.embedding, "fit_transform"):
-            raise ValueError(f"embedding={self.embedding!r} is no transformer; give one such as TruncatedSVD()")
+            raise InputError(
+                f"embedding={self.embedding!r} is not a transformer",
+                "give one such as TruncatedSVD()",
+                parameter="embedding",
+                value=self.embedding,
+            )
         X = check_data(X, estimator=self)
         k = check_n_clusters(self.n_clusters, X.shape[0])
         rng = check_random_state(self.random_state)
-        self.embedder_ = self._embedder(k, rng)
+        self.embedder_ = self._make_embedder(k, rng)
         rows = X
         self.__dict__.pop("embedding_", None)
         if self.embedder_ is not None:
@@ -87,10 +120,18 @@ class EmbedKMeans(ClusterMixin, BaseEstimator):
         best = kmeans(rows, k, metric=self.metric, n_init=self.n_init, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.inertia_, self.n_iter_ = best.inertia, best.n_iter
-        return self
 
-    def predict(self, X: Any) -> Array:
-        """The cluster of each new row."""
+    def predict(self, X: MatrixLike) -> Array:
+        """Return the cluster of each new row.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, d)
+
+        Returns
+        -------
+        labels : array of shape (m,)
+        """
         check_is_fitted(self)
         X = check_data(X, estimator=self, reset=False)
         rows = X if self.embedder_ is None else self.embedder_.transform(X)
@@ -98,8 +139,10 @@ class EmbedKMeans(ClusterMixin, BaseEstimator):
         labels, _ = nearest_center(normalize_rows(rows) if self._spherical else rows, self.cluster_centers_)
         return namespace(labels).astype(labels, self.labels_.dtype)
 
-    def _embedder(self, k: int, rng: Any) -> Any:
-        extra = choose(SIZES, self.n_components, option="n_components") if isinstance(self.n_components, str) else 0
+    def _make_embedder(self, n_clusters: int, rng: np.random.RandomState) -> Any:
+        """Clone the embedding and set its number of dimensions and its seed; None without an embedding."""
+        is_named = isinstance(self.n_components, str)
+        extra = choose(SIZES, self.n_components, option="n_components") if is_named else 0
         if self.embedding is None:
             return None
         embedder = clone(self.embedding)
@@ -107,14 +150,14 @@ class EmbedKMeans(ClusterMixin, BaseEstimator):
             embedder.set_output(transform="default")
         if "random_state" in embedder.get_params() and embedder.random_state is None:
             embedder.set_params(random_state=rng.randint(2**31 - 1))
-        if isinstance(self.n_components, str):
-            embedder.set_params(n_components=max(k + extra, 1))
+        if is_named:
+            embedder.set_params(n_components=max(n_clusters + extra, 1))
         elif self.n_components is not None:
             embedder.set_params(n_components=check_int(self.n_components, "n_components"))
         return embedder
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        known = hasattr(self.embedding, "__sklearn_tags__")
-        tags.input_tags.sparse = not known or get_tags(self.embedding).input_tags.sparse
+        has_tags = hasattr(self.embedding, "__sklearn_tags__")
+        tags.input_tags.sparse = not has_tags or get_tags(self.embedding).input_tags.sparse
         return tags

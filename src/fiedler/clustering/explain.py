@@ -1,92 +1,109 @@
-"""A clustering told in words: why this partition, how stable it is, which rows are in doubt."""
+"""The report of a clustering in words: why this partition was chosen, how stable it is, which rows are uncertain."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ..core.backend import to_numpy
+from ..core.backend import Array, to_numpy
 from ..metrics import adjusted_rand_index
 from .candidates import MAX_CUT_RATIO, Candidate
 
-UNCERTAIN_BELOW = 0.5  # a membership at most so large leaves a row in doubt
+UNCERTAIN_BELOW = 0.5  # a row without a larger membership is called uncertain
+AGREEMENT_WORDS = ((0.9, "All agree"), (0.7, "Most agree"), (-1.0, "They differ"))  # by adjusted Rand index
 
 
 def format_report(
-    tried: Sequence[Candidate], chosen: Candidate, without: str | None, memberships: Any, n_doubtful: int
+    candidates: Sequence[Candidate],
+    chosen: Candidate,
+    why_no_mixture: str | None,
+    memberships: Array,
+    n_uncertain: int,
 ) -> str:
-    """The whole report; ``without`` is what stood against densities."""
+    """Write the whole report; ``why_no_mixture`` is the reason for which mixtures took no part."""
     memberships = to_numpy(memberships)
-    parts = [_why(tried, chosen, without), _table(tried, chosen), _stability(tried, chosen)]
-    return "\n\n".join([*parts, _clusters(memberships), _doubtful(memberships, n_doubtful)])
+    sections = [
+        _choice(candidates, chosen, why_no_mixture),
+        _candidate_table(candidates, chosen),
+        _stability(candidates, chosen),
+        _cluster_table(memberships),
+        _uncertain_rows(memberships, n_uncertain),
+    ]
+    return "\n\n".join(sections)
 
 
-def _why(tried: Sequence[Candidate], chosen: Candidate, without: str | None) -> str:
-    lead = f"{chosen.n_clusters} clusters of {len(chosen.labels):,} rows: {chosen.family} ({chosen.detail}) on "
-    lead += f"{chosen.graph}, of {len(tried)} partitions that were tried."
+def _choice(candidates: Sequence[Candidate], chosen: Candidate, why_no_mixture: str | None) -> str:
+    head = (
+        f"{chosen.n_clusters} clusters of {len(chosen.labels):,} rows: {chosen.family} ({chosen.detail}) on "
+        f"{chosen.graph}, chosen from {len(candidates)} partitions."
+    )
     if chosen.family == "LapGMM":
-        why = f"It cuts the graphs at most {MAX_CUT_RATIO:g} times as much as the best communities, and explains rows best."
-    elif without is None:
-        why = "Of all communities it cuts the graphs least, and no mixture that respects them explains the rows better."
+        reason = (
+            f"Its normalised cut is at most {MAX_CUT_RATIO:g} times that of the best communities, and its likelihood "
+            "is the highest."
+        )
+    elif why_no_mixture is None:
+        reason = "Its normalised cut is the lowest, and no mixture with a similar cut has a higher likelihood."
     else:
-        why = f"Of all communities it cuts the graphs least. Densities had no say: {without}."
+        reason = f"Its normalised cut is the lowest. Mixtures were not tried: {why_no_mixture}."
     if not np.isnan(chosen.agreement):
-        why += f" It agrees with {chosen.agreement:.0%} of what was known beforehand."
-    return f"{lead}\n{why}"
+        reason += f" It agrees with {chosen.agreement:.0%} of the given labels and pairs."
+    return f"{head}\n{reason}"
 
 
-def _table(tried: Sequence[Candidate], chosen: Candidate) -> str:
-    """The candidates by rising cut; searches that found the same are one line."""
-    rows = [f"{'partition':39s} {'graph':14s}    K     cut  modularity         ICL"]
-    shown = set()
-    for one in sorted(tried, key=lambda candidate: (round(candidate.cut, 6), candidate is not chosen)):
-        same = (one.family, one.graph, round(one.cut, 6))
-        if same in shown:
+def _candidate_table(candidates: Sequence[Candidate], chosen: Candidate) -> str:
+    """List the candidates by cut; searches with the same result share a line."""
+    lines = [f"{'partition':39s} {'graph':14s}    K     cut  modularity         ICL"]
+    listed = set()
+    for candidate in sorted(candidates, key=lambda one: (round(one.cut, 6), one is not chosen)):
+        key = (candidate.family, candidate.graph, round(candidate.cut, 6))
+        if key in listed:
             continue
-        shown.add(same)
-        likely = "-" if np.isnan(one.icl) else f"{one.icl:.4g}"
-        figures = f"{one.n_clusters:4d} {one.cut:7.4f} {one.modularity:11.4f} {likely:>11s}"
-        rows.append(f"{f'{one.family}, {one.detail}':39s} {one.graph:14s} {figures}{'  <' if one is chosen else ''}")
-    return "\n".join(rows)
+        listed.add(key)
+        icl = "-" if np.isnan(candidate.icl) else f"{candidate.icl:.4g}"
+        scores = f"{candidate.n_clusters:4d} {candidate.cut:7.4f} {candidate.modularity:11.4f} {icl:>11s}"
+        name = f"{candidate.family}, {candidate.detail}"
+        lines.append(f"{name:39s} {candidate.graph:14s} {scores}{'  <' if candidate is chosen else ''}")
+    return "\n".join(lines)
 
 
-def _stability(tried: Sequence[Candidate], chosen: Candidate) -> str:
-    others = [(adjusted_rand_index(chosen.labels, one.labels), one) for one in tried if one is not chosen]
+def _stability(candidates: Sequence[Candidate], chosen: Candidate) -> str:
+    others = [(adjusted_rand_index(chosen.labels, one.labels), one) for one in candidates if one is not chosen]
     if not others:
-        return "There is nothing to compare it with."
-    rivals = [(agree, one) for agree, one in others if one.family != "spectral"] or others
-    agree, least = min(rivals, key=lambda pair: pair[0])
-    words = {0.9: "All agree", 0.7: "Most agree", 0.0: "They differ"}
-    word = next(word for bound, word in words.items() if agree >= bound or bound == 0)
+        return "There is no other partition to compare it with."
+    rivals = [pair for pair in others if pair[1].family != "spectral"] or others
+    agreement, farthest = min(rivals, key=lambda pair: pair[0])
+    word = next(word for bound, word in AGREEMENT_WORDS if agreement >= bound)
     return (
-        f"{word}: the partition that differs most, {least.family} ({least.detail}) on {least.graph}, agrees to an "
-        f"adjusted Rand index of {agree:.2f}."
+        f"{word}: the partition that differs most, {farthest.family} ({farthest.detail}) on {farthest.graph}, has an "
+        f"adjusted Rand index of {agreement:.2f} with the chosen one."
     )
 
 
-def _clusters(memberships: np.ndarray) -> str:
-    labels, k = memberships.argmax(axis=1), memberships.shape[1]
-    rows = ["cluster     rows  confidence  most like"]
-    for own in range(k):
-        inside = memberships[labels == own]
-        if not len(inside):
-            rows.append(f"{own:7d} {0:8d}")
+def _cluster_table(memberships: np.ndarray) -> str:
+    labels, n_clusters = memberships.argmax(axis=1), memberships.shape[1]
+    lines = ["cluster     rows  confidence  nearest cluster"]
+    for k in range(n_clusters):
+        rows = memberships[labels == k]
+        if not len(rows):
+            lines.append(f"{k:7d} {0:8d}")
             continue
-        shared = np.delete(inside.mean(axis=0), own)
-        other = int(np.delete(np.arange(k), own)[shared.argmax()]) if k > 1 else own
-        rows.append(f"{own:7d} {len(inside):8d} {inside[:, own].mean():11.3f} {other:10d}")
-    return "\n".join(rows)
+        shared = rows.mean(axis=0)
+        confidence, shared[k] = shared[k], -1
+        nearest = int(shared.argmax())
+        lines.append(f"{k:7d} {len(rows):8d} {confidence:11.3f} {nearest:16d}")
+    return "\n".join(lines)
 
 
-def _doubtful(memberships: np.ndarray, n_doubtful: int) -> str:
-    largest = memberships.max(axis=1)
-    count = int((largest <= UNCERTAIN_BELOW).sum())
-    lead = f"In doubt: {count:,} rows ({count / len(largest):.1%}) have no membership above {UNCERTAIN_BELOW:g}."
+def _uncertain_rows(memberships: np.ndarray, n_uncertain: int) -> str:
+    confidence = memberships.max(axis=1)
+    count = int((confidence <= UNCERTAIN_BELOW).sum())
+    summary = f"Uncertain: {count:,} rows ({count / len(confidence):.1%}) have no membership above {UNCERTAIN_BELOW:g}."
     if memberships.shape[1] == 1:
-        return lead
-    order = np.argsort(np.partition(memberships, -2, axis=1)[:, -2:] @ [-1.0, 1.0], kind="stable")[:n_doubtful]
-    pairs = np.argsort(-memberships[order], axis=1, kind="stable")[:, :2]
-    shown = ", ".join(f"{row} ({one} or {other})" for row, (one, other) in zip(order, pairs))
-    return f"{lead} The closest calls are rows {shown}."
+        return summary
+    margins = np.partition(memberships, -2, axis=1)[:, -2:] @ [-1.0, 1.0]
+    rows = np.argsort(margins, kind="stable")[:n_uncertain]
+    best_two = np.argsort(-memberships[rows], axis=1, kind="stable")[:, :2]
+    listed = ", ".join(f"{row} ({first} or {second})" for row, (first, second) in zip(rows, best_two))
+    return f"{summary} Smallest margins: rows {listed}."

@@ -1,23 +1,24 @@
-"""ManifoldClustering: the library's default answer. Several partitions, one choice without labels, soft memberships.
+"""ManifoldClustering: several partitions, one chosen without labels, and soft memberships.
 
-1. Self-tuned graphs of 5 and of 9 neighbours, from one search.
-2. Candidates on them and the choice between them: :mod:`fiedler.clustering.candidates`.
+1. Graphs: self-tuned nearest-neighbour graphs of 5 and of 9 neighbours, from one search.
+2. Candidates: partitions of these graphs and the choice between them, see :mod:`fiedler.clustering.candidates`.
 3. Memberships: a random walk starts at row i and stops with probability 1 - γ before every step; q_ik is the
    probability that it stops in cluster k of the chosen partition,
 
-       Q = (1-γ) (I - γ D⁻¹W)⁻¹ H,      H the one-hot labels, the known ones put right.
+       Q = (1-γ) (I - γ D⁻¹W)⁻¹ H,      H the one-hot labels, with the given labels in place.
 
-   A row deep inside a cluster stays there; one between two clusters is shared. New points take the walk's first step.
+   A row deep inside a cluster belongs to it; a row between two clusters is shared. New points take the first step of
+   the walk.
 
-Memberships do not come from the Gaussians of LapGMM: in more than a few dimensions these are certain of every row,
-right or wrong, while the walk's confidence is near the accuracy (docs/manifold.md has both).
+The memberships are not those of LapGMM's Gaussians: in more than a few dimensions these are certain of every row,
+right or wrong, while the confidence of the walk is close to the accuracy (measured in the documentation).
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,18 +27,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_n_clusters, check_rows_differ
-from ..core.backend import Array, asarray_like, namespace, one_hot, to_numpy
+from ..core.backend import asarray_like, namespace, one_hot, to_numpy
 from ..core.multiplicative import positive_part
 from ..core.progress import report_progress
 from ..core.rows import normalize_row_sums, take_rows
 from ..core.sparse import csr_parts, matmul
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import check_constraints
+from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part, group_means
 from ..graph.recipes import KNNGraph, nested_graphs, self_tuned
+from ..graph.score import ModularityScoreMixin
 from ..graph.smoothing import resolvent
 from .candidates import (
     Candidate,
@@ -49,30 +52,33 @@ from .candidates import (
     select_by_likelihood,
     why_no_mixture,
 )
-from .count import count_clusters, subgraph
 from .explain import format_report
+from .n_clusters import NClustersChoice, count_clusters, subgraph
 from .partial_supervision import PartialSupervision
 
-SCALES = (5, 9)  # neighbours
+N_NEIGHBORS = (5, 9)  # of the two default graphs
 WALK = 0.7  # γ: a walk takes 2.3 steps on average
 
 
 class ClusterResult(NamedTuple):
-    """What :func:`fiedler.clustering` returns.
+    """The result of :func:`fiedler.cluster`.
 
     Attributes
     ----------
     labels : array of shape (n,)
+        The cluster of each row.
     memberships : array of shape (n, n_clusters)
+        The probability of each cluster for each row.
     model : ManifoldClustering
+        The fitted model.
 
     Examples
     --------
     >>> import fiedler
-    >>> found = fiedler.cluster([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]], n_clusters=2, random_state=0)
-    >>> found.memberships.shape
+    >>> result = fiedler.cluster([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]], n_clusters=2, random_state=0)
+    >>> result.memberships.shape
     (6, 2)
-    >>> found.model.n_clusters_
+    >>> result.model.n_clusters_
     2
     """
 
@@ -82,23 +88,34 @@ class ClusterResult(NamedTuple):
 
 
 def cluster(
-    X: Any, n_clusters: Any = "auto", *, y: Any = None, constraints: Any = None, **options: Any
+    X: MatrixLike | AffinityGraph,
+    n_clusters: int | Literal["auto"] = "auto",
+    graph: GraphLike | Literal["auto"] = "auto",
+    *,
+    y: LabelsLike | None = None,
+    constraints: PairwiseConstraints | None = None,
+    max_clusters: int = 20,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
 ) -> ClusterResult:
-    """Cluster the rows of ``X`` with nothing but the data.
+    """Cluster the rows of ``X``.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d), or AffinityGraph
+        The rows, or a graph on them.
     n_clusters : int or 'auto', default='auto'
+        The number of clusters; 'auto' chooses it.
+    graph, max_clusters, random_state, n_jobs, verbose
+        As in :class:`ManifoldClustering`.
     y, constraints
         As in :meth:`ManifoldClustering.fit`.
-    **options
-        As in :class:`ManifoldClustering`.
 
     Returns
     -------
     ClusterResult
-        ``labels`` (n,), ``memberships`` (n, K) and the fitted ``model``.
+        ``labels`` of shape (n,), ``memberships`` of shape (n, n_clusters) and the fitted ``model``.
 
     Examples
     --------
@@ -111,45 +128,52 @@ def cluster(
     >>> fiedler.metrics.clustering_accuracy(y, labels)
     1.0
     """
-    model = ManifoldClustering(n_clusters, **options).fit(X, y, constraints=constraints)
+    model = ManifoldClustering(
+        n_clusters, graph, max_clusters=max_clusters, random_state=random_state, n_jobs=n_jobs, verbose=verbose
+    ).fit(X, y, constraints=constraints)
     return ClusterResult(model.labels_, model.memberships_, model)
 
 
-class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
-    """Clusters on a manifold: several kinds of partition, one choice without labels, memberships, ``predict``.
+class ManifoldClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin, BaseEstimator):
+    """Clustering on a manifold: several partitions, one chosen without labels, soft memberships, ``predict``.
 
     Parameters
     ----------
-    n_clusters : int or 'auto', default=8
-        'auto' counts them by stability and eigengap, see :mod:`fiedler.clustering.count`; known labels set the least
-        number, pairs have no part in it.
+    n_clusters : int or 'auto', default='auto'
+        The number of clusters. 'auto' chooses it by stability and eigengap, see :func:`fiedler.choose_n_clusters`; it
+        is at least the number of classes in given labels.
     graph : 'auto', recipe, AffinityGraph, matrix or 'precomputed', default='auto'
-        'auto' is two self-tuned graphs, of 5 and of 9 neighbours; anything else is the one graph that is used.
+        'auto' stands for two self-tuned graphs, of 5 and of 9 neighbours; any other graph is used alone.
     max_clusters : int, default=20
-        The most that 'auto' considers.
+        The largest number of clusters that 'auto' considers.
     random_state : int, RandomState or None, default=None
+        Random seed or generator.
     n_jobs : int, optional
-        Threads of the searches: for neighbours, where ``graph='auto'``, and for candidates.
+        The number of threads that search neighbours (with ``graph='auto'``) and candidates.
     verbose : bool, default=False
-        Print the report after the fit; candidates are logged as they are measured.
+        Whether to print the report after the fit. Candidates are logged as they are scored.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
+        The cluster of each row, the largest entry of its memberships.
     memberships_ : array of shape (n_samples, n_clusters)
-        Rows sum to one; ``labels_`` are their largest entries.
+        The probability of each cluster for each row; rows sum to one.
     n_clusters_ : int
+        The number of clusters.
     candidates_ : dict of lists
-        What was tried, with every criterion, a column a key: ``pandas.DataFrame(model.candidates_)``.
+        The candidate partitions with all scores, one column per key: ``pandas.DataFrame(model.candidates_)``.
     evidence_ : NClustersChoice or None
-        Of ``n_clusters='auto'``.
+        The evidence for the number of clusters, with ``n_clusters='auto'``.
     graph_ : AffinityGraph
-        The graph of the memberships: the denser one, with known must-links in it.
+        The graph of the memberships: the denser one, with given must-links as edges.
     n_features_in_ : int
+        The number of features.
 
     See Also
     --------
-    LapGMM : the mixture that takes part in the choice.
+    LapGMM : The mixture that takes part in the choice.
+    choose_n_clusters : The number of clusters for any estimator.
 
     Examples
     --------
@@ -166,11 +190,11 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: Any = 8,
-        graph: Any = "auto",
+        n_clusters: int | Literal["auto"] = "auto",
+        graph: GraphLike | Literal["auto"] = "auto",
         *,
         max_clusters: int = 20,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -181,78 +205,98 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> ManifoldClustering:
+    def fit(
+        self,
+        X: MatrixLike | AffinityGraph,
+        y: LabelsLike | None = None,
+        *,
+        constraints: PairwiseConstraints | None = None,
+    ) -> ManifoldClustering:
         """Cluster the rows of ``X``, or the nodes of a graph.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d), AffinityGraph, or affinity matrix if ``graph='precomputed'``
+            The rows.
         y : array of shape (n,), optional
-            Known clusters 0..n_clusters-1 of some rows, -1 where unknown; known rows keep theirs. Ignored if it holds
-            no -1, as every clusterer ignores the labels that pipelines and searches pass along (but a recipe made from
-            labels, such as LabelGraph, sees them).
+            Clusters 0..n_clusters-1 of some rows, -1 where unknown; labelled rows keep their cluster. Ignored if it
+            contains no -1, as every clusterer ignores the true labels that pipelines and searches pass (but a recipe
+            made from labels, such as LabelGraph, uses them).
         constraints : PairwiseConstraints, optional
             Must-links become edges, cannot-links repel; rows whose must-links are hard share their memberships.
+
+        Returns
+        -------
+        self
         """
         with report_progress(self), self._restore_on_failure(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows: a start like others
+            warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows is one start among others
             self._fit(X, y, constraints)
         if self.verbose:
             print(self.report())
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, *, constraints: Any = None) -> Array:
-        """Cluster and give each row's cluster; parameters as in :meth:`fit`."""
+    def fit_predict(
+        self,
+        X: MatrixLike | AffinityGraph,
+        y: LabelsLike | None = None,
+        *,
+        constraints: PairwiseConstraints | None = None,
+    ) -> Array:
+        """Fit and return the cluster of each row; parameters as in :meth:`fit`."""
         return self.fit(X, y, constraints=constraints).labels_
 
-    def _fit(self, X: Any, y: Any, constraints: Any) -> None:
-        rng, n = check_random_state(self.random_state), _n_rows(X)
-        known = PartialSupervision.of(y, check_constraints(constraints, X), n)
-        known.check(n if self._counts() else check_n_clusters(self.n_clusters, n))
-        steered = self._graphs(X, y, known)
-        graphs = {name: attractive_part(graph) for name, graph in steered.items()}
-        self.n_clusters_ = k = self._number(graphs, known, rng)
-        chosen = self._choose(graphs, steered, k, known, rng)
-        self._soften(chosen, list(graphs.values())[-1], known)
+    def _fit(self, X: Any, y: Any, constraints: PairwiseConstraints | None) -> None:
+        rng = check_random_state(self.random_state)
+        if not isinstance(X, AffinityGraph):
+            X = check_data(X, estimator=self, min_samples=2)
+        n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
+        supervision = PartialSupervision.from_fit_arguments(y, check_constraints(constraints, X), n_samples)
+        supervision.check_n_clusters(
+            n_samples if self._n_clusters_is_auto() else check_n_clusters(self.n_clusters, n_samples)
+        )
+        search_graphs = self._build_graphs(X, y, supervision)
+        graphs = {name: attractive_part(graph) for name, graph in search_graphs.items()}
+        self.evidence_ = self._count(graphs, supervision, rng) if self._n_clusters_is_auto() else None
+        self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
+        chosen = self._choose(graphs, search_graphs, supervision, rng)
+        self._set_memberships(chosen, list(graphs.values())[-1], supervision)
 
     # ------------------------------------------------------------------------------------------------- steps of fit
 
-    def _graphs(self, X: Any, y: Any, known: PartialSupervision) -> dict[str, AffinityGraph]:
-        """The graphs by name, sparsest first, known pairs written into them; keeps what new points need."""
+    def _build_graphs(self, X: Any, y: Any, supervision: PartialSupervision) -> dict[str, AffinityGraph]:
+        """Build the graphs by name, the sparsest first, with given pairs; store what new points need."""
         if not self._graph_is_default() or isinstance(X, AffinityGraph):
-            return {"the graph": self._build_graph(X, y, known.pairs)}
-        X = check_data(X, estimator=self, min_samples=2)
+            return {"the graph": self._build_graph(X, y, supervision.pairs)}
         check_rows_differ(X)
-        sizes = sorted({min(size, X.shape[0] - 1) for size in SCALES})
+        sizes = sorted({min(size, X.shape[0] - 1) for size in N_NEIGHBORS})
         recipe = self_tuned(sizes[-1], connect="mst", n_jobs=self.n_jobs)
         self._fit_X, self._fit_recipe = X, recipe
-        built = nested_graphs(recipe, X, sizes)
-        if known.pairs is not None:
-            built = [add_links(graph, known.pairs) for graph in built]
-        return {f"{size} neighbours": graph for size, graph in zip(sizes, built)}
+        graphs = nested_graphs(recipe, X, sizes)
+        if supervision.pairs is not None:
+            graphs = [add_links(graph, supervision.pairs) for graph in graphs]
+        return {f"{size} neighbours": graph for size, graph in zip(sizes, graphs)}
 
-    def _counts(self) -> bool:
+    def _n_clusters_is_auto(self) -> bool:
         return isinstance(self.n_clusters, str) and self.n_clusters == "auto"
 
-    def _number(self, graphs: dict[str, AffinityGraph], known: PartialSupervision, rng: np.random.RandomState) -> int:
-        """K as given, or counted; no less than the known labels name."""
-        self.evidence_ = None
-        if not self._counts():
-            return int(self.n_clusters)
-        fewest = max(2, known.n_classes)
-        most = max(check_int(self.max_clusters, "max_clusters", minimum=2), fewest)
+    def _count(
+        self, graphs: dict[str, AffinityGraph], supervision: PartialSupervision, rng: np.random.RandomState
+    ) -> NClustersChoice:
+        """Choose the number of clusters, at least the number of classes in given labels."""
+        min_clusters = max(2, supervision.n_classes)
+        max_clusters = max(check_int(self.max_clusters, "max_clusters", minimum=2), min_clusters)
         densest = list(graphs.values())[-1]
-        self.evidence_ = count_clusters(
+        return count_clusters(
             densest,
-            range(fewest, most + 1),
-            lambda rows: self._graph_on(rows, densest),
+            range(min_clusters, max_clusters + 1),
+            lambda rows: self._subset_graph(rows, densest),
             random_state=rng,
             n_jobs=self.n_jobs,
         )
-        return self.evidence_.n_clusters
 
-    def _graph_on(self, rows: np.ndarray, graph: AffinityGraph) -> AffinityGraph:
-        """The graph of some rows alone: built anew from rows where that can be done, else induced."""
+    def _subset_graph(self, rows: np.ndarray, graph: AffinityGraph) -> AffinityGraph:
+        """Return the graph of some rows alone: built anew where possible, else induced."""
         recipe = self._fit_recipe
         if self._fit_X is None or not isinstance(recipe, KNNGraph) or recipe.n_neighbors >= len(rows):
             return subgraph(graph, rows)
@@ -261,35 +305,36 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def _choose(
         self,
         graphs: dict[str, AffinityGraph],
-        steered: dict[str, AffinityGraph],
-        k: int,
-        known: PartialSupervision,
+        search_graphs: dict[str, AffinityGraph],
+        supervision: PartialSupervision,
         rng: np.random.RandomState,
     ) -> Candidate:
-        """Both stages; keeps the table of what was tried."""
-        self._without = why_no_mixture(self._fit_X, k)
-        rows = self._fit_X if self._without is None else None
-        yard = PartitionScorer(graphs, k, rows, known.agreement if known.n_known else None)
-        starts = known.spread(list(graphs.values())[-1], k)
-        tried = graph_candidates(yard, steered, starts=starts, rng=rng, n_jobs=self.n_jobs)
-        chosen = select_by_cut(tried, known.n_known)
-        if rows is not None:
-            rivals = mixture_candidates(yard, chosen, constraints=known.pairs, random_state=rng.randint(2**31 - 1))
-            tried, chosen = [*tried, *rivals], select_by_likelihood(chosen, rivals, known.n_known)
-        self.candidates_ = candidates_table(tried, chosen)
-        self._partitions: Sequence[Candidate] = tried
+        """Generate candidates and choose one; store the table of scores."""
+        n_clusters, n_known = self.n_clusters_, supervision.n_known
+        self._why_no_mixture = why_no_mixture(self._fit_X, n_clusters)
+        X = self._fit_X if self._why_no_mixture is None else None
+        scorer = PartitionScorer(graphs, n_clusters, X, supervision.agreement if n_known else None)
+        starts = supervision.spread(list(graphs.values())[-1], n_clusters)
+        candidates = graph_candidates(scorer, search_graphs, starts=starts, rng=rng, n_jobs=self.n_jobs)
+        chosen = select_by_cut(candidates, n_known)
+        if X is not None:
+            seed = rng.randint(2**31 - 1)
+            rivals = mixture_candidates(scorer, chosen, constraints=supervision.pairs, random_state=seed)
+            candidates, chosen = [*candidates, *rivals], select_by_likelihood(chosen, rivals, n_known)
+        self.candidates_ = candidates_table(candidates, chosen)
+        self._candidates: Sequence[Candidate] = candidates
         return chosen
 
-    def _soften(self, chosen: Candidate, graph: AffinityGraph, known: PartialSupervision) -> None:
-        """Memberships by the random walk; known rows keep their cluster, hard groups share theirs."""
-        home = csr_parts(graph.weights)[0] if self._fit_X is None or sp.issparse(self._fit_X) else self._fit_X
-        labels = known.named(chosen.labels, self.n_clusters_)
-        H = known.clamped(one_hot(labels, self.n_clusters_, home))
+    def _set_memberships(self, chosen: Candidate, graph: AffinityGraph, supervision: PartialSupervision) -> None:
+        """Compute memberships by the random walk; labelled rows keep their cluster, hard groups share memberships."""
+        reference = csr_parts(graph.weights)[0] if self._fit_X is None or sp.issparse(self._fit_X) else self._fit_X
+        labels = supervision.renumber(chosen.labels, self.n_clusters_)
+        H = supervision.clamp(one_hot(labels, self.n_clusters_, reference))
         for walk in (WALK, WALK / 2, WALK / 4, 0.0):  # a shorter one where a cluster would lose its last row
-            Q = normalize_row_sums(positive_part(resolvent(H, graph, walk, tol=1e-6)))  # rounding apart, they do
-            if known.pairs is not None and known.pairs.hard:
-                Q = group_means(Q, known.pairs.groups)
-            self.memberships_ = known.clamped(Q)
+            Q = normalize_row_sums(positive_part(resolvent(H, graph, walk, tol=1e-6)))  # up to rounding, they sum to 1
+            if supervision.pairs is not None and supervision.pairs.hard:
+                Q = group_means(Q, supervision.pairs.groups)
+            self.memberships_ = supervision.clamp(Q)
             self.labels_ = namespace(Q).argmax(self.memberships_, axis=1)
             if len(np.unique(to_numpy(self.labels_))) >= chosen.n_clusters:
                 break
@@ -297,10 +342,18 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------ after the fit
 
-    def predict_proba(self, X: Any) -> Array:
-        """The memberships of new points: the mean of their neighbours', weighted as the graph is.
+    def predict_proba(self, X: MatrixLike) -> Array:
+        """Return the memberships of new points: the mean of their neighbours', weighted as in the graph.
 
-        A row that was fitted has the memberships it got.
+        A point that equals a training row has that row's memberships.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, d)
+
+        Returns
+        -------
+        memberships : array of shape (m, n_clusters)
         """
         check_is_fitted(self)
         F = self.memberships_
@@ -311,35 +364,41 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         mean = matmul(W, F) / xp.where(sums > 0, sums, 1)
         return replace_coincident_rows(mean, F, W, to_numpy(degrees) == 0, X, self._fit_X)
 
-    def predict(self, X: Any) -> Array:
-        """The most probable cluster of each new point."""
-        proba = self.predict_proba(X)
-        return namespace(proba).argmax(proba, axis=1)
-
-    def report(self, n_doubtful: int = 10) -> str:
-        """Why this partition, how stable it is, and which rows are in doubt, in words.
+    def predict(self, X: MatrixLike) -> Array:
+        """Return the most probable cluster of each new point.
 
         Parameters
         ----------
-        n_doubtful : int, default=10
-            How many of the closest calls to name.
+        X : array or CSR matrix of shape (m, d)
+
+        Returns
+        -------
+        labels : array of shape (m,)
+        """
+        proba = self.predict_proba(X)
+        return namespace(proba).argmax(proba, axis=1)
+
+    def report(self, n_uncertain: int = 10) -> str:
+        """Describe why this partition was chosen, how stable it is, and which rows are uncertain.
+
+        Parameters
+        ----------
+        n_uncertain : int, default=10
+            The number of uncertain rows to list.
+
+        Returns
+        -------
+        report : str
         """
         check_is_fitted(self)
-        chosen = self._partitions[self.candidates_["chosen"].index(True)]
-        story = format_report(
-            self._partitions, chosen, self._without, self.memberships_, check_int(n_doubtful, "n_doubtful", minimum=0)
-        )
-        return story if self.evidence_ is None else f"{self.evidence_}\n\n{story}"
-
-    # ---------------------------------------------------------------------------------------------------- the default
+        n_uncertain = check_int(n_uncertain, "n_uncertain", minimum=0)
+        chosen = self._candidates[self.candidates_["chosen"].index(True)]
+        report = format_report(self._candidates, chosen, self._why_no_mixture, self.memberships_, n_uncertain)
+        return report if self.evidence_ is None else f"{self.evidence_}\n\n{report}"
 
     def _recipe(self) -> Any:
-        """The graph of the memberships; with 'auto' the denser of the two."""
-        return self_tuned(SCALES[-1], connect="mst") if self._graph_is_default() else self.graph
+        """Return the recipe of the graph of the memberships; with 'auto' the denser of the two."""
+        return self_tuned(N_NEIGHBORS[-1], connect="mst") if self._graph_is_default() else self.graph
 
     def _graph_is_default(self) -> bool:
         return isinstance(self.graph, str) and self.graph == "auto"
-
-
-def _n_rows(X: Any) -> int:
-    return X.n_nodes if isinstance(X, AffinityGraph) else check_data(X, min_samples=2).shape[0]

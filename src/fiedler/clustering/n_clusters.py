@@ -1,29 +1,51 @@
-"""How many clusters: two kinds of evidence, and the answer they give.
+"""The number of clusters: the most stable one, and among equally stable ones that of the largest relative eigengap.
 
-- **Eigengap.** A graph of K well separated groups has K small Laplacian eigenvalues and then a gap [vonLuxburg07, 8.3].
-- **Stability.** The right number gives the same clusters again on other data: models fitted on two random parts label
-  all rows, and the adjusted Rand index, which is 0 for chance whatever K, says how far they agree (Ben-Hur, Elisseeff &
-  Guyon 2002). Of the numbers within one (pooled) standard error of the most stable, the largest is the answer: coarser
-  clusters are nearly always stable too.
+1. *Stability.* The rows are subsampled several times and every subset is clustered for every candidate K. The adjusted
+   Rand index (0 for chance, whatever K) measures how well two subsets agree on the rows they share. A K that is too
+   large splits clusters arbitrarily and so differently in every subset (Ben-Hur, Elisseeff & Guyon 2002).
+2. *Relative eigengap.* Of the candidates within `STABILITY_TOLERANCE` of the most stable one, the K of the largest
+   log λ_(K+1) / λ_K is chosen, λ being the eigenvalues of the graph's normalised Laplacian: a graph of K well separated
+   groups has K small eigenvalues and then a gap [vonLuxburg07, 8.3].
+
+Either kind of evidence alone is often misleading: coarse partitions are always stable, and two clusters far from the
+rest open a large gap. Modularity is reported as well but not used: it rises when a curved cluster is cut. The
+documentation's page of experiments has the figures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from .._validation import check_data, check_fraction, check_int, check_n_clusters, choose
-from ..core.backend import Array, to_numpy
+from .._typing import Array, MatrixLike, RandomState
+from .._validation import check_data, check_fraction, check_int, check_n_clusters
+from ..core.backend import to_numpy
+from ..core.blocks import one_blas_thread
 from ..core.eigen import smallest_eigenpairs
+from ..core.progress import track_progress
 from ..core.rows import random_subset, take_rows
-from ..graph.recipes import as_affinity
+from ..core.sparse import to_scipy
+from ..errors import InputError
+from ..graph.affinity import AffinityGraph
+from ..graph.community import communities, modularity
+from ..graph.estimator import GraphEstimatorMixin
+from ..graph.recipes import as_affinity, self_tuned
 from ..metrics import adjusted_rand_index
-from .documents import LPIClustering
+
+MAX_ROWS = 2500  # a random sample of this size gives the same answer
+STABILITY_TOLERANCE = 0.05  # in the adjusted Rand index
+SMALLEST_EIGENVALUE = 0.003  # smaller ones only say how thin a bridge between components is
+
+# Clusters one subset of the rows: its graph, its row numbers, the numbers of clusters and a seed, to one label array
+# per number of clusters.
+Partition = Callable[[AffinityGraph, np.ndarray, Sequence[int], int], list[np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -33,19 +55,19 @@ class NClustersChoice:
     Attributes
     ----------
     n_clusters : int
-        The answer.
+        The chosen number.
     by : str
-        The evidence it rests on.
+        The rule that chose it.
     candidates : list of int
+        The numbers that were compared.
     gaps : list of float or None
-        λ_(K+1) - λ_K of the graph, for every candidate K (log λ_(K+1)/λ_K from ManifoldClustering); None for a model
-        without a graph.
+        Relative eigengap log λ_(K+1) / λ_K of the graph, for every candidate K.
     stability : list of float or None
-        Mean adjusted Rand index between models of parts of the data, for every candidate.
+        Mean adjusted Rand index between clusterings of subsets, for every candidate.
     stability_error : list of float or None
         Standard errors of these means.
     modularity : list of float or None
-        Of the communities on parts of the data, for every candidate.
+        Mean modularity of the clusterings of subsets, for every candidate.
 
     Examples
     --------
@@ -67,118 +89,227 @@ class NClustersChoice:
 
     def __str__(self) -> str:
         lines = [f"{self.n_clusters} clusters, by {self.by}", "  K     gap      stability  modularity"]
+        errors = self.stability_error or [0.0] * len(self.candidates)
         for i, k in enumerate(self.candidates):
-            stable = "-" if self.stability is None else f"{self.stability[i]:.3f} ± {self.stability_error[i]:.3f}"  # type: ignore[index]
+            stability = "-" if self.stability is None else f"{self.stability[i]:.3f} ± {errors[i]:.3f}"
             gap = "-" if self.gaps is None else f"{self.gaps[i]:.4f}"
-            whole = "-" if self.modularity is None else f"{self.modularity[i]:.4f}"
-            lines.append(f"{k:3d}  {gap:>6s}  {stable:>13s}  {whole:>10s}{'  <' if k == self.n_clusters else ''}")
+            quality = "-" if self.modularity is None else f"{self.modularity[i]:.4f}"
+            mark = "  <" if k == self.n_clusters else ""
+            lines.append(f"{k:3d}  {gap:>6s}  {stability:>13s}  {quality:>10s}{mark}")
         return "\n".join(lines)
 
 
 def choose_n_clusters(
-    X: Any,
-    candidates: Iterable[int] = range(2, 16),
+    X: MatrixLike | AffinityGraph,
+    candidates: Iterable[int] = range(2, 21),
     *,
     estimator: Any = None,
-    by: str = "stability",
-    n_pairs: int = 10,
+    n_subsets: int = 4,
     fraction: float = 0.8,
-    random_state: Any = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
 ) -> NClustersChoice:
-    """The number of clusters that the data support best, with the evidence.
+    """Choose the number of clusters by stability under subsampling, then by eigengap.
+
+    ``ManifoldClustering(n_clusters="auto")`` uses this function without an ``estimator``.
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-    candidates : iterable of int, default=range(2, 16)
-    estimator : clusterer with ``n_clusters`` and ``predict``, optional
-        The model whose clusters are counted; default ``LPIClustering()``, for documents.
-    by : {'stability', 'eigengap'}, default='stability'
-        'eigengap' needs one graph; 'stability' two fits for every pair and candidate.
-    n_pairs : int, default=10
-        Pairs of parts that are compared.
+    X : array or sparse matrix of shape (n_samples, n_features), or AffinityGraph
+        The rows, or a graph on them.
+    candidates : iterable of int, default=range(2, 21)
+        The numbers to choose from, each at least 2.
+    estimator : clusterer, optional
+        The model whose clusters are counted: any scikit-learn clusterer with a parameter ``n_clusters`` or
+        ``n_components``. By default the communities of the nearest-neighbour graph.
+    n_subsets : int, default=4
+        Random subsets that are clustered; every two of them are compared.
     fraction : float, default=0.8
-        The share of the rows in each part.
+        The fraction of the rows in each subset.
     random_state : int, RandomState or None, default=None
+        Random seed or generator.
+    n_jobs : int, optional
+        The number of threads, at most one per subset.
 
     Returns
     -------
     NClustersChoice
 
+    Notes
+    -----
+    The eigengaps are those of the estimator's own graph if it has one, otherwise of a self-tuned graph of nine
+    neighbours. Of more than 2,500 rows a random sample is subsampled.
+
     Examples
     --------
+    >>> from sklearn.cluster import KMeans
     >>> from sklearn.datasets import make_blobs
-    >>> from fiedler import SpectralClustering, choose_n_clusters
+    >>> from fiedler import choose_n_clusters
     >>> X, _ = make_blobs(300, centers=4, cluster_std=0.5, random_state=3)
-    >>> choice = choose_n_clusters(X, range(2, 8), estimator=SpectralClustering(), by="eigengap")
-    >>> choice.n_clusters
+    >>> choose_n_clusters(X, range(2, 8), random_state=0).n_clusters
+    4
+    >>> choose_n_clusters(X, range(2, 8), estimator=KMeans(), random_state=0).n_clusters
     4
     """
-    choose(EVIDENCE, by, option="by")
-    X = check_data(X, min_samples=4)
-    ks = _checked(candidates, X.shape[0])
-    model = LPIClustering() if estimator is None else estimator
-    fraction = check_fraction(fraction, "fraction")
-    rng = check_random_state(random_state)
-    gaps = eigengaps(X, ks, model, rng) if hasattr(model, "_recipe") else None
-    if gaps is None and by == "eigengap":
-        raise ValueError(f"{type(model).__name__} has no graph, so it has no eigengaps; use by='stability'")
-    agreements = None
-    if by == "stability":
-        agreements = _agreements(X, ks, model, check_int(n_pairs, "n_pairs", minimum=2), fraction, rng)
-    return EVIDENCE[by](ks, gaps, agreements)
+    rows: Array | None = None if isinstance(X, AffinityGraph) else check_data(X, min_samples=4)
+    graph = X if isinstance(X, AffinityGraph) else _graph_for(estimator, rows)
+    numbers = _check_candidates(candidates, graph.n_nodes)
+    partition = _communities if estimator is None else _partition_by(estimator, graph if rows is None else rows)
+    return count_clusters(
+        graph,
+        numbers,
+        _subset_graphs(graph, estimator, rows),
+        partition,
+        n_subsets=check_int(n_subsets, "n_subsets", minimum=2),
+        fraction=check_fraction(fraction, "fraction"),
+        random_state=check_random_state(random_state),
+        n_jobs=n_jobs,
+    )
 
 
-def _checked(candidates: Any, n_samples: int) -> list[int]:
+def _check_candidates(candidates: Iterable[int], n_samples: int) -> list[int]:
     if not isinstance(candidates, Iterable):
-        raise ValueError(f"candidates={candidates!r} must be a list of numbers, such as range(2, 16)")
-    ks = sorted({check_n_clusters(k, n_samples - 2) for k in candidates})
-    if not ks:
-        raise ValueError("candidates holds no number of clusters to choose from")
-    if ks[0] < 2:
-        raise ValueError("one cluster is always stable and has no rival; let candidates begin at 2")
-    return ks
+        raise InputError(
+            f"candidates={candidates!r} must be an iterable of integers",
+            "give for example range(2, 16)",
+            parameter="candidates",
+            value=candidates,
+        )
+    numbers = sorted({check_n_clusters(k, n_samples - 2) for k in candidates})
+    if not numbers or numbers[0] < 2:
+        problem = "one cluster is always stable and cannot be compared" if numbers else "candidates is empty"
+        raise InputError(problem, "give numbers of clusters from 2 on", parameter="candidates", value=numbers)
+    return numbers
 
 
-def eigengaps(X: Array, ks: list[int], model: Any, rng: Any) -> np.ndarray:
-    """λ_(K+1) - λ_K of the normalised Laplacian of the model's own graph."""
-    graph = as_affinity(model._recipe(), getattr(model, "_rows", lambda X: X)(X))
-    values = to_numpy(smallest_eigenpairs(graph, max(ks) + 1, random_state=rng).values)
-    return np.array([values[k] - values[k - 1] for k in ks])
+def _graph_for(estimator: Any, X: Array) -> AffinityGraph:
+    """Build the graph whose eigengaps are evidence: the estimator's own, else the default one."""
+    if isinstance(estimator, GraphEstimatorMixin):
+        return as_affinity(estimator._recipe(), getattr(estimator, "_rows", lambda rows: rows)(X))
+    return as_affinity(default_recipe(X.shape[0]), X)
 
 
-def _agreements(X: Array, ks: list[int], model: Any, n_pairs: int, fraction: float, rng: Any) -> np.ndarray:
-    """The adjusted Rand index of two models' labels of all rows, (candidates, pairs)."""
-    found = np.empty((len(ks), n_pairs))
-    for pair in range(n_pairs):
-        parts = [take_rows(X, random_subset(X.shape[0], fraction, rng)) for _ in range(2)]
-        seed = rng.randint(2**31 - 1)
-        for i, k in enumerate(ks):
-            first, second = (_labels(model, k, part, X, seed) for part in parts)
-            found[i, pair] = adjusted_rand_index(first, second)
-    return found
+def default_recipe(n_samples: int) -> Any:
+    """Return the recipe of the default graph: nine self-tuned neighbours, components joined."""
+    return self_tuned(min(9, n_samples - 1), connect="mst")
 
 
-def _labels(model: Any, k: int, part: Array, X: Array, seed: int) -> np.ndarray:
-    fitted = clone(model).set_params(n_clusters=k)
-    if "random_state" in fitted.get_params():
-        fitted.set_params(random_state=seed)
-    return to_numpy(fitted.fit(part).predict(X))
+def _subset_graphs(graph: AffinityGraph, estimator: Any, X: Array | None) -> Callable[[np.ndarray], AffinityGraph]:
+    """Return the function from row numbers to the graph on these rows: built anew for communities, else induced."""
+    if estimator is None and X is not None:
+        return lambda rows: as_affinity(default_recipe(len(rows)), take_rows(X, rows))
+    return lambda rows: subgraph(graph, rows)
 
 
-def _by_gap(ks: list[int], gaps: np.ndarray | None, agreements: np.ndarray | None) -> NClustersChoice:
-    assert gaps is not None
-    return NClustersChoice(ks[int(np.argmax(gaps))], "eigengap", ks, gaps.tolist())
+def subgraph(graph: AffinityGraph, rows: np.ndarray) -> AffinityGraph:
+    """Return the graph induced on some of its nodes."""
+    return AffinityGraph.from_matrix(to_scipy(graph.weights)[rows][:, rows], signed=graph.signed)
 
 
-def _by_stability(ks: list[int], gaps: np.ndarray | None, agreements: np.ndarray | None) -> NClustersChoice:
-    """The largest number within a pooled standard error of the most stable one."""
-    assert agreements is not None
-    means, errors = agreements.mean(axis=1), agreements.std(axis=1, ddof=1) / np.sqrt(agreements.shape[1])
-    pooled = float(np.sqrt(np.mean(errors**2)))  # the most stable may have no spread at all
-    largest = int(np.flatnonzero(means >= means.max() - pooled)[-1])
-    known = None if gaps is None else gaps.tolist()
-    return NClustersChoice(ks[largest], "stability", ks, known, means.tolist(), errors.tolist())
+# ------------------------------------------------------------------------------------------- partitions of one subset
 
 
-EVIDENCE = {"stability": _by_stability, "eigengap": _by_gap}
+def _communities(graph: AffinityGraph, rows: np.ndarray, n_clusters: Sequence[int], seed: int) -> list[np.ndarray]:
+    rng = np.random.RandomState(seed)
+    return [to_numpy(communities(graph, k, random_state=rng).labels) for k in n_clusters]
+
+
+def _partition_by(estimator: Any, X: Any) -> Partition:
+    """Return the function that fits clones of an estimator to a subset."""
+    params = estimator.get_params()
+    name = next((name for name in ("n_clusters", "n_components") if name in params), None)
+    if name is None:
+        raise InputError(
+            f"{type(estimator).__name__} has no parameter n_clusters or n_components",
+            "give a clusterer whose number of clusters can be set",
+            code="no_n_clusters",
+            parameter="estimator",
+        )
+
+    def partition(graph: AffinityGraph, rows: np.ndarray, n_clusters: Sequence[int], seed: int) -> list[np.ndarray]:
+        subset = graph if isinstance(X, AffinityGraph) else take_rows(X, rows)
+        models = (clone(estimator).set_params(**{name: k}) for k in n_clusters)
+        if "random_state" in params:
+            models = (model.set_params(random_state=seed) for model in models)
+        return [to_numpy(model.fit_predict(subset)) for model in models]
+
+    return partition
+
+
+# ----------------------------------------------------------------------------------------------------------- the rule
+
+
+def count_clusters(
+    graph: AffinityGraph,
+    candidates: Sequence[int],
+    subset_graph: Callable[[np.ndarray], AffinityGraph],
+    partition: Partition = _communities,
+    *,
+    n_subsets: int = 4,
+    fraction: float = 0.8,
+    random_state: np.random.RandomState,
+    n_jobs: int | None = None,
+) -> NClustersChoice:
+    """Apply the rule to a graph.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+        The graph of all rows, for the eigengaps.
+    candidates : list of int
+        The numbers to choose from, ascending.
+    subset_graph : callable
+        From row numbers to the graph on these rows alone.
+    partition : callable
+        Clusters one subset, for all candidates; by default into communities.
+    n_subsets, fraction, n_jobs
+        As in :func:`choose_n_clusters`.
+    random_state : RandomState
+    """
+    n_samples = graph.n_nodes
+    sample = random_subset(n_samples, min(1.0, MAX_ROWS / n_samples), random_state)
+    subsets = [sample[random_subset(len(sample), fraction, random_state)] for _ in range(n_subsets)]
+    possible = [k for k in candidates if k <= min(map(len, subsets)) // 2]
+    if len(possible) < 2:
+        only = possible[0] if possible else min(*candidates, n_samples)
+        return NClustersChoice(only, "lack of choice", [only], None)
+
+    def cluster_subset(rows: np.ndarray, seed: int) -> tuple[list[np.ndarray], list[float]]:
+        part = subset_graph(rows)
+        partitions = partition(part, rows, possible, seed)
+        return partitions, [modularity(part, labels) for labels in partitions]
+
+    seeds = random_state.randint(2**31 - 1, size=n_subsets)
+    jobs = (delayed(cluster_subset)(rows, seed) for rows, seed in zip(subsets, seeds))
+    with one_blas_thread():
+        parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        results = list(track_progress(parallel(jobs), "counting clusters", n_subsets))
+    agreement = _agreement([partitions for partitions, _ in results], subsets)
+    means, errors = agreement.mean(axis=1), agreement.std(axis=1, ddof=1) / np.sqrt(agreement.shape[1])
+    gaps = relative_eigengaps(graph, possible, random_state)
+    best = int(np.argmax(np.where(means >= means.max() - STABILITY_TOLERANCE, gaps, -np.inf)))
+    return NClustersChoice(
+        possible[best],
+        "stability, then eigengap",
+        possible,
+        gaps.tolist(),
+        means.tolist(),
+        errors.tolist(),
+        np.mean([quality for _, quality in results], axis=0).tolist(),
+    )
+
+
+def relative_eigengaps(graph: AffinityGraph, candidates: Sequence[int], random_state: RandomState) -> np.ndarray:
+    """Return log λ_(K+1) / λ_K of the graph's normalised Laplacian for every candidate K."""
+    values = to_numpy(smallest_eigenpairs(graph, candidates[-1] + 1, random_state=random_state).values)
+    values = np.maximum(values, SMALLEST_EIGENVALUE)
+    return np.array([np.log(values[k] / values[k - 1]) for k in candidates])
+
+
+def _agreement(partitions: Sequence[Sequence[np.ndarray]], subsets: Sequence[np.ndarray]) -> np.ndarray:
+    """Compute the adjusted Rand index of every two subsets on the rows they share, (candidates, pairs)."""
+    table = []
+    for (labels_a, rows_a), (labels_b, rows_b) in combinations(zip(partitions, subsets), 2):
+        _, shared_a, shared_b = np.intersect1d(rows_a, rows_b, return_indices=True)
+        table.append([adjusted_rand_index(a[shared_a], b[shared_b]) for a, b in zip(labels_a, labels_b)])
+    return np.array(table).T

@@ -1,4 +1,4 @@
-"""What a person has said beforehand, labels of some rows and pairs, and how far a partition agrees with it."""
+"""What is known before clustering: labels of some rows and pairs, and how far a partition agrees with them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ..graph.constraints import PairwiseConstraints
 from ..graph.labels import UNKNOWN, check_partial_labels, spread_over_groups
 from ..supervision.spreading import spread_labels
 
-MOST_PAIRS = 20_000  # of either kind that labels are turned into
-ALPHA = 0.99  # of the spreading, as LLGC has it
+MAX_PAIRS_FROM_LABELS = 20_000  # of either kind
+ALPHA = 0.99  # of label spreading, as in LLGC
 
 
 @dataclass(frozen=True)
 class PartialSupervision:
-    """Labels and pairs.
+    """Labels of some rows and pairs.
 
     Attributes
     ----------
     labels : array of shape (n,) or None
-        Clusters 0, 1, ..., and -1 where unknown; None where nothing is known.
+        Clusters 0, 1, ..., and -1 where unknown; None if no label is known.
     given : PairwiseConstraints or None
         The pairs as the user gave them.
     pairs : PairwiseConstraints or None
-        These and the pairs that the labels make, for the graphs.
+        These pairs and those that the labels imply, for the graphs.
     """
 
     labels: np.ndarray | None
@@ -38,15 +38,15 @@ class PartialSupervision:
     pairs: PairwiseConstraints | None
 
     @classmethod
-    def of(cls, y: Any, given: PairwiseConstraints | None, n: int) -> PartialSupervision:
-        """What ``y`` and the pairs say of ``n`` rows."""
-        labels = check_partial_labels(y, n)
+    def from_fit_arguments(cls, y: Any, given: PairwiseConstraints | None, n_samples: int) -> PartialSupervision:
+        """Collect what the arguments ``y`` and ``constraints`` of ``fit`` say."""
+        labels = check_partial_labels(y, n_samples)
         if labels is None:
             return cls(None, given, given)
         if given is not None and given.hard:
             labels = spread_over_groups(labels, given.groups)
-        pairs = PairwiseConstraints.from_labels(labels, max_pairs=MOST_PAIRS, random_state=0)
-        return cls(labels, given, pairs if given is None else _both(pairs, given))
+        pairs = PairwiseConstraints.from_labels(labels, max_pairs=MAX_PAIRS_FROM_LABELS, random_state=0)
+        return cls(labels, given, pairs if given is None else _union(pairs, given))
 
     @property
     def n_classes(self) -> int:
@@ -55,56 +55,57 @@ class PartialSupervision:
 
     @property
     def n_known(self) -> int:
-        """Labels and given pairs."""
+        """The number of known labels and given pairs."""
         n_labels = 0 if self.labels is None else int((self.labels != UNKNOWN).sum())
         return n_labels + (0 if self.given is None else self.given.n_pairs)
 
-    def check(self, k: int) -> None:
-        """Refuse labels beyond the number of clusters."""
+    def check_n_clusters(self, n_clusters: int) -> None:
+        """Raise an error if the labels name more than ``n_clusters`` clusters."""
         if self.labels is not None:
-            check_partial_labels(self.labels, len(self.labels), k)
+            check_partial_labels(self.labels, len(self.labels), n_clusters)
 
     def agreement(self, labels: np.ndarray) -> float:
-        """The share of the known labels, under the best numbering of the clusters, and pairs that a partition meets."""
-        right = 0.0 if self.given is None else self.given.n_pairs - self.given.violations(labels).n_pairs
+        """Return the fraction of known labels, under the best matching of clusters, and of pairs that are satisfied."""
+        satisfied = 0.0 if self.given is None else self.given.n_pairs - self.given.violations(labels).n_pairs
         if self.labels is not None:
-            together = self._together(labels, max(int(labels.max()) + 1, self.n_classes))
-            right += together[linear_sum_assignment(together, maximize=True)].sum()
-        return right / self.n_known
+            counts = self._contingency(labels, max(int(labels.max()) + 1, self.n_classes))
+            satisfied += counts[linear_sum_assignment(counts, maximize=True)].sum()
+        return satisfied / self.n_known
 
-    def named(self, labels: np.ndarray, k: int) -> np.ndarray:
-        """The partition with its clusters numbered as the known rows are, as far as can be."""
+    def renumber(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+        """Number the clusters of a partition so that they match the known labels as well as possible."""
         if self.labels is None:
             return labels
-        names, clusters = linear_sum_assignment(self._together(labels, k), maximize=True)
-        return names[np.argsort(clusters)][labels]
+        classes, clusters = linear_sum_assignment(self._contingency(labels, n_clusters), maximize=True)
+        return classes[np.argsort(clusters)][labels]
 
-    def clamped(self, memberships: Array) -> Array:
-        """Memberships with the known rows put right."""
+    def clamp(self, memberships: Array) -> Array:
+        """Replace the memberships of labelled rows by their labels."""
         if self.labels is None:
             return memberships
         xp = namespace(memberships)
-        own = one_hot(asarray_like(self.labels, memberships), memberships.shape[1], memberships)
-        return xp.where(xp.sum(own, axis=1)[:, None] > 0, own, memberships)
+        known = one_hot(asarray_like(self.labels, memberships), memberships.shape[1], memberships)
+        return xp.where(xp.sum(known, axis=1)[:, None] > 0, known, memberships)
 
-    def spread(self, graph: AffinityGraph, k: int) -> list[np.ndarray]:
-        """The labels carried over the graph, as a start for the search; none where no label is known."""
+    def spread(self, graph: AffinityGraph, n_clusters: int) -> list[np.ndarray]:
+        """Spread the labels over the graph, as a start for a search; an empty list without labels."""
         if self.labels is None:
             return []
-        home = csr_parts(graph.weights)[0]
-        Y = one_hot(asarray_like(self.labels, home), k, home)
+        reference = csr_parts(graph.weights)[0]
+        Y = one_hot(asarray_like(self.labels, reference), n_clusters, reference)
         return [to_numpy(spread_labels(Y, graph, ALPHA, tol=1e-6, max_iter=500).solution).argmax(axis=1)]
 
-    def _together(self, labels: np.ndarray, k: int) -> np.ndarray:
-        """How many known rows of each name (rows) each cluster (columns) holds, (k, k)."""
+    def _contingency(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+        """Count the labelled rows of every class (rows) in every cluster (columns)."""
         assert self.labels is not None
         known = self.labels != UNKNOWN
-        counts = np.zeros((k, k))
+        counts = np.zeros((n_clusters, n_clusters))
         np.add.at(counts, (self.labels[known], labels[known]), 1)
         return counts
 
 
-def _both(one: PairwiseConstraints, other: PairwiseConstraints) -> PairwiseConstraints:
-    """The pairs of both, meant as the second are."""
-    must, cannot = (np.concatenate([getattr(one, kind), getattr(other, kind)]) for kind in ("must_link", "cannot_link"))
-    return PairwiseConstraints(must, cannot, other.n_samples, strength=other.strength, hard=other.hard)
+def _union(implied: PairwiseConstraints, given: PairwiseConstraints) -> PairwiseConstraints:
+    """Join two sets of pairs, with the strength of the given ones."""
+    must_link = np.concatenate([implied.must_link, given.must_link])
+    cannot_link = np.concatenate([implied.cannot_link, given.cannot_link])
+    return PairwiseConstraints(must_link, cannot_link, given.n_samples, strength=given.strength, hard=given.hard)

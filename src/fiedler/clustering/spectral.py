@@ -1,10 +1,10 @@
-"""Spectral clustering: a graph cut relaxed to eigenvectors, and k-means to read the clusters off their rows.
+"""Spectral clustering: a graph cut relaxed to eigenvectors, whose rows are clustered by k-means.
 
 ========  ========================================  =======================================  ===========================
 cut       objective over partitions A_1..A_K        vectors                                  reference
 ========  ========================================  =======================================  ===========================
 ncut      Σ_k cut(A_k, rest) / vol(A_k)             random walk                              Shi & Malik 2000
-njw       the same                                  symmetric, rows at length one            Ng, Jordan & Weiss 2002
+njw       the same                                  symmetric, rows of unit length           Ng, Jordan & Weiss 2002
 ratio     Σ_k cut(A_k, rest) / |A_k|                combinatorial                            Hagen & Kahng 1992
 ========  ========================================  =======================================  ===========================
 """
@@ -12,73 +12,83 @@ ratio     Σ_k cut(A_k, rest) / |A_k|                combinatorial              
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_n_clusters, choose
-from ..core.backend import Array, namespace
+from ..core.backend import namespace
 from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
 from ..core.rows import normalize_rows
-from ..graph.constraints import check_constraints
+from ..graph.affinity import AffinityGraph
+from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.pairs import group_means, has_repulsion
 from ..graph.repulsion import repelled_eigenpairs
-
-
-def _as_they_are(vectors: Array) -> Array:
-    return vectors
+from ..graph.score import ModularityScoreMixin
 
 
 class _Cut(NamedTuple):
-    kind: str
-    rows: Callable[[Array], Array]
+    """How a cut is relaxed: the Laplacian whose eigenvectors are computed, and how their rows are scaled."""
+
+    laplacian: str
+    scale_rows: Callable[[Array], Array]
 
 
 CUTS = {
-    "ncut": _Cut("random_walk", _as_they_are),
-    # u = D^1/2 v, so that the rows of the symmetric vectors u and of the random walk's v have the same direction; a row
-    # of zeros, a component beyond the first K, stays.
+    "ncut": _Cut("random_walk", lambda vectors: vectors),
+    # u = D^1/2 v, so the rows of the symmetric eigenvectors u and of the random walk's v have the same direction. A row
+    # of zeros, in a component beyond the first K, stays zero.
     "njw": _Cut("random_walk", normalize_rows),
-    "ratio": _Cut("combinatorial", _as_they_are),
+    "ratio": _Cut("combinatorial", lambda vectors: vectors),
 }
 
 
-class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
-    """Clusters that a sparse graph cut separates, for any number of points, with ``predict``.
+class SpectralClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin, BaseEstimator):
+    """Spectral clustering on a sparse graph, with ``predict`` for new points.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     graph : recipe, AffinityGraph, matrix or 'precomputed', default=None
-        How the graph is made; None is ``KNNGraph()``. With 'precomputed', ``fit`` takes an affinity matrix.
+        How the graph is built; None is ``KNNGraph()``. With 'precomputed', ``fit`` takes an affinity matrix.
     cut : {'ncut', 'njw', 'ratio'}, default='ncut'
         The objective that is relaxed.
     n_init : int, default=10
-        Seedings of k-means.
+        The number of k-means initialisations; the run of lowest inertia is kept.
     eigen_solver : {'auto', 'chebyshev', 'dense', 'lobpcg', 'arpack', 'shift_invert'}, default='auto'
         See :func:`fiedler.core.eigen.smallest_eigenpairs`.
     eigen_tol : float, default=1e-8
+        Tolerance on the residuals of the eigenvectors.
     eigen_max_iter : int, optional
+        The maximum number of iterations of the eigensolver.
     random_state : int, RandomState or None, default=None
+        Random seed or generator.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
+        The cluster of each row.
     embedding_ : array of shape (n_samples, n_clusters)
-        The rows that k-means saw.
+        The spectral coordinates that k-means clustered.
     cluster_centers_ : array of shape (n_clusters, n_clusters)
-        In the embedding.
+        The centres in the embedding.
     eigenvalues_, eigen_residuals_ : array of shape (n_clusters,)
+        The smallest eigenvalues and the residuals of their vectors.
     converged_ : bool
-        Of the eigenvectors.
+        Whether all residuals are within the tolerance.
     n_connected_components_ : int
+        The number of connected components of the graph.
     graph_ : AffinityGraph
+        The graph.
     n_features_in_ : int
+        The number of features.
 
     References
     ----------
@@ -101,14 +111,14 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def __init__(
         self,
         n_clusters: int = 8,
-        graph: Any = None,
+        graph: GraphLike = None,
         *,
-        cut: str = "ncut",
+        cut: Literal["ncut", "njw", "ratio"] = "ncut",
         n_init: int = 10,
-        eigen_solver: str = "auto",
+        eigen_solver: Literal["auto", "chebyshev", "dense", "lobpcg", "arpack", "shift_invert"] = "auto",
         eigen_tol: float = 1e-8,
         eigen_max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.graph = graph
@@ -119,42 +129,66 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self.eigen_max_iter = eigen_max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> SpectralClustering:
+    def fit(
+        self,
+        X: MatrixLike | AffinityGraph,
+        y: LabelsLike | None = None,
+        *,
+        constraints: PairwiseConstraints | None = None,
+    ) -> SpectralClustering:
         """Cluster the rows of ``X``, or the nodes of a graph.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d), AffinityGraph, or affinity matrix if ``graph='precomputed'``
+            The rows.
         y : array of shape (n,), optional
-            For graphs made from labels.
+            Labels, for recipes that build the graph from them.
         constraints : PairwiseConstraints, optional
-            Must-links become edges; cannot-links, of up to 4000 rows, repel, see :mod:`fiedler.graph.repulsion`. Rows
-            whose must-links are hard share one place in the embedding, and so a cluster.
+            Must-links become edges; cannot-links, for up to 4000 rows, repel, see :mod:`fiedler.graph.repulsion`. Rows
+            whose must-links are hard have the same coordinates in the embedding, and so the same cluster.
+
+        Returns
+        -------
+        self
         """
+        with report_progress(self), self._restore_on_failure():
+            self._fit(X, y, constraints)
+        return self
+
+    def _fit(self, X: Any, y: Any, constraints: PairwiseConstraints | None) -> None:
         cut = choose(CUTS, self.cut, option="cut")
-        known = check_constraints(constraints, X)
-        graph = self._build_graph(X, y, known)
+        constraints = check_constraints(constraints, X)
+        graph = self._build_graph(X, y, constraints)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
         rng = check_random_state(self.random_state)
-        with report_progress(self):
-            pairs = (repelled_eigenpairs if has_repulsion(graph, known) else smallest_eigenpairs)(
-                graph, n_clusters, kind=cut.kind, method=self.eigen_solver, tol=self.eigen_tol,
-                max_iter=self.eigen_max_iter, random_state=rng,
-            )  # fmt: skip
-        self.embedding_ = cut.rows(pairs.vectors)
-        if known is not None and known.hard:
-            self.embedding_ = group_means(self.embedding_, known.groups)
+        solve = repelled_eigenpairs if has_repulsion(graph, constraints) else smallest_eigenpairs
+        pairs = solve(
+            graph, n_clusters, kind=cut.laplacian, method=self.eigen_solver, tol=self.eigen_tol,
+            max_iter=self.eigen_max_iter, random_state=rng,
+        )  # fmt: skip
+        self.embedding_ = cut.scale_rows(pairs.vectors)
+        if constraints is not None and constraints.hard:
+            self.embedding_ = group_means(self.embedding_, constraints.groups)
         best = kmeans(self.embedding_, n_clusters, n_init=self.n_init, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.eigenvalues_, self.eigen_residuals_, self.converged_ = pairs.values, pairs.residuals, pairs.converged
         self.n_connected_components_ = graph.components()[0]
-        self.graph_, self._eigenvectors, self._cut = graph, pairs.vectors, self.cut
-        return self
+        self.graph_, self._eigenvectors, self._fit_cut = graph, pairs.vectors, self.cut
 
-    def predict(self, X: Any) -> Array:
-        """The cluster of each new point: its place in the embedding (Nyström), then the nearest centre."""
+    def predict(self, X: MatrixLike) -> Array:
+        """Return the cluster of each new point: the centre nearest to its Nyström coordinates.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, d)
+
+        Returns
+        -------
+        labels : array of shape (m,)
+        """
         check_is_fitted(self)
-        cut = CUTS[self._cut]  # the one that was fitted, whatever the parameter says by now
-        rows = cut.rows(self._nystrom(X, self._eigenvectors, self.eigenvalues_, cut.kind))
-        labels, _ = nearest_center(rows, self.cluster_centers_)
+        cut = CUTS[self._fit_cut]  # set_params may have changed self.cut since
+        coordinates = cut.scale_rows(self._nystrom(X, self._eigenvectors, self.eigenvalues_, cut.laplacian))
+        labels, _ = nearest_center(coordinates, self.cluster_centers_)
         return namespace(labels).astype(labels, self.labels_.dtype)

@@ -1,0 +1,113 @@
+"""One rule chooses the number of clusters, for every estimator."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.datasets import make_blobs
+from sklearn.mixture import GaussianMixture
+
+import fiedler
+from fiedler import EmbedKMeans, KNNGraph, LPIClustering, ManifoldClustering, SpectralClustering, choose_n_clusters
+from fiedler.clustering import n_clusters as module
+from fiedler.clustering.n_clusters import count_clusters, relative_eigengaps, subgraph
+from fiedler.core.eigen import smallest_eigenpairs
+from fiedler.errors import InputError
+
+
+@pytest.fixture
+def blobs():
+    return make_blobs(150, centers=[[0, 0], [7, 0], [0, 7]], random_state=0)[0]
+
+
+def documents(rng, n_topics=3, n_terms=40):
+    """Word counts of topics that use different words."""
+    topics = rng.dirichlet(np.full(n_terms, 0.1), size=n_topics)
+    return np.concatenate([rng.poisson(30 * topic, size=(60, n_terms)) for topic in topics]).astype(float)
+
+
+def test_the_function_the_class_and_the_first_call_agree(blobs):
+    choice = choose_n_clusters(blobs, random_state=0)
+    model = ManifoldClustering(random_state=0).fit(blobs)
+
+    assert choice == model.evidence_ == fiedler.cluster(blobs, random_state=0).model.evidence_
+    assert choice.n_clusters == model.n_clusters_ == 3
+    assert choice.candidates == list(range(2, 21))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SpectralClustering(), EmbedKMeans(), KMeans(), AgglomerativeClustering(), GaussianMixture()],
+    ids=lambda one: f"{type(one).__module__.split('.')[0]}.{type(one).__name__}",
+)
+@pytest.mark.filterwarnings("ignore:the graph has")
+def test_any_clusterer_can_be_counted(estimator, rng):
+    """Of fiedler or scikit-learn, with or without a graph, random_state or predict."""
+    X = np.repeat(6 * np.eye(4), 30, axis=0) + rng.normal(size=(120, 4))
+
+    choice = choose_n_clusters(X, [2, 3, 4, 5], estimator=estimator, random_state=0)
+
+    assert choice.n_clusters == 4
+    assert choice.stability[2] == pytest.approx(1, abs=0.02)
+    assert len(choice.gaps) == len(choice.modularity) == len(choice.stability_error) == 4
+
+
+def test_topics_are_counted_with_evidence(rng):
+    choice = choose_n_clusters(documents(rng), range(2, 7), estimator=LPIClustering(), random_state=0)
+
+    assert choice.n_clusters == 3
+    assert str(choice).startswith("3 clusters, by stability, then eigengap")
+    assert str(choice).count("<") == 1
+
+
+def test_a_graph_can_be_counted(blobs):
+    graph = KNNGraph(9, connect="mst").build(blobs)
+
+    assert choose_n_clusters(graph, range(2, 6), random_state=0).n_clusters == 3
+    assert choose_n_clusters(graph, range(2, 6), estimator=SpectralClustering(), random_state=0).n_clusters == 3
+
+
+def test_a_subgraph_is_the_block_of_its_rows(blobs):
+    graph = KNNGraph(9).build(blobs)
+
+    block = subgraph(graph, np.arange(50, 100))
+
+    assert_allclose(block.weights.toarray(), graph.weights.toarray()[50:100, 50:100])
+
+
+def test_eigengaps_are_the_printed_logarithms(blobs):
+    graph = KNNGraph(9, connect="mst").build(blobs)
+    values = np.maximum(smallest_eigenpairs(graph, 5, random_state=0).values, module.SMALLEST_EIGENVALUE)
+
+    printed = [np.log(values[k] / values[k - 1]) for k in (2, 3, 4)]  # lambda_(K+1) is values[K]
+
+    assert_allclose(relative_eigengaps(graph, [2, 3, 4], 0), printed)
+
+
+def test_large_data_are_sampled(blobs, monkeypatch):
+    graph, sizes = KNNGraph(9).build(blobs), []
+    monkeypatch.setattr(module, "MAX_ROWS", 100)
+
+    def subset_graph(rows):
+        sizes.append(len(rows))
+        return KNNGraph(9).build(blobs[rows])
+
+    assert count_clusters(graph, [2, 3, 4], subset_graph, random_state=np.random.RandomState(0)).n_clusters == 3
+    assert sizes == [80] * 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "sentence"),
+    [
+        (([],), {}, "candidates is empty; give numbers of clusters from 2 on"),
+        (([1, 2, 3],), {}, "one cluster is always stable"),
+        ((5,), {}, "must be an iterable of integers; give for example range"),
+        (([2, 500],), {}, "n_clusters=500 is more than the number of rows"),
+        ((), {"fraction": 2}, "fraction must be a fraction above 0 and at most 1"),
+        ((), {"n_subsets": 1}, "n_subsets must be an integer of at least 2"),
+        ((), {"estimator": KNNGraph()}, "KNNGraph has no parameter n_clusters or n_components"),
+    ],
+)
+def test_bad_arguments_give_one_sentence(blobs, arguments, options, sentence):
+    with pytest.raises(InputError, match=sentence):
+        choose_n_clusters(blobs, *arguments, **options)
