@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin, clone
@@ -60,7 +60,7 @@ class EmbedKMeans(ClusterMixin, BaseEstimator):
         embedding: Any = None,
         *,
         n_components: Any = None,
-        metric: str = "euclidean",
+        metric: Literal["euclidean", "cosine"] = "euclidean",
         n_init: int = 10,
         random_state: Any = None,
     ) -> None:

@@ -98,9 +98,7 @@ def kmeans(
     return best
 
 
-def _fit_sklearn(
-    X: Array, k: int, n_init: int, max_iter: int, tol: float, rng: np.random.RandomState
-) -> KMeansResult:
+def _fit_sklearn(X: Array, k: int, n_init: int, max_iter: int, tol: float, rng: np.random.RandomState) -> KMeansResult:
     model = KMeans(k, n_init=n_init, max_iter=max_iter, tol=tol, random_state=rng)
     with warnings.catch_warnings():
         # Its only ConvergenceWarning says that clusters are empty, which `kmeans` reports for every back end.
