@@ -43,14 +43,14 @@ def test_overlapping_calls_leave_blas_as_it_was():
 
 
 def test_rows_by_blocks_are_rows_at_once(backend, rng, monkeypatch):
-    monkeypatch.setattr("fiedler.core.blocks.ROW_BYTES", 1)
+    monkeypatch.setattr("fiedler.core.blocks.ROW_BLOCK_BYTES", 1)
     values = rng.normal(size=(200, 3))
 
     assert_allclose(to_numpy(map_rows(softmax, backend(values))), softmax(values))
 
 
 def test_threaded_products_are_plain_products(rng, monkeypatch):
-    monkeypatch.setattr(sparse_module, "THREADED_FROM", 0)
+    monkeypatch.setattr(sparse_module, "MIN_THREADED_MULTIPLICATIONS", 0)
     S, X = sp.random_array((101, 60), density=0.1, format="csr", rng=np.random.default_rng(0)), rng.normal(size=(60, 4))
 
     assert_allclose(matmul(S, X), S.toarray() @ X)

@@ -446,7 +446,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         rng = check_random_state(self.random_state)
         Z, labels = draw(check_int(n_samples, "n_samples"), self._model, rng)
-        X = Z if self._projection is None else self._projection.back(Z)
+        X = Z if self._projection is None else self._projection.inverse(Z)
         return namespace(X).astype(X, self.means_.dtype), asarray_like(labels, self.means_)
 
     def bic(self, X: Any) -> float:
