@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_n_clusters, choose
 from ..core.backend import Array, namespace
-from ..core.eigen import smallest_eigenpairs
+from ..core.eigen import EigenSolver, LaplacianKind, smallest_eigenpairs
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
 from ..core.rows import normalize_rows
@@ -35,7 +35,7 @@ def _as_they_are(vectors: Array) -> Array:
 
 
 class _Cut(NamedTuple):
-    kind: str
+    kind: LaplacianKind
     rows: Callable[[Array], Array]
 
 
@@ -105,7 +105,7 @@ class SpectralClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         *,
         cut: str = "ncut",
         n_init: int = 10,
-        eigen_solver: str = "auto",
+        eigen_solver: EigenSolver = "auto",
         eigen_tol: float = 1e-8,
         eigen_max_iter: int | None = None,
         random_state: Any = None,
