@@ -65,18 +65,18 @@ def test_nmi_divides_by_the_larger_entropy(labelings):
 
 def pairs(y, labels):
     """Return the agreement on every pair of the same class and on every pair of different classes."""
-    together, apart = [], []
+    joined, separated = [], []
     for i, j in itertools.combinations(range(len(y)), 2):
-        (together if y[i] == y[j] else apart).append((labels[i] == labels[j]) == (y[i] == y[j]))
-    return together, apart
+        (joined if y[i] == y[j] else separated).append((labels[i] == labels[j]) == (y[i] == y[j]))
+    return joined, separated
 
 
 def test_rand_indices_agree_with_a_loop_over_all_pairs(labelings):
     y, labels = labelings
-    together, apart = pairs(y, labels)
+    joined, separated = pairs(y, labels)
 
-    assert_allclose(rand_index(y, labels), np.mean(together + apart))
-    assert_allclose(balanced_rand_index(y, labels), np.mean([np.mean(kind) for kind in (together, apart) if kind]))
+    assert_allclose(rand_index(y, labels), np.mean(joined + separated))
+    assert_allclose(balanced_rand_index(y, labels), np.mean([np.mean(kind) for kind in (joined, separated) if kind]))
     assert_allclose(adjusted_rand_index(y, labels), peer.adjusted_rand_score(y, labels))
 
 
