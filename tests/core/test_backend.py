@@ -9,20 +9,20 @@ from fiedler.core.backend import fix_signs, row_blocks, smallest_k, to_numpy
 def test_smallest_k_is_the_head_of_a_sort(shape, k, backend, rng):
     values = rng.permutation(shape[0] * shape[1]).reshape(shape).astype(float)
 
-    found, columns = smallest_k(backend(values), k)
+    smallest, columns = smallest_k(backend(values), k)
 
     order = np.argsort(values, axis=1)[:, :k]
     assert_array_equal(to_numpy(columns), order)
-    assert_array_equal(to_numpy(found), np.take_along_axis(values, order, axis=1))
+    assert_array_equal(to_numpy(smallest), np.take_along_axis(values, order, axis=1))
 
 
 def test_smallest_k_with_ties_finds_the_right_values(backend, rng):
     values = rng.randint(3, size=(20, 60)).astype(float)
 
-    found, columns = smallest_k(backend(values), 9)
+    smallest, columns = smallest_k(backend(values), 9)
 
-    assert_array_equal(to_numpy(found), np.sort(values, axis=1)[:, :9])
-    assert_array_equal(np.take_along_axis(values, to_numpy(columns), axis=1), to_numpy(found))
+    assert_array_equal(to_numpy(smallest), np.sort(values, axis=1)[:, :9])
+    assert_array_equal(np.take_along_axis(values, to_numpy(columns), axis=1), to_numpy(smallest))
     assert all(len(set(row)) == 9 for row in to_numpy(columns).tolist())
 
 

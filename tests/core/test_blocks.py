@@ -16,7 +16,7 @@ def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 
-def test_results_come_in_order_and_errors_come_through():
+def test_results_are_in_order_and_errors_are_raised():
     blocks = [slice(start, start + 1) for start in range(50)]
 
     assert map_blocks(lambda rows: rows.start, blocks, np.zeros(50), n_jobs=3) == list(range(50))
@@ -24,7 +24,7 @@ def test_results_come_in_order_and_errors_come_through():
         map_blocks(lambda rows: 1 / (rows.start - 7), blocks, np.zeros(50), n_jobs=3)
 
 
-def test_overlapping_calls_leave_blas_as_it_was():
+def test_overlapping_calls_restore_the_number_of_blas_threads():
     before, first_inside, second_done = blas_threads(), threading.Event(), threading.Event()
 
     def slow(rows):
@@ -32,25 +32,25 @@ def test_overlapping_calls_leave_blas_as_it_was():
         assert second_done.wait(10)
 
     blocks = [slice(0, 1), slice(1, 2)]
-    other = threading.Thread(target=map_blocks, args=(slow, blocks, np.zeros(2)), kwargs={"n_jobs": 2})
-    other.start()
+    thread = threading.Thread(target=map_blocks, args=(slow, blocks, np.zeros(2)), kwargs={"n_jobs": 2})
+    thread.start()
     assert first_inside.wait(10)
     map_blocks(lambda rows: None, blocks, np.zeros(2), n_jobs=2)
     second_done.set()
-    other.join()
+    thread.join()
 
     assert blas_threads() == before
 
 
-def test_rows_by_blocks_are_rows_at_once(backend, rng, monkeypatch):
-    monkeypatch.setattr("fiedler.core.blocks.ROW_BYTES", 1)
+def test_rows_by_blocks_equal_all_rows_at_once(backend, rng, monkeypatch):
+    monkeypatch.setattr("fiedler.core.blocks.ROW_BLOCK_BYTES", 1)
     values = rng.normal(size=(200, 3))
 
     assert_allclose(to_numpy(map_rows(softmax, backend(values))), softmax(values))
 
 
-def test_threaded_products_are_plain_products(rng, monkeypatch):
-    monkeypatch.setattr(sparse_module, "THREADED_FROM", 0)
+def test_threaded_products_equal_plain_products(rng, monkeypatch):
+    monkeypatch.setattr(sparse_module, "MIN_THREADED_MULTIPLICATIONS", 0)
     S, X = sp.random_array((101, 60), density=0.1, format="csr", rng=np.random.default_rng(0)), rng.normal(size=(60, 4))
 
     assert_allclose(matmul(S, X), S.toarray() @ X)

@@ -4,12 +4,12 @@ import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from numpy.testing import assert_allclose
-from sklearn.exceptions import ConvergenceWarning
 
 from fiedler import AffinityGraph, KNNGraph
 from fiedler.core.backend import to_numpy
 from fiedler.core.eigen import generalized_eigenpairs, smallest_eigenpairs, spectral_bounds
 from fiedler.core.sparse import to_scipy
+from fiedler.errors import InputError, NotConvergedWarning
 
 ITERATIVE = ["chebyshev", "lobpcg", "arpack", "shift_invert"]
 KINDS = ["symmetric", "combinatorial", "random_walk", "signed"]
@@ -22,13 +22,13 @@ def clouds(n_each=(400, 250, 150), seed=0):
 
 @pytest.fixture(scope="module")
 def three_components():
-    """Three separate clouds and two isolated points: the eigenvalue 0 five times."""
+    """Return a graph of three separate clouds and two isolated points: the eigenvalue 0 five times."""
     W = KNNGraph(10, weight="heat").build(clouds()).weights
     return AffinityGraph.from_matrix(sp.block_diag([W, sp.csr_array((2, 2))]))
 
 
 def lapack(graph, kind):
-    """Eigenvalues of the dense matrix; the random walk's, which is not symmetric, by the general solver."""
+    """Return the eigenvalues of the dense matrix, by the general solver for the random walk, which is not symmetric."""
     return np.linalg.eigvals(graph.laplacian(kind).toarray()).real if kind == "random_walk" else np.linalg.eigvalsh(
         graph.laplacian(kind).toarray()
     )  # fmt: skip
@@ -86,8 +86,8 @@ def test_repeated_eigenvalues_are_all_found(method):
 
 
 @pytest.mark.parametrize(("dtype", "tol"), [(np.float32, 1e-8), (np.float64, 1e-8), (np.float64, 1e-14)])
-def test_a_wide_gap_above_the_known_zero_does_no_harm(dtype, tol, backend, rng):
-    """Noise in fifty dimensions: 0 is known and λ_2 near 0.5, so the filter lifts rounding along the first most."""
+def test_a_wide_gap_above_the_known_zero_is_harmless(dtype, tol, backend, rng):
+    """Noise in fifty dimensions: 0 is known and λ_2 near 0.5, so the filter amplifies rounding along the first most."""
     graph = KNNGraph(15).build(backend(rng.normal(size=(1500, 50)).astype(dtype)))
 
     result = smallest_eigenpairs(graph, 8, method="chebyshev", tol=tol)
@@ -98,7 +98,7 @@ def test_a_wide_gap_above_the_known_zero_does_no_harm(dtype, tol, backend, rng):
     assert_allclose(to_numpy(result.values), exact, atol=1e-5 if dtype == np.float32 else 1e-8)
 
 
-def test_an_outlier_far_below_does_no_harm():
+def test_an_outlier_far_below_is_harmless():
     A = np.diag(np.concatenate([[-100.0], np.linspace(0, 1, 900)]))
 
     assert_allclose(smallest_eigenpairs(A, 3, method="chebyshev").values, [-100, 0, 1 / 899], atol=1e-6)
@@ -106,18 +106,18 @@ def test_an_outlier_far_below_does_no_harm():
 
 @pytest.mark.parametrize("method", ["dense", *ITERATIVE])
 @pytest.mark.parametrize("scale", [1e-200, 1e-16, 1e200])
-def test_the_size_of_the_weights_does_not_matter(method, scale):
+def test_the_scale_of_the_weights_does_not_matter(method, scale):
     graph = KNNGraph(6).build(clouds((700,)))
     scaled = AffinityGraph.from_matrix(graph.weights * scale)
-    ours, theirs = (smallest_eigenpairs(g, 4, kind="combinatorial", method=method) for g in (graph, scaled))
+    expected, result = (smallest_eigenpairs(g, 4, kind="combinatorial", method=method) for g in (graph, scaled))
 
-    assert theirs.converged
-    assert_allclose(theirs.values / scale, ours.values, atol=1e-6)
-    assert_allclose(np.abs(np.sum(ours.vectors * theirs.vectors, axis=0)), 1, atol=1e-6)
+    assert result.converged
+    assert_allclose(result.values / scale, expected.values, atol=1e-6)
+    assert_allclose(np.abs(np.sum(result.vectors * expected.vectors, axis=0)), 1, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [sp.csr_array, sp.coo_array, sp.lil_array, sp.dia_array, sp.csr_matrix, np.asarray])
-def test_matrices_of_any_kind_and_integers(shape):
+def test_matrices_of_any_format_and_integers_are_accepted(shape):
     A = np.diag(np.arange(5, 605))
 
     assert_allclose(smallest_eigenpairs(shape(A), 3).values, [5, 6, 7])
@@ -135,8 +135,8 @@ def test_small_problems_and_all_pairs(method, k, connected_graph):
     assert_allclose(smallest_eigenpairs(operator, 2).values, [1, 2])
 
 
-def test_auto_turns_to_a_factorisation_where_the_filter_stalls():
-    """A path of 20,000 nodes mixes so slowly that polynomials of any sane degree cannot tell its first modes apart."""
+def test_auto_uses_a_factorisation_if_the_filter_stalls():
+    """A walk on a path of 20,000 nodes mixes so slowly that no polynomial of moderate degree separates its modes."""
     n = 20_000
     path = AffinityGraph.from_matrix(sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[1, -1]))
 
@@ -147,10 +147,10 @@ def test_auto_turns_to_a_factorisation_where_the_filter_stalls():
     assert_allclose(result.values, 2 - 2 * np.cos(np.pi * np.arange(4) / n), rtol=1e-4, atol=1e-13)
 
 
-@pytest.mark.parametrize(("part", "method"), [(0.4, "dense"), (0.02, "chebyshev")])
-def test_a_matrix_that_is_hardly_sparse_goes_to_lapack_and_never_to_a_factorisation(part, method, rng):
-    """A learnt affinity whose small weights have vanished: 44 % were stored, and an LU took more than ten minutes."""
-    kept = np.triu(rng.random((700, 700)) < part, 1)
+@pytest.mark.parametrize(("density", "method"), [(0.4, "dense"), (0.02, "chebyshev")])
+def test_a_nearly_dense_matrix_is_solved_by_lapack(density, method, rng):
+    """A learnt affinity with 44 % of its entries stored took more than ten minutes to factorise."""
+    kept = np.triu(rng.random((700, 700)) < density, 1)
     weights = sp.csr_array((kept | kept.T) * 1.0)
 
     result = smallest_eigenpairs(AffinityGraph.from_matrix(weights), 4)
@@ -159,12 +159,14 @@ def test_a_matrix_that_is_hardly_sparse_goes_to_lapack_and_never_to_a_factorisat
     assert result.converged
 
 
-def test_not_converging_is_said_with_what_to_try():
+def test_not_converging_is_a_warning():
     graph = KNNGraph(5).build(clouds((900,)))
 
-    with pytest.warns(ConvergenceWarning, match=r"raise max_iter or tol, or try method='shift_invert'"):
+    with pytest.warns(NotConvergedWarning, match=r"raise max_iter or tol, or try method='shift_invert'") as caught:
         result = smallest_eigenpairs(graph, 6, method="chebyshev", max_iter=1, tol=1e-13)
     assert not result.converged
+    assert caught[0].message.code == "not_converged"
+    assert caught[0].message.fields["max_iter"] == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -177,7 +179,7 @@ def test_signed_graphs_have_a_zero_for_every_balanced_component(kind, signed_gra
     assert np.sum(np.abs(values) < 1e-10) == 2  # components 0-3 (balanced) and 7 (isolated), not the triangle 4-6
 
 
-def test_a_matrix_is_taken_as_it_is(backend, rng):
+def test_a_matrix_stands_for_itself(backend, rng):
     A = rng.normal(size=(700, 700))
     A = np.diag(np.linspace(-3, 10, 700)) + 0.01 * (A + A.T)
     result = smallest_eigenpairs(backend(A), 5, method="chebyshev", tol=1e-9)
@@ -186,7 +188,7 @@ def test_a_matrix_is_taken_as_it_is(backend, rng):
     assert type(result.vectors) is type(backend(A))
 
 
-def test_operators_and_sparse_matrices_are_taken_too(three_components):
+def test_operators_and_sparse_matrices_are_accepted(three_components):
     L = three_components.laplacian("symmetric")
     for matrix in (L, spla.aslinearoperator(L)):
         result = smallest_eigenpairs(matrix, 7, method="chebyshev")
@@ -203,7 +205,7 @@ def test_bounds_enclose_the_spectrum(three_components):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_precision_stays_and_back_ends_agree(dtype, backend):
+def test_precision_is_kept_and_back_ends_agree(dtype, backend):
     X = clouds().astype(dtype)
     reference = smallest_eigenpairs(KNNGraph(8).build(X), 8, method="chebyshev")
 
@@ -215,32 +217,57 @@ def test_precision_stays_and_back_ends_agree(dtype, backend):
     assert_allclose(np.abs(to_numpy(result.vectors).T @ reference.vectors).max(axis=0), 1, atol=100 * tol)
 
 
-def test_same_seed_same_result(three_components):
+def test_the_same_seed_gives_the_same_result(three_components):
     first, second = (smallest_eigenpairs(three_components, 9, method="chebyshev", random_state=3) for _ in range(2))
 
     assert (first.vectors == second.vectors).all()
 
 
-def test_bad_questions_get_a_sentence(connected_graph):
-    with pytest.raises(ValueError, match=r"k=7 eigenpairs were asked of a matrix with 6 rows"):
+@pytest.mark.parametrize(
+    ("matrix", "options", "message", "code"),
+    [
+        (
+            np.eye(6),
+            {"k": 7},
+            r"k=7 eigenpairs are more than the matrix has rows \(6\); choose at most 6",
+            "too_many_eigenpairs",
+        ),
+        (np.eye(6), {"method": "magic"}, r"method='magic' is not known; choose one of \['chebyshev'", "unknown_option"),
+        (
+            np.eye(4),
+            {"kind": "symmetric"},
+            "selects a Laplacian of a graph, but a matrix was given",
+            "kind_needs_a_graph",
+        ),
+        (np.ones((4, 3)), {}, "must be square", "wrong_shape"),
+        (np.diag([1.0, np.nan]), {}, "the matrix contains NaN or infinity", "not_finite"),
+        (np.eye(3) * 1j, {}, "must be real; got dtype complex128", "wrong_dtype"),
+        (np.triu(np.ones((4, 4))), {}, "not symmetric", "not_symmetric"),
+        (np.eye(4), {"tol": 0}, "tol must be a positive number", "invalid_parameter"),
+        (np.eye(4), {"tol": -1}, "tol must be a positive number", "invalid_parameter"),
+        (np.eye(4), {"tol": float("nan")}, "tol must be a positive number", "invalid_parameter"),
+        (np.eye(4), {"tol": "small"}, "tol must be a positive number", "invalid_parameter"),
+        (np.eye(4), {"max_iter": 0}, "max_iter must be an integer of at least 1", "invalid_parameter"),
+    ],
+)
+def test_invalid_arguments_are_errors(matrix, options, message, code):
+    with pytest.raises(InputError, match=message) as caught:
+        smallest_eigenpairs(matrix, **{"k": 1, **options})
+
+    assert caught.value.code == code
+
+
+def test_more_pairs_than_nodes_is_an_error(connected_graph):
+    with pytest.raises(InputError, match="k=7 eigenpairs are more than the matrix has rows"):
         smallest_eigenpairs(connected_graph, 7)
-    with pytest.raises(ValueError, match=r"method='magic' is not known; choose one of \['chebyshev'"):
-        smallest_eigenpairs(connected_graph, 2, method="magic")
-    with pytest.raises(ValueError, match="names a Laplacian of a graph, but a matrix was given"):
-        smallest_eigenpairs(np.eye(4), 2, kind="symmetric")
-    with pytest.raises(ValueError, match="square matrix"):
-        smallest_eigenpairs(np.ones((4, 3)), 2)
-    with pytest.raises(ValueError, match="the matrix holds NaN or infinity"):
-        smallest_eigenpairs(np.diag([1.0, np.nan]), 1)
-    with pytest.raises(ValueError, match="real matrices; got dtype complex128"):
-        smallest_eigenpairs(np.eye(3) * 1j, 1)
-    with pytest.raises(ValueError, match="not symmetric"):
-        smallest_eigenpairs(np.triu(np.ones((4, 4))), 1)
-    for tol in (0, -1, float("nan"), "small"):
-        with pytest.raises(ValueError, match="tol must be a positive number"):
-            smallest_eigenpairs(connected_graph, 1, tol=tol)
-    with pytest.raises(ValueError, match="max_iter must be a whole number of at least 1"):
-        smallest_eigenpairs(connected_graph, 1, max_iter=0)
+
+
+@pytest.mark.parametrize("method", ["lobpcg", "arpack", "shift_invert"])
+def test_methods_of_scipy_need_numpy(method, foreign):
+    with pytest.raises(InputError, match="supports only NumPy arrays; use 'chebyshev'") as caught:
+        smallest_eigenpairs(foreign(np.diag(np.arange(1.0, 50))), 2, method=method)
+
+    assert caught.value.code == "method_needs_numpy"
 
 
 # ------------------------------------------------------------------------------------------- the generalised problem
@@ -278,7 +305,7 @@ def test_generalised_pairs_of_operators(wrap):
     assert_allclose(result.values, smallest_eigenpairs(graph, 5, kind="random_walk").values, atol=1e-6)
 
 
-def test_an_indefinite_b_is_refused(pencil, backend):
+def test_an_indefinite_b_is_an_error(pencil, backend):
     A, B = pencil
-    with pytest.raises(ValueError, match="B is not positive definite; add a small ridge"):
+    with pytest.raises(InputError, match="B is not positive definite; add a small ridge"):
         generalized_eigenpairs(backend(A), backend(-B), 2)

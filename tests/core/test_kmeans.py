@@ -6,10 +6,14 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import FunctionTransformer
 
+from fiedler import EmbedKMeans
+from fiedler._records import KMeansResult
 from fiedler.core import kmeans as module
 from fiedler.core.backend import to_numpy
 from fiedler.core.kmeans import kmeans
+from fiedler.errors import InputError, NotConvergedWarning
 
 
 @pytest.fixture
@@ -19,7 +23,7 @@ def blobs(rng):
 
 
 def best_inertia(X, k):
-    """Brute force over all assignments."""
+    """Return the lowest inertia of all assignments, by brute force."""
     inertias = []
     for labels in itertools.product(range(k), repeat=len(X)):
         groups = [X[np.array(labels) == c] for c in set(labels)]
@@ -57,8 +61,8 @@ def test_inertia_is_the_sum_of_squared_distances_to_the_means(blobs, backend):
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array])
-def test_cosine_ignores_length(wrap, rng):
-    """Points along three directions, at any distance from the origin."""
+def test_cosine_ignores_the_length_of_rows(wrap, rng):
+    """Points in three directions at any distance from the origin."""
     y = np.repeat(np.arange(3), 30)
     X = np.eye(3)[y] * rng.uniform(0.01, 100, size=(90, 1)) + 0.001
     run = kmeans(wrap(X), 3, metric="cosine", random_state=0)
@@ -78,6 +82,13 @@ def test_cosine_is_alike_on_all_back_ends(blobs, foreign):
     assert_array_equal(to_numpy(run.labels), reference.labels)
 
 
+def test_runs_that_differ_by_rounding_are_ties_and_the_first_is_kept():
+    runs = [KMeansResult(None, None, inertia, n_iter, True) for n_iter, inertia in enumerate([2.0, 1.0, 1.0 - 1e-15])]
+
+    assert module._lowest_inertia(iter(runs), 1e-14).n_iter == 1
+    assert module._lowest_inertia(iter(runs), 0.0).n_iter == 2
+
+
 def test_an_empty_cluster_takes_the_farthest_row(backend):
     X = np.array([[0.0], [0.1], [0.2], [9.0]])
     labels, sq_distances = backend(np.zeros(4, dtype=np.int64)), backend(np.array([0.0, 0.01, 0.04, 81.0]))
@@ -87,7 +98,7 @@ def test_an_empty_cluster_takes_the_farthest_row(backend):
     assert_allclose(to_numpy(means)[1], [9.0])
 
 
-def test_duplicates_still_give_the_clusters_asked_for(backend):
+def test_duplicate_rows_give_as_many_clusters_as_there_are_distinct_rows(backend):
     X = backend(np.repeat(np.array([[0.0, 1.0], [2.0, 3.0], [5.0, 5.0]]), 4, axis=0))
 
     run = kmeans(X, 3, random_state=0)
@@ -97,7 +108,7 @@ def test_duplicates_still_give_the_clusters_asked_for(backend):
 
 
 @pytest.mark.parametrize(("offset", "dtype"), [(3e4, np.float32), (3e8, np.float64)])
-def test_blobs_far_from_the_origin_are_told_apart(offset, dtype, blobs, backend):
+def test_blobs_far_from_the_origin_are_distinguished(offset, dtype, blobs, backend):
     X, y = blobs
 
     run = kmeans(backend((X + offset).astype(dtype)), 4, random_state=0)
@@ -106,24 +117,44 @@ def test_blobs_far_from_the_origin_are_told_apart(offset, dtype, blobs, backend)
     assert_allclose(to_numpy(run.centers).mean(), offset, rtol=1e-3)
 
 
-def test_lists_and_frames_are_data_and_nan_is_not(backend):
-    assert kmeans([[0.0], [0.1], [5.0]], 2, random_state=0).labels.tolist() in ([0, 0, 1], [1, 1, 0])
-    with pytest.raises(ValueError, match="NaN"):
-        kmeans(backend(np.array([[0.0], [np.nan]])), 2, metric="cosine")
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_more_clusters_than_distinct_rows_is_a_warning(metric, backend):
+    X = backend(np.repeat(np.array([[0.0, 1.0], [1.0, 0.0]]), 4, axis=0))
+
+    with pytest.warns(NotConvergedWarning, match="only 2 distinct clusters for n_clusters=3") as caught:
+        kmeans(X, 3, metric=metric, random_state=0)
+
+    assert [warning.message.code for warning in caught] == ["duplicate_rows"]
+    assert caught[0].message.fields == {"n_distinct": 2, "n_clusters": 3}
+    assert caught[0].category is NotConvergedWarning
 
 
-def test_float32_stays(blobs, backend):
+def test_the_estimator_accepts_lists_and_rejects_nan(backend):
+    assert EmbedKMeans(2, random_state=0).fit([[0.0], [0.1], [5.0]]).labels_.tolist() in ([0, 0, 1], [1, 1, 0])
+    for metric in ("euclidean", "cosine"):
+        with pytest.raises(ValueError, match="NaN"):
+            EmbedKMeans(2, metric=metric).fit(backend(np.array([[0.0], [np.nan]])))
+
+
+def test_the_estimator_rejects_infinity_from_its_embedding():
+    with np.errstate(divide="ignore"), pytest.raises(ValueError, match="infinity"):
+        EmbedKMeans(2, FunctionTransformer(np.log), metric="cosine").fit([[0.0], [1.0], [2.0]])
+
+
+def test_float32_is_kept(blobs, backend):
     run = kmeans(backend(blobs[0].astype(np.float32)), 3, random_state=0)
 
     assert "float32" in str(run.centers.dtype)
 
 
-def test_same_seed_same_result(blobs, backend):
+def test_the_same_seed_gives_the_same_result(blobs, backend):
     first, second = (kmeans(backend(blobs[0]), 5, n_init=2, random_state=11) for _ in range(2))
 
     assert_array_equal(to_numpy(first.labels), to_numpy(second.labels))
 
 
-def test_more_clusters_than_rows_is_refused(backend):
-    with pytest.raises(ValueError, match=r"n_clusters=4 is more than the data holds \(n_samples=3\)"):
+def test_more_clusters_than_rows_is_an_error(backend):
+    with pytest.raises(InputError, match=r"n_clusters=4 is more than the number of rows \(n_samples=3\)") as caught:
         kmeans(backend(np.zeros((3, 2))), 4)
+
+    assert caught.value.code == "n_clusters_too_large"

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.exceptions import ConvergenceWarning
 
 from fiedler.core.backend import to_numpy
-from fiedler.core.linear import conjugate_gradient, invert_lower_triangular, least_squares
+from fiedler.core.linear import cholesky, conjugate_gradient, invert_lower_triangular, least_squares
+from fiedler.errors import NotConvergedWarning
 
 
 @pytest.fixture
@@ -18,20 +18,32 @@ def system(rng):
 
 def test_conjugate_gradients_solve_every_column(system, backend):
     A, B = system
-    A_own = backend(A)
+    matrix = backend(A)
 
-    result = conjugate_gradient(lambda X: A_own @ X, backend(B), diagonal=backend(np.diag(A).copy()), tol=1e-12)
+    result = conjugate_gradient(lambda X: matrix @ X, backend(B), diagonal=backend(np.diag(A).copy()), tol=1e-12)
 
     assert result.converged
     assert_allclose(to_numpy(result.solution), np.linalg.solve(A, B), atol=1e-10)
 
 
-def test_running_out_of_rounds_is_said(system):
+def test_not_converging_is_a_warning(system):
     A, B = system
-    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+    with pytest.warns(NotConvergedWarning, match="raise max_iter or tol") as caught:
         result = conjugate_gradient(lambda X: A @ X, B, diagonal=np.diag(A), max_iter=2)
     assert not result.converged
     assert result.iterations == 2
+    assert caught[0].message.code == "not_converged"
+    assert caught[0].message.fields["max_iter"] == 2
+
+
+def test_cholesky_factors_exist_for_positive_definite_matrices_only(rng, backend):
+    positive = np.stack([(A := rng.normal(size=(6, 9))) @ A.T for _ in range(4)])
+    indefinite = positive - 100 * np.eye(6)
+
+    factors = to_numpy(cholesky(backend(positive)))
+
+    assert_allclose(factors @ np.swapaxes(factors, 1, 2), positive)
+    assert cholesky(backend(indefinite)) is None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -44,18 +56,18 @@ def test_triangular_matrices_are_inverted(rng, backend, dtype):
 
 @pytest.mark.parametrize("shape", [(50, 12), (12, 50)])
 @pytest.mark.parametrize("damp", [0.0, 0.7])
-def test_least_squares_are_lapacks_and_the_shortest(rng, backend, shape, damp):
+def test_least_squares_find_the_shortest_solution_as_lapack_does(rng, backend, shape, damp):
     A, B = rng.normal(size=shape), rng.normal(size=(shape[0], 3))
     B[:, 1] = 0  # a column with nothing to solve
-    own = backend(A)
-    found = least_squares(lambda X: own @ X, lambda R: own.T @ R, backend(B), damp=damp, tol=1e-12)
+    matrix = backend(A)
+    result = least_squares(lambda X: matrix @ X, lambda R: matrix.T @ R, backend(B), damp=damp, tol=1e-12)
     stacked = np.vstack([A, np.sqrt(damp) * np.eye(shape[1])]), np.vstack([B, np.zeros((shape[1], 3))])
-    assert found.converged
-    assert_allclose(to_numpy(found.solution), np.linalg.lstsq(*stacked)[0], atol=1e-8)
+    assert result.converged
+    assert_allclose(to_numpy(result.solution), np.linalg.lstsq(*stacked)[0], atol=1e-8)
 
 
 def test_least_squares_of_dependent_columns(rng):
     A = rng.normal(size=(30, 4)) @ rng.normal(size=(4, 10))
     B = rng.normal(size=(30, 2))
-    found = least_squares(lambda X: A @ X, lambda R: A.T @ R, B, tol=1e-10)
-    assert_allclose(found.solution, np.linalg.pinv(A) @ B, atol=1e-8)
+    result = least_squares(lambda X: A @ X, lambda R: A.T @ R, B, tol=1e-10)
+    assert_allclose(result.solution, np.linalg.pinv(A) @ B, atol=1e-8)

@@ -1,4 +1,4 @@
-"""Callbacks hear of every stage of a fit, and nothing changes because they listen."""
+"""Every stage of a fit is reported to callbacks, which do not change the result."""
 
 import numpy as np
 import pytest
@@ -21,11 +21,11 @@ EVERY = [
 ]
 
 
-class Ear:
-    """Writes down what it is told."""
+class Recorder:
+    """Records the names of the tasks that ended."""
 
     def __init__(self):
-        self.heard, self.open = [], False
+        self.tasks, self.open = [], False
 
     def setup(self, estimator, context):
         self.open = True
@@ -34,7 +34,7 @@ class Ear:
         assert self.open
 
     def on_fit_task_end(self, estimator, context):
-        self.heard.append(context.task_name)
+        self.tasks.append(context.task_name)
 
     def teardown(self, estimator, context):
         self.open = False
@@ -43,54 +43,53 @@ class Ear:
 @pytest.fixture(scope="module")
 def rows():
     rng = np.random.RandomState(0)
-    return np.abs(np.concatenate([rng.normal(size=(40, 4)) + 4 * place for place in range(3)])), np.repeat(
-        [0, 1, 2], 40
-    )
+    X = np.abs(np.concatenate([rng.normal(size=(40, 4)) + 4 * shift for shift in range(3)]))
+    return X, np.repeat([0, 1, 2], 40)
 
 
-@pytest.mark.parametrize("estimator", [one for one in EVERY if hasattr(one, "set_callbacks")], ids=str)
-def test_a_fit_with_a_listener_is_the_same_fit(estimator, rows):
-    ear = Ear()
+@pytest.mark.parametrize("estimator", [row for row in EVERY if hasattr(row, "set_callbacks")], ids=str)
+def test_callbacks_do_not_change_a_fit(estimator, rows):
+    recorder = Recorder()
     model = clone(estimator).set_params(**({"random_state": 0} if "random_state" in estimator.get_params() else {}))
-    plain, heard = clone(model).fit(*rows), clone(model).set_callbacks(ear).fit(*rows)
+    expected, fitted = clone(model).fit(*rows), clone(model).set_callbacks(recorder).fit(*rows)
 
-    assert ear.heard[-1] == "fit"
-    assert ear.heard.count("fit") == 1
-    assert not ear.open
+    assert recorder.tasks[-1] == "fit"
+    assert recorder.tasks.count("fit") == 1
+    assert not recorder.open
     for name in ("labels_", "memberships_", "embedding_", "metric_", "transduction_"):
-        if hasattr(plain, name):
-            assert_array_equal(getattr(heard, name), getattr(plain, name))
+        if hasattr(expected, name):
+            assert_array_equal(getattr(fitted, name), getattr(expected, name))
 
 
-def test_em_tells_every_iteration_and_nle_every_start(rows):
-    ears = Ear(), Ear()
-    mixture = LapGMM(3, random_state=0, lam=1.0).set_callbacks(ears[0]).fit(rows[0])
-    NLE(3, n_init=4, random_state=0).set_callbacks(ears[1]).fit(rows[0])
+def test_em_reports_every_iteration_and_nle_every_start(rows):
+    em, nle = Recorder(), Recorder()
+    mixture = LapGMM(3, random_state=0, lam=1.0).set_callbacks(em).fit(rows[0])
+    NLE(3, n_init=4, random_state=0).set_callbacks(nle).fit(rows[0])
 
-    assert ears[0].heard.count("step") >= mixture.n_iter_
-    assert "EM" in ears[0].heard
-    assert ears[1].heard[-6:] == ["step"] * 4 + ["starts", "fit"]
-
-
-def test_the_steps_of_models_inside_are_told_as_its_own(rows):
-    ear = Ear()
-    ManifoldClustering("auto", max_clusters=4, random_state=0).set_callbacks(ear).fit(rows[0])
-
-    assert {"parts", "graphs", "EM"} <= set(ear.heard)
+    assert em.tasks.count("step") >= mixture.n_iter_
+    assert "EM" in em.tasks
+    assert nle.tasks[-6:] == ["step"] * 4 + ["starts", "fit"]
 
 
-def test_a_fit_that_fails_lets_its_listeners_go(rows):
-    ear = Ear()
+def test_steps_of_nested_models_are_reported(rows):
+    recorder = Recorder()
+    ManifoldClustering("auto", max_clusters=4, random_state=0).set_callbacks(recorder).fit(rows[0])
 
-    with pytest.raises(ValueError, match="more than the data holds"):
-        LapGMM(500).set_callbacks(ear).fit(rows[0])
-    assert not ear.open
+    assert {"parts", "graphs", "EM"} <= set(recorder.tasks)
+
+
+def test_a_failed_fit_tears_its_callbacks_down(rows):
+    recorder = Recorder()
+
+    with pytest.raises(ValueError, match="more than the number of rows"):
+        LapGMM(500).set_callbacks(recorder).fit(rows[0])
+    assert not recorder.open
     with stage("after", 1) as tick:
         tick()
-    assert "after" not in ear.heard
+    assert "after" not in recorder.tasks
 
 
-def test_the_progress_bar_of_scikit_learn_takes_them(rows, capsys):
+def test_the_progress_bar_of_scikit_learn_works(rows, capsys):
     pytest.importorskip("rich")
 
     LapGMM(3, random_state=0).set_callbacks(callback.ProgressBar()).fit(rows[0])
@@ -98,5 +97,5 @@ def test_the_progress_bar_of_scikit_learn_takes_them(rows, capsys):
     assert "LapGMM" in capsys.readouterr().out
 
 
-def test_without_a_listener_a_loop_is_a_loop():
+def test_without_callbacks_items_are_unchanged():
     assert list(track_progress(iter("abc"), "letters")) == ["a", "b", "c"]

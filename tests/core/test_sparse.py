@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler.core import sparse
 from fiedler.core.backend import to_numpy
+from fiedler.errors import InputError
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def dense(S):
     return sparse.to_scipy(S).toarray()
 
 
-def test_triplets_are_added_up_and_zeros_stay_stored(triplets, backend):
+def test_repeated_triplets_are_summed_and_zeros_stay_stored(triplets, backend):
     S = sparse.from_coo(*map(backend, triplets), (4, 4))
 
     assert_allclose(dense(S), [[0, 1.5, 0, 0], [0, 0, 0, 0], [2, 0, 0, 0], [0, 0, 0, -1]])
@@ -34,19 +35,20 @@ def test_index_arrays_are_int32(triplets, backend):
 
 def test_operations_equal_dense_algebra(triplets, backend, rng):
     S = sparse.from_coo(*map(backend, triplets), (4, 4))
-    home = sparse.csr_parts(S)[0]  # SciPy for a back end without sparse matrices
+    data = sparse.csr_parts(S)[0]  # NumPy for a back end without sparse matrices
     D = dense(S)
     left, right = rng.uniform(1, 2, 4), rng.uniform(1, 2, 4)
-    own = (lambda a: a) if isinstance(home, np.ndarray) else backend
+    convert = np.asarray if isinstance(data, np.ndarray) else backend
+    scaled = sparse.scale_rows_columns(S, convert(left), convert(right))
 
-    assert_allclose(dense(sparse.scale_rows_columns(S, own(left), own(right))), left[:, None] * D * right[None, :])
-    assert_allclose(dense(sparse.add_diagonal(S, own(left))), D + np.diag(left))
+    assert_allclose(dense(scaled), left[:, None] * D * right[None, :])
+    assert_allclose(dense(sparse.add_diagonal(S, convert(left))), D + np.diag(left))
     assert_allclose(to_numpy(sparse.row_sums(S)), D.sum(axis=1))
     assert_allclose(to_numpy(sparse.diagonal(S)), np.diag(D))
-    assert_allclose(dense(sparse.filter_entries(S, home > 0)), np.where(D > 0, D, 0))
+    assert_allclose(dense(sparse.filter_entries(S, data > 0)), np.where(D > 0, D, 0))
 
 
-def test_a_product_lives_where_the_dense_factor_does(triplets, backend, rng):
+def test_a_product_has_the_library_of_the_dense_factor(triplets, backend, rng):
     S = sparse.from_coo(*map(backend, triplets), (4, 4))
     X = rng.normal(size=(4, 3)).astype(np.float32)
 
@@ -56,10 +58,21 @@ def test_a_product_lives_where_the_dense_factor_does(triplets, backend, rng):
     assert_allclose(to_numpy(product), dense(S) @ X, rtol=1e-6)
 
 
-def test_there_and_back_again(backend):
+def test_conversion_to_a_back_end_and_back_changes_nothing(backend):
     S = sp.csr_array(np.array([[0.0, 1.0], [2.0, 0.0]], dtype=np.float32))
 
     back = sparse.to_scipy(sparse.from_scipy(S, backend(np.zeros(1, dtype=np.float32))))
 
     assert back.dtype == np.float32
     assert_array_equal(back.toarray(), S.toarray())
+
+
+def test_a_matrix_and_an_array_of_different_precision_are_an_error(triplets, backend):
+    S = sparse.from_coo(*map(backend, triplets), (4, 4))
+    if isinstance(sparse.csr_parts(S)[0], np.ndarray):
+        pytest.skip("SciPy multiplies any precision")
+
+    with pytest.raises(InputError, match="convert both to one library and one dtype") as caught:
+        sparse.matmul(S, backend(np.zeros((4, 2), dtype=np.float32)))
+
+    assert caught.value.code == "mixed_libraries"

@@ -147,7 +147,7 @@ def test_operator_and_array_must_be_of_one_kind():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     L = AffinityGraph.from_matrix(torch.ones((4, 4), dtype=torch.float64)).laplacian()
     for F in (np.ones((4, 1)), torch.ones((4, 1), dtype=torch.float32)):
-        with pytest.raises(ValueError, match="bring both to one library and precision"):
+        with pytest.raises(ValueError, match="convert both to one library and one dtype"):
             diffuse(F, L, 0.1)
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from fiedler.errors import InputError
 from fiedler.metrics import calibration_error
 
 
@@ -20,7 +21,7 @@ def test_calibration_error_is_the_printed_sum(rng):
     assert_allclose(calibration_error(y, P[:, [2, 0, 1]], n_bins=10), printed)
 
 
-def test_certainty_about_everything_costs_what_is_wrong():
+def test_the_error_of_hard_memberships_is_the_error_rate():
     y = np.array([0, 0, 0, 1, 1])
 
     assert_allclose(calibration_error(y, np.eye(2)[[0, 0, 1, 1, 1]]), 1 / 5)
@@ -28,15 +29,18 @@ def test_certainty_about_everything_costs_what_is_wrong():
 
 
 @pytest.mark.parametrize(
-    ("memberships", "sentence"),
+    ("memberships", "message", "code"),
     [
-        (np.eye(2), "memberships must be of shape"),
-        (np.ones(3), "memberships must be of shape"),
-        (np.ones((3, 2)), "sum to one"),
-        ([[1.5, -0.5]] * 3, "nonnegative"),
-        ([[np.nan, 1.0]] * 3, "nonnegative"),
+        (np.eye(2), "memberships must have shape", "wrong_shape"),
+        (np.ones(3), "memberships must have shape", "wrong_shape"),
+        (np.ones((3, 2)), "sum to one", "invalid_memberships"),
+        ([[1.5, -0.5]] * 3, "nonnegative", "invalid_memberships"),
+        ([[np.nan, 1.0]] * 3, "nonnegative", "invalid_memberships"),
+        ([[1.0], [0.5, 0.5], [1.0]], "matrix of numbers", "wrong_dtype"),
     ],
 )
-def test_bad_memberships_get_a_sentence(memberships, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_memberships_are_an_error(memberships, message, code):
+    with pytest.raises(InputError, match=message) as caught:
         calibration_error([0, 1, 1], memberships)
+
+    assert caught.value.code == code

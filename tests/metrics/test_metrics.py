@@ -2,10 +2,12 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import metrics as peer
 
-from fiedler import metrics
+from fiedler import AffinityGraph, metrics
+from fiedler.errors import InputError
 from fiedler.metrics import (
     adjusted_rand_index,
     balanced_rand_index,
@@ -36,7 +38,7 @@ def labelings(request, rng):
 
 def test_accuracy_is_the_best_over_all_one_to_one_maps(labelings):
     y, labels = labelings
-    names = list(range(4))  # zero-padded to four on both sides
+    names = list(range(4))  # more than either side has
     best = max(np.mean(np.array(p)[labels] == y) for p in itertools.permutations(names))
 
     assert_allclose(clustering_accuracy(y, labels), best)
@@ -62,30 +64,30 @@ def test_nmi_divides_by_the_larger_entropy(labelings):
 
 
 def pairs(y, labels):
-    """Agreement on pairs of one class and on pairs of two, by going through all pairs."""
-    together, apart = [], []
+    """Return the agreement on every pair of the same class and on every pair of different classes."""
+    joined, separated = [], []
     for i, j in itertools.combinations(range(len(y)), 2):
-        (together if y[i] == y[j] else apart).append((labels[i] == labels[j]) == (y[i] == y[j]))
-    return together, apart
+        (joined if y[i] == y[j] else separated).append((labels[i] == labels[j]) == (y[i] == y[j]))
+    return joined, separated
 
 
-def test_rand_indices_go_through_all_pairs(labelings):
+def test_rand_indices_agree_with_a_loop_over_all_pairs(labelings):
     y, labels = labelings
-    together, apart = pairs(y, labels)
+    joined, separated = pairs(y, labels)
 
-    assert_allclose(rand_index(y, labels), np.mean(together + apart))
-    assert_allclose(balanced_rand_index(y, labels), np.mean([np.mean(kind) for kind in (together, apart) if kind]))
+    assert_allclose(rand_index(y, labels), np.mean(joined + separated))
+    assert_allclose(balanced_rand_index(y, labels), np.mean([np.mean(kind) for kind in (joined, separated) if kind]))
     assert_allclose(adjusted_rand_index(y, labels), peer.adjusted_rand_score(y, labels))
 
 
-def test_purity_counts_each_clusters_favourite(labelings):
+def test_purity_counts_the_most_frequent_class_of_each_cluster(labelings):
     y, labels = labelings
 
     assert_allclose(purity(y, labels), sum(np.bincount(y[labels == c]).max() for c in np.unique(labels)) / 40)
 
 
 @pytest.mark.parametrize("score", EXTERNAL, ids=lambda f: f.__name__)
-def test_names_and_order_do_not_matter(score, rng, backend):
+def test_label_names_and_sample_order_do_not_matter(score, rng, backend):
     y, labels, order = rng.randint(3, size=30), rng.randint(4, size=30), rng.permutation(30)
     expected = score(y, labels)
 
@@ -99,20 +101,20 @@ def test_names_and_order_do_not_matter(score, rng, backend):
 @pytest.mark.parametrize(
     ("y", "labels", "message"),
     [
-        ([0, 1], [0, 1, 1], "labels_pred hold 3 entries, but 2 are needed, one a sample"),
-        ([], [], "labels_true must be one label a sample, a non-empty list"),
-        ([[0, 1]], [0, 1], r"labels_true must be one label a sample.* got shape \(1, 2\)"),
-        ([0.0, np.nan], [0, 1], "labels_true contain NaN or infinity"),
-        ([[0], [1, 2]], [0, 1], "labels_true must be one label a sample; got a ragged list"),
+        ([0, 1], [0, 1, 1], "labels_pred has 3 entries, but 2 are required, one per sample"),
+        ([], [], "labels_true must be a non-empty 1-D array with one label per sample"),
+        ([[0, 1]], [0, 1], r"labels_true must be a non-empty 1-D array.* got shape \(1, 2\)"),
+        ([0.0, np.nan], [0, 1], "labels_true contains NaN or infinity"),
+        ([[0], [1, 2]], [0, 1], "labels_true must have one label per sample; got a ragged list"),
     ],
 )
-def test_bad_labels_get_a_sentence(score, y, labels, message):
-    with pytest.raises(ValueError, match=message):
+def test_invalid_labels_are_an_error(score, y, labels, message):
+    with pytest.raises(InputError, match=message):
         score(y, labels)
 
 
-def test_an_unknown_average_lists_the_known():
-    with pytest.raises(ValueError, match=r"average='mean' is not known; choose one of \['max', 'arithmetic'"):
+def test_an_unknown_average_is_an_error_that_lists_the_valid_ones():
+    with pytest.raises(InputError, match=r"average='mean' is not known; choose one of \['max', 'arithmetic'"):
         normalized_mutual_information([0, 1], [0, 1], average="mean")
 
 
@@ -137,7 +139,7 @@ def test_cuts_are_the_printed_sums(name, request, rng):
 
 @pytest.mark.parametrize("name", ["uneven_graph", "connected_graph", "signed_graph"])
 def test_the_ratio_cut_is_a_trace(name, request, rng):
-    """[nle, Theorem 1]: tr(H'LH) for the indicators of the clusters at length one, on signed graphs too."""
+    """[nle, Theorem 1]: tr(H'LH) for indicators of unit length, also on signed graphs."""
     graph = request.getfixturevalue(name)
     labels = rng.randint(3, size=graph.n_nodes)
     H = np.eye(3)[labels]
@@ -147,22 +149,38 @@ def test_the_ratio_cut_is_a_trace(name, request, rng):
     assert_allclose(ratio_cut(graph, labels), metrics.dirichlet_energy(H, graph.laplacian()))
 
 
-def test_components_cost_nothing(uneven_graph):
+def test_the_cut_between_components_is_zero(uneven_graph):
     _, labels = uneven_graph.components()
 
     assert_allclose([ratio_cut(uneven_graph, labels), normalized_cut(uneven_graph, labels)], 0, atol=1e-15)
 
 
-def test_a_matrix_is_a_graph_too(uneven_graph, rng):
+def test_a_matrix_is_accepted_as_a_graph(uneven_graph, rng):
     labels = rng.randint(2, size=10)
 
     assert ratio_cut(uneven_graph.weights.toarray(), labels) == ratio_cut(uneven_graph, labels)
 
 
+def test_clusters_of_isolated_nodes_contribute_nothing():
+    W = np.zeros((5, 5))
+    W[0, 1] = W[1, 0] = 1.0
+    W[1, 2] = W[2, 1] = 2.0
+
+    assert_allclose(normalized_cut(W, [0, 1, 1, 2, 2]), 1 / 1 + 1 / 5)
+
+
+def test_loops_count_in_the_volume_and_are_not_cut():
+    """Coarse nodes keep the weight inside them as loops: the cut is that of the fine graph."""
+    fine = np.array([[0.0, 1, 1, 0], [1, 0, 0, 0], [1, 0, 0, 3], [0, 0, 3, 0]])
+    coarse = AffinityGraph(sp.csr_array([[0.0, 1], [1, 0]]), loops=np.array([2.0, 6.0]))
+
+    assert_allclose(normalized_cut(coarse, [0, 1]), normalized_cut(fine, [0, 0, 1, 1]))
+
+
 def test_labels_must_fit_the_graph(uneven_graph):
-    with pytest.raises(ValueError, match="labels hold 3 entries, but 10 are needed"):
+    with pytest.raises(InputError, match="labels has 3 entries, but 10 are required"):
         ratio_cut(uneven_graph, [0, 1, 1])
 
 
-def test_everything_public_is_listed():
+def test_public_names_are_sorted():
     assert_array_equal(sorted(metrics.__all__), metrics.__all__)

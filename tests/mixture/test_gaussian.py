@@ -129,7 +129,7 @@ def test_pca_reduces_the_densities_on_every_back_end(pca, groups, backend):
         ({"init": "magic"}, None, r"init='magic' is not known; choose one of \['kmeans', 'spectral', 'com"),
         ({"init": np.zeros(7)}, None, r"init must be one of .* got an array of shape \(7,\)"),
         ({"ridge": -1}, None, "ridge must be a nonnegative number"),
-        ({"pca": 9}, None, r"pca=9 must be a share of the variance in \(0, 1\) or a whole number of at most 4"),
+        ({"pca": 9}, None, r"pca=9 must be a share of the variance in \(0, 1\) or an integer from 1 to 4"),
         ({}, np.ones((20, 2)), "all rows of X are equal"),
         ({"ridge": 0.0, "init": np.arange(20) % 10, "n_clusters": 10}, np.random.RandomState(0).normal(size=(20, 9)),
          "not positive definite"),

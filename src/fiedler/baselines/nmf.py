@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_data, check_int, check_n_clusters, choose
 from ..core.backend import is_numpy
+from ..core.rows import normalize_row_sums, normalize_rows
 
 WEIGHTS = {"ncw": True, "none": False}
 
@@ -100,7 +101,7 @@ class NMFClustering(ClusterMixin, BaseEstimator):
         )  # fmt: skip
         V = self._nmf.set_output(transform="default").fit_transform(self._weighted(X))
         self._lengths = np.linalg.norm(self._nmf.components_, axis=1)
-        self.components_ = self._nmf.components_ / np.where(self._lengths > 0, self._lengths, 1)[:, None]
+        self.components_ = normalize_rows(self._nmf.components_)
         self.memberships_ = self._shares(V)
         self.labels_, self.n_iter_ = self.memberships_.argmax(axis=1), self._nmf.n_iter_
         self.objective_ = float(self._nmf.reconstruction_err_)
@@ -125,8 +126,7 @@ class NMFClustering(ClusterMixin, BaseEstimator):
 
     def _shares(self, V: np.ndarray) -> np.ndarray:
         V = V * self._lengths
-        total = V.sum(axis=1, keepdims=True)
-        return np.where(total > 0, V / np.where(total > 0, total, 1), 1 / V.shape[1])
+        return np.where(V.sum(axis=1, keepdims=True) > 0, normalize_row_sums(V), 1 / V.shape[1])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -116,7 +116,8 @@ class EmbedKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
         rows = X
         self.__dict__.pop("embedding_", None)
         if self.embedder_ is not None:
-            rows = self.embedding_ = self.embedder_.fit_transform(X, y)
+            self.embedding_ = self.embedder_.fit_transform(X, y)
+            rows = check_data(self.embedding_)  # the output of any transformer, not validated yet
         best = kmeans(rows, k, metric=self.metric, n_init=self.n_init, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.inertia_, self.n_iter_ = best.inertia, best.n_iter

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_n_clusters, choose
 from ..core.backend import namespace
-from ..core.eigen import smallest_eigenpairs
+from ..core.eigen import EigenSolver, LaplacianKind, smallest_eigenpairs
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
 from ..core.rows import normalize_rows
@@ -36,7 +36,7 @@ from ..graph.score import ModularityScoreMixin
 class _Cut(NamedTuple):
     """How a cut is relaxed: the Laplacian whose eigenvectors are computed, and how their rows are scaled."""
 
-    laplacian: str
+    laplacian: LaplacianKind
     scale_rows: Callable[[Array], Array]
 
 
@@ -115,7 +115,7 @@ class SpectralClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
         *,
         cut: Literal["ncut", "njw", "ratio"] = "ncut",
         n_init: int = 10,
-        eigen_solver: Literal["auto", "chebyshev", "dense", "lobpcg", "arpack", "shift_invert"] = "auto",
+        eigen_solver: EigenSolver = "auto",
         eigen_tol: float = 1e-8,
         eigen_max_iter: int | None = None,
         random_state: RandomState = None,

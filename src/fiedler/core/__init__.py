@@ -1,1 +1,1 @@
-"""Numerics that know nothing of graphs or models: arrays in, arrays out, on NumPy, torch and CuPy."""
+"""Numerics that are independent of graphs and models: arrays in, arrays out, on NumPy, torch and CuPy."""

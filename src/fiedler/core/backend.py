@@ -1,7 +1,7 @@
-"""One door to each array library: which namespace an array belongs to, and the few steps the standard leaves out.
+"""Access to array libraries: the namespace of an array, and a few operations that the array API standard lacks.
 
-Dense mathematics is written against the array API standard, in the spelling that `array_api_compat` gives NumPy, torch
-and CuPy alike. Random numbers are always drawn by NumPy and then moved, so that a seed means the same everywhere.
+Dense code is written against the array API standard, which `array_api_compat` provides for NumPy, torch and CuPy.
+Random numbers are drawn by NumPy and then moved to the device, so that a seed gives the same numbers everywhere.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import scipy.sparse as sp
 
 from .._typing import Array as Array
 
-BLOCK_BYTES = 64 * 2**20  # a temporary of a blocked computation stays about this small on the host ...
-DEVICE_BLOCK_BYTES = 2 * 2**30  # ... and this on an accelerator, which is idle on less
+BLOCK_BYTES = 64 * 2**20  # size of the temporaries of a blocked computation on the host
+DEVICE_BLOCK_BYTES = 2 * 2**30  # the same on an accelerator, which smaller blocks would leave idle
+SIGN_TIE = 1e-4  # entries of a vector within this relative distance of the largest are considered equal to it
 
 
 def namespace(*arrays: Array) -> Any:
-    """The array API namespace shared by ``arrays``; sparse SciPy matrices count as NumPy."""
+    """Return the array API namespace shared by ``arrays``; SciPy sparse matrices count as NumPy."""
     dense = [a for a in arrays if not sp.issparse(a)]
     return array_api_compat.array_namespace(*dense) if dense else array_api_compat.array_namespace(np.empty(0))
 
@@ -32,7 +33,7 @@ def is_numpy(X: Array) -> bool:
 
 
 def to_numpy(X: Array) -> np.ndarray:
-    """A NumPy copy or view of ``X``, brought to the host if need be."""
+    """Return ``X`` as a NumPy array, copied from the device if necessary."""
     if array_api_compat.is_torch_array(X):
         return X.detach().cpu().numpy()
     if array_api_compat.is_cupy_array(X):
@@ -41,7 +42,7 @@ def to_numpy(X: Array) -> np.ndarray:
 
 
 def asarray_like(values: Any, reference: Array, *, dtype: Any = None) -> Array:
-    """``values`` (host data) as an array of the library and on the device of ``reference``."""
+    """Convert host data to an array of the library of ``reference``, on its device; ``dtype`` is not taken from it."""
     xp = namespace(reference)
     if sp.issparse(reference):
         return xp.asarray(values, dtype=dtype)
@@ -51,45 +52,43 @@ def asarray_like(values: Any, reference: Array, *, dtype: Any = None) -> Array:
 
 
 def convert_like(X: Array, reference: Array) -> Array:
-    """Rows ``X`` in the container of ``reference``: dense or CSR, its library, its device, its dtype."""
+    """Convert ``X`` to the container of ``reference``: dense or CSR, its library, device and dtype."""
     if sp.issparse(reference):
         return sp.csr_array(X if sp.issparse(X) else to_numpy(X), dtype=reference.dtype)
     dense = X.toarray() if sp.issparse(X) else X
     if is_numpy(reference):
         return to_numpy(dense).astype(reference.dtype, copy=False)
-    foreign = not is_numpy(dense) and namespace(dense) is namespace(reference)
-    return (
-        namespace(reference).astype(dense, reference.dtype)
-        if foreign
-        else asarray_like(dense, reference, dtype=reference.dtype)
-    )
+    xp = namespace(reference)
+    if not is_numpy(dense) and namespace(dense) is xp:
+        return xp.astype(dense, reference.dtype)
+    return asarray_like(dense, reference, dtype=reference.dtype)
 
 
 def arange(n: int, reference: Array, *, dtype: Any = None) -> Array:
-    """The integers 0 .. n-1 beside ``reference``."""
+    """Return the integers 0 .. n-1 in the library and on the device of ``reference``."""
     xp = namespace(reference)
     device = None if sp.issparse(reference) else array_api_compat.device(reference)
     return xp.arange(n, dtype=dtype or xp.int64, device=device)
 
 
 def identity(matrices: Array) -> Array:
-    """The identity of the size, precision and device of (..., d, d) matrices."""
+    """Return the (d, d) identity in the dtype and on the device of (..., d, d) matrices."""
     xp = namespace(matrices)
     return xp.eye(matrices.shape[-1], dtype=matrices.dtype, device=array_api_compat.device(matrices))
 
 
 def standard_normal(shape: tuple[int, ...], rng: np.random.RandomState, reference: Array) -> Array:
-    """Normal numbers drawn on the host: the same ones for a seed on every back end."""
+    """Draw standard normal numbers on the host, so that a seed gives the same ones on every back end."""
     return asarray_like(rng.standard_normal(shape), reference, dtype=reference.dtype)
 
 
 def eps(X: Array) -> float:
-    """The machine precision of the entries of ``X``."""
+    """Return the machine epsilon of the dtype of ``X``."""
     return float(namespace(X).finfo(X.dtype).eps)
 
 
 def itemsize(X: Array) -> int:
-    """The bytes of one (floating) entry of ``X``."""
+    """Return the number of bytes of one (floating-point) entry of ``X``."""
     return int(namespace(X).finfo(X.dtype).bits) // 8
 
 
@@ -98,44 +97,53 @@ def row_blocks(
     bytes_per_row: int,
     reference: Array,
     *,
-    host: int | None = None,
-    device: int | None = None,
-    least: int = 1,
+    host_bytes: int | None = None,
+    device_bytes: int | None = None,
+    min_rows: int = 1,
 ) -> Iterator[slice]:
-    """Slices of rows small enough for a temporary of ``bytes_per_row`` a row, within the budget of host or device."""
-    on_host = is_numpy(reference) or _on_cpu(reference)
-    budget = (host or BLOCK_BYTES) if on_host else (device or DEVICE_BLOCK_BYTES)
-    size = max(least, min(n_rows, budget // max(1, bytes_per_row)))
+    """Return slices of rows whose temporaries, of ``bytes_per_row`` each, fit into a block of memory.
+
+    Parameters
+    ----------
+    n_rows : int
+        The number of rows.
+    bytes_per_row : int
+        Size of the temporaries of one row.
+    reference : array
+        Decides between the host and the device.
+    host_bytes, device_bytes : int, optional
+        Size of a block; default ``BLOCK_BYTES`` and ``DEVICE_BLOCK_BYTES``.
+    min_rows : int, default=1
+        The minimum number of rows of a slice.
+    """
+    on_host = is_numpy(reference) or "cuda" not in str(array_api_compat.device(reference)).lower()
+    budget = (host_bytes or BLOCK_BYTES) if on_host else (device_bytes or DEVICE_BLOCK_BYTES)
+    size = max(min_rows, min(n_rows, budget // max(1, bytes_per_row)))
     return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
 
 
-def _on_cpu(X: Array) -> bool:
-    return "cuda" not in str(array_api_compat.device(X)).lower()
-
-
 def smallest_k(values: Array, k: int) -> tuple[Array, Array]:
-    """The ``k`` smallest entries of each row, ascending, and their columns.
+    """Return the ``k`` smallest entries of each row, ascending, and their columns.
 
-    The standard has no partial sort, and NumPy's is slow on long rows. So a row is cut into groups: its ``k`` smallest
-    entries lie in the ``k`` groups with the smallest minima, and only those are looked at again.
+    The standard has no partial sort, and NumPy's is slow on long rows. So the columns are divided into groups: the
+    ``k`` smallest entries of a row lie in the ``k`` groups with the smallest minima, and only those are searched.
     """
     xp = namespace(values)
     if array_api_compat.is_torch_array(values):
-        found = xp.topk(values, k, dim=1, largest=False, sorted=True)
-        return found.values, found.indices
-    columns = _candidates(values, k, xp)
-    inside = xp.take_along_axis(values, columns, axis=1)
-    order = _argpartition(inside, k, xp)
-    order = xp.take_along_axis(
-        order, xp.argsort(xp.take_along_axis(inside, order, axis=1), axis=1, stable=True), axis=1
-    )
-    return xp.take_along_axis(inside, order, axis=1), xp.take_along_axis(columns, order, axis=1)
+        smallest = xp.topk(values, k, dim=1, largest=False, sorted=True)
+        return smallest.values, smallest.indices
+    columns = _candidate_columns(values, k, xp)
+    candidates = xp.take_along_axis(values, columns, axis=1)
+    order = _argpartition(candidates, k, xp)
+    ascending = xp.argsort(xp.take_along_axis(candidates, order, axis=1), axis=1, stable=True)
+    order = xp.take_along_axis(order, ascending, axis=1)
+    return xp.take_along_axis(candidates, order, axis=1), xp.take_along_axis(columns, order, axis=1)
 
 
-def _candidates(values: Array, k: int, xp: Any) -> Array:
-    """Columns of each row among which its ``k`` smallest entries are: those of the ``k`` best groups.
+def _candidate_columns(values: Array, k: int, xp: Any) -> Array:
+    """Return columns of each row that include its ``k`` smallest entries: those of the ``k`` best groups.
 
-    Group g holds the columns g, g + n_groups, g + 2 n_groups, ..., so that the minima are taken over whole stretches of
+    Group g consists of the columns g, g + n_groups, g + 2 n_groups, ..., so that minima are taken over contiguous
     memory; the columns left over at the end are always candidates.
     """
     n_rows, n_columns = values.shape
@@ -143,23 +151,24 @@ def _candidates(values: Array, k: int, xp: Any) -> Array:
     n_groups = n_columns // width
     if width < 4 or n_groups <= k:
         return xp.broadcast_to(arange(n_columns, values)[None, :], (n_rows, n_columns))
-    inside = xp.reshape(values[:, : n_groups * width], (n_rows, width, n_groups))
-    best = _argpartition(xp.min(inside, axis=1), k, xp)
+    grouped = xp.reshape(values[:, : n_groups * width], (n_rows, width, n_groups))
+    best = _argpartition(xp.min(grouped, axis=1), k, xp)
     columns = best[:, :, None] + n_groups * arange(width, values)[None, None, :]
     columns = xp.reshape(columns, (n_rows, k * width))
-    rest = xp.broadcast_to(arange(n_columns, values)[None, n_groups * width :], (n_rows, n_columns - n_groups * width))
-    return xp.concat([columns, rest], axis=1)
+    n_left = n_columns - n_groups * width
+    left_over = xp.broadcast_to(arange(n_columns, values)[None, n_groups * width :], (n_rows, n_left))
+    return xp.concat([columns, left_over], axis=1)
 
 
 def _argpartition(values: Array, k: int, xp: Any) -> Array:
-    """Columns of the ``k`` smallest entries of each row, in no particular order where the library can save that."""
+    """Return the columns of the ``k`` smallest entries of each row, in any order."""
     if array_api_compat.is_numpy_array(values):
         return np.argpartition(values, k - 1, axis=1)[:, :k]
     return xp.argsort(values, axis=1, stable=False)[:, :k]
 
 
 def sq_norms(vectors: Array) -> Array:
-    """Σ_a v_a² over the last axis, without a temporary where the library can save it."""
+    """Return Σ_a v_a² over the last axis, without a temporary if the library has ``einsum``."""
     xp = namespace(vectors)
     if hasattr(xp, "einsum"):
         return xp.einsum("...a,...a->...", vectors, vectors)
@@ -167,49 +176,49 @@ def sq_norms(vectors: Array) -> Array:
 
 
 def logsumexp(values: Array) -> Array:
-    """Log Σ_k exp(values_ik) of every row, without overflow; a row of -inf gives -inf."""
+    """Return log Σ_k exp(values_ik) of every row, without overflow; a row of -inf gives -inf."""
     xp = namespace(values)
     top = xp.max(values, axis=1)
     finite = xp.where(xp.isfinite(top), top, 0)
     return finite + xp.log(xp.sum(xp.exp(values - finite[:, None]), axis=1))
 
 
-def safe_log(shares: Array) -> Array:
-    """The logarithm of nonnegative numbers, that of zero being the smallest normal number's."""
-    xp = namespace(shares)
-    floor = float(xp.finfo(shares.dtype).smallest_normal)
-    return xp.log(xp.where(shares > floor, shares, floor))
+def safe_log(values: Array) -> Array:
+    """Return the logarithm of nonnegative numbers; zero is replaced by the smallest normal number."""
+    xp = namespace(values)
+    smallest = float(xp.finfo(values.dtype).smallest_normal)
+    return xp.log(xp.where(values > smallest, values, smallest))
 
 
 def exp_or_zero(values: Array) -> Array:
-    """The exponential, 0 where it would be subnormal: processors are many times slower on such numbers."""
+    """Return the exponential, or 0 where it would be subnormal: processors are many times slower on such numbers."""
     xp = namespace(values)
-    floor = math.log(float(xp.finfo(values.dtype).smallest_normal)) + 1
-    return xp.where(values > floor, xp.exp(xp.where(values > floor, values, floor)), 0)
+    lowest = math.log(float(xp.finfo(values.dtype).smallest_normal)) + 1
+    return xp.where(values > lowest, xp.exp(xp.where(values > lowest, values, lowest)), 0)
 
 
 def softmax(values: Array) -> Array:
-    """Rows of exp(values) scaled to sum to one."""
+    """Return exp(values) with every row scaled to sum to one."""
     xp = namespace(values)
     weights = exp_or_zero(values - xp.max(values, axis=1)[:, None])
     return weights / xp.sum(weights, axis=1)[:, None]
 
 
 def one_hot(labels: Array, k: int, reference: Array) -> Array:
-    """Labels 0..k-1 as rows with a single one, in the dtype and place of ``reference``; a negative label gives none."""
+    """One-hot encode labels 0..k-1 in the dtype and on the device of ``reference``; a negative label gives zeros."""
     xp = namespace(reference)
     labels = asarray_like(labels, reference) if is_numpy(labels) and not is_numpy(reference) else labels
     return xp.astype(labels[:, None] == arange(k, reference, dtype=labels.dtype)[None, :], reference.dtype)
 
 
 def fix_signs(vectors: Array) -> Array:
-    """Columns turned so that their entry of largest size is positive: the one sign rule.
+    """Flip columns so that their entry of largest magnitude is positive.
 
-    Of several entries as large, up to rounding, the first decides, so that symmetric vectors have a sign too.
+    If several entries are equally large up to rounding, the first decides, so that symmetric vectors have a sign too.
     """
     xp = namespace(vectors)
-    sizes = xp.abs(vectors)
-    large = sizes >= (1 - 1e-4) * xp.max(sizes, axis=0)[None, :]
-    top = xp.argmax(xp.astype(large, xp.int8), axis=0)
-    signs = xp.sign(xp.take_along_axis(vectors, top[None, :], axis=0))
+    magnitudes = xp.abs(vectors)
+    is_largest = magnitudes >= (1 - SIGN_TIE) * xp.max(magnitudes, axis=0)[None, :]
+    first = xp.argmax(xp.astype(is_largest, xp.int8), axis=0)
+    signs = xp.sign(xp.take_along_axis(vectors, first[None, :], axis=0))
     return vectors * xp.where(signs == 0, xp.ones_like(signs), signs)

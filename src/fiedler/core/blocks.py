@@ -1,4 +1,4 @@
-"""Work on blocks of rows: in threads of one BLAS thread each on the host, in turn on a device."""
+"""Computations on blocks of rows: in parallel threads on the host, one after the other on a device."""
 
 from __future__ import annotations
 
@@ -13,23 +13,30 @@ from threadpoolctl import ThreadpoolController
 
 from .backend import Array, is_numpy, itemsize, namespace, row_blocks
 
-ROW_BYTES = 2**20  # of a few temporaries of a row-wise computation: what a core keeps close
-DEVICE_ROW_BYTES = 2**30
+ROW_BLOCK_BYTES = 2**20  # size of the temporaries of a row-wise computation: what fits into the cache of a core
+DEVICE_ROW_BLOCK_BYTES = 2**30  # the same on an accelerator
 
 
 def map_blocks(work: Callable[[slice], Any], blocks: Iterable[slice], X: Array, *, n_jobs: int | None = None) -> list:
-    """``work`` on every block of the rows of ``X``, results in order.
+    """Call ``work`` on every block of the rows of ``X`` and return the results in order.
 
-    Small products keep one core busy each; a BLAS that spreads each of them over all cores spends its time waiting.
+    Each thread uses a single BLAS thread: a BLAS that spreads small products over all cores spends its time waiting.
 
     Parameters
     ----------
     work : callable
+        A function of one slice.
     blocks : iterable of slice
+        The blocks of rows.
     X : array
-        Where the rows are: threads are for NumPy only.
+        The rows; only NumPy arrays and SciPy matrices are processed in parallel.
     n_jobs : int, optional
-        None is as many threads as the BLAS has.
+        Number of threads; default the number of BLAS threads.
+
+    Returns
+    -------
+    list
+        One result per block.
     """
     blocks = list(blocks)
     if len(blocks) == 1 or not is_numpy(X):
@@ -42,42 +49,44 @@ def map_blocks(work: Callable[[slice], Any], blocks: Iterable[slice], X: Array, 
 
 
 def map_rows(function: Callable[..., Array], *arrays: Array) -> Array:
-    """``function`` of arrays with as many rows, computed block by block; it gives a row for each of theirs."""
+    """Apply a row-wise ``function`` to arrays of equally many rows, block by block, and concatenate the results."""
     first = arrays[0]
     width = 4 * itemsize(first) * first.shape[1]
-    blocks = row_blocks(first.shape[0], width, first, host=ROW_BYTES, device=DEVICE_ROW_BYTES, least=64)
+    blocks = row_blocks(
+        first.shape[0], width, first, host_bytes=ROW_BLOCK_BYTES, device_bytes=DEVICE_ROW_BLOCK_BYTES, min_rows=64
+    )
     work = lambda rows: function(*(array[rows, ...] for array in arrays))  # noqa: E731
     return namespace(first).concat(map_blocks(work, blocks, first), axis=0)
 
 
 class _OneThreadBLAS:
-    """While anyone is inside, BLAS uses one thread; says how many it had.
+    """A context in which BLAS uses one thread; entering it returns the number of threads it had.
 
-    The limit belongs to the process, not to a thread: the first to come sets it, the last to go lifts it.
+    The limit applies to the process, not to a thread: the first thread to enter sets it, the last to leave lifts it.
     """
 
     def __init__(self) -> None:
-        self.controller = ThreadpoolController()  # finding the libraries takes milliseconds, so it is done once
-        self.lock, self.inside, self.n_threads = Lock(), 0, 1
+        self.controller = ThreadpoolController()  # takes milliseconds, so it is made once
+        self.lock, self.n_inside, self.n_threads = Lock(), 0, 1
         self.limit: Any = None
 
     def __enter__(self) -> int:
         with self.lock:
-            if self.inside == 0:
+            if self.n_inside == 0:
                 pools = self.controller.select(user_api="blas").lib_controllers
                 self.n_threads = max((pool.num_threads for pool in pools), default=1)
                 self.limit = self.controller.limit(limits=1, user_api="blas")
-            self.inside += 1
+            self.n_inside += 1
             return self.n_threads
 
     def __exit__(self, *_: Any) -> None:
         with self.lock:
-            self.inside -= 1
-            if self.inside == 0:
+            self.n_inside -= 1
+            if self.n_inside == 0:
                 self.limit.restore_original_limits()
 
 
 @cache
 def one_blas_thread() -> _OneThreadBLAS:
-    """A block in which BLAS uses one thread: for work that threads share already, or that is made of small products."""
+    """Return a context in which BLAS uses one thread: for work that runs in threads or consists of small products."""
     return _OneThreadBLAS()

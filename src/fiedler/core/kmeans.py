@@ -1,58 +1,72 @@
-"""K-means on every back end: k-means++ seeding, Lloyd's rounds, restarts, empty clusters refilled, a cosine variant.
+"""K-means on every back end: greedy k-means++ seeding, Lloyd's iterations, restarts, and a cosine variant.
 
 Euclidean k-means on NumPy is scikit-learn's. Everything else runs through one array API implementation below, where
-a cluster's sum is a product with one-hot memberships, so that no back end needs a scatter operation.
+the sum of a cluster is a product with one-hot memberships, so that no back end needs a scatter operation.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._records import KMeansResult
-from .._validation import check_data, check_int, check_n_clusters, choose
-from .backend import Array, asarray_like, is_numpy, namespace, one_hot
+from .._typing import RandomState
+from .._validation import check_int, check_n_clusters, choose
+from ..errors import NotConvergedWarning, warn
+from .backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
 from .rows import normalize_rows, sq_row_norms
 
-METRICS = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are kept at length one
+METRICS = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are scaled to unit length
+ROUNDING_ERRORS = 8  # bound on the rounding error of an inertia, in units of eps · Σ_i ‖x_i‖²
 
 
 def kmeans(
     X: Array,
     n_clusters: int,
     *,
-    metric: str = "euclidean",
+    metric: Literal["euclidean", "cosine"] = "euclidean",
     n_init: int = 10,
     max_iter: int = 300,
     tol: float = 1e-4,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> KMeansResult:
-    """The best of ``n_init`` runs of k-means.
+    """Return the best of ``n_init`` runs of k-means.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n, d)
-        On NumPy, torch or CuPy.
+        Validated rows, on NumPy, torch or CuPy.
     n_clusters : int
+        The number of clusters.
     metric : {'euclidean', 'cosine'}, default='euclidean'
-        'cosine' is spherical k-means: rows and centres have length one. A row of zeros has no direction and may land in
-        any cluster.
+        'cosine' is spherical k-means: rows and centres are scaled to unit length. A row of zeros has no direction and
+        can be assigned to any cluster.
     n_init : int, default=10
-        Seedings tried; the run of lowest inertia is kept.
+        Number of seedings; the run of lowest inertia is kept, the first one if several are equal up to rounding.
     max_iter : int, default=300
+        Maximum number of iterations of one run.
     tol : float, default=1e-4
-        On the squared movement of the centres, relative to the mean variance of the columns.
-    random_state : int, RandomState or None
+        Tolerance on the squared movement of the centres, relative to the mean variance of the columns.
+    random_state : int, RandomState or None, default=None
+        Random seed or generator.
 
     Returns
     -------
     KMeansResult
+
+    Warns
+    -----
+    NotConvergedWarning
+        With code ``duplicate_rows`` if fewer than ``n_clusters`` clusters have rows.
 
     Examples
     --------
@@ -62,26 +76,66 @@ def kmeans(
     0.01
     """
     spherical = choose(METRICS, metric, option="metric")
-    X = check_data(X)
     n_clusters = check_n_clusters(n_clusters, X.shape[0])
     n_init, max_iter = check_int(n_init, "n_init"), check_int(max_iter, "max_iter")
     rng = check_random_state(random_state)
     if is_numpy(X) and not spherical:
-        model = KMeans(n_clusters, n_init=n_init, max_iter=max_iter, tol=tol, random_state=rng).fit(X)
-        converged = model.n_iter_ < max_iter
-        return KMeansResult(model.labels_, model.cluster_centers_, float(model.inertia_), model.n_iter_, converged)
-    xp = namespace(X)
-    centre = None if spherical else xp.mean(X, axis=0)  # nearer the origin fewer digits cancel
-    X = normalize_rows(X) if spherical else X - centre
-    allowed = tol * _mean_variance(X)
+        best = _fit_sklearn(X, n_clusters, n_init, max_iter, tol, rng)
+    else:
+        best = _fit_array_api(X, n_clusters, n_init, max_iter, tol, rng, spherical)
+    n_distinct = len(np.unique(to_numpy(best.labels)))
+    if n_distinct < n_clusters:
+        warn(
+            f"k-means found only {n_distinct} distinct clusters for n_clusters={n_clusters}, possibly because rows of "
+            "X are equal",
+            "choose fewer clusters or remove duplicate rows",
+            code="duplicate_rows",
+            category=NotConvergedWarning,
+            stacklevel=3,
+            n_distinct=n_distinct,
+            n_clusters=n_clusters,
+        )
+    return best
+
+
+def _fit_sklearn(X: Array, k: int, n_init: int, max_iter: int, tol: float, rng: np.random.RandomState) -> KMeansResult:
+    model = KMeans(k, n_init=n_init, max_iter=max_iter, tol=tol, random_state=rng)
+    with warnings.catch_warnings():
+        # Its only ConvergenceWarning says that clusters are empty, which `kmeans` reports for every back end.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X)
+    converged = model.n_iter_ < max_iter
+    return KMeansResult(model.labels_, model.cluster_centers_, float(model.inertia_), model.n_iter_, converged)
+
+
+def _fit_array_api(
+    X: Array, k: int, n_init: int, max_iter: int, tol: float, rng: np.random.RandomState, spherical: bool
+) -> KMeansResult:
+    mean = None if spherical else namespace(X).mean(X, axis=0)  # centred rows lose fewer digits to cancellation
+    X = normalize_rows(X) if spherical else X - mean
+    max_shift = tol * _mean_variance(X)
     seeds = rng.randint(2**31 - 1, size=n_init)
-    runs = (_lloyd(X, n_clusters, seed, spherical, max_iter, allowed) for seed in seeds)
-    best = min(runs, key=lambda run: run.inertia)
-    return best if spherical else replace(best, centers=best.centers + centre)
+    runs = (_lloyd(X, k, seed, spherical, max_iter, max_shift) for seed in seeds)
+    sq_norms = sq_row_norms(X)
+    best = _lowest_inertia(runs, ROUNDING_ERRORS * eps(sq_norms) * float(namespace(sq_norms).sum(sq_norms)))
+    return best if spherical else replace(best, centers=best.centers + mean)
 
 
-def _lloyd(X: Array, k: int, seed: int, spherical: bool, max_iter: int, allowed: float) -> KMeansResult:
-    """Assign to the nearest centre, move the centres to the means, until they rest."""
+def _lowest_inertia(runs: Iterator[KMeansResult], resolution: float) -> KMeansResult:
+    """Return the first of the runs whose inertia is lowest up to ``resolution``.
+
+    Seedings that lead to the same partition have inertias that differ by rounding, which depends on the back end. The
+    numbering of their clusters differs too, so that a plain minimum would return different labels on each.
+    """
+    best = next(runs)
+    for run in runs:
+        if run.inertia < best.inertia - resolution:
+            best = run
+    return best
+
+
+def _lloyd(X: Array, k: int, seed: int, spherical: bool, max_iter: int, max_shift: float) -> KMeansResult:
+    """Assign rows to the nearest centre and move the centres to the means, until they stop moving."""
     rng = np.random.RandomState(seed)
     centers = _seed(X, k, rng)
     xp = namespace(centers)
@@ -89,16 +143,16 @@ def _lloyd(X: Array, k: int, seed: int, spherical: bool, max_iter: int, allowed:
     while n_iter < max_iter and not converged:
         n_iter += 1
         labels, sq_distances = nearest_center(X, centers)
-        moved = _means(X, labels, sq_distances, k, spherical)
-        converged = float(xp.sum((moved - centers) ** 2)) <= allowed
-        centers = moved
+        new_centers = _means(X, labels, sq_distances, k, spherical)
+        converged = float(xp.sum((new_centers - centers) ** 2)) <= max_shift
+        centers = new_centers
     labels, sq_distances = nearest_center(X, centers)
-    inertia = float(xp.sum(sq_distances)) * (0.5 if spherical else 1.0)  # |x - c|² = 2 (1 - cos) on the sphere
+    inertia = float(xp.sum(sq_distances)) * (0.5 if spherical else 1.0)  # ‖x - c‖² = 2 (1 - cos) on the sphere
     return KMeansResult(labels, centers, inertia, n_iter, converged)
 
 
 def nearest_center(X: Array, centers: Array) -> tuple[Array, Array]:
-    """The nearest centre of each row and the squared distance to it."""
+    """Return the index of the nearest centre of each row and the squared distance to it."""
     xp = namespace(centers)
     scores = xp.sum(centers * centers, axis=1)[None, :] - 2 * (X @ centers.T)
     labels = xp.argmin(scores, axis=1)
@@ -107,7 +161,7 @@ def nearest_center(X: Array, centers: Array) -> tuple[Array, Array]:
 
 
 def _means(X: Array, labels: Array, sq_distances: Array, k: int, spherical: bool) -> Array:
-    """The clusters' means; a cluster that lost all its points takes the row farthest from its own centre."""
+    """Return the mean of each cluster; an empty cluster gets the row that is farthest from its centre."""
     xp = namespace(sq_distances)
     onehot = one_hot(labels, k, sq_distances)
     counts, sums = xp.sum(onehot, axis=0), onehot.T @ X
@@ -117,22 +171,22 @@ def _means(X: Array, labels: Array, sq_distances: Array, k: int, spherical: bool
         farthest = xp.argsort(sq_distances, descending=True, stable=True)[: len(empty)]
         order = np.full(k, -1)
         order[empty] = np.arange(len(empty))
-        refill = xp.take(_rows(X, farthest), asarray_like(np.maximum(order, 0), labels, dtype=xp.int64), axis=0)
+        refill = xp.take(_dense_rows(X, farthest), asarray_like(np.maximum(order, 0), labels, dtype=xp.int64), axis=0)
         means = xp.where((counts == 0)[:, None], refill, means)
     return normalize_rows(means) if spherical else means
 
 
 def _seed(X: Array, k: int, rng: np.random.RandomState) -> Array:
-    """Greedy k-means++ (Arthur & Vassilvitskii 2007): of a few rows drawn by squared distance, the best is taken."""
+    """Greedy k-means++ (Arthur & Vassilvitskii 2007): the best of a few rows drawn by squared distance."""
     n, n_trials = X.shape[0], 2 + int(math.log(k))
-    centers = _rows(X, asarray_like(np.array([rng.randint(n)]), X.data if sp.issparse(X) else X))
+    centers = _dense_rows(X, asarray_like(np.array([rng.randint(n)]), X.data if sp.issparse(X) else X))
     xp = namespace(centers)
     closest = nearest_center(X, centers)[1]
     while centers.shape[0] < k:
         cumulative = xp.cumulative_sum(closest)
         draws = asarray_like(rng.uniform(size=n_trials), closest, dtype=closest.dtype) * cumulative[-1]
-        chosen = xp.clip(xp.searchsorted(cumulative, draws), 0, n - 1)
-        candidates = _rows(X, chosen)
+        drawn = xp.clip(xp.searchsorted(cumulative, draws), 0, n - 1)
+        candidates = _dense_rows(X, drawn)
         distances = sq_row_norms(X)[:, None] + xp.sum(candidates**2, axis=1)[None, :] - 2 * (X @ candidates.T)
         distances = xp.where(distances > 0, distances, 0)
         improved = xp.where(distances < closest[:, None], distances, closest[:, None])
@@ -142,12 +196,12 @@ def _seed(X: Array, k: int, rng: np.random.RandomState) -> Array:
     return centers
 
 
-def _rows(X: Array, indices: Array) -> Array:
-    """Some rows, dense."""
+def _dense_rows(X: Array, indices: Array) -> Array:
     return X[indices].toarray() if sp.issparse(X) else namespace(X).take(X, indices, axis=0)
 
 
 def _mean_variance(X: Array) -> float:
+    """Return the variance of the columns, averaged over them."""
     if sp.issparse(X):
         mean = np.asarray(X.mean(axis=0)).ravel()
         return float(np.mean(np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2))

@@ -1,15 +1,15 @@
-"""Progress of a fit: loops say where they are, and whoever asked hears it.
+"""Progress of a fit, reported to callbacks.
 
-A loop wraps itself in a :func:`stage` and ticks at every step, wherever it stands; it neither knows nor cares who
-listens, and loops inside it keep quiet. A fit in a block of :func:`report_progress` hands the stages to the callbacks that were
-set on the estimator, by scikit-learn's protocol (1.9 and later)::
+A loop runs inside a :func:`stage` and calls its ``tick`` after every step; loops nested in it are not reported. Inside
+:func:`report_progress`, which ``fit`` enters, stages are reported to the callbacks that were set on the estimator, by
+the protocol of scikit-learn (1.9 and later)::
 
     from sklearn.callback import ProgressBar
 
     LapGMM(10).set_callbacks(ProgressBar()).fit(X)
 
-The steps of estimators that a fit makes use of are its own. With an older scikit-learn there is nobody to tell, and
-``verbose`` and the log are what there is.
+Steps of nested estimators are reported as steps of the outer one. An older scikit-learn has no callbacks; ``verbose``
+and the log then remain.
 """
 
 from __future__ import annotations
@@ -26,93 +26,96 @@ except ImportError:  # before 1.9
     _Callbacks = object
 
     def with_callbacks(method: Any) -> Any:
-        """As it is."""
+        """Return the method unchanged."""
         return method
 
 
 T = TypeVar("T")
 
-_LISTENING: ContextVar[tuple[Any, Any] | None] = ContextVar("fiedler_progress", default=None)  # estimator, its context
+# The estimator whose callbacks receive the next stage, with its callback context; None if nothing is reported.
+_LISTENER: ContextVar[tuple[Any, Any] | None] = ContextVar("fiedler_progress", default=None)
 
 
 class ProgressMixin(_Callbacks):
-    """``set_callbacks``, where scikit-learn has it."""
+    """Adds ``set_callbacks`` if scikit-learn supports it."""
 
 
 @contextmanager
 def stage(name: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-    """A part of a fit that takes steps: the block is given a function to call at the end of each.
+    """Report the steps of one part of a fit.
 
     Parameters
     ----------
     name : str
-        What the steps are, for people.
+        The name of the part, for display.
     total : int, optional
-        The most there can be.
+        The maximum number of steps.
+
+    Yields
+    ------
+    callable
+        To be called after every step.
 
     Examples
     --------
-    >>> with stage("counting", 3) as tick:  # nobody listens
+    >>> with stage("counting", 3) as tick:  # without callbacks, does nothing
     ...     for _ in range(3):
     ...         tick()
     """
-    listening = _LISTENING.get()
-    if listening is None:
-        yield _nothing
+    listener = _LISTENER.get()
+    if listener is None:
+        yield lambda: None
         return
-    estimator, above = listening
-    own = above.subcontext(name, max_subtasks=total).call_on_fit_task_begin(estimator=estimator)
+    estimator, parent = listener
+    context = parent.subcontext(name, max_subtasks=total).call_on_fit_task_begin(estimator=estimator)
 
     def tick() -> None:
-        own.subcontext("step").call_on_fit_task_begin(estimator=estimator).call_on_fit_task_end(estimator=estimator)
+        step = context.subcontext("step")
+        step.call_on_fit_task_begin(estimator=estimator).call_on_fit_task_end(estimator=estimator)
 
-    token = _LISTENING.set(None)
+    token = _LISTENER.set(None)
     try:
         yield tick
     finally:
-        _LISTENING.reset(token)
-        own.call_on_fit_task_end(estimator=estimator)
+        _LISTENER.reset(token)
+        context.call_on_fit_task_end(estimator=estimator)
 
 
-def track_progress(things: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
-    """Things one after the other, each a step of a stage.
+def track_progress(items: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
+    """Iterate over items and report each as a step of a :func:`stage`.
 
     Examples
     --------
-    >>> [one**2 for one in track_progress(range(3), "squares", 3)]
+    >>> [number**2 for number in track_progress(range(3), "squares", 3)]
     [0, 1, 4]
     """
     with stage(name, total) as tick:
-        for one in things:
-            yield one
+        for item in items:
+            yield item
             tick()
-
-
-def _nothing() -> None:
-    return None
 
 
 @contextmanager
 def report_progress(estimator: Any) -> Iterator[None]:
-    """Inside a ``fit``: its stages are told to the callbacks that were set on the estimator.
+    """Report the stages of a ``fit`` to the callbacks that were set on the estimator.
 
-    A block and not a decorator, so that warnings point to where ``fit`` was called.
+    A context manager and not a decorator, so that warnings point to the line that called ``fit``.
     """
     if not getattr(estimator, "_skl_callbacks", None):
         yield
         return
     try:
         context = estimator._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=estimator)
-        token = _LISTENING.set((estimator, context))
+        token = _LISTENER.set((estimator, context))
         try:
             yield
         finally:
-            _LISTENING.reset(token)
+            _LISTENER.reset(token)
             context.call_on_fit_task_end(estimator=estimator)
     finally:
-        _dismiss(estimator)
+        _tear_down_callbacks(estimator)
 
 
 @with_callbacks
-def _dismiss(estimator: Any) -> None:
-    """Nothing but what the decorator does when a fit is over: the callbacks close what they have opened."""
+def _tear_down_callbacks(estimator: Any) -> None:
+    """Do nothing but what the decorator does at the end of a fit: let the callbacks release their resources."""

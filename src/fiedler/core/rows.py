@@ -1,4 +1,4 @@
-"""Rows of a dense or sparse matrix: their lengths, the same rows at length one, some of them."""
+"""Rows of a dense or sparse matrix: norms, scaling to unit length or to sum one, subsets."""
 
 from __future__ import annotations
 
@@ -9,38 +9,37 @@ from .backend import Array, asarray_like, is_numpy, namespace
 
 
 def sq_row_norms(X: Array) -> Array:
-    """The squared Euclidean length of every row."""
+    """Return the squared Euclidean norm of every row."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return namespace(X).sum(X * X, axis=1)
 
 
 def row_norms(X: Array) -> Array:
-    """The Euclidean length of every row."""
-    lengths = sq_row_norms(X)
-    return namespace(lengths).sqrt(lengths)
+    """Return the Euclidean norm of every row."""
+    sq_norms = sq_row_norms(X)
+    return namespace(sq_norms).sqrt(sq_norms)
 
 
 def normalize_rows(X: Array) -> Array:
-    """Rows scaled to length one; a row of zeros stays."""
-    lengths = row_norms(X)
-    xp = namespace(lengths)
-    factor = 1 / xp.where(lengths > 0, lengths, 1)
-    return sp.csr_array(sp.diags_array(factor) @ X) if sp.issparse(X) else X * factor[:, None]
+    """Scale rows to unit length; rows of zeros are left unchanged."""
+    norms = row_norms(X)
+    factors = 1 / namespace(norms).where(norms > 0, norms, 1)
+    return sp.csr_array(sp.diags_array(factors) @ X) if sp.issparse(X) else X * factors[:, None]
 
 
-def normalize_row_sums(rows: Array) -> Array:
-    """Nonnegative rows scaled to sum to one; a row of zeros stays."""
-    xp = namespace(rows)
-    total = xp.sum(rows, axis=1)[:, None]
-    return rows / xp.where(total > 0, total, 1)
+def normalize_row_sums(X: Array) -> Array:
+    """Scale nonnegative rows to sum to one; rows of zeros are left unchanged."""
+    sums = np.asarray(X.sum(axis=1)).ravel() if sp.issparse(X) else namespace(X).sum(X, axis=1)
+    sums = namespace(sums).where(sums > 0, sums, 1)
+    return sp.csr_array(sp.diags_array(1 / sums) @ X) if sp.issparse(X) else X / sums[:, None]
 
 
-def take_rows(X: Array, chosen: np.ndarray) -> Array:
-    """The rows of the given numbers."""
-    return X[chosen] if is_numpy(X) else namespace(X).take(X, asarray_like(chosen, X), axis=0)
+def take_rows(X: Array, indices: np.ndarray) -> Array:
+    """Return the rows with the given indices."""
+    return X[indices] if is_numpy(X) else namespace(X).take(X, asarray_like(indices, X), axis=0)
 
 
 def random_subset(n: int, share: float, rng: np.random.RandomState) -> np.ndarray:
-    """The numbers of a share of n rows, at least two, drawn at random and in order."""
+    """Draw a share of the indices 0 .. n-1, at least two of them, in ascending order."""
     return np.sort(rng.permutation(n)[: max(round(share * n), 2)])

@@ -1,4 +1,4 @@
-"""How the eigenpairs of `eigen` are found: one function a method, from a `Problem` to vectors that span the answer."""
+"""Solvers behind `eigen`: one function per method, from a `Problem` to vectors that span the wanted eigenspace."""
 
 from __future__ import annotations
 
@@ -13,32 +13,35 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from scipy.linalg import eigh
 
+from ..errors import InputError
 from .backend import Array, asarray_like, eps, is_numpy, namespace, standard_normal, to_numpy
 from .progress import stage
 from .sparse import add_diagonal, csr_parts, is_sparse, matmul, reorder_for_locality, to_dense, with_data
 
 log = logging.getLogger(__name__)
 
-GUARD = 8  # extra vectors of a block: they let the wanted ones converge at the speed of a wider gap
-FIRST_DEGREE = 30  # of the filter, before anything is known of the gap
-MAX_DEGREE = 200
+N_GUARD_VECTORS = 8  # extra vectors of a block: with them the wanted ones converge as if the gap were wider
+FIRST_DEGREE = 30  # degree of the first filter, before the gap is known
+MAX_DEGREE = 200  # highest degree of a filter
+MAX_CHEBYSHEV_ROUNDS = 40  # default number of filters
+MAX_LOBPCG_ROUNDS = 500  # default number of iterations
 
 
 class Problem(NamedTuple):
-    """One call's question: ``n_wanted`` pairs of ``matrix`` orthogonal to the columns of ``known``."""
+    """The search for ``n_wanted`` eigenpairs of ``matrix`` that are orthogonal to the columns of ``known``."""
 
     matrix: Any
     n_wanted: int
-    known: Array  # (n, c), c may be 0
-    lower: float
+    known: Array  # (n, c) orthonormal eigenvectors, c >= 0
+    lower: float  # bounds on the eigenvalues
     upper: float
-    tol: float  # on the residual, in units of the matrix
+    tol: float  # on the residual, in the unit of the matrix
     max_iter: int | None
     rng: np.random.RandomState
 
 
 def _dense(problem: Problem) -> tuple[Array, int]:
-    """LAPACK on the full matrix, the known vectors moved out of the way to the top of the spectrum."""
+    """Use LAPACK on the dense matrix, with the eigenvalues of known vectors moved to the top of the spectrum."""
     xp, matrix = namespace(problem.known), problem.matrix
     if is_sparse(matrix):
         matrix = to_dense(matrix)
@@ -46,44 +49,47 @@ def _dense(problem: Problem) -> tuple[Array, int]:
         matrix = matmul(matrix, asarray_like(np.eye(matrix.shape[0]), problem.known, dtype=problem.known.dtype))
     lift = 2 * problem.upper - problem.lower
     lifted = matrix + lift * (problem.known @ problem.known.T)
-    if is_numpy(lifted):  # SciPy computes the wanted ones only
+    if is_numpy(lifted):  # SciPy computes only the wanted vectors
         return eigh(lifted, subset_by_index=(0, problem.n_wanted - 1), check_finite=False)[1], 0
     return xp.linalg.eigh(lifted)[1][:, : problem.n_wanted], 0
 
 
 def _chebyshev(problem: Problem) -> tuple[Array, int]:
-    """Chebyshev-filtered subspace iteration, the rows of a SciPy matrix put into an order that suits the cache."""
+    """Iterate a Chebyshev-filtered subspace, with the rows of a SciPy matrix in an order that suits the cache."""
     if not sp.issparse(problem.matrix):
         return _filtered_subspace(problem)
-    matrix, order, place = reorder_for_locality(problem.matrix)
-    vectors, rounds = _filtered_subspace(problem._replace(matrix=matrix, known=problem.known[order]))
-    return vectors[place], rounds
+    matrix, order, position = reorder_for_locality(problem.matrix)
+    vectors, n_rounds = _filtered_subspace(problem._replace(matrix=matrix, known=problem.known[order]))
+    return vectors[position], n_rounds
 
 
 def _filtered_subspace(problem: Problem) -> tuple[Array, int]:
-    """Filter, orthonormalise, rotate onto Ritz vectors, until the wanted pairs are within the tolerance."""
+    """Filter, orthonormalise and rotate onto Ritz vectors, until the wanted pairs are within the tolerance."""
     n, wanted = problem.matrix.shape[0], problem.n_wanted
-    width = min(wanted + max(GUARD, wanted // 4), n - problem.known.shape[1])
+    width = min(wanted + max(N_GUARD_VECTORS, wanted // 4), n - problem.known.shape[1])
     block = standard_normal((n, width), problem.rng, problem.known)
-    ritz, vectors, worst = _rayleigh_ritz(problem, block)
+    ritz, vectors, residual = _rayleigh_ritz(problem, block)
     low, cut = problem.lower, problem.lower + 0.1 * (sum(ritz) / width - problem.lower)
-    degree, rounds = FIRST_DEGREE, 0
-    most = problem.max_iter or 40
-    with stage("eigenpairs", most) as tick:
-        while worst > problem.tol and rounds < most:
-            rounds += 1
+    degree, n_rounds = FIRST_DEGREE, 0
+    max_rounds = problem.max_iter or MAX_CHEBYSHEV_ROUNDS
+    with stage("eigenpairs", max_rounds) as tick:
+        while residual > problem.tol and n_rounds < max_rounds:
+            n_rounds += 1
             vectors = _filter(problem, vectors, degree, low, cut)
-            ritz, vectors, worst = _rayleigh_ritz(problem, vectors)
-            log.info("eigenpairs: round %d, degree %d, residual %.1e (wanted %.1e)", rounds, degree, worst, problem.tol)
+            ritz, vectors, residual = _rayleigh_ritz(problem, vectors)
+            log.info(
+                "eigenpairs: round %d, degree %d, residual %.1e (tolerance %.1e)",
+                n_rounds, degree, residual, problem.tol,
+            )  # fmt: skip
             tick()
             low, cut = ritz[0], min(ritz[-1], problem.upper - 1e-3 * (problem.upper - ritz[0]))
             growth = _Growth(cut, problem.upper)
-            degree = _degree(growth(low), growth(ritz[wanted - 1]), 10 * worst / problem.tol, eps(vectors))
-    return vectors[:, :wanted], rounds
+            degree = _degree(growth(low), growth(ritz[wanted - 1]), 10 * residual / problem.tol, eps(vectors))
+    return vectors[:, :wanted], n_rounds
 
 
 class _Growth(NamedTuple):
-    """How fast the Chebyshev polynomials of the interval [cut, upper] grow with their degree: T_r(x) ~ exp(r g(x))."""
+    """Growth rate g of the Chebyshev polynomials of the interval [cut, upper]: T_r(x) ~ exp(r g(x)) for degree r."""
 
     cut: float
     upper: float
@@ -94,10 +100,10 @@ class _Growth(NamedTuple):
 
 
 def _degree(growth_low: float, growth_wanted: float, gain: float, precision: float) -> int:
-    """The degree at which the filter lifts the last wanted value by ``gain`` over the damped ones.
+    """Return the degree at which the filter amplifies the last wanted value by ``gain`` over the damped ones.
 
-    Not so high that the lowest value outgrows it by what the precision can tell apart: rounding errors along the lowest
-    vectors would then fill the whole block.
+    It is limited so that the amplification of the lowest value relative to the last wanted one does not exceed the
+    precision: rounding errors along the lowest vectors would then dominate the block.
     """
     enough = math.acosh(max(gain, 2.0)) / max(growth_wanted, 1e-12)
     safe = math.log(0.01 / precision) / max(growth_low - growth_wanted, 1e-12)
@@ -105,53 +111,53 @@ def _degree(growth_low: float, growth_wanted: float, gain: float, precision: flo
 
 
 def _filter(problem: Problem, block: Array, degree: int, low: float, cut: float) -> Array:
-    """T_degree of the matrix mapped so that [cut, upper] goes to [-1, 1], scaled to be 1 at ``low``.
+    """Multiply by T_degree of the matrix, where [cut, upper] is mapped to [-1, 1], scaled to be 1 at ``low``.
 
     [Zhou & Saad 2007, Alg. 3.2]: Y_{j+1} = 2 σ_{j+1}/e (A - c) Y_j - σ_j σ_{j+1} Y_{j-1}, with c, e the centre and
     half-width of the damped interval; the σ keep the values from overflowing. The known vectors, which the polynomial
-    would lift most of all, are projected out again before their rounding errors have grown a thousandfold.
+    amplifies most, are projected out again before their rounding errors have grown a thousandfold.
     """
-    centre, half_width = 0.5 * (problem.upper + cut), 0.5 * (problem.upper - cut)
-    step = _shifted(problem.matrix, centre, half_width)
+    center, half_width = 0.5 * (problem.upper + cut), 0.5 * (problem.upper - cut)
+    step = _shifted_product(problem.matrix, center, half_width)
     growth = _Growth(cut, problem.upper)(problem.lower)
     every = max(1, int(math.log(1000) / max(growth, 1e-3)))
-    first = sigma = half_width / (low - centre)
+    first = sigma = half_width / (low - center)
     previous, current = block, step(block) * sigma
     for j in range(1, degree):
-        following = 1 / (2 / first - sigma)
+        next_sigma = 1 / (2 / first - sigma)
         advanced = step(current)
-        advanced *= 2 * following
-        previous *= sigma * following
+        advanced *= 2 * next_sigma
+        previous *= sigma * next_sigma
         advanced -= previous
         if j % every == 0:
-            current, advanced = _without_known(problem, current), _without_known(problem, advanced)
-        previous, current, sigma = current, advanced, following
+            current, advanced = _project_out_known(problem, current), _project_out_known(problem, advanced)
+        previous, current, sigma = current, advanced, next_sigma
     return current
 
 
-def _without_known(problem: Problem, block: Array) -> Array:
+def _project_out_known(problem: Problem, block: Array) -> Array:
     if problem.known.shape[1] == 0:
         return block
     return block - problem.known @ (problem.known.T @ block)
 
 
-def _shifted(matrix: Any, centre: float, half_width: float) -> Callable[[Array], Array]:
-    """The product with (A - centre)/half_width; a sparse matrix takes shift and scale into its entries."""
+def _shifted_product(matrix: Any, center: float, half_width: float) -> Callable[[Array], Array]:
+    """Return the product with (A - center) / half_width, which is formed if A is sparse."""
     if is_sparse(matrix):
         data = csr_parts(matrix)[0]
         scaled = with_data(matrix, data / half_width)
-        shift = namespace(data).full_like(data[:1], -centre / half_width)
+        shift = namespace(data).full_like(data[:1], -center / half_width)
         scaled = add_diagonal(scaled, namespace(data).broadcast_to(shift, (matrix.shape[0],)))
         return lambda Y: matmul(scaled, Y)
-    return lambda Y: (matmul(matrix, Y) - centre * Y) / half_width
+    return lambda Y: (matmul(matrix, Y) - center * Y) / half_width
 
 
 def _rayleigh_ritz(problem: Problem, block: Array) -> tuple[list[float], Array, float]:
-    """The Ritz values and vectors of a block orthogonal to the known vectors, and the worst residual of the wanted."""
+    """Return Ritz values and vectors orthogonal to the known vectors, and the largest residual of the wanted ones."""
     xp = namespace(block)
     block = block / xp.sqrt(xp.sum(block * block, axis=0))[None, :]
-    basis, _ = xp.linalg.qr(_without_known(problem, block))
-    basis = _without_known(problem, basis)
+    basis, _ = xp.linalg.qr(_project_out_known(problem, block))
+    basis = _project_out_known(problem, basis)
     product = matmul(problem.matrix, basis)
     small = basis.T @ product
     values, rotation = xp.linalg.eigh(0.5 * (small + small.T))
@@ -160,30 +166,41 @@ def _rayleigh_ritz(problem: Problem, block: Array) -> tuple[list[float], Array, 
     return to_numpy(values).tolist(), vectors, float(xp.max(residuals[: problem.n_wanted]))
 
 
-def _host_only(problem: Problem, method: str) -> None:
+def _check_on_host(problem: Problem, method: str) -> None:
     if not is_numpy(problem.known):
-        raise ValueError(f"method={method!r} runs on NumPy; device arrays take 'chebyshev', 'dense' or 'auto'")
+        raise InputError(
+            f"method={method!r} supports only NumPy arrays",
+            "use 'chebyshev', 'dense' or 'auto' for arrays of other libraries",
+            code="method_needs_numpy",
+            parameter="method",
+            value=method,
+        )
+
+
+def fits_lobpcg(n_columns: int, n_rows: int) -> bool:
+    """Whether LOBPCG of SciPy accepts a block of this width."""
+    return 5 * n_columns <= n_rows
 
 
 def _lobpcg(problem: Problem) -> tuple[Array, int]:
-    _host_only(problem, "lobpcg")
+    _check_on_host(problem, "lobpcg")
     n, wanted = problem.matrix.shape[0], problem.n_wanted
-    width = wanted + GUARD
-    if 5 * (width + problem.known.shape[1]) > n:  # beyond which SciPy's blocks do not fit
+    width = wanted + N_GUARD_VECTORS
+    if not fits_lobpcg(width + problem.known.shape[1], n):
         return _dense(problem)
     start = standard_normal((n, width), problem.rng, problem.known)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # we judge by the residuals ourselves
+        warnings.simplefilter("ignore")  # convergence is judged by the residuals, in `eigen`
         values, vectors, history = spla.lobpcg(
             problem.matrix, start, Y=problem.known if problem.known.shape[1] else None, tol=problem.tol, largest=False,
-            maxiter=problem.max_iter or 500, retResidualNormsHistory=True,
+            maxiter=problem.max_iter or MAX_LOBPCG_ROUNDS, retResidualNormsHistory=True,
         )  # fmt: skip
     return vectors[:, np.argsort(values)[:wanted]], len(history)
 
 
 def _arpack(problem: Problem) -> tuple[Array, int]:
-    """Lanczos on upper - A, the known vectors projected out. Repeated eigenvalues beyond those may be missed."""
-    _host_only(problem, "arpack")
+    """Apply the Lanczos method to upper - A, the known vectors projected out; it can miss repeated eigenvalues."""
+    _check_on_host(problem, "arpack")
 
     def product(v: Array) -> Array:
         v = v - problem.known @ (problem.known.T @ v)
@@ -193,8 +210,8 @@ def _arpack(problem: Problem) -> tuple[Array, int]:
 
 
 def _shift_invert(problem: Problem) -> tuple[Array, int]:
-    """Lanczos on (A + shift)^-1 by a sparse LU factorisation: few steps, at the price of the factors' fill-in."""
-    _host_only(problem, "shift_invert")
+    """Apply the Lanczos method to (A + shift)^-1 by sparse LU factors: few steps, but the factors can fill up."""
+    _check_on_host(problem, "shift_invert")
     shift = 1e-6 * (problem.upper - problem.lower) - problem.lower
     shifted = sp.csc_array(add_diagonal(sp.csr_array(problem.matrix), np.full(problem.matrix.shape[0], shift)))
     factors = spla.splu(shifted.astype(np.float64), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
@@ -210,22 +227,24 @@ def _shift_invert(problem: Problem) -> tuple[Array, int]:
 def _lanczos(problem: Problem, product: Callable[[Array], Array], options: dict) -> tuple[Array, int]:
     if problem.n_wanted + problem.known.shape[1] >= problem.matrix.shape[0] - 1:  # no room for Lanczos vectors
         return _dense(problem)
-    counter = [0]
+    n_products = 0
 
-    def counted(v: Array) -> Array:
-        counter[0] += 1
+    def counted_product(v: Array) -> Array:
+        nonlocal n_products
+        n_products += 1
         return product(v.reshape(-1))
 
     n, dtype = problem.matrix.shape[0], problem.known.dtype
-    operator = spla.LinearOperator((n, n), matvec=counted, dtype=dtype)
+    operator = spla.LinearOperator((n, n), matvec=counted_product, dtype=dtype)
     start = problem.rng.standard_normal(n).astype(dtype)
     try:
         _, vectors = spla.eigsh(operator, problem.n_wanted, v0=start, maxiter=problem.max_iter, **options)
     except spla.ArpackNoConvergence as error:
-        missing = problem.n_wanted - error.eigenvectors.shape[1]
-        filler = problem.rng.standard_normal((n, missing))
-        vectors, _ = np.linalg.qr(np.concatenate([error.eigenvectors, filler], axis=1))
-    return vectors.astype(dtype, copy=False), counter[0]
+        # Random vectors take the place of the missing ones; their residuals show that they have not converged.
+        n_missing = problem.n_wanted - error.eigenvectors.shape[1]
+        random_vectors = problem.rng.standard_normal((n, n_missing))
+        vectors, _ = np.linalg.qr(np.concatenate([error.eigenvectors, random_vectors], axis=1))
+    return vectors.astype(dtype, copy=False), n_products
 
 
 SOLVERS: dict[str, Callable[[Problem], tuple[Array, int]]] = {

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from .._validation import check_int, choose
+from ..core.rows import normalize_rows
 from . import archive
 from .registry import DATASETS, Dataset, RowFilter
 from .store import obtain
@@ -163,9 +164,12 @@ def _check_classes(classes: object, n_classes: int) -> np.ndarray:
 
 def _unit_rows(X: Any) -> Any:
     """Rows x / ||x||, over the entries that are known."""
-    sq_norms = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.nansum(X * X, axis=1)
-    scales = 1 / np.sqrt(np.where(sq_norms == 0, 1, sq_norms))[:, None]
-    return X.multiply(scales).tocsr() if sp.issparse(X) else X * scales
+    if sp.issparse(X):
+        return normalize_rows(X)
+    missing = np.isnan(X)
+    rows = normalize_rows(np.where(missing, 0, X))
+    rows[missing] = np.nan
+    return rows
 
 
 def _standard_columns(X: Any) -> np.ndarray:

@@ -362,7 +362,7 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         xp = namespace(best.Q)
         self.labels_, self.objective_ = xp.astype(best.labels, xp.int64), best.value
         self.embedding_, self.history_ = best.Q, best.history
-        self.memberships_ = best.Q / xp.sum(best.Q, axis=1)[:, None]
+        self.memberships_ = normalize_row_sums(best.Q)
         self.n_iter_, self.converged_, self.graph_ = best.n_iter, best.converged, graph
         degrees = problem.degrees if isinstance(graph, LowRankAffinity) else graph.degrees
         degrees = asarray_like(to_numpy(degrees), best.Q, dtype=best.Q.dtype)

@@ -17,7 +17,7 @@ import scipy.sparse.linalg as spla
 
 from .._validation import choose
 from ..core.backend import Array, asarray_like, namespace, one_hot, to_numpy
-from ..core.eigen import largest_eigenvalue, smallest_eigenpairs
+from ..core.eigen import LaplacianKind, largest_eigenvalue, smallest_eigenpairs
 from ..core.multiplicative import positive_part
 from ..core.sparse import csr_parts, densify_if_full, matmul, row_sums
 from .affinity import AffinityGraph
@@ -161,7 +161,7 @@ def cut_eigenvectors(
 ) -> Array:
     """The k smallest eigenvectors of L for the Ratio Cut, of the random walk's Laplacian for the normalised cut."""
     own = signed == "split" or cut == "ratio"  # a shift leaves those of L as they are
-    kind = "random_walk" if choose(CUTS, cut, option="cut") else "combinatorial"
+    kind: LaplacianKind = "random_walk" if choose(CUTS, cut, option="cut") else "combinatorial"
     if isinstance(graph, AffinityGraph) and not graph.has_negative_weights and own:
         return smallest_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
     if isinstance(graph, AffinityGraph) and problem.repelling:  # those of D⁺ - W would sit on single cannot-links

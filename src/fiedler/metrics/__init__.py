@@ -1,4 +1,4 @@
-"""Scores of a clustering: against a truth (external) and on a graph (internal)."""
+"""Scores of a clustering, against known classes (external) and on a graph (internal)."""
 
 from ..graph.community import modularity
 from ..graph.smoothing import dirichlet_energy

@@ -1,50 +1,72 @@
-"""Whether memberships mean what they say."""
+"""Calibration: whether memberships are the probabilities that they claim to be."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from .._typing import LabelsLike, MatrixLike
 from .._validation import check_int, check_labels
+from ..errors import InputError
 from .matching import match_labels, on_host
 
 
-def calibration_error(labels_true: Any, memberships: Any, n_bins: int = 15) -> float:
-    """The expected calibration error: how far confidence is from accuracy, after matching clusters to classes.
+def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: int = 15) -> float:
+    """The expected calibration error: the gap between confidence and accuracy, after matching clusters to classes.
 
     ::
 
         Σ_b |B_b|/n · | accuracy of B_b - mean confidence of B_b |
 
-    over bins B_b of equal width of the largest membership of each row, which is right where the matched cluster is the
-    row's class [Guo et al. 2017, Eq. 3].
+    over bins B_b of equal width of the confidence, the largest membership of each row; a row is correct if its
+    most probable cluster is matched to its class [Guo et al. 2017, Eq. 3].
 
     Parameters
     ----------
-    labels_true : array of shape (n,)
-    memberships : array of shape (n, k)
-        Rows sum to one.
+    labels_true : array-like of shape (n,)
+        The classes.
+    memberships : array-like of shape (n, k)
+        Nonnegative rows that sum to one.
     n_bins : int, default=15
+        The number of bins.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
     >>> calibration_error([0, 0, 1, 1], [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.25]])
     0.0
     """
-    memberships = np.asarray(on_host(memberships), dtype=np.float64)
-    truth = check_labels(on_host(labels_true), "labels_true")
-    if memberships.ndim != 2 or memberships.shape[0] != len(truth) or memberships.shape[1] == 0:
-        raise ValueError(f"memberships must be of shape ({len(truth)}, k), a row a label; got {memberships.shape}")
-    if (
-        not np.isfinite(memberships).all()
-        or memberships.min() < 0
-        or not np.allclose(memberships.sum(axis=1), 1, atol=1e-3)
-    ):
-        raise ValueError("memberships must be nonnegative rows that sum to one")
-    confidence = memberships.max(axis=1)
-    right = match_labels(truth, memberships.argmax(axis=1)) == truth
+    y_true = check_labels(on_host(labels_true), "labels_true")
+    resp = _check_memberships(memberships, len(y_true))
     n_bins = check_int(n_bins, "n_bins")
+    confidence = resp.max(axis=1)
+    correct = match_labels(y_true, resp.argmax(axis=1)) == y_true
     bins = np.minimum((confidence * n_bins).astype(np.int64), n_bins - 1)
-    gaps = np.bincount(bins, right.astype(np.float64) - confidence, minlength=n_bins)
-    return float(np.abs(gaps).sum() / len(truth))
+    gaps = np.bincount(bins, correct.astype(np.float64) - confidence, minlength=n_bins)
+    return float(np.abs(gaps).sum() / len(y_true))
+
+
+def _check_memberships(memberships: MatrixLike, n_samples: int) -> np.ndarray:
+    try:
+        resp = np.asarray(on_host(memberships), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "memberships must be a matrix of numbers", code="wrong_dtype", parameter="memberships"
+        ) from error
+    if resp.ndim != 2 or resp.shape[0] != n_samples or resp.shape[1] == 0:
+        raise InputError(
+            f"memberships must have shape ({n_samples}, k), one row per label; got {resp.shape}",
+            code="wrong_shape",
+            parameter="memberships",
+        )
+    sums_to_one = np.allclose(resp.sum(axis=1), 1, atol=1e-3)
+    if not np.isfinite(resp).all() or resp.min() < 0 or not sums_to_one:
+        raise InputError(
+            "memberships must be nonnegative rows that sum to one",
+            "divide each row by its sum",
+            code="invalid_memberships",
+            parameter="memberships",
+        )
+    return resp

@@ -1,38 +1,32 @@
-"""Scores of hard labels on a graph: what the relaxed objectives of spectral clustering stand for."""
+"""Cuts of hard labels on a graph: the objectives that spectral clustering relaxes."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from .._typing import LabelsLike, MatrixLike
 from .._validation import check_labels
 from ..core.backend import to_numpy
-from ..core.sparse import to_scipy
+from ..core.sparse import matmul, to_scipy
 from ..graph.affinity import AffinityGraph
+from ..graph.cuts import CutProblem
 from .matching import on_host
 
 
-def _cuts(graph: Any, labels: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of every cluster: the weight of the edges that leave it, its size, and its volume (sum of degrees)."""
-    graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
-    labels = check_labels(on_host(labels), n_samples=graph.n_nodes)
-    _, codes = np.unique(labels, return_inverse=True)
-    sizes = np.bincount(codes)
-    onehot = np.eye(len(sizes))[codes]
-    degrees = to_numpy(graph.degrees).astype(np.float64)
-    volumes = onehot.T @ degrees
-    inside = np.sum(onehot * (to_scipy(graph.weights) @ onehot), axis=0)
-    if graph.loops is not None:
-        inside = inside + onehot.T @ to_numpy(graph.loops)
-    return volumes - inside, sizes, volumes
-
-
-def ratio_cut(graph: Any, labels: Any) -> float:
+def ratio_cut(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> float:
     """Σ_k cut(A_k, rest) / ``|A_k|`` = tr(H'LH) for the normalised indicators H. [nle, Eqs 4-5]
 
-    On a signed graph the cut of a cluster is the size of all weights that leave it plus twice that of the negative
-    ones inside: what the signed Laplacian measures.
+    On a signed graph, the cut of a cluster is the absolute weight of all edges that leave it plus twice the absolute
+    weight of the negative edges inside: what the signed Laplacian measures.
+
+    Parameters
+    ----------
+    graph : AffinityGraph or symmetric matrix of shape (n, n)
+    labels : array-like of shape (n,)
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -41,12 +35,20 @@ def ratio_cut(graph: Any, labels: Any) -> float:
     >>> ratio_cut(path, [0, 1, 1])  # 1/1 + 1/2
     1.5
     """
-    cuts, sizes, _ = _cuts(graph, labels)
-    return float(np.sum(cuts / sizes))
+    return _cut_value(graph, labels, by_degree=False)
 
 
-def normalized_cut(graph: Any, labels: Any) -> float:
-    """Σ_k cut(A_k, rest) / vol(A_k), a cluster without edges counting 0.
+def normalized_cut(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> float:
+    """Σ_k cut(A_k, rest) / vol(A_k); a cluster without edges contributes 0.
+
+    Parameters
+    ----------
+    graph : AffinityGraph or symmetric matrix of shape (n, n)
+    labels : array-like of shape (n,)
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -55,5 +57,17 @@ def normalized_cut(graph: Any, labels: Any) -> float:
     >>> normalized_cut(path, [0, 1, 1])  # 1/1 + 1/5
     1.2
     """
-    cuts, _, volumes = _cuts(graph, labels)
-    return float(np.sum(cuts[volumes > 0] / volumes[volumes > 0]))
+    return _cut_value(graph, labels, by_degree=True)
+
+
+def _cut_value(graph: AffinityGraph | MatrixLike, labels: LabelsLike, *, by_degree: bool) -> float:
+    """Return Σ_k cut(A_k, rest) / mass(A_k), where a node has mass 1 or its degree."""
+    graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
+    codes = np.unique(check_labels(on_host(labels), n_samples=graph.n_nodes), return_inverse=True)[1]
+    weights, degrees = to_scipy(graph.weights), to_numpy(graph.degrees).astype(np.float64)
+    # An isolated node has cut 0, so that any positive mass makes a cluster of such nodes contribute 0.
+    mass = np.where(degrees > 0, degrees, np.finfo(np.float64).tiny) if by_degree else np.ones_like(degrees)
+    if graph.loops is not None:
+        degrees = degrees - to_numpy(graph.loops)  # a loop adds to the volume of a cluster, but is never cut
+    problem = CutProblem(lambda H: matmul(weights, H), None, degrees, mass)
+    return problem.value(codes, int(codes.max()) + 1)

@@ -1,4 +1,4 @@
-"""Clusters matched to classes one to one, by the Hungarian method."""
+"""One-to-one matching of clusters to classes, by the Hungarian method."""
 
 from __future__ import annotations
 
@@ -8,25 +8,38 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
+from .._typing import LabelsLike
 from .._validation import check_labels, is_foreign
 from ..core.backend import to_numpy
 
 
-def check_pair(labels_true: Any, labels_pred: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Two labelings of the same samples."""
-    truth = check_labels(on_host(labels_true), "labels_true")
-    return truth, check_labels(on_host(labels_pred), "labels_pred", n_samples=len(truth))
+def check_pair(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
+    """Validate two labelings of the same samples."""
+    classes = check_labels(on_host(labels_true), "labels_true")
+    return classes, check_labels(on_host(labels_pred), "labels_pred", n_samples=len(classes))
 
 
 def on_host(labels: Any) -> Any:
-    """Labels of another array library brought to NumPy; everything else as it is."""
+    """Convert an array of another library to NumPy; return anything else unchanged."""
     return to_numpy(labels) if is_foreign(labels) else labels
 
 
-def match_labels(labels_true: Any, labels_pred: Any) -> np.ndarray:
-    """The predicted clusters renamed to the classes they match best, one to one.
+def match_labels(labels_true: LabelsLike, labels_pred: LabelsLike) -> np.ndarray:
+    """Rename clusters to the classes that they match best, one to one.
 
-    Clusters left over when there are more of them than classes are called -1.
+    If there are more clusters than classes, the clusters left over are named -1.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n,)
+        The classes.
+    labels_pred : array-like of shape (n,)
+        The clusters.
+
+    Returns
+    -------
+    array of shape (n,)
+        The class matched to the cluster of each sample.
 
     Examples
     --------
@@ -35,23 +48,34 @@ def match_labels(labels_true: Any, labels_pred: Any) -> np.ndarray:
     >>> match_labels([0, 0, 1, 1], [5, 5, 5, 7])
     array([0, 0, 0, 1])
     """
-    truth, predicted = check_pair(labels_true, labels_pred)
-    classes, clusters = np.unique(truth), np.unique(predicted)
-    rows, columns = linear_sum_assignment(contingency_matrix(truth, predicted), maximize=True)
-    names = dict(zip(clusters[columns].tolist(), classes[rows].tolist()))
-    return np.array([names.get(label, -1) for label in predicted.tolist()])
+    y_true, y_pred = check_pair(labels_true, labels_pred)
+    classes, clusters = np.unique(y_true), np.unique(y_pred)
+    rows, columns = linear_sum_assignment(contingency_matrix(y_true, y_pred), maximize=True)
+    class_of = dict(zip(clusters[columns].tolist(), classes[rows].tolist()))
+    return np.array([class_of.get(label, -1) for label in y_pred.tolist()])
 
 
-def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
-    """AC: the share of samples in their class under the best one-to-one map of clusters to classes.
+def clustering_accuracy(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
+    """AC: the share of correctly assigned samples under the best one-to-one map of clusters to classes.
 
-    The numbers of clusters and classes may differ; what is left over on either side counts as wrong.
+    The numbers of clusters and classes can differ; samples of clusters or classes left over count as errors.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n,)
+        The classes.
+    labels_pred : array-like of shape (n,)
+        The clusters.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
     >>> clustering_accuracy([0, 0, 1, 1], [1, 1, 0, 2])
     0.75
     """
-    truth, predicted = check_pair(labels_true, labels_pred)
-    table = contingency_matrix(truth, predicted)
-    return float(table[linear_sum_assignment(table, maximize=True)].sum() / len(truth))
+    y_true, y_pred = check_pair(labels_true, labels_pred)
+    counts = contingency_matrix(y_true, y_pred)
+    return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(y_true))

@@ -1,9 +1,9 @@
-"""The scores that people compare methods by, at once."""
+"""The scores by which methods are usually compared, in one dictionary."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from .._typing import LabelsLike, MatrixLike
+from ..graph.affinity import AffinityGraph
 from ..graph.community import modularity
 from .external import adjusted_rand_index, normalized_mutual_information
 from .internal import normalized_cut
@@ -13,16 +13,19 @@ EXTERNAL = {"AC": clustering_accuracy, "NMI": normalized_mutual_information, "AR
 INTERNAL = {"cut": normalized_cut, "modularity": modularity}
 
 
-def score_table(y_true: Any, labels: Any, graph: Any = None) -> dict[str, float]:
-    """Scores of labels against a truth, on a graph, or both.
+def score_table(
+    y_true: LabelsLike | None, labels: LabelsLike, graph: AffinityGraph | MatrixLike | None = None
+) -> dict[str, float]:
+    """Score labels against known classes, on a graph, or both.
 
     Parameters
     ----------
-    y_true : array of shape (n,) or None
-        The classes: accuracy after matching (AC), normalised mutual information and adjusted Rand index.
-    labels : array of shape (n,)
-    graph : AffinityGraph, optional
-        The normalised cut (less is better) and the modularity (more is better).
+    y_true : array-like of shape (n,) or None
+        The classes, for accuracy after matching (AC), normalised mutual information and adjusted Rand index.
+    labels : array-like of shape (n,)
+        The clusters.
+    graph : AffinityGraph or symmetric matrix of shape (n, n), optional
+        For the normalised cut (lower is better) and the modularity (higher is better).
 
     Returns
     -------
@@ -34,7 +37,7 @@ def score_table(y_true: Any, labels: Any, graph: Any = None) -> dict[str, float]
     >>> score_table([0, 0, 1, 1], [1, 1, 0, 0])
     {'AC': 1.0, 'NMI': 1.0, 'ARI': 1.0}
     """
-    found = {} if y_true is None else {name: measure(y_true, labels) for name, measure in EXTERNAL.items()}
+    scores = {} if y_true is None else {name: score(y_true, labels) for name, score in EXTERNAL.items()}
     if graph is not None:
-        found |= {name: measure(graph, labels) for name, measure in INTERNAL.items()}
-    return {name: float(value) for name, value in found.items()}
+        scores |= {name: score(graph, labels) for name, score in INTERNAL.items()}
+    return {name: float(value) for name, value in scores.items()}

@@ -29,6 +29,7 @@ from ..core.blocks import map_rows
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
 from ..core.progress import report_progress
+from ..core.rows import normalize_row_sums
 from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
 from ..graph.community import RESOLUTION, communities, modularity
@@ -90,7 +91,7 @@ def start_from_array(init: Any, k: int, Z: Array) -> Array:
     if host.shape == (n,) and host.dtype.kind in "iu" and host.min() >= 0 and host.max() < k:
         return one_hot(host.astype(np.int64), k, Z)
     if host.shape == (n, k) and np.isfinite(host).all() and (host >= 0).all() and (host.sum(axis=1) > 0).all():
-        return asarray_like(host / host.sum(axis=1, keepdims=True), Z, dtype=Z.dtype)
+        return asarray_like(normalize_row_sums(host), Z, dtype=Z.dtype)
     raise ValueError(
         f"init must be one of {[*STARTS, 'auto']}, {wanted}; got an array of shape {host.shape} and type {host.dtype}"
     )
@@ -445,7 +446,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         rng = check_random_state(self.random_state)
         Z, labels = draw(check_int(n_samples, "n_samples"), self._model, rng)
-        X = Z if self._projection is None else self._projection.back(Z)
+        X = Z if self._projection is None else self._projection.inverse(Z)
         return namespace(X).astype(X, self.means_.dtype), asarray_like(labels, self.means_)
 
     def bic(self, X: Any) -> float:

@@ -401,7 +401,9 @@ def _blocks(X: Array, k: int, part: slice | None = None) -> Iterator[slice]:
     """
     first, last = (0, X.shape[0]) if part is None else (part.start, part.stop)
     d = X.shape[1]
-    sized = row_blocks(last - first, 8 * d * k, X, host=CACHE_BYTES, device=DEVICE_BYTES, least=max(64, 2 * d))
+    sized = row_blocks(
+        last - first, 8 * d * k, X, host_bytes=CACHE_BYTES, device_bytes=DEVICE_BYTES, min_rows=max(64, 2 * d)
+    )
     return (slice(first + block.start, first + block.stop) for block in sized)
 
 

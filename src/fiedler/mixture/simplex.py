@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core.backend import Array, eps, exp_or_zero, namespace
+from ..core.rows import normalize_row_sums
 
 
 def entropic_maximiser(a: Array, b: Array) -> Array:
@@ -46,7 +47,7 @@ def _solve_rows(a: Array, b: Array, n_newton: int = 100) -> Array:
         if not bool(xp.any(xp.abs(step) * total > tol)) and not bool(xp.any(xp.abs(weight * residual) > tol)):
             break
     q = exp_or_zero(u)
-    return q / xp.sum(q, axis=1)[:, None]
+    return normalize_row_sums(q)
 
 
 def _upper_bound(s: Array, b: Array) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.cluster import contingency_matrix
 
+from ..core.rows import normalize_row_sums
 from ..metrics import clustering_accuracy, match_labels
 from ..metrics.matching import check_pair
 from .fitted import shown
@@ -56,7 +57,7 @@ class ConfusionDisplay:
     @property
     def shares(self) -> np.ndarray:
         """Counts as shares of their class."""
-        return np.asarray(self.counts) / np.sum(self.counts, axis=1, keepdims=True)
+        return normalize_row_sums(np.asarray(self.counts))
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Axes = None) -> ConfusionDisplay:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import check_int
 from ..clustering.spectral import CUTS, SpectralClustering
 from ..core.backend import to_numpy
-from ..core.eigen import smallest_eigenpairs, widest_gap
+from ..core.eigen import LaplacianKind, smallest_eigenpairs, widest_gap
 from ..graph.affinity import AffinityGraph
 from .fitted import n_clusters as number_of
 from .style import DARK, LIGHT, MAIN, MIDDLE, OTHER, SMALL, Axes, canvas, quiet, whole_numbers
@@ -81,7 +81,13 @@ class SpectrumDisplay:
 
     @classmethod
     def from_graph(
-        cls, graph: Any, n: int = FEWEST, *, kind: str = "symmetric", n_clusters: int | None = None, ax: Axes = None
+        cls,
+        graph: Any,
+        n: int = FEWEST,
+        *,
+        kind: LaplacianKind = "symmetric",
+        n_clusters: int | None = None,
+        ax: Axes = None,
     ) -> SpectrumDisplay:
         """The smallest eigenvalues of a Laplacian of a graph or an affinity matrix.
 
@@ -166,7 +172,7 @@ class SpectrumDisplay:
         return "one eigenvalue" if len(self.values) < 2 else f"widest gap after {self.gap}"
 
 
-def _smallest(graph: AffinityGraph, n: int, kind: str) -> np.ndarray:
+def _smallest(graph: AffinityGraph, n: int, kind: LaplacianKind) -> np.ndarray:
     """The smallest eigenvalues, as many as there are; those below zero are rounding."""
     found = smallest_eigenpairs(graph, min(n, graph.n_nodes), kind=kind, random_state=0)
     return np.maximum(to_numpy(found.values), 0)

@@ -30,8 +30,8 @@ from sklearn.utils import check_random_state
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.pca import fit_pca
-from ..core.rows import random_subset, take_rows
-from ..core.sparse import row_indices, row_sums, to_scipy
+from ..core.rows import normalize_row_sums, random_subset, take_rows
+from ..core.sparse import row_indices, to_scipy
 from ..graph.affinity import AffinityGraph
 from ..graph.neighbors import k_nearest
 from ..graph.pairs import attractive_part
@@ -126,7 +126,7 @@ def _placed(Z: np.ndarray, sample: np.ndarray, xy: np.ndarray) -> np.ndarray:
     sq_distances = near.distances.reshape(-1, PLACED_BY) ** 2
     weights = 1 / (sq_distances + 1e-6 * sq_distances.mean() + np.finfo(float).tiny)
     places = xy[near.columns.reshape(-1, PLACED_BY)]
-    return np.einsum("nk,nka->na", weights / weights.sum(axis=1, keepdims=True), places)
+    return np.einsum("nk,nka->na", normalize_row_sums(weights), places)
 
 
 # --------------------------------------------------------------------------------------------------------- the layout
@@ -150,8 +150,7 @@ def layout(W: sp.csr_array, start: np.ndarray, rng: np.random.RandomState) -> np
 
 def affinities(W: sp.csr_array) -> sp.csr_array:
     """P = (D⁻¹W + WD⁻¹) / 2n: symmetric, its entries adding up to one."""
-    degrees = row_sums(W).astype(np.float64)
-    walk = sp.diags_array(1 / np.where(degrees > 0, degrees, 1)) @ W
+    walk = normalize_row_sums(W.astype(np.float64))
     return sp.csr_array((walk + walk.T) / (2 * W.shape[0]))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._validation import check_data, check_int, check_labels
-from ..core.rows import normalize_rows
+from ..core.rows import normalize_row_sums, normalize_rows
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,7 @@ def describe_clusters(
 def class_tfidf(X: sp.csr_array, members: list[np.ndarray]) -> np.ndarray:
     """score(t, c) of every term in every cluster, shape (n_clusters, n_terms)."""
     counts = np.array([np.asarray(X[rows].sum(axis=0)).ravel() for rows in members])
-    words = counts.sum(axis=1, keepdims=True)
-    share = counts / np.where(words > 0, words, 1)
+    share = normalize_row_sums(counts)
     everywhere = share.sum(axis=0)
     return share * np.log1p(1 / np.where(everywhere > 0, everywhere, 1))
 
