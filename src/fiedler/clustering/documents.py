@@ -13,7 +13,7 @@ Ours differs in two places, for one reason, that topics are of very unequal size
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -109,7 +109,7 @@ class LPIClustering(
         *,
         n_components: int | None = None,
         assign: str = "mixture",
-        solver: str = "auto",
+        solver: Literal["auto", "svd", "regression"] = "auto",
         alpha: float = 0.1,
         fit_fraction: float = 1.0,
         n_init: int = 10,
@@ -215,7 +215,7 @@ class LPIClustering(
         labels = None if y is None else check_labels(y, "y", n_samples=n)[chosen]
         seed = rng.randint(2**31 - 1)
         model = LPI(wanted, recipe, solver=self.solver, alpha=self.alpha, random_state=seed)
-        return model._fit(X if len(chosen) == n else take_rows(X, chosen), labels, at_most=given is None)
+        return model._fit(X if len(chosen) == n else take_rows(X, chosen), labels, allow_fewer=given is None)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
