@@ -30,9 +30,7 @@ from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.labels import as_column, known_labels
 
-MIN_STEP = (
-    1e-12  # of the gradient ascent, in the unit of N, whose trace is one: below it no step increases the objective
-)
+MIN_STEP = 1e-12  # of the ascent, in the unit of N, whose trace is one: the line search stops here
 MIN_SQ_DISTANCE = 1e-300  # against division by zero in the gradient
 
 
