@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from fiedler import NLE, FullGraph
 from fiedler.core.kmeans import kmeans
 from fiedler.datasets import load
-from fiedler.embedding.nle import LIFT, Update, run, unit_columns
+from fiedler.embedding.nle import INDICATOR_OFFSET, Update, run, unit_columns
 from fiedler.graph.cuts import cut_eigenvectors, cut_problem, polish
 from fiedler.metrics import clustering_accuracy
 
@@ -57,7 +57,7 @@ def trials(graph, signed, cut, y, starts):
     found = []
     for seed in range(starts):
         start = kmeans(vectors, k, n_init=1, random_state=seed).labels
-        one = run(update, unit_columns(np.eye(k)[start] + LIFT), max_iter=300, tol=1e-4)
+        one = run(update, unit_columns(np.eye(k)[start] + INDICATOR_OFFSET), max_iter=300, tol=1e-4)
         better = polish(problem, one.labels, k)[0]
         found.append([_scores(problem, labels, y, k) for labels in (start, one.labels, better)])
     return np.array(found)

@@ -24,7 +24,7 @@ pytestmark = [  # toy data may fall apart, and noise may hold fewer clusters tha
     pytest.mark.filterwarnings("ignore:the graph has . connected components"),
     pytest.mark.filterwarnings("ignore:only . of the . clusters"),
     pytest.mark.filterwarnings("ignore:EM did not settle"),
-    pytest.mark.filterwarnings("ignore:the updates were still moving"),
+    pytest.mark.filterwarnings("ignore:NLE did not converge"),
 ]
 
 

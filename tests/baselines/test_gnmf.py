@@ -7,14 +7,15 @@ from numpy.testing import assert_allclose
 
 from fiedler import KNNGraph
 from fiedler.baselines import GNMF
-from fiedler.baselines.gnmf import Factors, balanced, objective, update
+from fiedler.baselines.gnmf import Factors, normalize_factors, objective, update_factors
+from fiedler.errors import InputError, NotConvergedWarning
 from fiedler.metrics import clustering_accuracy
 
 
 @pytest.fixture
 def X(rng):
     means = np.repeat([[9, 1, 1, 0], [0, 1, 9, 5], [1, 9, 0, 1]], 15, axis=0)
-    return rng.poisson(means) + rng.uniform(size=means.shape)  # no two rows equally far from a third
+    return rng.poisson(means) + rng.uniform(size=means.shape)  # no two rows at the same distance from a third
 
 
 @pytest.fixture
@@ -31,13 +32,13 @@ def test_the_updates_are_the_printed_ones(X, factors):
     printed_U = U * (X.T @ V) / (U @ V.T @ V)
     printed_V = V * (X @ printed_U + lam * W @ V) / (V @ printed_U.T @ printed_U + lam * D @ V)
 
-    found = update(X, graph.weights, graph.degrees, lam, factors)
+    updated = update_factors(X, graph.weights, graph.degrees, lam, factors)
 
-    assert_allclose(found.U, printed_U, rtol=1e-9)
-    assert_allclose(found.V, printed_V, rtol=1e-9)
+    assert_allclose(updated.U, printed_U, rtol=1e-9)
+    assert_allclose(updated.V, printed_V, rtol=1e-9)
 
 
-def test_the_objective_is_the_printed_sum_and_no_update_raises_it(X, factors):
+def test_the_objective_is_the_printed_sum_and_no_update_increases_it(X, factors):
     """[Cai et al. 2011, Eq. 8]: ||X - UV'||^2 + lam Tr(V'LV)."""
     graph, lam = KNNGraph(5).build(X), 3.0
     W, degrees, L = graph.weights, graph.degrees, graph.laplacian().toarray()
@@ -46,19 +47,19 @@ def test_the_objective_is_the_printed_sum_and_no_update_raises_it(X, factors):
     assert_allclose(objective(sp.csr_array(X), W, degrees, lam, factors), printed)
     values = [printed]
     for _ in range(30):
-        factors = update(X, W, degrees, lam, factors)
+        factors = update_factors(X, W, degrees, lam, factors)
         values.append(objective(X, W, degrees, lam, factors))
     assert all(later <= earlier * (1 + 1e-12) for earlier, later in pairwise(values))
     assert values[-1] < 0.9 * values[0]
 
 
-def test_balancing_keeps_the_product(factors):
-    V, U = balanced(factors)
+def test_normalizing_the_factors_keeps_the_product(factors):
+    V, U = normalize_factors(factors)
     assert_allclose(V @ U.T, factors.V @ factors.U.T)
     assert_allclose(np.linalg.norm(U, axis=0), 1)
 
 
-def test_without_the_graph_term_it_factorises_as_well_as_scikit_learns_nmf(X):
+def test_without_the_graph_term_it_is_as_good_as_scikit_learns_nmf(X):
     from sklearn.decomposition import NMF
 
     peer = NMF(3, solver="mu", init="random", max_iter=2000, random_state=0)
@@ -67,21 +68,33 @@ def test_without_the_graph_term_it_factorises_as_well_as_scikit_learns_nmf(X):
     assert_allclose(model.objective_, np.sum((X - V @ peer.components_) ** 2), rtol=0.02)
 
 
-def test_clusters_and_how_it_ended(X):
+def test_clusters_and_convergence(X):
     model = GNMF(3, lam=1.0, random_state=0).fit(X)
     assert clustering_accuracy(np.repeat(range(3), 15), model.labels_) == 1
-    assert all(later <= earlier * (1 + 1e-9) for earlier, later in pairwise(model.history_))
-    assert model.history_[-1] == model.objective_ < 0.9 * model.history_[0]
+    values = model.history_.objective
+    assert all(later <= earlier * (1 + 1e-9) for earlier, later in pairwise(values))
+    assert values[-1] == model.objective_ < 0.9 * values[0]
+    assert not model.history_.maximize
     assert model.n_iter_ >= 10
+    assert model.history_.iterations.tolist() == list(range(0, model.n_iter_ + 1, 10))
+    assert model.converged_
     assert model.embedding_.min() >= 0
     again = GNMF(3, lam=1.0, random_state=0).fit(sp.csr_array(X))
     assert_allclose(again.embedding_, model.embedding_, rtol=1e-6)
 
 
-def test_bad_input_is_one_sentence(X):
-    with pytest.raises(ValueError, match="Negative values in data passed to GNMF"):
+def test_bad_input_raises_an_error(X):
+    with pytest.raises(InputError, match="Negative values in data passed to GNMF") as raised:
         GNMF(2).fit(X - 5)
-    with pytest.raises(ValueError, match="lam must be a nonnegative number"):
+    assert raised.value.code == "negative_values"
+    with pytest.raises(InputError, match="lam must be a non-negative number"):
         GNMF(2, lam=-1).fit(X)
-    with pytest.warns(UserWarning, match="still falling after 10 updates"):
-        GNMF(2, max_iter=10, tol=0.0, random_state=0).fit(X)
+
+
+def test_a_warning_says_that_the_updates_did_not_converge(X):
+    with pytest.warns(NotConvergedWarning, match="GNMF did not converge within max_iter=15 updates") as warned:
+        model = GNMF(2, max_iter=15, tol=0.0, random_state=0).fit(X)
+    assert (warned[0].message.code, warned[0].message.fields) == ("not_converged", {"max_iter": 15})
+    assert warned[0].filename == __file__
+    assert (model.n_iter_, model.converged_) == (15, False)
+    assert model.history_.iterations.tolist() == [0, 10, 15]

@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import NMF
 
 from fiedler.baselines import NMFClustering
+from fiedler.errors import InputError, NotConvergedWarning
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def test_the_weights_are_the_printed_ones(X):
     assert_allclose(weighted.memberships_, plain.memberships_)
 
 
-def test_without_weights_it_reads_scikit_learns_factors(X):
+def test_without_weights_labels_are_those_of_scikit_learns_factors(X):
     model = NMFClustering(3, weight="none", random_state=0).fit(X)
     nmf = NMF(3, random_state=0)
     V = nmf.fit_transform(X)
@@ -30,7 +31,7 @@ def test_without_weights_it_reads_scikit_learns_factors(X):
     assert_allclose(model.memberships_.sum(axis=1), 1)
 
 
-def test_sparse_rows_rows_of_zeros_and_new_rows(X):
+def test_sparse_rows_zero_rows_and_new_rows(X):
     X[4] = 0
     model = NMFClustering(3, random_state=0).fit(X)
     assert_allclose(NMFClustering(3, random_state=0).fit(sp.csr_array(X)).memberships_, model.memberships_, atol=1e-6)
@@ -38,6 +39,21 @@ def test_sparse_rows_rows_of_zeros_and_new_rows(X):
     assert np.mean(model.predict(X) == model.labels_) > 0.95
 
 
-def test_negative_rows_end_in_a_sentence(X):
-    with pytest.raises(ValueError, match="Negative values in data"):
+def test_negative_rows_raise_an_error(X):
+    with pytest.raises(InputError, match="Negative values in data passed to NMFClustering") as raised:
         NMFClustering(2).fit(X - 5)
+    assert raised.value.code == "negative_values"
+
+
+def test_arrays_of_other_libraries_raise_an_error(X, foreign):
+    with pytest.raises(InputError, match="convert the rows to NumPy") as raised:
+        NMFClustering(2).fit(foreign(X))
+    assert raised.value.code == "numpy_required"
+
+
+def test_a_warning_says_that_the_iterations_did_not_converge(X):
+    assert NMFClustering(3, random_state=0).fit(X).converged_
+    with pytest.warns(NotConvergedWarning, match="NMF did not converge within max_iter=2 iterations") as warned:
+        model = NMFClustering(3, max_iter=2, random_state=0).fit(X)
+    assert [warning.message.code for warning in warned] == ["not_converged"]
+    assert (model.n_iter_, model.converged_) == (2, False)

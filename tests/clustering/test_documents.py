@@ -4,6 +4,8 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import pdist
+from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
 
@@ -22,6 +24,8 @@ def corpus(rng):
 
 
 def test_the_papers_method_is_lpi_and_kmeans(corpus):
+    """The graph has three components, so both coordinates have λ = 0 and are defined up to a rotation: what does not
+    depend on it, and all that k-means uses, are the distances between rows."""
     X, _ = corpus
     graph = KNNGraph(15, weight="dot")
     embedding = LPI(2, graph=graph).fit_transform(normalize(X))
@@ -32,7 +36,16 @@ def test_the_papers_method_is_lpi_and_kmeans(corpus):
     ):
         rows = X if isinstance(model, LPIClustering) else normalize(X)
         assert adjusted_rand_index(model.fit(rows).labels_, by_hand) == 1
-        assert_allclose(np.abs(model.embedding_), np.abs(embedding), atol=1e-8)
+        assert_allclose(pdist(model.embedding_), pdist(embedding), atol=1e-8)
+
+
+def test_rows_that_have_unit_length_are_clustered_as_they_are(corpus):
+    """Counts have equal dot products, and the last bit of a row would decide which of them are neighbours."""
+    X, _ = corpus
+    model = LPIClustering(3, KNNGraph(15, weight="dot"), alpha=0, assign="kmeans", random_state=0)
+    scaled, raw = clone(model).fit(normalize(X)), clone(model).fit(X)
+    assert (scaled.graph_.weights != raw.graph_.weights).nnz == 0
+    assert_array_equal(scaled.embedding_, raw.embedding_)
 
 
 @pytest.mark.parametrize("assign", ["mixture", "kmeans"])

@@ -3,7 +3,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
-from fiedler import AffinityGraph, FullGraph, KNNGraph, LaplacianEigenmaps, RadiusGraph
+from fiedler import AffinityGraph, FullGraph, KNNGraph, LabelGraph, LaplacianEigenmaps, RadiusGraph
+from fiedler.errors import InputError
 from fiedler.graph.out_of_sample import coincident_rows
 
 
@@ -30,7 +31,7 @@ def test_coordinates_solve_the_generalised_problem(connected_graph):
 @pytest.mark.filterwarnings("ignore:the graph has 3 connected components")
 @pytest.mark.parametrize("n_components", [1, 2, 5])
 def test_exactly_the_constant_is_left_out_of_a_null_space(n_components, uneven_graph):
-    """Three components: two coordinates at eigenvalue 0 tell them apart, orthogonal to the constant."""
+    """Three components: two coordinates of eigenvalue 0 distinguish them, orthogonal to the constant."""
     model = LaplacianEigenmaps(n_components).fit(uneven_graph)
     Y, weight = model.embedding_, np.where(uneven_graph.degrees > 0, uneven_graph.degrees, 1)
 
@@ -40,7 +41,7 @@ def test_exactly_the_constant_is_left_out_of_a_null_space(n_components, uneven_g
     assert_allclose(uneven_graph.laplacian("random_walk") @ Y, Y * model.eigenvalues_, atol=1e-10)
 
 
-def test_the_ring_is_found_and_new_points_fall_on_it(ring):
+def test_a_ring_is_embedded_as_a_ring_with_its_new_points(ring):
     """The first two coordinates of a ring are its cosine and sine, in some rotation."""
     X, _ = ring
     model = LaplacianEigenmaps(2, graph=KNNGraph(10), random_state=0).fit(X)
@@ -52,7 +53,7 @@ def test_the_ring_is_found_and_new_points_fall_on_it(ring):
     assert np.mean(np.sign(turns) == np.sign(np.median(turns))) > 0.95
 
 
-def test_training_rows_get_their_own_coordinates(ring):
+def test_transform_returns_the_coordinates_of_training_rows(ring):
     X, _ = ring
     model = LaplacianEigenmaps(3, random_state=0).fit(X)
 
@@ -74,7 +75,7 @@ def test_nystrom_is_the_eigenequation_of_the_new_row(ring):
     assert_allclose(model.transform(x)[0], printed)
 
 
-def test_a_point_beyond_the_radius_takes_the_nearest_row_and_says_so(ring):
+def test_a_point_beyond_the_radius_is_placed_at_the_nearest_row_with_a_warning(ring):
     X, _ = ring
     model = LaplacianEigenmaps(2, graph=RadiusGraph(0.5), random_state=0).fit(X)
     with pytest.warns(UserWarning, match=r"1 new point\(s\) have no weight to any row of the graph"):
@@ -83,7 +84,7 @@ def test_a_point_beyond_the_radius_takes_the_nearest_row_and_says_so(ring):
     assert_allclose(Y[0], model.embedding_[np.argmax(X[:, 0])])
 
 
-def test_a_training_row_is_known_exactly(ring):
+def test_only_exact_copies_of_training_rows_coincide(ring):
     X, _ = ring
     W = KNNGraph(5).link(np.concatenate([X[[7, 2]], X[:1] + 1e-12]), X, KNNGraph(5).build(X))
 
@@ -101,20 +102,42 @@ def test_new_points_on_a_signed_graph_divide_by_absolute_weights(rng):
     assert_allclose(model.transform(x), printed)
 
 
-def test_a_graph_that_could_be_signed_but_is_not_drops_the_constant(ring):
+def test_a_signed_graph_without_negative_weights_drops_the_constant(ring):
     plain, allowed = (LaplacianEigenmaps(2, graph=KNNGraph(10, signed=signed)).fit(ring[0]) for signed in (False, True))
 
     assert_allclose(allowed.embedding_, plain.embedding_)
 
 
 def test_a_signed_graph_has_no_trivial_coordinate():
-    """Friends within {0, 1} and {2, 3}, foes between: the balanced colouring is the first coordinate."""
+    """Positive weights within {0, 1} and {2, 3}, negative between: the balanced colouring is the first coordinate."""
     W = np.array([[0, 1, -1, -1], [1, 0, -1, -1], [-1, -1, 0, 1], [-1, -1, 1, 0]])
     Y = LaplacianEigenmaps(1).fit(AffinityGraph.from_matrix(W, signed=True)).embedding_
 
     assert_allclose(np.sign(Y[:, 0]), [1, 1, -1, -1])
 
 
-def test_too_many_components_is_a_sentence(ring):
-    with pytest.raises(ValueError, match=r"n_components=300 must be less than the number of rows \(n_samples=300\)"):
+def test_too_many_components_raise_an_error(ring):
+    words = r"n_components=300 must be less than the number of rows \(n_samples=300\); choose at most 299"
+    with pytest.raises(InputError, match=words) as raised:
         LaplacianEigenmaps(300).fit(ring[0])
+    assert raised.value.code == "n_components_too_large"
+
+
+@pytest.mark.filterwarnings("ignore:the graph has")
+def test_fit_transform_passes_the_labels_to_the_graph(ring):
+    X, _ = ring
+    y = np.where(np.arange(300) % 3 == 0, np.arange(300) // 100, -1)
+    model = LaplacianEigenmaps(2, LabelGraph(KNNGraph(10)), random_state=0)
+
+    assert_allclose(model.fit_transform(X, y), model.fit(X, y).embedding_)
+    with pytest.raises(ValueError, match="labels"):
+        model.fit_transform(X)
+
+
+def test_a_failed_fit_leaves_the_model_unchanged(ring):
+    X, _ = ring
+    model = LaplacianEigenmaps(2, random_state=0).fit(X)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="n_neighbors"):
+        model.fit(X[:2])
+    assert vars(model) == before

@@ -9,17 +9,18 @@ from sklearn.preprocessing import normalize
 
 from fiedler import LPI, AffinityGraph, FullGraph, KNNGraph, LabelGraph, LaplacianEigenmaps
 from fiedler.core.backend import to_numpy
+from fiedler.errors import InputError
 from toys import uneven_weights
 
 SOLVERS = ["svd", "regression"]
 
 
 def mixed_topics(rng, size, n_terms, words):
-    """Documents of their own topic and, to a varying degree, of the next one, so that the graph holds together."""
+    """Documents of one topic and, to a varying degree, of the next one, so that the graph is connected."""
     topics = rng.dirichlet(np.full(n_terms, 0.2), size=3)
-    own = np.repeat([0, 1, 2], size)
+    main = np.repeat([0, 1, 2], size)
     share = rng.uniform(0, 0.5, size=(3 * size, 1))
-    return normalize(rng.poisson(words * ((1 - share) * topics[own] + share * topics[(own + 1) % 3]))).astype(float)
+    return normalize(rng.poisson(words * ((1 - share) * topics[main] + share * topics[(main + 1) % 3]))).astype(float)
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_the_map_solves_the_printed_problem(documents):
     assert_allclose(model.eigenvalues_, eigh(tilde @ L @ tilde.T, tilde @ D @ tilde.T)[0][:4], atol=1e-9)
 
 
-def test_without_centring_the_trivial_vector_appears_and_with_it_it_does_not(wide):
+def test_centring_removes_the_trivial_vector(wide):
     """[lpi, Theorem 1]: 1 is in the span of the terms, so a₀ with X'a₀ = 1 solves (1) with λ = 0."""
     graph = KNNGraph(15, weight="dot", connect="mst").build(wide)
     X, D, L = wide.T, np.diag(graph.degrees), graph.laplacian().toarray()
@@ -73,7 +74,7 @@ def test_without_centring_the_trivial_vector_appears_and_with_it_it_does_not(wid
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_of_full_rank_the_embedding_is_the_eigenmap(wide, solver):
+def test_with_full_rank_the_embedding_is_the_eigenmap(wide, solver):
     """[lpi, Theorem 2]."""
     graph = KNNGraph(15, weight="dot").build(wide)
     eigenmaps = LaplacianEigenmaps(3, graph=graph).fit(wide)
@@ -84,7 +85,7 @@ def test_of_full_rank_the_embedding_is_the_eigenmap(wide, solver):
     assert_allclose(model.eigenvalues_, eigenmaps.eigenvalues_, atol=1e-8 if solver == "svd" else 1e-4)
 
 
-def test_with_the_labels_graph_it_is_discriminant_analysis(rng):
+def test_with_a_label_graph_it_is_discriminant_analysis(rng):
     """[lpi, section 4.2], for classes of unequal size."""
     y = np.repeat([0, 1, 2, 3], [8, 15, 30, 60])
     X = (rng.normal(size=(4, 6)) @ rng.normal(size=(6, 6)))[y] + rng.normal(size=(len(y), 6)) @ rng.normal(size=(6, 6))
@@ -95,7 +96,7 @@ def test_with_the_labels_graph_it_is_discriminant_analysis(rng):
     assert np.max(subspace_angles(model.components_.T, lda.scalings_[:, :3])) < 1e-7
 
 
-def test_on_the_complete_graph_it_is_near_latent_semantic_indexing(documents):
+def test_on_the_complete_graph_it_is_close_to_latent_semantic_indexing(documents):
     """[lpi, section 4.1]: up to the weights D, which differ little between documents."""
     lsi = TruncatedSVD(2, algorithm="arpack").fit_transform(documents - documents.mean(axis=0))
     complete = LPI(2, graph=FullGraph(weight="dot")).fit(documents)
@@ -107,11 +108,11 @@ def test_on_the_complete_graph_it_is_near_latent_semantic_indexing(documents):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_seen_documents_keep_their_place(documents, solver):
+def test_transform_returns_the_coordinates_of_training_documents(documents, solver):
     model = LPI(3, solver=solver, tol=1e-8).fit(documents)
     weights = np.asarray(model.graph_.degrees)
-    by_hand = (documents - weights @ documents / weights.sum()) @ model.components_.T
-    assert_allclose(model.embedding_, by_hand, atol=1e-12)
+    expected = (documents - weights @ documents / weights.sum()) @ model.components_.T
+    assert_allclose(model.embedding_, expected, atol=1e-12)
     assert_allclose(model.transform(documents), model.embedding_)
     assert model.converged_
     assert_allclose(model.transform(documents[7:9]), model.embedding_[7:9])
@@ -119,7 +120,7 @@ def test_seen_documents_keep_their_place(documents, solver):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("data", ["documents", "wide"])
-def test_sparse_rows_give_what_dense_rows_give(data, solver, request):
+def test_sparse_and_dense_rows_give_the_same_result(data, solver, request):
     X = request.getfixturevalue(data)
     dense, sparse = LPI(2, solver=solver, tol=1e-8).fit(X), LPI(2, solver=solver, tol=1e-8).fit(sp.csr_array(X))
     assert_allclose(sparse.transform(sp.csr_array(X)), dense.transform(X), atol=1e-5)
@@ -128,7 +129,7 @@ def test_sparse_rows_give_what_dense_rows_give(data, solver, request):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_disconnected_graph_keeps_its_other_null_vectors(rng, solver):
-    """Two components and a node without weight: one direction at λ = 0, constant on each component, and no second."""
+    """Two components and a node without weight: one direction at λ = 0, constant on each component, and only one."""
     graph = AffinityGraph.from_matrix(uneven_weights())
     X = rng.normal(size=(10, 12))
     model = LPI(3, graph=graph, solver=solver, tol=1e-8).fit(X)
@@ -153,13 +154,13 @@ def test_the_ridge_enters_the_printed_problem(documents, alpha):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
-def test_regression_comes_near_the_exact_solution_and_never_below(documents, alpha):
+def test_regression_is_close_to_the_exact_solution_and_never_below_it(documents, alpha):
     exact, near = (LPI(2, solver=solver, alpha=alpha).fit(documents) for solver in SOLVERS)
     assert (near.eigenvalues_ >= exact.eigenvalues_ - 1e-9).all()
     assert_allclose(near.eigenvalues_, exact.eigenvalues_, atol=0.02)
 
 
-def test_neither_the_unit_of_the_weights_nor_the_order_of_the_rows_matters(documents, rng):
+def test_scale_of_weights_and_order_of_rows_do_not_matter(documents, rng):
     graph = KNNGraph(15, weight="dot").build(documents)
     first = LPI(2, graph=graph, alpha=0.1).fit(documents)
     scaled = LPI(2, graph=graph.weights * 4.0, alpha=0.1).fit(documents)
@@ -173,42 +174,81 @@ def test_neither_the_unit_of_the_weights_nor_the_order_of_the_rows_matters(docum
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_back_ends_agree(documents, foreign, solver, dtype):
     X = documents.astype(dtype)
-    here, there = (LPI(2, solver=solver, tol=1e-6, random_state=0).fit(rows) for rows in (X, foreign(X)))
-    assert str(there.embedding_.dtype).endswith(dtype)
+    reference, model = (LPI(2, solver=solver, tol=1e-6, random_state=0).fit(rows) for rows in (X, foreign(X)))
+    assert str(model.embedding_.dtype).endswith(dtype)
     assert_allclose(
-        np.abs(to_numpy(there.embedding_)), np.abs(here.embedding_), atol=1e-3 if dtype == "float32" else 1e-5
+        np.abs(to_numpy(model.embedding_)), np.abs(reference.embedding_), atol=1e-3 if dtype == "float32" else 1e-5
     )
-    assert to_numpy(there.transform(foreign(X[:5]))).dtype == dtype
+    assert to_numpy(model.transform(foreign(X[:5]))).dtype == dtype
 
 
-def test_rows_far_from_the_origin_keep_the_trivial_vector_out(rng):
+def test_rows_far_from_the_origin_do_not_bring_the_trivial_vector_back(rng):
     Z = rng.normal(size=(60, 200))
     graph = KNNGraph(8).build(Z)
     near, far = (LPI(2, graph).fit(Z + offset).eigenvalues_ for offset in (0.0, 1e4))
     assert_allclose(far, near, rtol=1e-6)
 
 
-def test_the_number_of_dimensions_is_found(documents):
+def test_the_number_of_dimensions_is_chosen_by_the_widest_gap(documents):
     assert LPI().fit(documents).components_.shape[0] == 2
 
 
 @pytest.mark.parametrize(
-    ("options", "rows", "words"),
+    ("options", "rows", "code", "words"),
     [
-        ({"n_components": 200}, None, "too many for 180 rows of n_features=40; ask for at most 40"),
-        ({"n_components": 3}, np.repeat(np.eye(3), 20, axis=0), "allow 2 independent directions .* but n_components=3"),
-        ({"alpha": -1}, None, "alpha must be"),
-        ({"solver": "qr"}, None, "solver"),
-        ({}, np.ones((40, 3)), "all rows of X are equal"),
-        ({"graph": LabelGraph()}, None, "made from labels"),
-        ({"graph": AffinityGraph.from_matrix(np.zeros((180, 180)))}, None, "no edges"),
+        (
+            {"n_components": 200}, None, "too_many_components",
+            "n_components=200 is too many for 180 rows of n_features=40; choose at most 40",
+        ),
+        (
+            {"n_components": 3}, np.repeat(np.eye(3), 20, axis=0), "too_many_components",
+            "the rows have 2 independent directions .*, but n_components=3; choose fewer components",
+        ),
+        ({"alpha": -1}, None, "invalid_parameter", "alpha must be"),
+        ({"solver": "qr"}, None, "unknown_option", "solver='qr' is not known"),
+        ({}, np.ones((40, 3)), "equal_rows", "all rows of X are equal"),
+        ({"graph": AffinityGraph.from_matrix(np.zeros((180, 180)))}, None, "no_edges", "the graph has no edges"),
+        (
+            {"graph": AffinityGraph.from_matrix(-1.0 * (np.eye(180)[::-1]), signed=True)}, None, "negative_weights",
+            "the graph has negative ones",
+        ),
     ],
-)
-def test_what_cannot_be_done_ends_in_a_sentence(documents, options, rows, words):
-    with pytest.raises(ValueError, match=words):
+)  # fmt: skip
+def test_bad_input_raises_an_error(documents, options, rows, code, words):
+    with pytest.raises(InputError, match=words) as raised:
         LPI(**options).fit(documents if rows is None else rows)
+    assert raised.value.code == code
 
 
-def test_a_graph_alone_has_no_rows_to_map(uneven_graph):
-    with pytest.raises(ValueError, match="fit on data"):
-        LPI(1).fit(uneven_graph)
+def test_too_many_components_say_how_many_there_are():
+    with pytest.raises(InputError) as raised:
+        LPI(3).fit(np.repeat(np.eye(3), 20, axis=0))
+    assert raised.value.fields == {"n_directions": 2, "n_components": 3}
+
+
+def test_a_label_graph_needs_labels(documents):
+    with pytest.raises(ValueError, match=r"(made|built) from labels"):
+        LPI(graph=LabelGraph()).fit(documents)
+
+
+@pytest.mark.parametrize("graph", [None, "precomputed"])
+def test_a_graph_without_rows_raises_an_error(graph, uneven_graph):
+    with pytest.raises(InputError, match="fit on data") as raised:
+        LPI(1, graph).fit(uneven_graph if graph is None else uneven_graph.weights)
+    assert raised.value.code == "rows_required"
+
+
+def test_fit_transform_passes_the_labels_to_the_graph(documents):
+    y = np.repeat([0, 1, 2], 60)
+    model = LPI(graph=LabelGraph())
+    embedding = model.fit_transform(documents, y)
+    assert embedding.shape == (180, 2)
+    assert_allclose(embedding, model.fit(documents, y).transform(documents))
+
+
+def test_a_failed_fit_leaves_the_model_unchanged(documents):
+    model = LPI(2).fit(documents)
+    before = dict(vars(model))
+    with pytest.raises(InputError):
+        model.fit(np.repeat(np.eye(40)[:2], 20, axis=0))
+    assert vars(model) == before

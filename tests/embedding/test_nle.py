@@ -4,13 +4,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import subspace_angles
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from fiedler import NLE, AffinityGraph, FullGraph, KNNGraph, LabelGraph, LandmarkGraph, SpectralClustering
 from fiedler.core.backend import to_numpy
 from fiedler.core.eigen import largest_eigenvalue
 from fiedler.embedding import nle
-from fiedler.embedding.nle import FLOOR, GUARD, Update, outlier_scores, run, unit_columns
+from fiedler.embedding.nle import DENOMINATOR_SHARE, MIN_ENTRY, Update, outlier_scores, run, unit_columns
+from fiedler.errors import InputError, NotConvergedWarning
 from fiedler.graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy, normalized_cut, ratio_cut
 
@@ -27,7 +27,7 @@ def dense_graph(rng):
 
 
 def signed_weights(rng, n=25):
-    """Friends within two groups and foes between them, with noise of either sign."""
+    """Positive weights within two groups and negative between them, with noise of either sign."""
     side = np.repeat([1.0, -1.0], [10, n - 10])
     W = np.outer(side, side) + rng.normal(scale=0.8, size=(n, n))
     W = np.triu(W, 1)
@@ -60,7 +60,7 @@ def test_one_update_is_the_printed_one(graph, cut, rng):
     W = graph.weights.toarray()
     if cut == "ncut":
         if graph.has_negative_weights:
-            pytest.skip("volumes of mixed-sign weights may be negative")
+            pytest.skip("volumes of mixed-sign weights can be negative")
         root = np.diag(W.sum(axis=1) ** -0.5)
         W = root @ W @ root
         D = np.eye(len(W))
@@ -70,8 +70,8 @@ def test_one_update_is_the_printed_one(graph, cut, rng):
     Q = unit_columns(rng.uniform(size=(len(W), 3)))
 
     assert update.sigma == pytest.approx(np.linalg.eigvalsh(D - W)[-1], rel=1e-6)
-    guard = GUARD * np.abs(np.diag(D)).mean()
-    assert_allclose(update.step(Q)[0], np.maximum(printed_step(Q, W, D, update.sigma, guard), FLOOR), rtol=1e-10)
+    guard = DENOMINATOR_SHARE * np.abs(np.diag(D)).mean()
+    assert_allclose(update.step(Q)[0], np.maximum(printed_step(Q, W, D, update.sigma, guard), MIN_ENTRY), rtol=1e-10)
 
 
 def test_the_lagrangian_with_fixed_multipliers_never_falls(graph, rng):
@@ -120,7 +120,7 @@ def test_the_ratio_cut_is_a_trace_of_indicators(rng):
 
 
 def test_a_constant_shift_leaves_the_eigenvectors(rng):
-    """[nle, Theorem 2], by the operator that never forms the shift."""
+    """[nle, Theorem 2], by the operator that does not form the shifted matrix."""
     W = signed_weights(rng)
     shifted = cut_problem(AffinityGraph.from_matrix(W, signed=True), "ratio", "shift")
     L = np.diag(np.asarray(shifted.degrees)) - shifted.product(np.eye(25))
@@ -134,7 +134,7 @@ def test_a_constant_shift_leaves_the_eigenvectors(rng):
 
 
 def test_the_trace_and_the_factorisation_are_one_problem(rng):
-    """[nle, Theorem 5]: ‖A - QQ'‖² and tr Q'AQ order orthonormal Q alike."""
+    """[nle, Theorem 5]: ‖A - QQ'‖² and tr Q'AQ order orthonormal Q the same way."""
     graph = sparse_graph(rng)
     W, update = graph.weights.toarray(), Update(cut_problem(graph, "ratio"), rng)
     A = W + update.sigma * np.eye(60) - np.diag(W.sum(axis=1))
@@ -152,7 +152,7 @@ def test_the_trace_and_the_factorisation_are_one_problem(rng):
 
 @pytest.mark.parametrize("cut", ["ratio", "ncut"])
 @pytest.mark.parametrize("init", ["spectral", "random", "auto"])
-def test_clear_clusters_are_found_with_memberships(cut, init, rng):
+def test_well_separated_clusters_are_found_with_memberships(cut, init, rng):
     X = np.repeat(5 * np.eye(3), 30, axis=0) + rng.normal(size=(90, 3))
     y = np.repeat([0, 1, 2], 30)
     model = NLE(3, cut=cut, init=init, max_iter=600, random_state=0).fit(X)
@@ -163,6 +163,10 @@ def test_clear_clusters_are_found_with_memberships(cut, init, rng):
     score = ratio_cut if cut == "ratio" else normalized_cut
     assert model.objective_ == pytest.approx(score(model.graph_, model.labels_))
     assert len(model.history_["objective"]) == model.n_iter_
+    assert model.history_.maximize
+    checked = np.flatnonzero(np.isfinite(model.history_["cut"])) + 1
+    assert_array_equal(checked, [*range(10, model.n_iter_, 10), model.n_iter_])
+    assert_array_equal(np.flatnonzero(np.isfinite(model.history_["moved"])) + 1, checked)
     new = np.array([[5.0, 0, 0], [0, 5.0, 0], [0, 0, 5.0]])
     assert len(set(model.predict(new))) == 3
     assert_allclose(model.transform(new).sum(axis=1), 1)
@@ -170,8 +174,8 @@ def test_clear_clusters_are_found_with_memberships(cut, init, rng):
     assert_allclose(model.transform(X), model.memberships_)
 
 
-def test_it_is_never_worse_than_the_spectral_start(rng):
-    """From its labels the cut can only fall, with polish or without; and ten starts do as well as its best of ten."""
+def test_the_cut_is_never_above_that_of_the_spectral_start(rng):
+    """From its labels the cut can only decrease, with or without polish; ten starts are as good as its best of ten."""
     for seed in range(5):
         X = rng.normal(size=(150, 2))
         graph = KNNGraph(8, connect="mst").build(X)
@@ -188,27 +192,29 @@ def test_polish_never_raises_the_cut_and_ends_where_no_single_move_helps(cut, rn
     graph = KNNGraph(5, weight="heat").build(rng.normal(size=(50, 2)))
     problem = cut_problem(graph, cut)
     labels = rng.randint(4, size=50)
-    found, value = polish(problem, labels, 4)
+    polished, value = polish(problem, labels, 4)
 
     assert value < problem.value(labels, 4)
-    assert value == pytest.approx(problem.value(found, 4))
+    assert value == pytest.approx(problem.value(polished, 4))
     for node in range(50):
-        for other in range(4):
-            moved = found.copy()
-            moved[node] = other
+        for cluster in range(4):
+            moved = polished.copy()
+            moved[node] = cluster
             assert problem.value(moved, 4) >= value - 1e-9
 
 
-def test_an_empty_cluster_is_no_win(rng):
+def test_a_start_with_an_empty_cluster_is_never_selected(rng):
     graph = sparse_graph(rng)
     problem = cut_problem(graph, "ratio")
     assert problem.value(np.zeros(60, dtype=np.int64), 2) == float("inf")
-    with pytest.raises(ValueError, match="every start left a cluster empty"):
+    with pytest.raises(InputError, match="every start left a cluster empty; choose fewer clusters") as raised:
         NLE(3, graph, init=np.full((60, 3), 1.0) * [3, 1, 1], polish=False).fit(graph)
+    assert (raised.value.code, raised.value.fields["n_clusters"]) == ("empty_clusters", 3)
+    assert raised.value.fields["n_found"] < 3
 
 
 @pytest.mark.parametrize("signed", ["split", "shift"])
-def test_mixed_signs_tell_friends_from_foes(signed, rng):
+def test_groups_of_mixed_sign_weights_are_found(signed, rng):
     W = signed_weights(rng)
     y = np.repeat([0, 1], [10, 15])
     for model in (
@@ -218,7 +224,7 @@ def test_mixed_signs_tell_friends_from_foes(signed, rng):
         assert clustering_accuracy(y, model.labels_) == 1
 
 
-def test_order_and_unit_of_the_weights_do_not_matter(rng):
+def test_order_of_nodes_and_scale_of_weights_do_not_matter(rng):
     graph = sparse_graph(rng)
     start = rng.uniform(size=(60, 3))
     first = NLE(3, graph, init=start).fit(graph)
@@ -231,19 +237,19 @@ def test_order_and_unit_of_the_weights_do_not_matter(rng):
 
 
 @pytest.mark.parametrize("loops", [None, np.linspace(0, 2, 60)])
-def test_large_graphs_are_renumbered_and_nothing_shows(loops, rng, monkeypatch):
-    """The same start gives the same end, node by node, however the nodes are numbered inside."""
+def test_renumbering_large_graphs_does_not_change_the_result(loops, rng, monkeypatch):
+    """The same start gives the same result for each node, however the nodes are numbered internally."""
     graph = AffinityGraph(sparse_graph(rng).weights, loops=loops)
     start = rng.uniform(size=(60, 3))
-    monkeypatch.setattr(CutProblem, "top", lambda problem, rng: 2.0)  # an estimate depends on the numbers a little
+    monkeypatch.setattr(CutProblem, "top", lambda problem, rng: 2.0)  # an estimate depends a little on the numbering
     model = NLE(3, cut="ncut", init=start)
     plain = clone(model).fit(graph)
     monkeypatch.setattr(nle, "RENUMBER_FROM", 10)
-    inside = clone(model).fit(graph)
-    assert_array_equal(inside.labels_, plain.labels_)
-    assert_allclose(inside.embedding_, plain.embedding_, rtol=1e-6, atol=1e-9)
-    assert_allclose(inside.outlier_scores_, plain.outlier_scores_, rtol=1e-6, atol=1e-9)
-    assert inside.graph_ is graph
+    renumbered = clone(model).fit(graph)
+    assert_array_equal(renumbered.labels_, plain.labels_)
+    assert_allclose(renumbered.embedding_, plain.embedding_, rtol=1e-6, atol=1e-9)
+    assert_allclose(renumbered.outlier_scores_, plain.outlier_scores_, rtol=1e-6, atol=1e-9)
+    assert renumbered.graph_ is graph
     spectral = NLE(3, random_state=0).fit(graph)
     assert adjusted_rand_index(spectral.labels_, np.repeat([0, 1, 2], 20)) > 0.8
 
@@ -252,10 +258,10 @@ def test_large_graphs_are_renumbered_and_nothing_shows(loops, rng, monkeypatch):
 @pytest.mark.parametrize("init", ["spectral", "random"])
 def test_back_ends_agree(foreign, dtype, init, rng):
     X = (np.repeat(5 * np.eye(3), 30, axis=0) + rng.normal(size=(90, 3))).astype(dtype)
-    here, there = (NLE(3, init=init, n_init=2, random_state=0).fit(rows) for rows in (X, foreign(X)))
-    assert adjusted_rand_index(to_numpy(there.labels_), here.labels_) == 1
-    assert there.objective_ == pytest.approx(here.objective_, rel=1e-4)
-    assert adjusted_rand_index(to_numpy(there.predict(foreign(X[::7]))), here.predict(X[::7])) == 1
+    reference, model = (NLE(3, init=init, n_init=2, random_state=0).fit(rows) for rows in (X, foreign(X)))
+    assert adjusted_rand_index(to_numpy(model.labels_), reference.labels_) == 1
+    assert model.objective_ == pytest.approx(reference.objective_, rel=1e-4)
+    assert adjusted_rand_index(to_numpy(model.predict(foreign(X[::7]))), reference.predict(X[::7])) == 1
 
 
 @pytest.mark.parametrize("weight", ["heat", "dot"])
@@ -265,15 +271,17 @@ def test_landmarks_agree_with_the_complete_graph(weight, rng):
     low = NLE(4, LandmarkGraph(100, weight, bandwidth=2.0), cut="ncut", n_init=3, random_state=0).fit(X)
     assert adjusted_rand_index(full.labels_, low.labels_) > 0.95
     assert low.objective_ == pytest.approx(full.objective_, rel=0.02)
-    with pytest.raises(ValueError, match="LandmarkGraph places no new points"):
+    with pytest.raises(
+        ValueError, match="fitted with LandmarkGraph cannot predict new points; fit with a graph of neighbours"
+    ):
         low.predict(X)
-    with pytest.raises(TypeError, match="only NLE takes it"):
+    with pytest.raises(TypeError, match=r"only NLE takes it|accepted by NLE only"):
         SpectralClustering(3, graph=LandmarkGraph()).fit(X)
 
 
 @pytest.mark.parametrize("cut", ["ratio", "ncut"])
-def test_the_landmarks_operator_is_linear_and_its_spectrum_the_dense_ones(cut, rng):
-    """Above the size at which LAPACK takes over from Lanczos."""
+def test_the_spectrum_of_the_landmark_operator_is_that_of_the_dense_matrix(cut, rng):
+    """For a size above that up to which LAPACK is used instead of Lanczos."""
     X = np.repeat(4 * np.eye(4), 150, axis=0) + rng.normal(size=(600, 4))
     low = LandmarkGraph(200, bandwidth=2.0).build(X)
     W = low.factor @ low.factor.T
@@ -284,18 +292,18 @@ def test_the_landmarks_operator_is_linear_and_its_spectrum_the_dense_ones(cut, r
     values, vectors = np.linalg.eigh(L)
 
     assert problem.top(rng) == pytest.approx(values[-1], rel=1e-4)
-    found = cut_eigenvectors(low, problem, 4, cut, rng)
-    assert np.max(subspace_angles(found, vectors[:, :4] / np.sqrt(mass)[:, None])) < 1e-3
+    eigenvectors = cut_eigenvectors(low, problem, 4, cut, rng)
+    assert np.max(subspace_angles(eigenvectors, vectors[:, :4] / np.sqrt(mass)[:, None])) < 1e-3
 
 
 @pytest.mark.parametrize("rows", [np.ones((20, 2)), np.zeros((20, 2))])
 @pytest.mark.parametrize("weight", ["heat", "dot"])
-def test_landmarks_that_are_all_alike_end_in_a_sentence(rows, weight):
-    with pytest.raises(ValueError, match=r"all similarities are equal|do not even resemble"):
+def test_landmarks_that_are_all_equal_raise_an_error(rows, weight):
+    with pytest.raises(ValueError, match=r"all similarities are equal|do not even resemble|no positive eigenvalue"):
         NLE(3, LandmarkGraph(40, weight, bandwidth=1.0)).fit(rows)
 
 
-def test_signed_weights_that_cancel_in_every_row():
+def test_signed_weights_may_cancel_in_every_row():
     W = np.array([[0, 1, -1, 0], [1, 0, 0, -1], [-1, 0, 0, 1], [0, -1, 1, 0.0]])
     for model in (NLE(2, "precomputed", random_state=0), NLE(2, W, random_state=0)):
         labels = model.fit(W).labels_
@@ -303,7 +311,7 @@ def test_signed_weights_that_cancel_in_every_row():
 
 
 @pytest.mark.parametrize("signed", ["split", "shift"])
-def test_signed_graphs_give_sound_memberships_and_scores(signed, rng):
+def test_signed_graphs_give_valid_memberships_and_scores(signed, rng):
     X = rng.normal(size=(40, 3))
     model = NLE(2, FullGraph("dot", signed=True), signed=signed, random_state=0).fit(X)
     assert (model.outlier_scores_ >= 0).all()
@@ -321,16 +329,17 @@ def test_self_loops_count_in_volumes(rng):
     assert model.objective_ == pytest.approx(normalized_cut(model.graph_, model.labels_))
 
 
-def test_frames_and_parameters_set_later(rng, recwarn):
+def test_data_frames_and_parameters_set_after_fit(rng, recwarn):
     X = pd.DataFrame(np.abs(rng.normal(size=(40, 3))), columns=list("abc"))
     model = NLE(2, FullGraph("dot"), signed="shift", random_state=0).fit(X).set_params(signed="split")
-    with pytest.raises(ValueError, match="place no new points"):
+    with pytest.raises(InputError, match="fitted with signed='shift' cannot predict new points") as raised:
         model.predict(X)
+    assert raised.value.code == "no_new_points"
     NLE(2, random_state=0).fit(X).predict(X)
     assert not [warning for warning in recwarn if "feature names" in str(warning.message)]
 
 
-def test_outliers_score_high(rng):
+def test_outliers_have_high_scores(rng):
     X = np.concatenate(
         [np.repeat(6 * np.eye(3), 30, axis=0) + rng.normal(size=(90, 3)), rng.normal(scale=6, size=(9, 3))]
     )
@@ -344,9 +353,9 @@ def test_outliers_score_high(rng):
 
 def test_one_cluster_and_as_many_as_nodes(rng):
     graph = sparse_graph(rng)
-    one = NLE(1, graph, random_state=0).fit(graph)
-    assert one.objective_ == pytest.approx(0, abs=1e-9)
-    assert (one.labels_ == 0).all()
+    single = NLE(1, graph, random_state=0).fit(graph)
+    assert single.objective_ == pytest.approx(0, abs=1e-9)
+    assert (single.labels_ == 0).all()
     small = KNNGraph(3).build(rng.normal(size=(8, 2)))
     every = NLE(8, small, init=np.arange(8), random_state=0).fit(small)
     assert len(np.unique(every.labels_)) == 8
@@ -360,9 +369,27 @@ def test_components_and_isolated_nodes(uneven_graph):
         assert np.isfinite(model.embedding_).all()
 
 
-def test_running_out_of_updates_is_said(rng):
-    with pytest.warns(ConvergenceWarning, match="still moving after max_iter=20"):
-        NLE(3, sparse_graph(rng), max_iter=20, random_state=0).fit(rng.normal(size=(60, 3)))
+def test_a_warning_says_that_the_updates_did_not_converge(rng):
+    with pytest.warns(NotConvergedWarning, match="NLE did not converge within max_iter=20 updates") as warned:
+        model = NLE(3, sparse_graph(rng), max_iter=20, random_state=0).fit(rng.normal(size=(60, 3)))
+    assert not model.converged_
+    assert warned[0].filename == __file__
+    assert (warned[0].message.code, warned[0].message.fields) == ("not_converged", {"max_iter": 20})
+
+
+def test_fit_transform_passes_the_labels_to_the_graph(rng):
+    X, y = rng.normal(size=(30, 3)), np.where(np.arange(30) % 2, np.repeat([0, 1, 2], 10), -1)
+    model = NLE(3, LabelGraph(KNNGraph(5)), n_init=2, random_state=0)
+    assert_array_equal(model.fit_transform(X, y), model.fit(X, y).memberships_)
+
+
+def test_a_failed_fit_leaves_the_model_unchanged(rng):
+    X = rng.normal(size=(40, 3))
+    model = NLE(2, n_init=1, random_state=0).fit(X)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="n_neighbors"):
+        model.fit(np.ones((3, 2)))
+    assert vars(model) == before
 
 
 @pytest.mark.parametrize(
@@ -372,35 +399,37 @@ def test_running_out_of_updates_is_said(rng):
         ({"graph": np.zeros((20, 20))}, "all similarities are equal"),
         ({"cut": "min"}, "cut="),
         ({"signed": "drop"}, "signed="),
-        ({"init": "zeros"}, "init='zeros' must be"),
-        ({"init": np.full(20, 7)}, "whole numbers from 0 to 1"),
-        ({"init": -np.ones((20, 2))}, "finite and nonnegative numbers of shape"),
-        ({"init": np.full((20, 2), np.nan)}, "finite and nonnegative numbers of shape"),
+        ({"init": "zeros"}, "init='zeros' is not known; choose one of"),
+        ({"init": np.full(20, 7)}, "init as labels must be integers from 0 to 1"),
+        ({"init": -np.ones((20, 2))}, "finite, non-negative numbers of shape"),
+        ({"init": np.full((20, 2), np.nan)}, "finite, non-negative numbers of shape"),
         ({"graph": LandmarkGraph(9), "signed": "shift"}, "cannot be shifted"),
-        ({"n_clusters": 30}, "more than the data holds"),
+        ({"n_clusters": 30}, "more than the number of rows"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:the graph has")
-def test_what_cannot_be_done_ends_in_a_sentence(options, words, rng):
+def test_bad_input_raises_an_error(options, words, rng):
     with pytest.raises(ValueError, match=words):
         NLE(**({"n_clusters": 2} | options)).fit(rng.normal(size=(20, 2)))
 
 
-def test_new_points_need_points_and_no_shift(rng):
+def test_new_points_need_training_rows_and_unshifted_weights(rng):
     X = np.abs(rng.normal(size=(40, 3)))
     with pytest.raises(ValueError, match="fitted on a graph"):
         NLE(2, random_state=0).fit(KNNGraph(5).build(X)).predict(X)
-    with pytest.raises(ValueError, match="place no new points"):
+    with pytest.raises(
+        ValueError, match="fitted with signed='shift' cannot predict new points; fit with signed='split'"
+    ):
         NLE(2, FullGraph("dot"), signed="shift", random_state=0).fit(X).predict(X)
 
 
 def test_the_largest_eigenvalue_is_lapacks(rng, backend):
     A = rng.normal(size=(80, 80))
     A = A + A.T
-    own = backend(A)
-    found = largest_eigenvalue(lambda v: own @ v, backend(rng.normal(size=(80, 1))))
+    converted = backend(A)
+    value = largest_eigenvalue(lambda v: converted @ v, backend(rng.normal(size=(80, 1))))
     top = np.linalg.eigvalsh(A)[-1]
-    assert found == pytest.approx(top, rel=2e-6)
-    assert found >= top - 1e-9
+    assert value == pytest.approx(top, rel=2e-6)
+    assert value >= top - 1e-9
     few = backend(np.diag([3.0, 3.0, 1.0]))
     assert largest_eigenvalue(lambda v: few @ v, backend(np.ones((3, 1)))) == pytest.approx(3)

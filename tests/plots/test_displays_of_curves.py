@@ -143,12 +143,12 @@ def test_the_updates_of_an_embedding(blobs):
     assert_array_equal(display.iterations, np.arange(1, model.n_iter_ + 1))
 
 
-@pytest.mark.filterwarnings("ignore:GNMF was still falling")
+@pytest.mark.filterwarnings("ignore:GNMF did not converge")
 def test_values_looked_at_now_and_then_stand_where_they_were(blobs):
     model = GNMF(3, n_init=1, max_iter=25, tol=0, random_state=0).fit(blobs[0] - blobs[0].min(axis=0))
     display = HistoryDisplay.from_estimator(model)
 
-    assert_array_equal(display.objective, model.history_)
+    assert_array_equal(display.objective, model.history_.objective)
     assert_array_equal(display.iterations, [0, 10, 20, 25])
 
 

@@ -1,4 +1,4 @@
-"""What the papers compare with, where no maintained library offers it as it is."""
+"""Methods that the papers compare with and that no maintained library provides in this form."""
 
 from .gnmf import GNMF
 from .metric_learning import LMNN, MMC

@@ -1,52 +1,66 @@
-"""MPCKMeans: k-means with pairs and a metric of its own for each cluster [Bilenko, Basu & Mooney 2004].
+"""MPCKMeans: k-means with pairs and a separate metric for each cluster [Bilenko, Basu & Mooney 2004].
 
     minimise  Σ_i (‖x_i - μ_l‖²_l - log det A_l) + w Σ_{must, l_i ≠ l_j} ½(‖δ‖²_{l_i} + ‖δ‖²_{l_j})
               + w Σ_{cannot, l_i = l_j} (D_l - ‖δ‖²_l),      ‖δ‖²_l = δ'A_lδ, A_l diagonal, δ = x_i - x_j
 
 D_l bounds the squared distances of rows under the metric of cluster l: the squared ranges of the features times A_l
 (the paper takes the largest distance itself). Centres start at the centroids of must-linked groups, the largest first,
-then at rows far from those. The steps: rows one by one to their best cluster, centres to means, and A_l in closed form;
-none raises the objective, but for the floor on the scatter.
+then at rows far from those. The steps assign one row after the other to its best cluster, move centres to means, and
+compute A_l in closed form; none increases the objective, except for the lower bound on the scatter.
 """
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._records import FitHistory
+from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_dense, check_int, check_n_clusters, check_nonnegative
 from ..core.backend import to_numpy
+from ..errors import NotConvergedWarning, warn
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.pairs import symmetric_pairs
 
+MIN_VARIANCE_SHARE = 1e-6  # of the mean variance of the features: lower bound on the scatter per row of a cluster
+
 
 class MPCKMeans(ClusterMixin, BaseEstimator):
-    """K-means that pays for broken pairs and learns a diagonal metric a cluster.
+    """K-means with a penalty for violated pairs and a learned diagonal metric for each cluster.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     weight : float, default=1.0
-        w, of a broken pair.
+        w, the weight of a violated pair.
     max_iter : int, default=50
+        Maximum number of iterations.
     random_state : int, RandomState or None, default=None
-        The order in which rows are placed, and centres beyond the groups.
+        Random seed or generator, for the order in which rows are assigned and for centres beyond those of the groups.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
+        The cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centres of the clusters.
     metrics_ : ndarray of shape (n_clusters, n_features)
         The diagonals of A_l.
-    history_ : list of float
+    objective_ : float
+        The objective at the end.
+    history_ : FitHistory
+        The objective, which decreases, after each iteration.
     n_iter_ : int
+        The number of iterations.
     converged_ : bool
+        Whether the last iteration changed no label.
+    n_features_in_ : int
+        The number of features seen during fit.
 
     Examples
     --------
@@ -59,60 +73,82 @@ class MPCKMeans(ClusterMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, n_clusters: int = 8, weight: float = 1.0, max_iter: int = 50, random_state: Any = None) -> None:
+    def __init__(
+        self, n_clusters: int = 8, weight: float = 1.0, max_iter: int = 50, random_state: RandomState = None
+    ) -> None:
         self.n_clusters = n_clusters
         self.weight = weight
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> MPCKMeans:
-        """Cluster the rows of ``X`` under the pairs."""
-        X = to_numpy(check_dense(X, estimator=self, min_samples=2)).astype(np.float64)
-        k, rng = check_n_clusters(self.n_clusters, len(X)), check_random_state(self.random_state)
-        pairs = check_constraints(constraints, X) or PairwiseConstraints(n_samples=len(X))
-        problem = _Problem(X, pairs, check_nonnegative(self.weight, "weight"))
-        centres, metrics = starting_centres(X, pairs, k, rng), np.ones((k, X.shape[1])) / (X.var(axis=0).mean() or 1.0)
-        labels = problem.distances(centres, metrics).argmin(axis=1)
-        self.history_, self.converged_ = [], False
-        for _ in range(check_int(self.max_iter, "max_iter")):
-            last = labels
-            labels = problem.assign(labels, centres, metrics, rng)
-            centres = np.array([X[labels == c].mean(axis=0) if (labels == c).any() else centres[c] for c in range(k)])
-            metrics = problem.metrics(labels, centres, metrics)
-            self.history_.append(problem.objective(labels, centres, metrics))
-            if (labels == last).all() and len(self.history_) > 1:
-                self.converged_ = True
-                break
-        self.labels_, self.cluster_centers_, self.metrics_ = labels.astype(np.int64), centres, metrics
-        self.n_iter_ = len(self.history_)
-        if not self.converged_:
-            text = f"MPCKMeans still moved rows after max_iter={self.max_iter}; raise it"
-            warnings.warn(text, ConvergenceWarning, stacklevel=2)
+    def fit(
+        self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: PairwiseConstraints | None = None
+    ) -> Self:
+        """Cluster the rows of ``X``.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : ignored
+        constraints : PairwiseConstraints, optional
+            Must-links and cannot-links.
+        """
+        rows = to_numpy(check_dense(X, estimator=self, min_samples=2)).astype(np.float64)
+        k, rng = check_n_clusters(self.n_clusters, len(rows)), check_random_state(self.random_state)
+        weight, max_iter = check_nonnegative(self.weight, "weight"), check_int(self.max_iter, "max_iter")
+        pairs = check_constraints(constraints, rows) or PairwiseConstraints(n_samples=len(rows))
+        problem = _Problem(rows, pairs, weight)
+        centers = initial_centers(rows, pairs, k, rng)
+        metrics = np.ones((k, rows.shape[1])) / (rows.var(axis=0).mean() or 1.0)
+        labels = penalized_distances(rows, centers, metrics).argmin(axis=1)
+        values: list[float] = []
+        converged = False
+        while len(values) < max_iter and not converged:
+            previous = labels
+            labels = problem.assign(labels, centers, metrics, rng)
+            centers = np.array(
+                [rows[labels == c].mean(axis=0) if (labels == c).any() else centers[c] for c in range(k)]
+            )
+            metrics = problem.metrics(labels, centers, metrics)
+            values.append(problem.objective(labels, centers, metrics))
+            converged = bool((labels == previous).all()) and len(values) > 1
+        if not converged:
+            warn(
+                f"MPCKMeans did not converge within max_iter={max_iter} iterations",
+                "increase max_iter",
+                code="not_converged",
+                category=NotConvergedWarning,
+                stacklevel=2,
+                max_iter=max_iter,
+            )
+        self.labels_, self.cluster_centers_, self.metrics_ = labels.astype(np.int64), centers, metrics
+        self.history_, self.objective_ = FitHistory(np.array(values), maximize=False), values[-1]
+        self.n_iter_, self.converged_ = len(values), converged
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The nearest centre under the clusters' metrics."""
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """Return the nearest centre of each row under the metrics of the clusters."""
         check_is_fitted(self)
-        X = to_numpy(check_dense(X, estimator=self, reset=False)).astype(np.float64)
-        return to_centres(X, self.cluster_centers_, self.metrics_).argmin(axis=1)
+        rows = to_numpy(check_dense(X, estimator=self, reset=False)).astype(np.float64)
+        return penalized_distances(rows, self.cluster_centers_, self.metrics_).argmin(axis=1)
 
 
-def to_centres(X: np.ndarray, centres: np.ndarray, metrics: np.ndarray) -> np.ndarray:
-    """‖x_i - μ_l‖²_l - log det A_l, shape (n, k)."""
+def penalized_distances(X: np.ndarray, centers: np.ndarray, metrics: np.ndarray) -> np.ndarray:
+    """Return ‖x_i - μ_l‖²_l - log det A_l, the cost of each row in each cluster without pairs, shape (n, k)."""
     return np.stack(
-        [((X - centre) ** 2) @ scale - np.log(scale).sum() for centre, scale in zip(centres, metrics)], axis=1
+        [((X - center) ** 2) @ metric - np.log(metric).sum() for center, metric in zip(centers, metrics)], axis=1
     )
 
 
-def starting_centres(X: np.ndarray, pairs: PairwiseConstraints, k: int, rng: np.random.RandomState) -> np.ndarray:
-    """The centroids of the largest must-linked groups, then rows as far as can be from those there are."""
+def initial_centers(X: np.ndarray, pairs: PairwiseConstraints, k: int, rng: np.random.RandomState) -> np.ndarray:
+    """Return the centroids of the largest must-linked groups, then the rows farthest from the centres chosen so far."""
     sizes = np.bincount(pairs.groups)
     largest = [g for g in np.argsort(-sizes, kind="stable")[:k] if sizes[g] > 1]
-    centres = [X[pairs.groups == g].mean(axis=0) for g in largest] or [X[rng.randint(len(X))]]
-    while len(centres) < k:
-        distances = np.min([((X - centre) ** 2).sum(axis=1) for centre in centres], axis=0)
-        centres.append(X[distances.argmax()])
-    return np.array(centres)
+    centers = [X[pairs.groups == g].mean(axis=0) for g in largest] or [X[rng.randint(len(X))]]
+    while len(centers) < k:
+        distances = np.min([((X - center) ** 2).sum(axis=1) for center in centers], axis=0)
+        centers.append(X[distances.argmax()])
+    return np.array(centers)
 
 
 class _Problem:
@@ -120,69 +156,67 @@ class _Problem:
 
     def __init__(self, X: np.ndarray, pairs: PairwiseConstraints, weight: float) -> None:
         self.X, self.pairs, self.weight = X, pairs, weight
-        self.span = (X.max(axis=0) - X.min(axis=0)) ** 2  # bounds every squared difference, feature by feature
+        self.sq_ranges = (X.max(axis=0) - X.min(axis=0)) ** 2  # bounds every squared difference, for each feature
         self.must, self.cannot = (symmetric_pairs(links, len(X)) for links in (pairs.must_link, pairs.cannot_link))
 
-    def distances(self, centres: np.ndarray, metrics: np.ndarray) -> np.ndarray:
-        """What a row costs in each cluster, pairs apart."""
-        return to_centres(self.X, centres, metrics)
-
-    def objective(self, labels: np.ndarray, centres: np.ndarray, metrics: np.ndarray) -> float:
-        """The whole objective."""
-        cost = float(self.distances(centres, metrics)[np.arange(len(labels)), labels].sum())
+    def objective(self, labels: np.ndarray, centers: np.ndarray, metrics: np.ndarray) -> float:
+        """Return the objective, including violated pairs."""
+        cost = float(penalized_distances(self.X, centers, metrics)[np.arange(len(labels)), labels].sum())
         for links, cannot in ((self.pairs.must_link, False), (self.pairs.cannot_link, True)):
             first, second = links.T
-            broken = (labels[first] == labels[second]) == cannot
-            first, second = first[broken], second[broken]
+            violated = (labels[first] == labels[second]) == cannot
+            first, second = first[violated], second[violated]
             squared = (self.X[first] - self.X[second]) ** 2
             if cannot:
-                terms = ((self.span - squared) * metrics[labels[first]]).sum(axis=1)
+                terms = ((self.sq_ranges - squared) * metrics[labels[first]]).sum(axis=1)
             else:
                 terms = 0.5 * (squared * (metrics[labels[first]] + metrics[labels[second]])).sum(axis=1)
             cost += self.weight * float(terms.sum())
         return cost
 
     def assign(
-        self, labels: np.ndarray, centres: np.ndarray, metrics: np.ndarray, rng: np.random.RandomState
+        self, labels: np.ndarray, centers: np.ndarray, metrics: np.ndarray, rng: np.random.RandomState
     ) -> np.ndarray:
-        """Rows in random order, each to the cluster of its lowest cost given where the others are."""
-        labels, costs = labels.copy(), self.distances(centres, metrics)
+        """Assign rows in random order to the cluster of lowest cost, given the labels of the other rows."""
+        labels, costs = labels.copy(), penalized_distances(self.X, centers, metrics)
         linked = self.pairs.rows
-        free = np.ones(len(labels), dtype=bool)
-        free[linked] = False
-        labels[free] = costs[free].argmin(axis=1)
+        unlinked = np.ones(len(labels), dtype=bool)
+        unlinked[linked] = False
+        labels[unlinked] = costs[unlinked].argmin(axis=1)
         for i in rng.permutation(linked):
-            labels[i] = (costs[i] + self.weight * self._broken(i, labels, metrics)).argmin()
+            labels[i] = (costs[i] + self.weight * self.violation_costs(i, labels, metrics)).argmin()
         return labels
 
-    def _broken(self, i: int, labels: np.ndarray, metrics: np.ndarray) -> np.ndarray:
-        """What the pairs of row i cost in each cluster."""
-        mates, others = (side.indices[side.indptr[i] : side.indptr[i + 1]] for side in (self.must, self.cannot))
-        squared = (self.X[mates] - self.X[i]) ** 2
-        own = (squared * metrics[labels[mates]]).sum(axis=1)  # under the metric of the mate's cluster
-        price = 0.5 * (squared @ metrics.T + own[:, None])  # (mates, clusters)
-        price[np.arange(len(mates)), labels[mates]] = 0
-        cost = price.sum(axis=0)
-        apart = (self.span - (self.X[others] - self.X[i]) ** 2) @ metrics.T
-        np.add.at(cost, labels[others], apart[np.arange(len(others)), labels[others]])
-        return cost
+    def violation_costs(self, i: int, labels: np.ndarray, metrics: np.ndarray) -> np.ndarray:
+        """Return the cost of the violated pairs of row i in each cluster."""
+        must, cannot = (links.indices[links.indptr[i] : links.indptr[i + 1]] for links in (self.must, self.cannot))
+        squared = (self.X[must] - self.X[i]) ** 2
+        partner_cost = (squared * metrics[labels[must]]).sum(axis=1)  # under the metric of the partner's cluster
+        must_costs = 0.5 * (squared @ metrics.T + partner_cost[:, None])  # (must-links, clusters)
+        must_costs[np.arange(len(must)), labels[must]] = 0
+        costs = must_costs.sum(axis=0)
+        cannot_costs = (self.sq_ranges - (self.X[cannot] - self.X[i]) ** 2) @ metrics.T
+        np.add.at(costs, labels[cannot], cannot_costs[np.arange(len(cannot)), labels[cannot]])
+        return costs
 
-    def metrics(self, labels: np.ndarray, centres: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """A_l = |X_l| / (scatter of the cluster + that of its broken pairs), feature by feature."""
-        k, floor = len(centres), 1e-6 * (self.X.var(axis=0).mean() or 1.0)
-        found = last.copy()
-        for c in range(k):
-            inside = labels == c
-            if not inside.any():
+    def metrics(self, labels: np.ndarray, centers: np.ndarray, previous: np.ndarray) -> np.ndarray:
+        """Return A_l = |X_l| / (scatter of the cluster + that of its violated pairs), for each feature."""
+        min_variance = MIN_VARIANCE_SHARE * (self.X.var(axis=0).mean() or 1.0)
+        metrics = previous.copy()
+        for c in range(len(centers)):
+            members = labels == c
+            size = members.sum()
+            if size == 0:
                 continue
-            scatter = ((self.X[inside] - centres[c]) ** 2).sum(axis=0) + self.weight * self._pair_scatter(labels, c)
-            found[c] = inside.sum() / np.maximum(scatter, floor * inside.sum())
-        return found
+            scatter = ((self.X[members] - centers[c]) ** 2).sum(axis=0) + self.weight * self._pair_scatter(labels, c)
+            metrics[c] = size / np.maximum(scatter, min_variance * size)
+        return metrics
 
     def _pair_scatter(self, labels: np.ndarray, c: int) -> np.ndarray:
+        """Return the scatter of the violated pairs of cluster c."""
         first, second = self.pairs.must_link.T
-        torn = (labels[first] != labels[second]) & ((labels[first] == c) | (labels[second] == c))
-        scatter = 0.5 * ((self.X[first[torn]] - self.X[second[torn]]) ** 2).sum(axis=0)
+        separated = (labels[first] != labels[second]) & ((labels[first] == c) | (labels[second] == c))
+        scatter = 0.5 * ((self.X[first[separated]] - self.X[second[separated]]) ** 2).sum(axis=0)
         first, second = self.pairs.cannot_link.T
-        joined = (labels[first] == c) & (labels[second] == c)
-        return scatter + (self.span - (self.X[first[joined]] - self.X[second[joined]]) ** 2).sum(axis=0)
+        together = (labels[first] == c) & (labels[second] == c)
+        return scatter + (self.sq_ranges - (self.X[first[together]] - self.X[second[together]]) ** 2).sum(axis=0)

@@ -1,64 +1,89 @@
-"""Clusters by nonnegative matrix factorisation, plain and normalised-cut weighted [Xu, Liu & Gong 2003].
+"""Clustering by nonnegative matrix factorisation, unweighted or weighted for the normalised cut [Xu, Liu & Gong 2003].
 
-X ≈ VU', V and U nonnegative; document i belongs to the cluster of its largest v_ik, once the columns of U are brought
-to length one. NCW weighs document i by (x_i · Σ_j x_j)^-½ first, the inverse root of its degree in the graph of dot
-products, which relates the factorisation to the normalised cut. The factorisation is scikit-learn's.
+X ≈ VU', V and U nonnegative; document i belongs to the cluster of its largest v_ik, after the columns of U are scaled
+to length one. NCW first multiplies document i by (x_i · Σ_j x_j)^-½, the inverse root of its degree in the graph of dot
+products, which relates the factorisation to the normalised cut. The factorisation is that of scikit-learn.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_n_clusters, choose
 from ..core.backend import is_numpy
 from ..core.rows import normalize_row_sums, normalize_rows
+from ..errors import InputError, NotConvergedWarning, warn
 
-WEIGHTS = {"ncw": True, "none": False}
+WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
 
 
-def check_nonnegative_rows(X: Any, *, estimator: Any, reset: bool = True, min_samples: int = 1) -> Any:
-    """Rows on the host without a negative value."""
-    X, name = check_data(X, estimator=estimator, reset=reset, min_samples=min_samples), type(estimator).__name__
-    if not is_numpy(X):
-        raise ValueError(f"{name} runs on NumPy and SciPy arrays; bring the rows to the host")
-    smallest = X.data.min() if sp.issparse(X) and X.nnz else (0.0 if sp.issparse(X) else X.min())
+def check_nonnegative_rows(X: MatrixLike, *, estimator: Any, reset: bool = True, min_samples: int = 1) -> Any:
+    """Validate ``X`` as a NumPy array or CSR matrix without negative values."""
+    rows, name = check_data(X, estimator=estimator, reset=reset, min_samples=min_samples), type(estimator).__name__
+    if not is_numpy(rows):
+        raise InputError(
+            f"{name} does not support arrays of {type(rows).__module__.partition('.')[0]}",
+            "convert the rows to NumPy",
+            code="numpy_required",
+            parameter="X",
+        )
+    smallest = rows.data.min() if sp.issparse(rows) and rows.nnz else (0.0 if sp.issparse(rows) else rows.min())
     if smallest < 0:
-        raise ValueError(f"Negative values in data passed to {name} (smallest {smallest:.3g}); shift them")
-    return X
+        raise InputError(
+            f"Negative values in data passed to {name} (smallest {smallest:.3g})",
+            "shift or scale the rows to non-negative values",
+            code="negative_values",
+            parameter="X",
+            smallest=float(smallest),
+        )
+    return rows
 
 
 class NMFClustering(ClusterMixin, BaseEstimator):
-    """Clusters read off a nonnegative factorisation of nonnegative rows.
+    """Clustering by a nonnegative factorisation of nonnegative rows.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     weight : {'ncw', 'none'}, default='ncw'
         Normalised-cut weights on the rows, or none.
     max_iter : int, default=200
+        Maximum number of iterations.
     tol : float, default=1e-4
+        Tolerance of the stopping condition, as in :class:`sklearn.decomposition.NMF`.
     init : str, optional
-        Of :class:`sklearn.decomposition.NMF`: by default from singular vectors; 'random' depends on ``random_state``.
+        Initialisation of :class:`sklearn.decomposition.NMF`: by default from singular vectors; 'random' depends on
+        ``random_state``.
     random_state : int, RandomState or None, default=None
+        Random seed or generator.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
+        The cluster of each row.
     memberships_ : array of shape (n_samples, n_clusters)
-        Rows of V scaled to sum to one; even shares for a row of zeros.
+        Rows of V scaled to sum to one; equal shares for a row of zeros.
     components_ : array of shape (n_clusters, n_features)
-        U' with rows of length one.
+        U', with rows of length one.
     objective_ : float
-        The Frobenius norm of what is left, of the weighted rows.
+        The Frobenius norm of the residual of the weighted rows.
     n_iter_ : int
+        The number of iterations. scikit-learn keeps no history of them, so there is no ``history_``.
+    converged_ : bool
+        Whether the iterations met ``tol`` before ``max_iter``.
     n_features_in_ : int
+        The number of features seen during fit.
 
     References
     ----------
@@ -77,11 +102,11 @@ class NMFClustering(ClusterMixin, BaseEstimator):
         self,
         n_clusters: int = 8,
         *,
-        weight: str = "ncw",
+        weight: Literal["ncw", "none"] = "ncw",
         max_iter: int = 200,
         tol: float = 1e-4,
-        init: str | None = None,
-        random_state: Any = None,
+        init: Literal["random", "nndsvd", "nndsvda", "nndsvdar"] | None = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.weight = weight
@@ -90,41 +115,50 @@ class NMFClustering(ClusterMixin, BaseEstimator):
         self.init = init
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> NMFClustering:
-        """Factorise the rows of ``X``."""
-        X = check_nonnegative_rows(X, estimator=self)
-        k = check_n_clusters(self.n_clusters, X.shape[0])
-        self._total = np.asarray(X.sum(axis=0)).ravel() if choose(WEIGHTS, self.weight, option="weight") else None
-        self._nmf = NMF(
-            k, init=self.init, max_iter=check_int(self.max_iter, "max_iter"), tol=self.tol,
-            random_state=self.random_state,
-        )  # fmt: skip
-        V = self._nmf.set_output(transform="default").fit_transform(self._weighted(X))
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
+        """Factorise the rows of ``X``; ``y`` is ignored."""
+        rows = check_nonnegative_rows(X, estimator=self)
+        k, max_iter = check_n_clusters(self.n_clusters, rows.shape[0]), check_int(self.max_iter, "max_iter")
+        self._total = np.asarray(rows.sum(axis=0)).ravel() if choose(WEIGHTS, self.weight, option="weight") else None
+        self._nmf = NMF(k, init=self.init, max_iter=max_iter, tol=self.tol, random_state=self.random_state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one below
+            V = self._nmf.set_output(transform="default").fit_transform(self._weighted(rows))
         self._lengths = np.linalg.norm(self._nmf.components_, axis=1)
         self.components_ = normalize_rows(self._nmf.components_)
-        self.memberships_ = self._shares(V)
+        self.memberships_ = self._memberships(V)
         self.labels_, self.n_iter_ = self.memberships_.argmax(axis=1), self._nmf.n_iter_
-        self.objective_ = float(self._nmf.reconstruction_err_)
+        self.objective_, self.converged_ = float(self._nmf.reconstruction_err_), self.n_iter_ < max_iter
+        if not self.converged_ and self.tol > 0:
+            warn(
+                f"NMF did not converge within max_iter={max_iter} iterations",
+                "increase max_iter or tol",
+                code="not_converged",
+                category=NotConvergedWarning,
+                stacklevel=2,
+                max_iter=max_iter,
+            )
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """The memberships of rows, seen or not."""
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Return the memberships of rows, including new ones."""
         check_is_fitted(self)
-        return self._shares(self._nmf.transform(self._weighted(check_nonnegative_rows(X, estimator=self, reset=False))))
+        rows = check_nonnegative_rows(X, estimator=self, reset=False)
+        return self._memberships(self._nmf.transform(self._weighted(rows)))
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The cluster of each row, seen or not."""
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """Return the cluster of each row, including new ones."""
         return self.predict_proba(X).argmax(axis=1)
 
     def _weighted(self, X: Any) -> Any:
-        """Rows divided by the root of their degree x_i · Σ_j x_j; a row of zeros stays."""
+        """Divide rows by the root of their degree x_i · Σ_j x_j; a row of zeros is left unchanged."""
         if self._total is None:
             return X
         degree = np.asarray(X @ self._total).ravel()
         factor = 1 / np.sqrt(np.where(degree > 0, degree, 1))
         return sp.csr_array(sp.diags_array(factor) @ X) if sp.issparse(X) else X * factor[:, None]
 
-    def _shares(self, V: np.ndarray) -> np.ndarray:
+    def _memberships(self, V: np.ndarray) -> np.ndarray:
         V = V * self._lengths
         return np.where(V.sum(axis=1, keepdims=True) > 0, normalize_row_sums(V), 1 / V.shape[1])
 

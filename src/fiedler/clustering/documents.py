@@ -281,7 +281,7 @@ class LPIClustering(
         labels = None if y is None else check_labels(y, "y", n_samples=n)[rows]
         seed = rng.randint(2**31 - 1)
         model = LPI(n_wanted, recipe, solver=self.solver, alpha=self.alpha, random_state=seed)
-        return model._fit(X if len(rows) == n else take_rows(X, rows), labels, at_most=n_components is None)
+        return model._fit(X if len(rows) == n else take_rows(X, rows), labels, allow_fewer=n_components is None)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

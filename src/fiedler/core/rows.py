@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from .backend import Array, asarray_like, is_numpy, namespace
+from .backend import Array, asarray_like, eps, is_numpy, namespace
+
+UNIT_TOLERANCE = 16  # machine precisions between a length and one, below which the row has length one
 
 
 def sq_row_norms(X: Array) -> Array:
@@ -22,10 +24,20 @@ def row_norms(X: Array) -> Array:
 
 
 def normalize_rows(X: Array) -> Array:
-    """Scale rows to unit length; rows of zeros are left unchanged."""
-    norms = row_norms(X)
-    factors = 1 / namespace(norms).where(norms > 0, norms, 1)
-    return sp.csr_array(sp.diags_array(factors) @ X) if sp.issparse(X) else X * factors[:, None]
+    """Scale rows to length one; a row of zeros, or one that has length one up to rounding, is left unchanged.
+
+    Scaling twice is therefore the same as scaling once, to the last bit. Among equally near rows the last bit decides
+    which are neighbours, so a graph on rows scaled twice could differ.
+    """
+    lengths = row_norms(X)
+    xp = namespace(lengths)
+    unchanged = (lengths == 0) | (xp.abs(lengths - 1) <= UNIT_TOLERANCE * eps(lengths))
+    divisor = xp.where(unchanged, xp.ones_like(lengths), lengths)
+    if not sp.issparse(X):
+        return X / divisor[:, None]
+    rows = sp.csr_array(X, copy=True)
+    rows.data = rows.data / np.repeat(divisor, np.diff(rows.indptr))
+    return rows
 
 
 def normalize_row_sums(X: Array) -> Array:

@@ -1,54 +1,60 @@
 """Laplacian eigenmaps: minimise Σ_ij w_ij ‖y_i - y_j‖² subject to Y'DY = I and Y'D1 = 0 [Belkin & Niyogi 2003].
 
 The solutions are the generalised eigenvectors L y = λ D y of smallest λ, that is y = D^-1/2 u for the eigenvectors u of
-the symmetric Laplacian, without the constant one. On a disconnected graph the constant is one direction of a null
-space with a dimension a component: exactly that direction is left out, the others tell the components apart and stay.
+the symmetric Laplacian, without the constant one. On a disconnected graph the eigenvalue zero has as many eigenvectors
+as there are components, and the constant is one direction in their span: exactly that direction is left out. The others
+distinguish the components and are kept.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._records import EigenResult
+from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_int
 from ..core.backend import Array, asarray_like, fix_signs, namespace, to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.progress import report_progress
+from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
 
 
-def drop_constant(vectors: Array, n_null: int, heights: Array) -> Array:
-    """Eigenvectors without the trivial one: the first ``n_null`` columns are rotated so that one of them carries all of
-    the overlap with ``heights`` (the constant, in the vectors' own coordinates), and that one is left out.
+def drop_constant(vectors: Array, n_null: int, constant: Array) -> Array:
+    """Remove the trivial eigenvector from the null space.
+
+    The first ``n_null`` columns are rotated so that one of them has all of the overlap with ``constant`` (the constant
+    function, in the coordinates of the vectors), and that one is removed.
     """
     xp = namespace(vectors)
     null = vectors[:, :n_null]
-    overlap = to_numpy(null.T @ heights[:, None])
+    overlap = to_numpy(null.T @ constant[:, None])
     rotation, _ = np.linalg.qr(np.concatenate([overlap, np.eye(n_null)], axis=1))
     rotated = null @ asarray_like(rotation[:, 1:], vectors, dtype=vectors.dtype)
     return xp.concat([rotated, vectors[:, n_null:]], axis=1)
 
 
 def eigenmap(graph: AffinityGraph, n_components: int, **solver: Any) -> EigenResult:
-    """The smoothest functions on a graph, without the trivial one, as columns Y with Y'DY = I.
+    """Compute the smoothest functions on a graph, without the constant, as columns Y with Y'DY = I.
 
     Parameters
     ----------
     graph : AffinityGraph
     n_components : int
+        The number of functions.
     **solver
         Options of :func:`fiedler.core.eigen.smallest_eigenpairs`.
 
     Returns
     -------
     EigenResult
-        Vectors Y, their eigenvalues, and the residuals of all pairs computed, the trivial one included.
+        Vectors Y, their eigenvalues, and the residuals of all computed pairs, including the constant.
 
     Examples
     --------
@@ -59,51 +65,65 @@ def eigenmap(graph: AffinityGraph, n_components: int, **solver: Any) -> EigenRes
     array([1.])
     """
     if n_components >= graph.n_nodes:
-        raise ValueError(
-            f"n_components={n_components} must be less than the number of rows (n_samples={graph.n_nodes})"
+        raise InputError(
+            f"n_components={n_components} must be less than the number of rows (n_samples={graph.n_nodes})",
+            f"choose at most {graph.n_nodes - 1}",
+            code="n_components_too_large",
+            parameter="n_components",
+            value=n_components,
+            n_samples=graph.n_nodes,
         )
-    n_trivial = 0 if graph.has_negative_weights else 1  # there the constant is no eigenvector
+    n_trivial = 0 if graph.has_negative_weights else 1  # with negative weights the constant is not an eigenvector
     pairs = smallest_eigenpairs(graph, n_components + n_trivial, kind="symmetric", **solver)
     xp = namespace(graph.degrees)
-    heights = xp.sqrt(xp.where(graph.degrees > 0, graph.degrees, 1))
+    root_degrees = xp.sqrt(xp.where(graph.degrees > 0, graph.degrees, 1))
     vectors = pairs.vectors
     if n_trivial:
-        vectors = drop_constant(vectors, min(graph.components()[0], n_components + 1), heights)
-    return replace(pairs, values=pairs.values[n_trivial:], vectors=fix_signs(vectors / heights[:, None]))
+        vectors = drop_constant(vectors, min(graph.components()[0], n_components + 1), root_degrees)
+    return replace(pairs, values=pairs.values[n_trivial:], vectors=fix_signs(vectors / root_degrees[:, None]))
 
 
 class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Coordinates in which neighbours stay close: the smoothest functions on the graph.
+    """Laplacian eigenmaps: coordinates in which neighbours stay close, the smoothest functions on the graph.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimension of the embedding.
     graph : recipe, AffinityGraph, matrix or 'precomputed', default=None
-        How the graph is made; None is ``KNNGraph()``. With 'precomputed', ``fit`` takes an affinity matrix.
+        The graph or how to build it; None is ``KNNGraph()``. With 'precomputed', ``fit`` takes an affinity matrix.
     eigen_solver : {'auto', 'chebyshev', 'dense', 'lobpcg', 'arpack', 'shift_invert'}, default='auto'
         See :func:`fiedler.core.eigen.smallest_eigenpairs`.
     eigen_tol : float, default=1e-8
+        Tolerance on the residuals of the eigenpairs.
     eigen_max_iter : int, optional
+        Maximum number of iterations of the eigensolver; by default the solver's own.
     random_state : int, RandomState or None, default=None
+        Random seed or generator.
 
     Attributes
     ----------
     embedding_ : array of shape (n_samples, n_components)
         Y with Y'DY = I.
     eigenvalues_ : array of shape (n_components,)
-        Of the normalised Laplacian, ascending, the constant's zero left out.
+        Eigenvalues of the normalised Laplacian, ascending, without the zero of the constant.
     eigen_residuals_ : array of shape (n_components + 1,)
-        Of all pairs computed, the constant's included.
+        Residuals of all computed pairs, including the constant.
+    n_iter_ : int
+        Iterations of the eigensolver; 0 for a direct one.
     converged_ : bool
+        Whether all residuals are within the tolerance.
     n_connected_components_ : int
+        The number of connected components of the graph.
     graph_ : AffinityGraph
+        The graph on the training rows.
     n_features_in_ : int
+        The number of features seen during fit.
 
     Notes
     -----
-    ``transform`` places new points by the Nyström formula, which needs a recipe and the training rows; a training row
-    gets its own coordinates back.
+    ``transform`` embeds new points by the Nyström formula, which needs a recipe and the training rows. A training row
+    is mapped to its coordinates in ``embedding_``.
 
     References
     ----------
@@ -123,12 +143,12 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
     def __init__(
         self,
         n_components: int = 2,
-        graph: Any = None,
+        graph: GraphLike = None,
         *,
-        eigen_solver: str = "auto",
+        eigen_solver: Literal["auto", "chebyshev", "dense", "lobpcg", "arpack", "shift_invert"] = "auto",
         eigen_tol: float = 1e-8,
         eigen_max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_components = n_components
         self.graph = graph
@@ -137,27 +157,35 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         self.eigen_max_iter = eigen_max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> LaplacianEigenmaps:
-        """Build the graph on ``X`` (or take ``X`` as the graph) and find its smoothest functions."""
-        graph = self._build_graph(X, y)
-        n_components = check_int(self.n_components, "n_components")
-        with report_progress(self):
-            pairs = eigenmap(
-                graph, n_components, method=self.eigen_solver, tol=self.eigen_tol, max_iter=self.eigen_max_iter,
-                random_state=self.random_state,
-            )  # fmt: skip
-        self.n_connected_components_ = graph.components()[0]
-        self.embedding_, self.eigenvalues_ = pairs.vectors, pairs.values
-        self.eigen_residuals_, self.converged_ = pairs.residuals, pairs.converged
-        self.graph_ = graph
+    def fit(self, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None) -> Self:
+        """Build the graph on the rows of ``X`` and compute its smoothest functions.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), AffinityGraph, or affinity matrix if ``graph='precomputed'``
+        y : array of shape (n,), optional
+            For graphs built from labels, such as :class:`LabelGraph`.
+        """
+        with self._restore_on_failure():
+            graph = self._build_graph(X, y)
+            n_components = check_int(self.n_components, "n_components")
+            with report_progress(self):
+                pairs = eigenmap(
+                    graph, n_components, method=self.eigen_solver, tol=self.eigen_tol, max_iter=self.eigen_max_iter,
+                    random_state=self.random_state,
+                )  # fmt: skip
+            self.n_connected_components_ = graph.components()[0]
+            self.embedding_, self.eigenvalues_ = pairs.vectors, pairs.values
+            self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
+            self.graph_ = graph
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Fit and return the embedding of the training rows."""
-        return self.fit(X).embedding_
+    def fit_transform(self, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None) -> Array:
+        """Fit and return the embedding of the training rows; parameters as in :meth:`fit`."""
+        return self.fit(X, y).embedding_
 
-    def transform(self, X: Any) -> Array:
-        """Coordinates of new points."""
+    def transform(self, X: MatrixLike) -> Array:
+        """Return the coordinates of new points."""
         check_is_fitted(self)
         return self._nystrom(X, self.embedding_, self.eigenvalues_, "random_walk")
 

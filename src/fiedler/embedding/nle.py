@@ -1,35 +1,35 @@
-"""NLE: nonnegative Laplacian embedding, clusters of a graph cut read off directly. Paper key: nle.
+"""NLE: nonnegative Laplacian embedding, which gives the clusters of a graph cut directly. Paper key: nle.
 
     maximise  tr[Q'(W - D + σI)Q]   subject to   Q'Q = I, Q ≥ 0                                              (Eq. 9)
 
-With both constraints Q holds normalised indicators and the objective is Kσ minus the Ratio Cut (Theorem 1). Spectral
-clustering keeps the orthogonality and drops the sign; NLE keeps the sign and lets
+With both constraints the columns of Q are normalised indicators and the objective is Kσ minus the Ratio Cut (Theorem
+1). Spectral clustering keeps the orthogonality and drops the sign; NLE keeps the sign, and the update
 
     Q ← Q ∘ √( [(W + σI)Q + QΛ⁻] / [DQ + QΛ⁺] ),   Λ = Q'(W + σI - D)Q                                   (Eqs 11, 12)
 
-bring Q'Q near I, with σ the largest eigenvalue of D - W. A row of Q says how much a node belongs to each cluster. For
-the normalised cut the same update runs on D^-½WD^-½ and I.
+brings Q'Q close to I, with σ the largest eigenvalue of D - W. A row of Q says how much a node belongs to each cluster.
+For the normalised cut the same update is applied to D^-½WD^-½ and I.
 
-Where we differ from the paper: neither the objective nor the cut of the labels is monotone, so the best labels seen are
-kept; of several starts the one of the lowest cut with K clusters that are not empty wins; and single nodes are then
-moved while that lowers the cut (`polish`). Negative weights, section V: W = W⁺ - W⁻, W⁻ and negative degrees changing
-sides of the fraction (``signed="split"``), or W + c for all pairs (``"shift"``), which is never formed.
+Differences from the paper: neither the objective nor the cut of the labels is monotone, so the labels of lowest cut are
+kept; of several starts the one of lowest cut without empty clusters is selected; and single nodes are then moved while
+that lowers the cut (`polish`). Negative weights, section V: W = W⁺ - W⁻, with W⁻ and negative degrees on the other side
+of the fraction (``signed="split"``), or W + c for all pairs (``"shift"``), a matrix that is never formed.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._records import FitHistory
+from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_labels, check_n_clusters, check_nonnegative
 from ..core.backend import Array, asarray_like, eps, namespace, one_hot, to_numpy
 from ..core.blocks import map_rows
@@ -38,6 +38,7 @@ from ..core.multiplicative import multiplicative_update, positive_part
 from ..core.progress import report_progress, track_progress
 from ..core.rows import normalize_row_sums
 from ..core.sparse import csr_parts, matmul, reorder_for_locality
+from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
@@ -47,61 +48,63 @@ from ..graph.out_of_sample import coincident_rows, replace_coincident_rows
 from ..graph.pairs import add_links, contract_groups, has_repulsion
 from ..graph.recipes import is_pairwise, self_tuned
 
-GUARD = 1e-10  # of the mean degree, added to the denominator
-FLOOR = 1e-10  # of a unit column
-LIFT = 0.2  # Q starts at indicators plus this [nle, section X]
-CHECK = 10  # updates between two looks at the labels
-RENUMBER_FROM = 20_000  # nodes, above which Q no longer fits the cache
+DENOMINATOR_SHARE = 1e-10  # of the mean degree, added to the denominator against division by zero
+MIN_ENTRY = 1e-10  # of Q, whose columns start at length one: zero is absorbing
+INDICATOR_OFFSET = 0.2  # Q starts at indicators plus this [nle, section X]
+LABEL_CHECK_INTERVAL = 10  # updates between two computations of the labels and their cut
+RENUMBER_FROM = 20_000  # nodes, above which Q no longer fits the cache, so that numbering neighbours closely pays off
+
+INITS = {"auto": ("spectral", "random"), "spectral": ("spectral",), "random": ("random",)}  # kinds of starts, in turn
 
 
 @dataclass(frozen=True)
 class NLERun:
-    """One start: what it came to."""
+    """The result of one start."""
 
-    labels: Any
+    labels: Array
     value: float  # the cut of the labels; infinite if a cluster is empty
-    Q: Any
-    history: dict[str, list[float]]
+    Q: Array
+    history: FitHistory
     n_iter: int
     converged: bool
 
-    def at(self, place: Any) -> NLERun:
-        """The same for other numbers of the nodes."""
-        return replace(self, labels=self.labels[place], Q=self.Q[place, :])
+    def expand(self, node_of_row: Any) -> NLERun:
+        """Return the result for rows instead of nodes."""
+        return replace(self, labels=self.labels[node_of_row], Q=self.Q[node_of_row, :])
 
 
 # --------------------------------------------------------------------------------------------------------- the update
 
 
 class Update:
-    """Eqs 11 and 12 for one problem."""
+    """The update of Q, Eqs 11 and 12, for one problem."""
 
     def __init__(self, problem: CutProblem, rng: np.random.RandomState) -> None:
         xp = namespace(problem.degrees)
         self.problem, self.root = problem, problem.inverse_root[:, None]
-        self.plain = bool(xp.all(problem.mass == 1))  # the Ratio Cut, which scales nothing
+        self.unscaled = bool(xp.all(problem.mass == 1))  # the Ratio Cut
         diagonal = problem.degrees[:, None] * self.root**2
         self.inward, self.outward = positive_part(-diagonal), positive_part(diagonal)
         self.sigma = problem.top(rng)
         self.unit = max(float(xp.mean(xp.abs(diagonal))), 1e-3 * self.sigma, 1e-300)
 
     def pulls(self, Q: Array) -> tuple[Array, ...]:
-        """W⁺Q and, where there are negative weights, W⁻Q, in the problem's own scale."""
-        scaled = Q if self.plain else self.root * Q
-        sides = (self.problem.attract, self.problem.repel)
-        found = (side(scaled) for side in sides if side is not None)
+        """Return W⁺Q and, if there are negative weights, W⁻Q, both scaled by M^-½ from either side."""
+        scaled = Q if self.unscaled else self.root * Q
+        operators = (self.problem.attract, self.problem.repel)
+        products = (operator(scaled) for operator in operators if operator is not None)
         if self.problem.approximate:
-            found = (positive_part(pull) for pull in found)
-        return tuple(found) if self.plain else tuple(self.root * pull for pull in found)
+            products = (positive_part(product) for product in products)
+        return tuple(products) if self.unscaled else tuple(self.root * product for product in products)
 
     def multipliers(self, Q: Array, attract: Array, repel: Array | None = None) -> Array:
-        """Λ = Q'(W + σI - D)Q. [nle, Eq. 12]"""
+        """Return Λ = Q'(W + σI - D)Q. [nle, Eq. 12]"""
         net = attract + (self.sigma + self.inward - self.outward) * Q
         product = Q.T @ (net if repel is None else net - repel)
         return 0.5 * (product + product.T)
 
     def step(self, Q: Array) -> tuple[Array, float]:
-        """Q after one update, and the trace objective before it. [nle, Eq. 11]"""
+        """Return Q after one update, and the trace objective before it. [nle, Eq. 11]"""
         xp, pulls = namespace(Q), self.pulls(Q)
         multipliers = self.multipliers(Q, *pulls)
         up, down = positive_part(multipliers), positive_part(-multipliers)
@@ -109,94 +112,109 @@ class Update:
         def rows(Q: Array, inward: Array, outward: Array, attract: Array, repel: Array | float = 0.0) -> Array:
             above = attract + (self.sigma + inward) * Q + Q @ down
             below = repel + outward * Q + Q @ up
-            return multiplicative_update(Q, above, below, guard=GUARD * self.unit, floor=FLOOR)
+            return multiplicative_update(Q, above, below, guard=DENOMINATOR_SHARE * self.unit, floor=MIN_ENTRY)
 
         return map_rows(rows, Q, self.inward, self.outward, *pulls), float(xp.sum(xp.linalg.diagonal(multipliers)))
 
 
 def unit_columns(Q: Array) -> Array:
-    """Columns scaled to length one."""
+    """Scale columns to length one."""
     xp = namespace(Q)
     lengths = xp.sqrt(xp.sum(Q * Q, axis=0))
     return Q / xp.where(lengths > 0, lengths, 1)[None, :]
 
 
 def run(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERun:
-    """Updates from one start until labels and memberships rest; the best labels seen are kept."""
-    xp, k = namespace(Q), Q.shape[1]
-    history: dict[str, list[float]] = {"objective": [], "cut": [], "moved": []}
-    shown, n_iter, converged = xp.argmax(Q, axis=1), 0, False
-    value = update.problem.value(shown, k)  # the start's own labels are the first seen
-    best, best_labels = value, shown
+    """Update one start until labels and memberships stay the same; keep the labels of lowest cut."""
+    xp, k, nan = namespace(Q), Q.shape[1], float("nan")
+    traces: list[float] = []
+    terms: dict[str, list[float]] = {"cut": [], "moved": []}
+    labels, n_iter, converged = xp.argmax(Q, axis=1), 0, False
+    value = update.problem.value(labels, k)
+    best_value, best_labels = value, labels
     while n_iter < max_iter and not converged:
-        last, (Q, trace) = Q, update.step(Q)
+        previous_Q, (Q, trace) = Q, update.step(Q)
         n_iter += 1
-        history["objective"].append(trace)
-        if n_iter % CHECK and n_iter < max_iter:
+        traces.append(trace)
+        if n_iter % LABEL_CHECK_INTERVAL and n_iter < max_iter:
+            terms["cut"].append(nan)
+            terms["moved"].append(nan)
             continue
-        moved = float(xp.max(xp.abs(Q - last))) / float(xp.max(Q))
-        labels = xp.argmax(Q, axis=1)
-        same = bool(xp.all(labels == shown))
+        moved = float(xp.max(xp.abs(Q - previous_Q))) / float(xp.max(Q))
+        previous_labels, labels = labels, xp.argmax(Q, axis=1)
+        same = bool(xp.all(labels == previous_labels))
         if not same:
-            shown, value = labels, update.problem.value(labels, k)
-            if value < best:
-                best, best_labels = value, labels
-        history["cut"].append(value)
-        history["moved"].append(moved)
+            value = update.problem.value(labels, k)
+            if value < best_value:
+                best_value, best_labels = value, labels
+        terms["cut"].append(value)
+        terms["moved"].append(moved)
         converged = same and moved < tol
-    return NLERun(best_labels, best, Q, history, n_iter, converged)
+    history = FitHistory(np.array(traces), True, {name: np.array(values) for name, values in terms.items()})
+    return NLERun(best_labels, best_value, Q, history, n_iter, converged)
 
 
 # --------------------------------------------------------------------------------------------------------- the class
 
 
 class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Soft clusters of low Ratio Cut or normalised cut, read off a nonnegative embedding.
+    """Nonnegative Laplacian embedding: soft clusters of low Ratio Cut or normalised cut.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     graph : recipe, AffinityGraph, matrix or 'precomputed', default=None
-        How the graph is made; None is ``KNNGraph(9, weight="local", symmetrize="mean")``. :class:`LandmarkGraph` serves
-        for complete graphs of many rows.
-        With 'precomputed', ``fit`` takes a similarity matrix, whose entries may be negative.
+        The graph or how to build it; None is ``KNNGraph(9, weight="local", symmetrize="mean")``. Use
+        :class:`LandmarkGraph` for complete graphs of many rows. With 'precomputed', ``fit`` takes a similarity matrix,
+        whose entries may be negative.
     cut : {'ratio', 'ncut'}, default='ratio'
-        The cut, by sizes or by volumes.
+        The cut to minimise: 'ratio' divides by the sizes of the clusters, 'ncut' by their volumes.
     signed : {'split', 'shift'}, default='split'
-        How negative weights are taken; see the module's page. 'shift' also moves the smallest weight of a complete
-        nonnegative graph to zero.
+        How negative weights are treated: 'split' writes W = W⁺ - W⁻, 'shift' adds a constant to the weights of all
+        pairs, so that the smallest is zero; it also does so for a complete nonnegative graph.
     init : {'auto', 'spectral', 'random'} or array, default='spectral'
-        Starts: indicators of spectral clustering plus 0.2, uniform numbers, both kinds in turn; or labels, or
-        memberships.
+        The starts: indicators of spectral clustering plus 0.2 ('spectral'), uniform random numbers ('random'), or both
+        in turn ('auto'). An array of labels or memberships is a single start.
     n_init : int, default=10
-        How many; spectral ones differ by the seeding of k-means. Of an array there is one.
+        The number of starts, unless ``init`` is an array. Spectral starts differ by the seeding of k-means.
     max_iter : int, default=300
+        Maximum number of updates of each start.
     tol : float, default=1e-4
-        On the largest movement of Q in an update, relative to its largest entry, once labels rest.
+        Tolerance on the largest change of Q in an update, relative to its largest entry. The updates stop when it is
+        met and the labels have not changed.
     polish : bool, default=True
-        Move single nodes afterwards while that lowers the cut.
+        Whether to move single nodes afterwards while that lowers the cut.
     random_state : int, RandomState or None, default=None
+        Random seed or generator.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        The best labels seen; with ``polish``, after it.
+        The labels of lowest cut; with ``polish``, after moving single nodes.
     memberships_ : array of shape (n_samples, n_clusters)
-        Rows of Q scaled to sum to one. Where ``polish`` moved a node, its largest one need not be its label's.
+        Rows of Q scaled to sum to one. Where ``polish`` moved a node, its largest membership can be that of another
+        cluster than its label.
     embedding_ : array of shape (n_samples, n_clusters)
-        Q of the best start at its end.
+        Q of the best start after its last update.
     objective_ : float
-        The cut of ``labels_``.
-    history_ : dict of list
-        Of the best start: 'objective', the trace of Eq. 9 before every update; 'cut' and 'moved' at every tenth.
+        The cut of ``labels_``; lower is better. The best start is the one of lowest cut.
+    history_ : FitHistory
+        The updates of the best start. ``history_.objective`` is the trace of Eq. 9, which the updates increase, though
+        not at every step, measured before each update. The terms 'cut', the cut of the labels, and 'moved', the change
+        that is compared with ``tol``, are measured after every tenth update and NaN otherwise.
     n_iter_ : int
+        The number of updates of the best start.
     converged_ : bool
+        Whether the best start met ``tol``.
     outlier_scores_ : array of shape (n_samples,)
-        Between 0 and 1: one minus the confidence of the membership (0 for even shares, 1 for a single cluster) times
-        the degree as a share of the median degree, at most 1. Points that few others resemble, or that several
-        clusters claim alike, score high.
+        Scores between 0 and 1: one minus the confidence of the membership (0 for equal shares, 1 for a single cluster)
+        times the degree relative to the median degree, at most 1. Points that are similar to few others, or that
+        belong equally to several clusters, have high scores.
     graph_ : AffinityGraph or LowRankAffinity
+        The graph on the training rows.
     n_features_in_ : int
+        The number of features seen during fit.
 
     References
     ----------
@@ -217,16 +235,16 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
     def __init__(
         self,
         n_clusters: int = 8,
-        graph: Any = None,
+        graph: GraphLike = None,
         *,
-        cut: str = "ratio",
-        signed: str = "split",
-        init: Any = "spectral",
+        cut: Literal["ratio", "ncut"] = "ratio",
+        signed: Literal["split", "shift"] = "split",
+        init: Literal["auto", "spectral", "random"] | LabelsLike | MatrixLike = "spectral",
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-4,
         polish: bool = True,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.graph = graph
@@ -239,125 +257,164 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
         self.polish = polish
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> NLE:
+    def fit(
+        self,
+        X: MatrixLike | AffinityGraph,
+        y: LabelsLike | None = None,
+        *,
+        constraints: PairwiseConstraints | None = None,
+    ) -> Self:
         """Cluster the rows of ``X``, the nodes of a graph, or the objects of a similarity matrix.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d), AffinityGraph, or similarity matrix if ``graph='precomputed'``
         y : array of shape (n,), optional
-            For graphs made from labels.
+            For graphs built from labels, such as :class:`LabelGraph`.
         constraints : PairwiseConstraints, optional
-            Must-links become edges of positive weight; cannot-links, edges of negative weight, count against a cluster
-            that holds both ends. Rows whose must-links are hard become one node.
+            Must-links become edges of positive weight; cannot-links become edges of negative weight, which count
+            against a cluster that contains both ends. Rows connected by hard must-links become one node.
         """
-        known = check_constraints(constraints, X)
-        graph = self._affinity(X, y, known)
-        nodes = _nodes(graph, known.groups if known is not None and known.hard else None)
-        k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
-        max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
-        rng = check_random_state(self.random_state)
-        problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=has_repulsion(graph, known))
-        self._signed = self.signed
-        _check_differences(nodes.graph, problem)
-        update = Update(problem, rng)
-        with report_progress(self):
-            starts = track_progress(self._starts(nodes, problem, k, rng), "starts", self.n_init)
-            runs = (run(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
-            best = min((self._polished(one, problem, k) for one in runs), key=lambda one: one.value)
-        self._store(best.at(nodes.place), graph, problem)
+        with self._restore_on_failure():
+            pairs = check_constraints(constraints, X)
+            graph = self._affinity(X, y, pairs)
+            nodes = _make_nodes(graph, pairs.groups if pairs is not None and pairs.hard else None)
+            k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
+            max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
+            rng = check_random_state(self.random_state)
+            repelling = isinstance(graph, AffinityGraph) and has_repulsion(graph, pairs)
+            problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=repelling)
+            self._signed = self.signed
+            _check_weights_differ(nodes.graph, problem)
+            update = Update(problem, rng)
+            with report_progress(self):
+                starts = track_progress(self._starts(nodes, problem, k, rng), "starts", self.n_init)
+                results = (run(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
+                best = min((self._polish(result, problem, k) for result in results), key=lambda result: result.value)
+            self._store(best.expand(nodes.node_of_row), graph, problem)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, *, constraints: Any = None) -> Array:
-        """Fit and return the memberships."""
+    def fit_transform(
+        self,
+        X: MatrixLike | AffinityGraph,
+        y: LabelsLike | None = None,
+        *,
+        constraints: PairwiseConstraints | None = None,
+    ) -> Array:
+        """Fit and return the memberships; parameters as in :meth:`fit`."""
         return self.fit(X, y, constraints=constraints).memberships_
 
-    def transform(self, X: Any) -> Array:
-        """Memberships: of a new point its weights to the nodes times Q, scaled to sum to one; of a seen one its own."""
-        return self._shares(*self._weights_to(X))
+    def transform(self, X: MatrixLike) -> Array:
+        """Return the memberships of points.
 
-    def _shares(self, weights: Any, X: Array) -> Array:
-        rows = positive_part(matmul(weights, self.embedding_))
-        alone = to_numpy(namespace(rows).max(rows, axis=1)) == 0
-        return replace_coincident_rows(normalize_row_sums(rows), self.memberships_, weights, alone, X, self._fit_X)
+        Those of a new point are its weights to the nodes times Q, scaled to sum to one. A training row keeps its
+        memberships.
+        """
+        return self._memberships(*self._weights_to(X))
 
-    def predict(self, X: Any) -> Array:
-        """Clusters: of a new point the one of its largest membership; of a seen one its own."""
+    def predict(self, X: MatrixLike) -> Array:
+        """Return the cluster of each point: the largest membership of a new point, the label of a training row."""
         weights, X = self._weights_to(X)
-        labels, source = to_numpy(self._shares(weights, X)).argmax(axis=1), coincident_rows(weights, X, self._fit_X)
+        labels, source = (
+            to_numpy(self._memberships(weights, X)).argmax(axis=1),
+            coincident_rows(weights, X, self._fit_X),
+        )
         labels = np.where(source >= 0, to_numpy(self.labels_)[np.maximum(source, 0)], labels)
         return asarray_like(labels, self.labels_, dtype=self.labels_.dtype)
 
-    def _weights_to(self, X: Any) -> tuple[Any, Array]:
-        """The weights from points to the nodes, and the points as the training rows are kept."""
+    def _memberships(self, weights: Any, X: Array) -> Array:
+        rows = positive_part(matmul(weights, self.embedding_))
+        isolated = to_numpy(namespace(rows).max(rows, axis=1)) == 0
+        return replace_coincident_rows(normalize_row_sums(rows), self.memberships_, weights, isolated, X, self._fit_X)
+
+    def _weights_to(self, X: MatrixLike) -> tuple[Any, Array]:
+        """Return the weights from points to the nodes, and the points converted to the type of the training rows."""
         check_is_fitted(self)
         if isinstance(self.graph_, LowRankAffinity):
-            raise ValueError("LandmarkGraph places no new points; fit with a graph of neighbours for that")
+            raise InputError(
+                "a model fitted with LandmarkGraph cannot predict new points",
+                "fit with a graph of neighbours such as KNNGraph()",
+                code="no_new_points",
+            )
         if self._signed == "shift":
-            raise ValueError("weights shifted for all pairs place no new points; fit with signed='split' for that")
+            raise InputError(
+                "a model fitted with signed='shift' cannot predict new points",
+                "fit with signed='split'",
+                code="no_new_points",
+            )
         return self._links_to(X, self.embedding_)
 
-    # ------------------------------------------------------------------------------------------------------ its parts
+    # ------------------------------------------------------------------------------------------------- parts of the fit
 
     def _recipe(self) -> Any:
-        """The graph parameter with its default filled in; a matrix as a graph, whose weights may be negative."""
+        """Return the graph parameter, or the default recipe; a matrix as a graph, whose weights may be negative."""
         if self.graph is None:
             return self_tuned()
         return AffinityGraph.from_matrix(self.graph, signed=True) if hasattr(self.graph, "shape") else self.graph
 
-    def _affinity(self, X: Any, y: Any, known: PairwiseConstraints | None) -> Any:
-        """The graph on ``X``, the graph that ``X`` is, or the landmarks' factor; pairs as edges."""
+    def _affinity(self, X: Any, y: Any, pairs: PairwiseConstraints | None) -> AffinityGraph | LowRankAffinity:
+        """Return the graph on ``X``, ``X`` if it is a graph, or a factor from landmarks; pairs are added as edges."""
         recipe = self._recipe()
         if isinstance(recipe, LandmarkGraph) and not isinstance(X, AffinityGraph):
-            if known is not None:
-                raise ValueError("LandmarkGraph has no edges to which pairs could be added; use a graph of neighbours")
+            if pairs is not None:
+                raise InputError(
+                    "LandmarkGraph has no edges to which pairs could be added",
+                    "use a graph of neighbours such as KNNGraph()",
+                    code="no_edges_for_pairs",
+                    parameter="graph",
+                )
             self._fit_recipe, self._fit_X = recipe, None
             return recipe.build(check_data(X, estimator=self, min_samples=2))
         if is_pairwise(recipe) and not isinstance(X, AffinityGraph):
             self._fit_recipe, self._fit_X = recipe, None
             graph = AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)
-            graph = graph if known is None else add_links(graph, known)
+            graph = graph if pairs is None else add_links(graph, pairs)
             warn_if_disconnected(graph)
             return graph
-        return self._build_graph(X, y, known)
+        return self._build_graph(X, y, pairs)
 
     def _starts(self, nodes: _Nodes, problem: CutProblem, k: int, rng: np.random.RandomState) -> Iterable[Array]:
-        """One start after the other, made when it is needed."""
+        """Return an iterator over the starts, each computed when it is needed."""
         if not isinstance(self.init, str):
-            return [_given(self.init, problem.degrees, k, nodes.n_rows)[nodes.order, :]]
-        if self.init not in ("auto", "spectral", "random"):
-            raise ValueError(f"init={self.init!r} must be 'auto', 'spectral', 'random', labels or memberships")
-        kinds = {"spectral": ["spectral"], "random": ["random"], "auto": ["spectral", "random"]}[self.init]
-        wanted = check_int(self.n_init, "n_init")
-        names = [kinds[i % len(kinds)] for i in range(wanted)]
+            return [_start_from_array(self.init, problem.degrees, k, nodes.n_rows)[nodes.row_of_node, :]]
+        if self.init not in INITS:
+            raise InputError(
+                f"init={self.init!r} is not known",
+                f"choose one of {list(INITS)}, or pass labels or memberships",
+                code="unknown_option",
+                parameter="init",
+                value=self.init,
+                options=list(INITS),
+            )
+        n_init, kinds = check_int(self.n_init, "n_init"), INITS[self.init]
+        names = [kinds[i % len(kinds)] for i in range(n_init)]
         vectors = cut_eigenvectors(nodes.graph, problem, k, self.cut, rng, self.signed) if "spectral" in names else None
-        seeds = rng.randint(2**31 - 1, size=wanted)
-        return (self._start(name, vectors, problem, k, np.random.RandomState(seed)) for name, seed in zip(names, seeds))
+        seeds = rng.randint(2**31 - 1, size=n_init)
+        return (_start(name, vectors, problem, k, np.random.RandomState(seed)) for name, seed in zip(names, seeds))
 
-    def _start(self, name: str, vectors: Array, problem: CutProblem, k: int, rng: np.random.RandomState) -> Array:
-        n, reference = problem.degrees.shape[0], problem.degrees
-        if name == "random":
-            return asarray_like(rng.uniform(size=(n, k)), reference, dtype=reference.dtype)
-        labels = kmeans(vectors, k, n_init=1, random_state=rng).labels
-        return one_hot(asarray_like(to_numpy(labels).astype(np.int64), reference), k, reference) + LIFT
-
-    def _polished(self, one: NLERun, problem: CutProblem, k: int) -> NLERun:
+    def _polish(self, result: NLERun, problem: CutProblem, k: int) -> NLERun:
         if not self.polish:
-            return one
-        labels, value = polish(problem, one.labels, k)
-        return replace(one, labels=labels, value=value)
+            return result
+        labels, value = polish(problem, result.labels, k)
+        return replace(result, labels=labels, value=value)
 
-    def _store(self, best: NLERun, graph: Any, problem: CutProblem) -> None:
+    def _store(self, best: NLERun, graph: AffinityGraph | LowRankAffinity, problem: CutProblem) -> None:
         if best.value == float("inf"):
-            raise ValueError(
-                "every start left a cluster empty; ask for fewer clusters, or try more starts or another graph"
+            raise InputError(
+                "every start left a cluster empty",
+                "choose fewer clusters, or try more starts or another graph",
+                code="empty_clusters",
+                n_found=len(np.unique(to_numpy(best.labels))),
+                n_clusters=best.Q.shape[1],
             )
         if not best.converged:
-            warnings.warn(
-                f"the updates were still moving after max_iter={self.max_iter}; labels are the best seen, and a larger "
-                "max_iter may find better ones",
-                ConvergenceWarning,
+            warn(
+                f"NLE did not converge within max_iter={self.max_iter} updates",
+                "increase max_iter to look for labels of lower cut",
+                code="not_converged",
+                category=NotConvergedWarning,
                 stacklevel=3,
+                max_iter=self.max_iter,
             )
         xp = namespace(best.Q)
         self.labels_, self.objective_ = xp.astype(best.labels, xp.int64), best.value
@@ -374,69 +431,96 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
 
 
 class _Nodes(NamedTuple):
-    """The nodes that are cut: rows or groups of rows, in an order that suits the cache."""
+    """The nodes of the cut: rows, or groups of rows, in an order that suits the cache."""
 
-    graph: Any
-    order: Any  # a row of each node
-    place: Any  # each row's node
-    sizes: Any  # how many rows a node stands for; None: one
+    graph: AffinityGraph | LowRankAffinity
+    row_of_node: Any  # one row of each node
+    node_of_row: Any  # the node of each row
+    sizes: Any  # the number of rows of each node; None: one each
     n_rows: int
 
 
-def _nodes(graph: Any, groups: np.ndarray | None) -> _Nodes:
-    """Groups of rows made one node each; a large SciPy graph renumbered so that neighbours are near each other."""
+def _make_nodes(graph: AffinityGraph | LowRankAffinity, groups: np.ndarray | None) -> _Nodes:
+    """Merge groups of rows into nodes, and renumber a large SciPy graph so that neighbours have close numbers."""
     n, all_rows = graph.n_nodes, slice(None)
     nodes = _Nodes(graph, all_rows, all_rows, None, n)
+    if isinstance(graph, LowRankAffinity):
+        return nodes
     if groups is not None:
         _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
-        nodes = _Nodes(contract_groups(graph, groups), first, groups, sizes, n)
-    if isinstance(graph, LowRankAffinity) or not sp.issparse(graph.weights) or nodes.graph.n_nodes < RENUMBER_FROM:
+        graph = contract_groups(graph, groups)
+        nodes = _Nodes(graph, first, groups, sizes, n)
+    if not sp.issparse(graph.weights) or graph.n_nodes < RENUMBER_FROM:
         return nodes
-    graph = nodes.graph
-    weights, order, place = reorder_for_locality(graph.weights)
+    weights, order, position = reorder_for_locality(graph.weights)
     loops = None if graph.loops is None else graph.loops[order]
-    near = AffinityGraph(weights, signed=graph.signed, loops=loops)
-    stands_for = None if nodes.sizes is None else nodes.sizes[order]
-    return _Nodes(near, np.arange(n)[nodes.order][order], place[nodes.place], stands_for, n)
+    return _Nodes(
+        AffinityGraph(weights, signed=graph.signed, loops=loops),
+        row_of_node=np.arange(n)[nodes.row_of_node][order],
+        node_of_row=position[nodes.node_of_row],
+        sizes=None if nodes.sizes is None else nodes.sizes[order],
+        n_rows=n,
+    )
 
 
 def outlier_scores(memberships: Array, degrees: Array) -> Array:
-    """One minus confidence times relative degree; see :class:`NLE`."""
+    """Return one minus confidence times relative degree; see :class:`NLE`."""
     xp, k = namespace(memberships), memberships.shape[1]
     confidence = (k * xp.max(memberships, axis=1) - 1) / (k - 1) if k > 1 else xp.ones_like(memberships[:, 0])
-    usual = float(np.median(to_numpy(degrees)))
-    relative = positive_part(degrees) / usual if usual > 0 else xp.ones_like(degrees)
+    median = float(np.median(to_numpy(degrees)))
+    relative = positive_part(degrees) / median if median > 0 else xp.ones_like(degrees)
     return 1 - confidence * xp.where(relative < 1, relative, 1)
 
 
-def _given(init: Any, reference: Array, k: int, n: int) -> Array:
-    """A start from labels or memberships of the n rows."""
-    host = to_numpy(init.toarray() if hasattr(init, "toarray") else init)
-    if host.ndim == 2:
-        sound = host.shape == (n, k) and host.dtype.kind in "fiub" and np.isfinite(host).all() and (host >= 0).all()
-        if not sound or (host.max(axis=0) == 0).any():
-            raise ValueError(
-                f"init as memberships must be finite and nonnegative numbers of shape ({n}, {k}), no column all zeros; "
-                f"got shape {host.shape}, type {host.dtype}"
+def _start(name: str, vectors: Array | None, problem: CutProblem, k: int, rng: np.random.RandomState) -> Array:
+    """Return one random or spectral start."""
+    n, reference = problem.degrees.shape[0], problem.degrees
+    if name == "random":
+        return asarray_like(rng.uniform(size=(n, k)), reference, dtype=reference.dtype)
+    labels = kmeans(vectors, k, n_init=1, random_state=rng).labels
+    return _lifted_indicators(to_numpy(labels), k, reference)
+
+
+def _lifted_indicators(labels: np.ndarray, k: int, reference: Array) -> Array:
+    return one_hot(asarray_like(labels.astype(np.int64), reference), k, reference) + INDICATOR_OFFSET
+
+
+def _start_from_array(init: Any, reference: Array, k: int, n: int) -> Array:
+    """Return a start from labels or memberships of the n rows."""
+    array = to_numpy(init.toarray() if hasattr(init, "toarray") else init)
+    if array.ndim == 2:
+        valid = array.shape == (n, k) and array.dtype.kind in "fiub" and np.isfinite(array).all() and (array >= 0).all()
+        if not valid or (array.max(axis=0) == 0).any():
+            raise InputError(
+                f"init as memberships must be finite, non-negative numbers of shape ({n}, {k}) without a column of "
+                f"zeros; got shape {array.shape}, dtype {array.dtype}",
+                code="invalid_parameter",
+                parameter="init",
             )
-        return asarray_like(host, reference, dtype=reference.dtype)
-    labels = check_labels(host, "init", n_samples=n)
+        return asarray_like(array, reference, dtype=reference.dtype)
+    labels = check_labels(array, "init", n_samples=n)
     if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= k:
-        raise ValueError(f"init as labels must be whole numbers from 0 to {k - 1}")
-    return one_hot(asarray_like(labels.astype(np.int64), reference), k, reference) + LIFT
+        raise InputError(
+            f"init as labels must be integers from 0 to {k - 1}", code="invalid_parameter", parameter="init"
+        )
+    return _lifted_indicators(labels, k, reference)
 
 
-def _check_differences(graph: Any, problem: CutProblem) -> None:
-    """Refuse similarities under which all cuts are alike: none at all, or the same for every pair."""
+def _check_weights_differ(graph: AffinityGraph | LowRankAffinity, problem: CutProblem) -> None:
+    """Raise an error if all cuts are equal: there are no weights, or all pairs have the same weight."""
     xp, n = namespace(problem.degrees), graph.n_nodes
     if isinstance(graph, LowRankAffinity):
         rows = graph.factor
-        alike = float(xp.max(xp.abs(rows - rows[:1, :]))) <= 1e-6 * float(xp.max(xp.abs(rows)))
+        equal = float(xp.max(xp.abs(rows - rows[:1, :]))) <= 1e-6 * float(xp.max(xp.abs(rows)))
     else:
         data = csr_parts(graph.weights)[0]
-        alike = data.shape[0] == 0
+        equal = data.shape[0] == 0
         if n > 2 and data.shape[0] == n * (n - 1):
             spread = float(namespace(data).max(data)) - float(namespace(data).min(data))
-            alike = spread <= 100 * eps(data) * abs(float(data[0]))
-    if alike:
-        raise ValueError("all similarities are equal, so no cut is better than another; check the data or the graph")
+            equal = spread <= 100 * eps(data) * abs(float(data[0]))
+    if equal:
+        raise InputError(
+            "all similarities are equal, so no cut is better than another",
+            "check the data or the graph",
+            code="equal_similarities",
+        )

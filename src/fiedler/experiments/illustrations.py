@@ -9,7 +9,7 @@ from sklearn.decomposition import TruncatedSVD
 
 from ..core.backend import to_numpy
 from ..embedding.lpi import LPI
-from ..embedding.nle import LIFT, NLE, Update, unit_columns
+from ..embedding.nle import INDICATOR_OFFSET, NLE, Update, unit_columns
 from ..graph.cuts import cut_problem
 from ..graph.recipes import FullGraph, KNNGraph
 from ..metrics import clustering_accuracy
@@ -74,7 +74,7 @@ def nle_strangers(cell: Cell, rows: Rows) -> dict[str, Any]:
 def nle_progress(cell: Cell, rows: Rows) -> dict[str, Any]:
     """Objective and accuracy of one run from spectral clustering, update by update. [nle, Figs 4 and 5]"""
     cut, _ = the_cut(cell, rows)
-    Q = unit_columns(np.eye(cut.k)[spectral(cut, cell.draw)[0]] + LIFT)
+    Q = unit_columns(np.eye(cut.k)[spectral(cut, cell.draw)[0]] + INDICATOR_OFFSET)
     objective, accuracy = [], []
     for _ in range(UPDATES):
         Q, value = cut.update.step(Q)

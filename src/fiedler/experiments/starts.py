@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.kmeans import kmeans
-from ..embedding.nle import LIFT, NLERun, Update, run, unit_columns
+from ..embedding.nle import INDICATOR_OFFSET, NLERun, Update, run, unit_columns
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..metrics import clustering_accuracy
 from .build import build
@@ -67,7 +67,9 @@ def spectral(cut: Cut, seed: int) -> tuple[Any, int]:
 
 def updated(cut: Cut, seed: int) -> NLERun:
     """NLE from the indicators of one seeding plus 0.2."""
-    return run(cut.update, unit_columns(np.eye(cut.k)[spectral(cut, seed)[0]] + LIFT), max_iter=UPDATES, tol=TOL)
+    return run(
+        cut.update, unit_columns(np.eye(cut.k)[spectral(cut, seed)[0]] + INDICATOR_OFFSET), max_iter=UPDATES, tol=TOL
+    )
 
 
 def _nle(cut: Cut, seed: int) -> tuple[Any, int]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..baselines.gnmf import CHECK, GNMF
+from ..baselines.gnmf import GNMF, OBJECTIVE_INTERVAL
 from ..core.backend import to_numpy
 from .style import DARK, MAIN, OTHER, Axes, canvas, legend, quiet, whole_numbers
 
@@ -164,7 +164,7 @@ def _course(history: Any) -> Course:
 def _iterations(model: Any, m: int) -> list[int]:
     """When the values were measured: after every iteration, from before the first one on, or now and then."""
     if isinstance(model, GNMF):
-        return [*range(0, model.n_iter_, CHECK), model.n_iter_]
+        return [*range(0, model.n_iter_, OBJECTIVE_INTERVAL), model.n_iter_]
     first = 0 if getattr(model, "n_iter_", m) == m - 1 else 1
     return list(range(first, first + m))
 
