@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,13 +21,14 @@ from .._files import atomic_write
 from ..errors import FileFormatError
 
 Arrays = dict[str, np.ndarray]
+Matrix: TypeAlias = np.ndarray | sp.csr_array
 
 CSR_PARTS = ("data", "indices", "indptr", "shape", "format")
 READ_ERRORS = (OSError, EOFError, ValueError, TypeError, KeyError, zipfile.BadZipFile, zlib.error)
 FINGERPRINT_DECIMALS = 6  # values are rounded to this many decimals
 
 
-def pack(X: Any) -> Arrays:
+def pack(X: Matrix) -> Arrays:
     """Return the arrays that an archive stores for ``X``: itself if dense, the CSR parts if sparse."""
     if not sp.issparse(X):
         return {"X": np.asarray(X)}
@@ -37,7 +38,7 @@ def pack(X: Any) -> Arrays:
     return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": shape, "format": form}
 
 
-def matrix(arrays: Arrays) -> Any:
+def matrix(arrays: Arrays) -> Matrix:
     """Return ``X`` from the arrays of an archive, the inverse of :func:`pack`."""
     if "X" in arrays:
         return arrays["X"]
@@ -81,7 +82,7 @@ def write(path: Path, arrays: Arrays) -> None:
         np.savez_compressed(draft, **members)
 
 
-def fingerprint(X: Any, y: np.ndarray) -> str:
+def fingerprint(X: Matrix, y: np.ndarray) -> str:
     """Return the SHA-256 of the labelled content, independent of row order and class numbering.
 
     Each row has a digest of its rounded values, each class one of its sorted row digests, and the data set one of its
@@ -107,7 +108,7 @@ def _digest(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
 
 
-def _canonical_rows(X: Any) -> Iterator[bytes]:
+def _canonical_rows(X: Matrix) -> Iterator[bytes]:
     """Yield the bytes of each row; for a sparse row the nonzero columns followed by their values."""
     if not sp.issparse(X):
         yield from (row.tobytes() for row in _canonical(X))

@@ -206,14 +206,19 @@ def _check_classes(classes: object, n_classes: int) -> np.ndarray:
     )
 
 
-def _unit_rows(X: Any) -> Any:
+def _unit_rows(X: archive.Matrix) -> archive.Matrix:
     """Scale the rows to x / ||x||, ignoring missing entries."""
-    sq_norms = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.nansum(X * X, axis=1)
-    scales = 1 / np.sqrt(np.where(sq_norms == 0, 1, sq_norms))[:, None]
-    return X.multiply(scales).tocsr() if sp.issparse(X) else X * scales
+    if isinstance(X, sp.csr_array):
+        return X.multiply(_inverse_norms(X.multiply(X).sum(axis=1))).tocsr()
+    return X * _inverse_norms(np.nansum(X * X, axis=1))
 
 
-def _standard_columns(X: Any) -> np.ndarray:
+def _inverse_norms(sq_norms: np.ndarray) -> np.ndarray:
+    """Return 1 / ||x|| as a column, and 1 for zero rows."""
+    return 1 / np.sqrt(np.where(sq_norms == 0, 1, sq_norms))[:, None]
+
+
+def _standard_columns(X: archive.Matrix) -> np.ndarray:
     """Scale the columns to (x - mean) / standard deviation."""
     _refuse_sparse(X, "standard")
     constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)  # exact, whereas a computed deviation may be 1e-17
@@ -223,14 +228,14 @@ def _standard_columns(X: Any) -> np.ndarray:
     return (centred / np.where(constant, 1, scales)).astype(X.dtype)
 
 
-def _unit_interval(X: Any) -> np.ndarray:
+def _unit_interval(X: archive.Matrix) -> np.ndarray:
     """Scale all values to (x - min) / (max - min)."""
     _refuse_sparse(X, "unit_interval")
     low, high = np.nanmin(X), np.nanmax(X)
     return (X - low) / (high - low if high > low else 1)
 
 
-def _refuse_sparse(X: Any, normalize: str) -> None:
+def _refuse_sparse(X: archive.Matrix, normalize: str) -> None:
     if sp.issparse(X):
         raise InputError(
             f"normalize={normalize!r} does not accept sparse data",
@@ -241,7 +246,7 @@ def _refuse_sparse(X: Any, normalize: str) -> None:
         )
 
 
-NORMALIZERS: dict[str, Callable[[Any], Any]] = {
+NORMALIZERS: dict[str, Callable[[archive.Matrix], archive.Matrix]] = {
     "unit": _unit_rows,
     "standard": _standard_columns,
     "unit_interval": _unit_interval,

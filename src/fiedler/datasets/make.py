@@ -120,7 +120,7 @@ def swiss_roll(
     return X, np.minimum((n_clusters * share).astype(np.int64), n_clusters - 1)
 
 
-def _spiral_arc(angle: Any) -> Any:
+def _spiral_arc(angle: float | np.ndarray) -> Any:
     """Return the length of the spiral r = t from t = 0 to ``angle``: the integral of sqrt(1 + t^2)."""
     return (angle * np.sqrt(1 + angle**2) + np.arcsinh(angle)) / 2
 

@@ -205,7 +205,7 @@ def _parse_json_line(line: str, path: Path, number: int) -> Any:
 def _from_parquet(path: Path, column: str | None, encoding: str) -> Documents:
     table = parquet_table(path)
     values = table.columns[_choose_column(list(table.columns), column, path)]
-    for row, (place, value) in enumerate(zip(table.places, values)):
+    for row, (place, value) in enumerate(zip(table.places, values), 1):
         if value is not None and not isinstance(value, str):
             raise _not_text(path, place, value, row=row)
     return Documents([value or "" for value in values], table.places)
