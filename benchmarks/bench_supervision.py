@@ -18,7 +18,7 @@ from fiedler import KNNGraph
 from fiedler.core.sparse import to_scipy
 from fiedler.datasets import tanh_manifold
 from fiedler.supervision import LLGC
-from fiedler.supervision.learned_laplacian import _neighbour_pattern
+from fiedler.supervision.learned_laplacian import neighbor_indicators
 from fiedler.supervision.objective import METRICS, AllPairs, EdgeList, LaplacianObjective, coefficients
 
 N_NEIGHBORS, STEPS = 9, 10
@@ -71,7 +71,7 @@ def problem(n, d, complete):
     rng = np.random.RandomState(0)
     X = rng.normal(size=(n, d)) / d**0.5
     pairs = rng.randint(n // 2, size=(1000, 1)) + np.array([[0, n // 2]])
-    C = coefficients(n, pairs[::2], pairs[1::2], (1.0, 1.0), _neighbour_pattern(X, 20), 0.05)
+    C = coefficients(n, pairs[::2], pairs[1::2], (1.0, 1.0), neighbor_indicators(X, 20), 0.05)
     if complete:
         return LaplacianObjective(X, AllPairs(C, X), METRICS["full"])
     edges = to_scipy(KNNGraph(100).build(X).weights)

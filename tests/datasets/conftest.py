@@ -10,8 +10,8 @@ import pytest
 
 
 @dataclass
-class Home:
-    """A public home on this machine: its files, and the paths that were asked of it."""
+class Server:
+    """A local web server: its files, and the paths that were requested."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     missing_bytes: int = 0
@@ -20,8 +20,8 @@ class Home:
 
 
 @pytest.fixture
-def home() -> Iterator[Home]:
-    state = Home()
+def server() -> Iterator[Server]:
+    state = Server()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -38,19 +38,19 @@ def home() -> Iterator[Home]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    http_server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.url = f"http://127.0.0.1:{http_server.server_port}"
+    thread = threading.Thread(target=http_server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield state
-    server.shutdown()
-    server.server_close()
+    http_server.shutdown()
+    http_server.server_close()
     thread.join()
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache that does not exist yet, on a machine without a data folder."""
+    """A cache folder that does not exist yet, with no data folder set."""
     folder = tmp_path / "cache"
     monkeypatch.delenv("FIEDLER_DATA", raising=False)
     monkeypatch.setenv("FIEDLER_CACHE", str(folder))

@@ -1,4 +1,4 @@
-"""Every real data set, where the files are at hand."""
+"""Tests of every real data set, if the files are available."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def stored(name):
     return archive.read(Path(FOLDER) / f"{name}.npz")
 
 
-def test_every_set_in_a_file_has_its_counts_here():
+def test_counts_cover_every_set_in_a_file():
     assert set(FILES) == {*COUNTS, *FIRST_COUNTS}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_local_file_is_the_set_the_registry_knows(name):
+def test_local_file_matches_the_registry(name):
     row, bunch = DATASETS[name], load(name, download=False)
 
     assert archive.fingerprint(bunch.X, bunch.y) == row.fingerprint
@@ -83,7 +83,7 @@ def test_a_local_file_is_the_set_the_registry_knows(name):
         ("dermatology", "complete", 358, 6),
     ],
 )
-def test_a_subset_has_the_size_its_papers_print(name, subset, n_samples, n_classes):
+def test_subset_has_the_published_size(name, subset, n_samples, n_classes):
     bunch = load(name, subset=subset)
 
     assert bunch.X.shape == (n_samples, DATASETS[name].shape[1])
@@ -91,7 +91,7 @@ def test_a_subset_has_the_size_its_papers_print(name, subset, n_samples, n_class
     assert n_classes in (None, len(bunch.target_names))
 
 
-def test_extras_follow_the_rows():
+def test_other_arrays_are_subset_like_the_rows():
     umist = load("umist", subset="unique", classes=2)
 
     assert umist.X_28x23.shape == (len(umist.y), 28 * 23)
@@ -99,7 +99,7 @@ def test_extras_follow_the_rows():
 
 
 def write_table(arrays, folder, *, codes, delimiter=",", label=-1, skip=(), dtype=np.float64):
-    """The raw text of a set: names in the columns to skip, ``?`` for NaN."""
+    """Write the raw text of a data set: sample names in the columns to skip, ``?`` for NaN."""
     lines = []
     for number, (x, y) in enumerate(zip(arrays["X"], arrays["y"])):
         fields = ["?" if np.isnan(value) else str(value) for value in x]
@@ -128,7 +128,7 @@ WRITERS = {parse.table: write_table, parse.matlab: write_matlab, parse.portraits
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name not in ("usps", "umist")])
-def test_raw_files_become_the_archive_array_by_array(name, tmp_path):
+def test_raw_files_are_converted_to_the_archive(name, tmp_path):
     row, arrays = DATASETS[name], stored(name)
     parser = getattr(row.remote.parse, "func", row.remote.parse)
     options = getattr(row.remote.parse, "keywords", {})
@@ -142,7 +142,7 @@ def test_raw_files_become_the_archive_array_by_array(name, tmp_path):
         assert converted[key].dtype == array.dtype
 
 
-def test_raw_digits_become_the_archives_rows(tmp_path):
+def test_raw_digits_are_converted_to_rows_of_the_archive(tmp_path):
     arrays = stored("usps")
     is_test = arrays["is_test"]
     paths = [tmp_path / "zip.train.gz", tmp_path / "zip.test.gz"]

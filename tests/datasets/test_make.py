@@ -7,12 +7,13 @@ from scipy.integrate import quad
 from sklearn.neighbors import KNeighborsClassifier
 
 from fiedler.datasets import blobs, circles, swiss_roll, tanh_manifold, two_moons
+from fiedler.errors import InputError
 
 MAKERS = [two_moons, circles, swiss_roll, blobs, tanh_manifold]
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_a_seed_fixes_points_and_labels(make):
+def test_seed_determines_points_and_labels(make):
     X, y = make(200, random_state=3)
     X_again, y_again = make(200, random_state=3)
     X_other, _ = make(200, random_state=4)
@@ -31,7 +32,7 @@ def test_every_point_has_a_label_and_every_cluster_a_point(make):
     assert_array_equal(np.unique(y), np.arange(y.max() + 1))
 
 
-def test_moons_lie_on_their_half_circles():
+def test_moons_are_half_circles():
     X, y = two_moons(100, noise=0, random_state=0)
 
     centres = np.array([[0, 0], [1, 0.5]])[y]
@@ -63,30 +64,30 @@ def test_blobs_follow_proportions_and_scales():
 
 
 @pytest.mark.parametrize(("n_samples", "weights"), [(10, [1, 1, 1]), (11, [0.2, 0.3, 0.5]), (7, [3, 3, 1])])
-def test_blob_counts_are_within_one_of_their_share(n_samples, weights):
+def test_blob_counts_are_within_one_of_their_proportion(n_samples, weights):
     _, y = blobs(n_samples, proportions=weights, random_state=0)
 
-    shares = n_samples * np.array(weights) / np.sum(weights)
-    assert np.abs(np.bincount(y) - shares).max() <= 1
+    expected = n_samples * np.array(weights) / np.sum(weights)
+    assert np.abs(np.bincount(y) - expected).max() <= 1
 
 
-def test_tanh_manifold_in_float32_is_the_float64_one_rounded():
+def test_tanh_manifold_in_float32_is_the_rounded_float64_one():
     X, y = tanh_manifold(500, random_state=0)
-    X_single, y_single = tanh_manifold(500, dtype=np.float32, random_state=0)
+    X_float32, y_float32 = tanh_manifold(500, dtype=np.float32, random_state=0)
 
-    assert X_single.dtype == np.float32
-    assert_array_equal(X_single, X.astype(np.float32))
-    assert_array_equal(y_single, y)
+    assert X_float32.dtype == np.float32
+    assert_array_equal(X_float32, X.astype(np.float32))
+    assert_array_equal(y_float32, y)
 
 
-def test_tanh_manifold_clusters_are_told_apart_by_their_neighbours():
+def test_tanh_manifold_clusters_are_separated_by_nearest_neighbors():
     X, y = tanh_manifold(3000, random_state=0)
 
     assert X.shape == (3000, 50)
     assert KNeighborsClassifier(10).fit(X[:2000], y[:2000]).score(X[2000:], y[2000:]) > 0.98
 
 
-def test_tanh_manifold_without_noise_has_no_more_dimensions_than_its_layer():
+def test_tanh_manifold_without_noise_has_the_rank_of_its_layer():
     X, _ = tanh_manifold(400, ambient=30, width=12, noise=0, random_state=0)
 
     assert np.linalg.matrix_rank(X) == 12
@@ -103,16 +104,16 @@ def test_tanh_manifold_blocks_are_different_draws(monkeypatch):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: two_moons(0), "n_samples must be a whole number"),
-        (lambda: circles(10, noise=-1), "noise must be a positive number"),
-        (lambda: swiss_roll(3, n_clusters=4), "n_clusters=4 is more than the data holds"),
-        (lambda: blobs(10, n_clusters=3, noise=[1, 2]), "noise must hold n_clusters=3 numbers"),
+        (lambda: two_moons(0), "n_samples must be an integer of at least 1"),
+        (lambda: circles(10, noise=-1), "noise must be a non-negative number"),
+        (lambda: swiss_roll(3, n_clusters=4), r"n_clusters=4 is more than the number of rows \(n_samples=3\)"),
+        (lambda: blobs(10, n_clusters=3, noise=[1, 2]), "noise must have n_clusters=3 numbers"),
         (lambda: blobs(10, n_clusters=2, proportions=[1, 0]), "proportions must be a positive number"),
         (lambda: blobs(10, n_clusters=2, proportions=[1, 100]), "leave a cluster empty"),
-        (lambda: tanh_manifold(10, width=0), "width must be a whole number"),
+        (lambda: tanh_manifold(10, width=0), "width must be an integer"),
         (lambda: tanh_manifold(10, dtype=int), "dtype must be float32 or float64; got int64"),
     ],
 )
-def test_bad_options_are_named(call, message):
-    with pytest.raises(ValueError, match=message):
+def test_invalid_options_raise(call, message):
+    with pytest.raises(InputError, match=message):
         call()

@@ -11,10 +11,11 @@ from scipy.io import savemat
 
 from fiedler.datasets import archive, parse
 from fiedler.datasets.registry import DATASETS
+from fiedler.errors import FileFormatError
 
 
 def parse_text(name, tmp_path, *texts):
-    """The arrays that the registry's parser finds in raw files with these texts."""
+    """Parse raw files with these texts by the parser of the registry."""
     remote = DATASETS[name].remote
     paths = [tmp_path / f"part{number}" for number in range(len(texts))]
     for path, text in zip(paths, texts):
@@ -60,7 +61,7 @@ RAW = {
 
 
 @pytest.mark.parametrize("name", RAW)
-def test_raw_text_becomes_numbers_and_class_numbers(name, tmp_path):
+def test_raw_text_is_parsed_to_values_and_class_numbers(name, tmp_path):
     text, X, y = RAW[name]
 
     arrays = parse_text(name, tmp_path, text)
@@ -70,7 +71,7 @@ def test_raw_text_becomes_numbers_and_class_numbers(name, tmp_path):
     assert arrays["X"].shape[1] == DATASETS[name].shape[1] == len(DATASETS[name].feature_names)
 
 
-def test_the_parts_of_a_set_are_read_one_after_the_other(tmp_path):
+def test_several_files_are_concatenated(tmp_path):
     first = "95 48 83 178 72 10 162 42 20 159 176 379 184 70 6 16 187 197 van \n"
     second = "\n104 50 106 209 66 10 207 32 23 158 223 635 220 73 14 9 188 196 saab \n"
 
@@ -81,12 +82,12 @@ def test_the_parts_of_a_set_are_read_one_after_the_other(tmp_path):
     assert arrays["X"].dtype == np.int16
 
 
-def test_an_unknown_label_is_named(tmp_path):
+def test_unknown_label_raises(tmp_path):
     with pytest.raises(ValueError, match="label='3' is not known; choose one of"):
         parse_text("haberman", tmp_path, "30,64,1,3\n")
 
 
-def test_zip_codes_join_train_and_test(tmp_path):
+def test_zip_codes_combine_train_and_test(tmp_path):
     train, test = tmp_path / "zip.train.gz", tmp_path / "zip.test.gz"
     train.write_bytes(gzip.compress(b"6.0000 -1.0000 -0.6310 0.8620 \n5.0000 1.0000 0.3040 -1.0000 \n"))
     test.write_bytes(gzip.compress(b"9 -1 -0.5 1\n"))
@@ -112,13 +113,13 @@ def test_matlab_rows_are_sorted_by_class(container, tmp_path):
     assert_array_equal(arrays["is_test"], [False, True, True, False])
 
 
-def test_matlab_without_a_split_has_no_flag(tmp_path):
+def test_matlab_without_a_split_has_no_is_test(tmp_path):
     savemat(tmp_path / "a.mat", {"fea": np.eye(2), "gnd": [[1], [2]]})
 
     assert parse.matlab([tmp_path / "a.mat"], dtype="float64").keys() == {"X", "y"}
 
 
-def test_portraits_come_by_person_and_image_as_numbers(tmp_path):
+def test_portraits_are_sorted_by_the_numbers_of_person_and_image(tmp_path):
     with zipfile.ZipFile(tmp_path / "faces.zip", "w") as faces:
         faces.writestr("README", "faces")
         for person, image in [(10, 1), (2, 10), (2, 9), (1, 1)]:
@@ -130,11 +131,11 @@ def test_portraits_come_by_person_and_image_as_numbers(tmp_path):
     assert_array_equal(arrays["y"], [0, 1, 1, 9])
 
 
-def test_pgm_skips_comments_and_keeps_pixels_that_look_like_white_space():
-    assert_array_equal(parse.pgm(b"P5 # made by hand\n# twice\n2 2 255\n\n\x00\x20\xff"), [[10, 0], [32, 255]])
+def test_pgm_skips_comments_and_keeps_pixels_equal_to_white_space():
+    assert_array_equal(parse.pgm(b"P5 # a comment\n# twice\n2 2 255\n\n\x00\x20\xff"), [[10, 0], [32, 255]])
 
 
 @pytest.mark.parametrize("content", [b"P2\n1 1\n255\n7\n", b"P5\n1 1\n65535\n\x00\x07", b"GIF89a"])
-def test_other_images_are_refused(content):
-    with pytest.raises(ValueError, match="not a PGM image of type P5"):
+def test_other_images_raise(content):
+    with pytest.raises(FileFormatError, match="not a PGM image of type P5"):
         parse.pgm(content)

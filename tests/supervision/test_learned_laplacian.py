@@ -8,12 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler import LCGMM, LLGC, NLE, AffinityGraph, KNNGraph, LapGMM, LearnedLaplacian, SpectralClustering
 from fiedler.core.backend import to_numpy
+from fiedler.errors import InputError, InputTypeError
 from fiedler.graph.constraints import PairwiseConstraints
 from fiedler.graph.laplacian import laplacian
 from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import learned_laplacian
-from fiedler.supervision.descent import best_scale, doubling, near_the_start
-from fiedler.supervision.evidence import judged, mates_and_others
+from fiedler.supervision.descent import best_scale, doubling_descent, penalized_lbfgs
+from fiedler.supervision.evidence import ranking_auc, ranking_from_pairs
 from fiedler.supervision.objective import METRICS, AllPairs, EdgeList, LaplacianObjective, coefficients
 
 MUST, CANNOT = np.array([(0, 1), (4, 5), (2, 9)]), np.array([(2, 3), (0, 7)])
@@ -36,11 +37,11 @@ def X(rng):
 
 @pytest.fixture
 def neighbors(X):
-    """N_j as a list for every j, and as a matrix with a row for every j."""
+    """N_j as a list for every j, and as a matrix with one row per j."""
     nearest = [np.argsort(np.linalg.norm(X - x, axis=1))[1:4] for x in X]
     matrix = np.zeros((12, 12))
-    for j, of in enumerate(nearest):
-        matrix[j, of] = 1
+    for j, indices in enumerate(nearest):
+        matrix[j, indices] = 1
     return nearest, sp.csr_array(matrix)
 
 
@@ -58,8 +59,8 @@ def objective(X, neighbors, lam=0.1, weights=(1.0, 1.0), layout=AllPairs, metric
 # ---------------------------------------------------------------------------------------------------------- equations
 
 
-def test_the_laplacian_is_the_printed_one(X, A):
-    """Eq. 3 on the graph that the recipe builds."""
+def test_laplacian_equals_the_printed_formula(X, A):
+    """Eq. 3 for the graph that the recipe builds."""
     printed, w, _ = printed_laplacian(X, A)
     (recipe,) = LearnedLaplacian(graph="full")._recipes(12)
     graph = recipe.build(X @ A.T)
@@ -67,7 +68,7 @@ def test_the_laplacian_is_the_printed_one(X, A):
     assert_allclose(laplacian(graph, "symmetric").toarray(), printed, atol=1e-12)
 
 
-def test_label_smoothness_is_the_sum_over_pairs(X, A, rng):
+def test_label_smoothness_equals_the_sum_over_pairs(X, A, rng):
     """Eqs 6 and 7, for labels ±1 of all points: pairs in both orders, and every point with itself as a must-link."""
     L, w, d = printed_laplacian(X, A)
     f = rng.choice([-1.0, 1.0], size=12)
@@ -78,7 +79,7 @@ def test_label_smoothness_is_the_sum_over_pairs(X, A, rng):
     assert_allclose([smooth, signed], f @ L @ f)
 
 
-def test_the_objective_is_the_printed_one(X, neighbors, A):
+def test_objective_equals_the_printed_formula(X, neighbors, A):
     """Eq. 8."""
     L, _, _ = printed_laplacian(X, A)
     nearest, matrix = neighbors
@@ -89,7 +90,7 @@ def test_the_objective_is_the_printed_one(X, neighbors, A):
     assert objective(X, matrix, lam=0.0, weights=(2.0, 0.5)).value(A) == pytest.approx(weighted)
 
 
-def test_the_gradient_is_the_printed_sum(X, neighbors, A):
+def test_gradient_equals_the_printed_sum(X, neighbors, A):
     """Eqs 9 to 12, pair by pair."""
     _, w, d = printed_laplacian(X, A)
 
@@ -103,7 +104,7 @@ def test_the_gradient_is_the_printed_sum(X, neighbors, A):
         inner = w[i, j] / d[i] * of_d(i) + w[i, j] / d[j] * of_d(j) - 2 * of_w(i, j)
         return inner / (2 * np.sqrt(d[i] * d[j]))
 
-    for i in (0, 3):  # Eq. 12: the sum without a matrix a pair
+    for i in (0, 3):  # Eq. 12: the sum without a matrix per pair
         scatter = X.T @ np.diag(w[i]) @ X + d[i] * np.outer(X[i], X[i])
         mixed = np.outer(X[i], X.T @ w[i])
         assert_allclose(of_d(i), -2 * A @ (scatter - mixed - mixed.T))
@@ -115,20 +116,20 @@ def test_the_gradient_is_the_printed_sum(X, neighbors, A):
 
 @pytest.mark.parametrize("layout", [AllPairs, EdgeList])
 @pytest.mark.parametrize("metric", list(METRICS))
-def test_the_gradient_is_that_of_finite_differences(layout, metric, X, neighbors, rng):
+def test_gradient_agrees_with_finite_differences(layout, metric, X, neighbors, rng):
     problem = objective(X, neighbors[1], layout=layout, metric=metric)
     theta = METRICS[metric].start(X, 2)
     theta = 0.8 * theta + 0.1 * rng.normal(size=theta.shape)
     value, gradient = problem.value_and_gradient(theta)
     assert value == pytest.approx(problem.value(theta))
-    for place in np.ndindex(theta.shape):
+    for index in np.ndindex(theta.shape):
         step = np.zeros_like(theta)
-        step[place] = 1e-6
+        step[index] = 1e-6
         slope = (problem.value(theta + step) - problem.value(theta - step)) / 2e-6
-        assert gradient[place] == pytest.approx(slope, abs=1e-7)
+        assert gradient[index] == pytest.approx(slope, abs=1e-7)
 
 
-def test_all_pairs_equal_a_complete_list_of_edges(X, neighbors, A):
+def test_all_pairs_agree_with_a_complete_edge_list(X, neighbors, A):
     dense, sparse = (objective(X, neighbors[1], layout=layout).value_and_gradient(A) for layout in (AllPairs, EdgeList))
     assert dense[0] == pytest.approx(sparse[0])
     assert_allclose(dense[1], sparse[1], atol=1e-12)
@@ -144,49 +145,69 @@ def test_metrics_embed_by_their_matrix(metric, X, rng):
 # --------------------------------------------------------------------------------------------------------- minimisers
 
 
-def bowl(theta):
+def quartic(theta):
     return float(np.sum(theta**4)), 4 * theta**3
 
 
-def test_the_doubling_rule_never_accepts_a_rise_and_counts_failures():
+def test_doubling_rule_never_accepts_an_increase_and_counts_failures():
     """[learned_laplacian, Fig. 1]: η doubles after a success and halves, A kept, after a failure; T steps in all."""
-    found = doubling(bowl, np.array([1.5, -2.0]), max_iter=30)
-    values, rates = np.array(found.history["objective"]), np.array(found.history["rate"])
+    result = doubling_descent(quartic, np.array([1.5, -2.0]), max_iter=30)
+    values, rates = result.history.objective, result.history["rate"]
     assert (np.diff(values) <= 0).all()
-    assert (len(values), found.n_iter) == (31, 30)
+    assert (len(values), result.n_iter) == (31, 30)
+    assert_array_equal(result.history.iterations, np.arange(31))
+    assert not result.history.maximize
     failed = rates[1:] < rates[:-1]
     assert_array_equal(rates[1:] / rates[:-1], np.where(failed, 0.5, 2.0))
     assert_array_equal(values[1:][failed], values[:-1][failed])
-    assert failed.sum() == found.n_failures > 0
+    assert failed.sum() == result.n_failures > 0
     assert rates[0] == 1
 
 
-def test_a_firm_penalty_stays_and_none_finds_the_minimum():
+def test_strong_penalty_stays_at_the_start_and_none_finds_the_minimum():
     start = np.array([1.5, -2.0])
-    firm, loose = (near_the_start(bowl, start, max_iter=200, penalty=p, size=1.0) for p in (1e9, 0.0))
-    assert_allclose(firm.theta, start, atol=1e-5)
-    assert_allclose(loose.theta, 0, atol=0.05)
-    assert loose.history["objective"][-1] < firm.history["objective"][-1]
+    strong, none = (penalized_lbfgs(quartic, start, max_iter=200, penalty=p, unit=1.0) for p in (1e9, 0.0))
+    assert_allclose(strong.theta, start, atol=1e-5)
+    assert_allclose(none.theta, 0, atol=0.05)
+    assert none.history["loss"][-1] < strong.history["loss"][-1]
 
 
-def test_the_best_scale_is_found():
+def test_history_of_lbfgs_is_the_penalized_objective_with_its_terms():
+    start, penalty = np.array([1.5, -2.0]), 0.5
+    result = penalized_lbfgs(quartic, start, max_iter=200, penalty=penalty, unit=3.0)
+    loss = quartic(result.theta)[0]
+    expected = penalty * 3.0 * ((result.theta - start) ** 2).sum() / (start**2).sum()
+    history = result.history
+    assert not history.maximize
+    assert len(history.objective) == result.n_iter > 1
+    assert_allclose(history.objective, history["loss"] + history["penalty"])
+    assert (history["loss"][-1], history["penalty"][-1]) == pytest.approx((loss, expected))
+    assert (np.diff(history.objective) <= 0).all()
+
+
+def test_history_is_not_empty_if_the_start_is_the_minimum():
+    result = penalized_lbfgs(quartic, np.zeros(2) + 1e-9, max_iter=10, penalty=0.0, unit=1.0)
+    assert (result.n_iter, result.history.iterations.tolist()) == (0, [0])
+
+
+def test_best_scale_finds_the_minimum():
     assert best_scale(lambda s: (math.log(s) - 1.3) ** 2) == pytest.approx(math.exp(1.3), rel=0.02)
 
 
-# ------------------------------------------------------------------------------------------------------ the estimator
+# ---------------------------------------------------------------------------------------------------- the estimator
 
 
 def stretched(rng, n=120):
-    """Three classes that differ in two features, under four features of noise that are larger."""
+    """Three classes that differ in two features, with four noise features of larger variance."""
     y = np.arange(n) % 3
     return np.hstack([3.0 * np.eye(3)[y][:, :2] + 0.4 * rng.normal(size=(n, 2)), 3 * rng.normal(size=(n, 4))]), y
 
 
-def test_the_printed_algorithm_lowers_the_objective_as_printed(rng):
+def test_printed_algorithm_decreases_the_printed_objective(rng):
     X, y = stretched(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0)
     model = LearnedLaplacian(optimizer="doubling", pair_weight=1.0, inject=False).fit(X, constraints=pairs)
-    assert (np.diff(model.history_["objective"]) <= 0).all()
+    assert (np.diff(model.history_.objective) <= 0).all()
     assert (model.n_iter_, model.scale_, model.penalty_) == (50, 1.0, 0.0)
     median = np.median([np.linalg.norm(a - b) for a, b in itertools.combinations(X, 2)])
     first = LearnedLaplacian(optimizer="doubling", pair_weight=1.0, max_iter=1).fit(X, constraints=pairs)
@@ -194,11 +215,11 @@ def test_the_printed_algorithm_lowers_the_objective_as_printed(rng):
     nearest = np.argsort(np.linalg.norm(X[:, None] - X[None], axis=2), axis=1)[:, 1:21]
     printed = sum(start[i, j] for i, j in pairs.must_link) - sum(start[i, j] for i, j in pairs.cannot_link)
     printed += sum(start[i, j] for i in range(len(X)) for j in nearest[i]) / 20
-    assert first.history_["objective"][0] == pytest.approx(printed)
+    assert first.history_.objective[0] == pytest.approx(printed)
 
 
 @pytest.mark.parametrize(("metric", "optimizer"), [("full", "lbfgs"), ("diagonal", "lbfgs"), ("low_rank", "doubling")])
-def test_pairs_turn_the_metric_towards_what_matters(metric, optimizer, rng):
+def test_pairs_increase_the_weight_of_informative_features(metric, optimizer, rng):
     X, y = stretched(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.3, random_state=0)
     model = LearnedLaplacian(metric, optimizer, pair_weight=1.0, penalty=1e-3).fit(X, constraints=pairs)
@@ -206,7 +227,7 @@ def test_pairs_turn_the_metric_towards_what_matters(metric, optimizer, rng):
     assert lengths[:2].mean() > 1.5 * lengths[2:].mean()
 
 
-def test_the_graph_is_the_kernel_of_the_transformed_rows(rng):
+def test_graph_is_the_kernel_of_the_transformed_rows(rng):
     X, _ = stretched(rng)
     model = LearnedLaplacian(inject=False).fit(X)
     Z = model.transform(X)
@@ -215,7 +236,7 @@ def test_the_graph_is_the_kernel_of_the_transformed_rows(rng):
     assert_allclose(Z, X @ model.metric_.T)
 
 
-def test_injection_writes_the_pairs(rng):
+def test_injection_writes_the_pairs_into_the_graph(rng):
     X, y = stretched(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
     W = LearnedLaplacian().fit(X, constraints=pairs).graph_.weights.toarray()
@@ -228,7 +249,7 @@ def test_injection_writes_the_pairs(rng):
     assert_allclose(W[rest], plain[rest])
 
 
-def test_labels_are_pairs(rng):
+def test_labels_are_equivalent_to_their_pairs(rng):
     X, y = stretched(rng)
     some = np.where(np.arange(120) < 24, y, -1)
     by_labels = LearnedLaplacian(random_state=0).fit(X, some)
@@ -238,7 +259,7 @@ def test_labels_are_pairs(rng):
     assert both.constraints_.n_pairs == by_labels.constraints_.n_pairs + 1
 
 
-def test_more_features_than_rows_change_nothing_but_the_cost(rng):
+def test_more_features_than_rows_give_the_same_graph(rng):
     X, y = stretched(rng, 60)
     wide = X @ np.linalg.qr(rng.normal(size=(80, 6)))[0].T
     narrow_model, wide_model = (
@@ -248,45 +269,44 @@ def test_more_features_than_rows_change_nothing_but_the_cost(rng):
     assert_allclose(wide_model.graph_.weights.toarray(), narrow_model.graph_.weights.toarray(), atol=1e-4)
 
 
-def test_the_pairs_judge_how_firmly_the_metric_is_held(rng):
+def test_pairs_select_the_penalty(rng):
     X, y = stretched(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0)
     model = LearnedLaplacian().fit(X, constraints=pairs)
-    means = {penalty: shares.mean() for penalty, shares in model.evidence_.items()}
-    assert list(means) == list(learned_laplacian.PENALTIES)
-    assert model.penalty_ in means
+    assert list(model.evidence_) == list(learned_laplacian.PENALTIES)
+    assert model.penalty_ in model.evidence_
     best = max(model.evidence_.values(), key=np.mean)
-    short = best - model.evidence_[model.penalty_]
-    assert short.mean() <= short.std() / len(short) ** 0.5 + 1e-12
-    unjudged = LearnedLaplacian().fit(X, constraints=PairwiseConstraints([], [(0, 1)], 120))
-    assert (unjudged.penalty_, unjudged.evidence_) == (learned_laplacian.UNJUDGED, {})
+    shortfall = best - model.evidence_[model.penalty_]
+    assert shortfall.mean() <= shortfall.std() / len(shortfall) ** 0.5 + 1e-12
+    one_kind = LearnedLaplacian().fit(X, constraints=PairwiseConstraints([], [(0, 1)], 120))
+    assert (one_kind.penalty_, one_kind.evidence_) == (learned_laplacian.DEFAULT_PENALTY, {})
 
 
-def test_evidence_is_the_share_of_mates_that_are_nearer():
-    """A path 0-1-2-3: for row 0, its mate 1 is nearer than 3; for row 3, its mate 1 is farther than 2."""
+def test_ranking_auc_is_the_share_of_must_links_that_are_closer():
+    """On a path 0-1-2-3, row 0 is closer to 1 than to 3, and row 3 is closer to 2 than to 1."""
     graph = AffinityGraph.from_matrix(np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1))
     pairs = PairwiseConstraints([(0, 1)], [(0, 3)], 4)
-    judges = mates_and_others(pairs.closure(), np.random.RandomState(0))
-    assert_array_equal(judges.rows[judges.own], [0, 1])
-    assert_array_equal(judged(graph, judges), [1, 1])
-    far = mates_and_others(PairwiseConstraints([(3, 1)], [(3, 2), (1, 2)], 4), np.random.RandomState(0))
-    assert judged(graph, far)[-1] == 0
+    ranking = ranking_from_pairs(pairs.closure(), np.random.RandomState(0))
+    assert_array_equal(ranking.rows[ranking.queries], [0, 1])
+    assert_array_equal(ranking_auc(graph, ranking), [1, 1])
+    contradicted = ranking_from_pairs(PairwiseConstraints([(3, 1)], [(3, 2), (1, 2)], 4), np.random.RandomState(0))
+    assert ranking_auc(graph, contradicted)[-1] == 0
 
 
-def test_the_better_of_two_graphs_is_taken(rng):
+def test_the_better_of_two_graphs_is_selected(rng):
     X, y = stretched(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0)
     model = LearnedLaplacian(penalty=0.1, inject=False).fit(X, constraints=pairs)
-    judges = mates_and_others(pairs, np.random.RandomState(0))
+    ranking = ranking_from_pairs(pairs, np.random.RandomState(0))
     both = [LearnedLaplacian(penalty=0.1, inject=False, graph="full").fit(X, constraints=pairs).graph_]
     both.append(KNNGraph(10, "heat", bandwidth=0.5**0.5, connect="mst").build(model.transform(X)))
-    means = [judged(graph, judges).mean() for graph in both]
-    assert judged(model.graph_, judges).mean() == pytest.approx(max(means), abs=1e-6)
+    means = [ranking_auc(graph, ranking).mean() for graph in both]
+    assert ranking_auc(model.graph_, ranking).mean() == pytest.approx(max(means), abs=1e-6)
     assert model.graph_.n_edges == both[int(np.argmax(means))].n_edges
     assert model.link(X[:2] + 0.1, X, model.graph_).shape == (2, 120)
 
 
-def test_sparse_graphs_learn_on_wider_neighbourhoods(rng):
+def test_sparse_graphs_learn_on_wider_neighborhoods(rng):
     X, y = stretched(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
     model = LearnedLaplacian(graph=KNNGraph(6), random_state=0).fit(X, constraints=pairs)
@@ -295,8 +315,8 @@ def test_sparse_graphs_learn_on_wider_neighbourhoods(rng):
     assert model.scale_ == pytest.approx(complete.scale_, rel=0.3)
 
 
-def test_large_data_take_the_sparse_default(rng, monkeypatch):
-    monkeypatch.setattr(learned_laplacian, "FULL_UP_TO", 100)
+def test_large_data_use_the_sparse_default(rng, monkeypatch):
+    monkeypatch.setattr(learned_laplacian, "FULL_GRAPH_MAX_ROWS", 100)
     X, y = stretched(rng)
     model = LearnedLaplacian(random_state=0).fit(X, np.where(np.arange(120) < 20, y, -1))
     assert model.graph_.n_edges < 120 * 25
@@ -312,7 +332,7 @@ def test_large_data_take_the_sparse_default(rng, monkeypatch):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_it_is_a_graph_for_every_model(model, rng):
+def test_every_model_accepts_it_as_graph(model, rng):
     y = np.arange(120) % 3
     X = 4 * np.eye(3)[y] + rng.normal(size=(120, 3))
     pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
@@ -322,7 +342,25 @@ def test_it_is_a_graph_for_every_model(model, rng):
     assert_allclose(fitted.graph_.weights[tuple(pairs.cannot_link.T)], 0)
 
 
-def test_labels_reach_it_through_llgc(rng):
+def test_models_leave_their_graph_parameter_unfitted(rng):
+    X, y = stretched(rng)
+    recipe = LearnedLaplacian("scale")
+    before = dict(vars(recipe))
+    SpectralClustering(3, recipe, random_state=0).fit(X, constraints=PairwiseConstraints.from_labels(y, rate=0.1))
+    recipe.build(X, np.where(np.arange(120) < 30, y, -1))
+    assert vars(recipe) == before
+
+
+def test_failed_fit_leaves_the_learned_attributes(rng):
+    X, _ = stretched(rng)
+    model = LearnedLaplacian("scale").fit(X)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="optimizer='adam'"):
+        model.set_params(optimizer="adam").fit(2 * X)
+    assert vars(model.set_params(optimizer="lbfgs")) == before
+
+
+def test_llgc_passes_labels_on(rng):
     X, y = stretched(rng)
     some = np.where(np.arange(120) < 30, y, -1)
     model = LLGC(LearnedLaplacian("diagonal", pair_weight="balanced", penalty=1e-3)).fit(X, some)
@@ -331,22 +369,23 @@ def test_labels_reach_it_through_llgc(rng):
     assert (model.predict(X[30:] + 1e-3) == y[30:]).mean() > 0.8
 
 
-def test_new_points_need_a_learnt_graph(rng):
+def test_new_points_need_a_learned_graph(rng):
     X, _ = stretched(rng)
-    with pytest.raises(ValueError, match="not learnt by LearnedLaplacian"):
+    with pytest.raises(InputError, match="not learned by LearnedLaplacian") as caught:
         LearnedLaplacian().link(X, X, KNNGraph().build(X))
+    assert caught.value.code == "not_a_learned_graph"
 
 
-def test_no_pairs_at_all_and_all_points_labelled(rng):
+def test_no_pairs_and_all_rows_labeled(rng):
     X, y = stretched(rng)
-    alone = LearnedLaplacian().fit(X)
-    assert alone.constraints_.n_pairs == 0
-    everything = LearnedLaplacian().fit(X, y)
-    assert adjusted_rand_index(y, SpectralClustering(3, everything.graph_, random_state=0).fit(X).labels_) == 1
+    unsupervised = LearnedLaplacian().fit(X)
+    assert unsupervised.constraints_.n_pairs == 0
+    supervised = LearnedLaplacian().fit(X, y)
+    assert adjusted_rand_index(y, SpectralClustering(3, supervised.graph_, random_state=0).fit(X).labels_) == 1
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"metric": "cubic"}, "metric='cubic'"),
         ({"optimizer": "adam"}, "optimizer='adam'"),
@@ -359,53 +398,55 @@ def test_no_pairs_at_all_and_all_points_labelled(rng):
         ({"graph": "sparse"}, "graph='sparse'"),
     ],
 )
-def test_what_cannot_be_done_ends_in_a_sentence(options, words, rng):
-    with pytest.raises(ValueError, match=words):
+def test_invalid_parameters_raise(options, message, rng):
+    with pytest.raises(InputError, match=message):
         LearnedLaplacian(**options).fit(stretched(rng)[0])
 
 
-def test_bad_rows_end_in_a_sentence(rng):
+def test_invalid_input_raises(rng):
     with pytest.raises(ValueError, match="median distance between rows is 0"):
         LearnedLaplacian().fit(np.ones((20, 3)))
-    with pytest.raises(ValueError, match="takes dense rows"):
+    with pytest.raises(ValueError, match="does not accept sparse rows"):
         LearnedLaplacian().fit(sp.csr_array(np.eye(20)))
-    with pytest.raises(TypeError, match="must be 'full', a KNNGraph of Euclidean"):
+    with pytest.raises(ValueError, match="does not accept sparse rows"):
+        LearnedLaplacian().fit(rng.normal(size=(20, 3))).transform(sp.csr_array(np.eye(20)[:, :3]))
+    with pytest.raises(InputTypeError, match="must be 'full', a KNNGraph with Euclidean"):
         LearnedLaplacian(graph=AffinityGraph.from_matrix(np.ones((20, 20)))).fit(rng.normal(size=(20, 2)))
-    with pytest.raises(ValueError, match="speak of 9 rows"):
+    with pytest.raises(ValueError, match="9 rows"):
         LearnedLaplacian().fit(rng.normal(size=(20, 2)), constraints=PairwiseConstraints([(0, 1)], [], 9))
 
 
-def test_the_metric_is_kept_with_the_graph(rng, tmp_path):
+def test_metric_is_saved_with_the_graph(rng, tmp_path):
     X, _ = stretched(rng)
     model = LearnedLaplacian().fit(X)
     model.graph_.save(tmp_path / "graph.npz")
-    again = AffinityGraph.load(tmp_path / "graph.npz")
-    assert_allclose(again.constants.metric, model.metric_)
+    loaded = AffinityGraph.load(tmp_path / "graph.npz")
+    assert_allclose(loaded.constants.metric, model.metric_)
     assert_allclose(
-        LearnedLaplacian().link(X[:3] + 0.1, X, again), LearnedLaplacian().link(X[:3] + 0.1, X, model.graph_)
+        LearnedLaplacian().link(X[:3] + 0.1, X, loaded), LearnedLaplacian().link(X[:3] + 0.1, X, model.graph_)
     )
 
 
 @pytest.mark.parametrize("graph", ["full", KNNGraph(8)], ids=["full", "sparse"])
 @pytest.mark.parametrize("optimizer", ["lbfgs", "doubling"])
-def test_back_ends_agree(foreign, optimizer, graph, rng):
+def test_array_libraries_agree(foreign, optimizer, graph, rng):
     X, y = stretched(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
     options = {"optimizer": optimizer, "graph": graph, "pair_weight": 1.0, "max_iter": 10, "random_state": 0}
-    here, there = (LearnedLaplacian(**options).fit(rows, constraints=pairs) for rows in (X, foreign(X)))
-    assert_allclose(to_numpy(there.metric_), here.metric_, rtol=1e-4, atol=1e-6)
-    assert_allclose(there.history_["objective"], here.history_["objective"], rtol=1e-6)
+    model, foreign_model = (LearnedLaplacian(**options).fit(rows, constraints=pairs) for rows in (X, foreign(X)))
+    assert_allclose(to_numpy(foreign_model.metric_), model.metric_, rtol=1e-4, atol=1e-6)
+    assert_allclose(foreign_model.history_.objective, model.history_.objective, rtol=1e-6)
 
 
-def test_single_precision_stays(rng):
+def test_float32_is_kept(rng):
     X, _ = stretched(rng)
     model = LearnedLaplacian().fit(X.astype(np.float32))
     assert model.metric_.dtype == model.graph_.weights.dtype == np.float32
     assert_allclose(model.scale_, LearnedLaplacian().fit(X).scale_, rtol=0.05)
 
 
-def test_new_points_are_joined_as_the_graph_was_built(rng):
-    """However many cannot-links were cut out of it."""
+def test_new_points_are_linked_as_the_graph_was_built(rng):
+    """The number of cannot-links that were removed from the graph does not matter."""
     X, y = stretched(rng)
     some = np.where(np.arange(120) < 100, y, -1)
     for recipe in ("full", KNNGraph(8)):
@@ -415,8 +456,8 @@ def test_new_points_are_joined_as_the_graph_was_built(rng):
         assert (counts == (120 if recipe == "full" else 8)).all()
 
 
-def test_clusterers_hand_on_partial_labels_only(rng):
-    """True labels that a search passes along must not be learnt from."""
+def test_clusterers_pass_on_partial_labels_only(rng):
+    """True labels that a grid search passes to every estimator must not be learned from."""
     X, y = stretched(rng)
     for kind in (SpectralClustering, LapGMM):
         model = kind(3, LearnedLaplacian("scale"), random_state=0)
@@ -426,7 +467,7 @@ def test_clusterers_hand_on_partial_labels_only(rng):
         assert abs(some.weights - none.weights).max() > 0.1
 
 
-def test_many_labels_stay_within_the_cap(rng, monkeypatch):
+def test_number_of_pairs_from_labels_is_limited(rng, monkeypatch):
     monkeypatch.setattr(learned_laplacian, "MAX_PAIRS", 50)
     X, y = stretched(rng)
     assert LearnedLaplacian("scale").fit(X, y).constraints_.n_pairs == 100
@@ -434,10 +475,10 @@ def test_many_labels_stay_within_the_cap(rng, monkeypatch):
     assert LearnedLaplacian("scale").fit(X, constraints=pairs).constraints_.n_pairs == pairs.n_pairs
 
 
-def test_a_penalty_found_can_be_given(rng):
+def test_infinite_penalty_learns_the_scale_only(rng):
     X, y = stretched(rng)
-    alone = LearnedLaplacian(penalty=math.inf).fit(X)
-    assert alone.penalty_ == math.inf
-    assert_allclose(alone.metric_, LearnedLaplacian("scale").fit(X).metric_)
+    model = LearnedLaplacian(penalty=math.inf).fit(X)
+    assert model.penalty_ == math.inf
+    assert_allclose(model.metric_, LearnedLaplacian("scale").fit(X).metric_)
     column = LearnedLaplacian("scale").fit(X, np.where(y == 0, 0, -1)[:, None])
     assert len(column.constraints_.must_link) > 0

@@ -17,28 +17,28 @@ def touching(rng, n=200):
     return np.column_stack([2.4 * y + 0.6 * rng.normal(size=n), rng.normal(size=n)]), y
 
 
-def test_informativeness_is_entropy_where_rows_are_many():
+def test_informativeness_is_entropy_scaled_down_at_outliers():
     q = np.array([[0.5, 0.5], [0.5, 0.5], [1.0, 0.0], [0.9, 0.1]])
     degrees = np.array([2.0, 2.0, 2.0, 0.5])
-    found = informativeness(q, degrees, np.array([0, 2, 2]), np.array([1, 2, 3]))
-    assert_allclose(found, [1.0, 0.0, 0.25 * -(0.9 * np.log2(0.9) + 0.1 * np.log2(0.1))], atol=1e-9)
+    scores = informativeness(q, degrees, np.array([0, 2, 2]), np.array([1, 2, 3]))
+    assert_allclose(scores, [1.0, 0.0, 0.25 * -(0.9 * np.log2(0.9) + 0.1 * np.log2(0.1))], atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", [SpectralClustering, LapGMM, NLE])
-def test_pairs_lie_at_the_boundary_and_apart_from_each_other(kind, rng):
+def test_pairs_are_at_the_boundary_and_apart_from_each_other(kind, rng):
     X, _ = touching(rng)
     model = kind(2, KNNGraph(8), random_state=0).fit(X)
     asked = suggest_pairs(model, 8)
     assert 4 <= len(asked) <= 8
     assert len(np.unique(asked)) == asked.size
     crossing = model.graph_.weights @ np.eye(2)[model.labels_]
-    crossing = crossing.min(axis=1) > 0  # rows with neighbours on either side
+    crossing = crossing.min(axis=1) > 0  # rows with neighbours in both clusters
     assert crossing[asked].any(axis=1).mean() > max(0.5, 3 * crossing.mean())
 
 
 @pytest.mark.parametrize("model", [LapGMM(2, random_state=0), NLE(2, n_init=2, max_iter=100, random_state=0)])
 def test_answers_help_more_than_answers_on_random_pairs(model):
-    """The claim behind it, over six draws."""
+    """On average over six draws."""
     gains = []
     for seed in range(6):
         X, y = touching(np.random.RandomState(seed))
@@ -53,7 +53,7 @@ def test_answers_help_more_than_answers_on_random_pairs(model):
     assert np.mean(gains) > 0
 
 
-def test_what_is_known_is_not_asked_again(rng):
+def test_known_pairs_are_not_suggested_again(rng):
     X, y = touching(rng)
     model = SpectralClustering(2, KNNGraph(8), random_state=0).fit(X)
     first = suggest_pairs(model, 5)
@@ -61,23 +61,23 @@ def test_what_is_known_is_not_asked_again(rng):
     pairs = PairwiseConstraints(first[same], first[~same], 200)
     again = suggest_pairs(model, 5, constraints=pairs)
     assert not {tuple(pair) for pair in again.tolist()} & {tuple(pair) for pair in first.tolist()}
-    told = model.fit(X, constraints=pairs)  # whose graph has edges of either sign
-    assert len(suggest_pairs(told, 5, constraints=pairs)) > 0
+    constrained = model.fit(X, constraints=pairs)  # its graph has edges of both signs
+    assert len(suggest_pairs(constrained, 5, constraints=pairs)) > 0
 
 
-def test_classifiers_can_ask_too(rng):
+def test_classifiers_are_accepted(rng):
     X, y = touching(rng)
     model = LLGC(KNNGraph(8)).fit(X, np.where(np.arange(200) < 6, y, -1))
     assert len(suggest_pairs(model, 3)) == 3
 
 
-def test_models_without_edges_are_refused(rng):
+def test_models_without_edges_raise(rng):
     X, _ = touching(rng)
     with pytest.raises(ValueError, match="no graph whose edges"):
         suggest_pairs(NLE(2, LandmarkGraph(50), random_state=0).fit(X))
 
 
-def test_undecided_rows_are_asked_about(rng):
+def test_undecided_rows_are_suggested(rng):
     X = np.concatenate([rng.normal(size=(30, 2)), 40 + rng.normal(size=(30, 2))])
     y = np.full(60, -1)
     y[:2] = 0, 1
@@ -85,6 +85,6 @@ def test_undecided_rows_are_asked_about(rng):
     assert (asked >= 30).any()
 
 
-def test_models_without_clusters_are_refused(rng):
-    with pytest.raises(ValueError, match="makes no clusters"):
+def test_models_without_clusters_raise(rng):
+    with pytest.raises(ValueError, match="neither clusters nor classes"):
         suggest_pairs(LearnedLaplacian("scale").fit(touching(rng)[0]))

@@ -5,7 +5,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fiedler.text import read as module
+from fiedler.errors import (
+    DataNotFoundError,
+    FiedlerWarning,
+    FileFormatError,
+    InputError,
+    InputTypeError,
+    MissingDependencyError,
+)
 from fiedler.text import read_documents
 
 TEXTS = ["The river rose overnight.", "Banks raised rates, again.", "A naïve café owner sold the café."]
@@ -24,7 +31,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_a_folder_is_read_by_name_with_what_lies_below(folder):
+def test_folder_is_read_recursively_in_order_of_names(folder):
     documents = read_documents(folder)
     assert documents.names == ["1.TXT", "a/2.txt", "a/3.txt"]
     assert documents.texts == [TEXTS[1], TEXTS[0], TEXTS[2]]
@@ -47,37 +54,46 @@ def test_every_source_gives_every_text(kind, tmp_path):
     assert len(documents.names) == len(documents.texts)
 
 
-def test_a_line_break_within_a_field_of_a_table_is_kept(tmp_path):
+def test_line_break_within_a_csv_field_is_kept(tmp_path):
     write_csv(tmp_path / "a.csv", ["one\ntwo", "x" * 200_000])
     assert read_documents(tmp_path / "a.csv").texts == ["one\ntwo", "x" * 200_000]
 
 
-def test_the_column_is_named_or_the_only_one(tmp_path):
+def test_column_is_given_or_the_only_one(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("body\nfirst\nsecond\n")
     assert read_documents(path).texts == ["first", "second"]
     path.write_text("body,title\nfirst,t\nsecond,u\n")
     assert read_documents(path, column="title").texts == ["t", "u"]
-    with pytest.raises(ValueError, match=r"no column 'text'; its columns are 'body', 'title'"):
+    with pytest.raises(InputError, match=r"no column 'text'; its columns are 'body', 'title'") as caught:
         read_documents(path)
+    assert caught.value.code == "no_such_column"
+    assert caught.value.fields == {"file": "a.csv", "column": "text", "columns": ["body", "title"]}
+    with pytest.raises(InputError, match=r"did you mean 'title'\?"):
+        read_documents(path, column="titel")
 
 
-def test_unreadable_bytes_are_replaced_and_the_files_named(folder):
+def test_undecodable_bytes_are_replaced_with_a_warning_that_names_the_files(folder):
     (folder / "bad.txt").write_bytes("caf\xe9 talk".encode("latin-1"))
-    with pytest.warns(UserWarning, match=r"1 file\(s\) hold bytes that are not utf-8 \(bad.txt\).*encoding="):
+    message = r"1 file\(s\) contain bytes that are not utf-8 \(bad.txt\).*encoding="
+    with pytest.warns(FiedlerWarning, match=message) as caught:
         documents = read_documents(folder)
+    assert caught[0].message.code == "wrong_encoding"
     assert documents.texts[documents.names.index("bad.txt")] == "caf\ufffd talk"
     assert "caf\xe9 talk" in read_documents(folder, encoding="latin-1").texts
 
 
-def test_empty_and_repeated_documents_are_kept_and_said():
+def test_empty_and_duplicate_documents_are_kept_with_warnings():
     texts = ["alpha", "", "beta", "alpha", "  \n", "alpha"]
-    with pytest.warns(UserWarning, match="are kept|all are kept") as caught:
+    with pytest.warns(FiedlerWarning, match="are kept") as caught:
         documents = read_documents(texts)
     assert documents.texts == texts
-    said = [str(warning.message) for warning in caught]
-    assert said[0].startswith("2 document(s) are empty (1, 4)")
-    assert said[1].startswith("2 document(s) repeat another word for word (3, 5)")
+    empty, duplicate = (warning.message for warning in caught)
+    assert str(empty).startswith("2 document(s) are empty (1, 4)")
+    assert (empty.code, empty.fields["n_documents"]) == ("empty_documents", 2)
+    assert str(duplicate).startswith("2 document(s) are copies of others (3, 5)")
+    assert (duplicate.code, duplicate.fields["n_documents"]) == ("duplicate_documents", 2)
+    assert all(warning.filename == __file__ for warning in caught)
 
 
 @pytest.mark.parametrize(
@@ -89,20 +105,20 @@ def test_empty_and_repeated_documents_are_kept_and_said():
         ("id\ttext\r\n1\tone\r\n", ["one"]),
     ],
 )
-def test_tables_of_other_make_lose_nothing(content, texts, tmp_path, recwarn):
+def test_csv_dialects_are_read_completely(content, texts, tmp_path, recwarn):
     (tmp_path / "a.csv").write_bytes(content.encode())
     before = csv.field_size_limit()
     assert read_documents(tmp_path / "a.csv").texts == texts
     assert csv.field_size_limit() == before
 
 
-def test_json_lines_with_a_mark_and_windows_ends(tmp_path):
+def test_json_lines_with_byte_order_mark_and_windows_line_ends(tmp_path):
     (tmp_path / "a.jsonl").write_bytes('\ufeff{"text": "one"}\r\n{"text": null}\r\n"two"\r\n'.encode())
     with pytest.warns(UserWarning, match="are empty"):
         assert read_documents(tmp_path / "a.jsonl").texts == ["one", "", "two"]
 
 
-def test_warnings_point_at_the_caller(folder):
+def test_warnings_point_to_the_caller(folder):
     (folder / "bad.txt").write_bytes(b"caf\xe9")
     with pytest.warns(UserWarning, match="not utf-8") as caught:
         read_documents(folder)
@@ -110,51 +126,63 @@ def test_warnings_point_at_the_caller(folder):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "words"),
+    ("name", "content", "message"),
     [
         ("a.csv", "text\nhello, world\n", "line 2 has 2 fields where the header has 1"),
         ("a.csv", "id,text\n1,a,b\n", "line 2 has 3 fields where the header has 2"),
         ("a.csv", "text,text\na,b\n", "several columns 'text'"),
         ("a.csv", 'id,text\n1,"open\n2,x\n', "is not CSV"),
-        ("a.jsonl", '{"text": "a"}\n{"title": "b"}\n', "line 2 holds no field 'text'"),
+        ("a.jsonl", '{"text": "a"}\n{"title": "b"}\n', "line 2 has no field 'text'"),
         ("a.jsonl", '{"text": "x"}\n{oops\n', "line 2 is not JSON"),
         ("a.jsonl", '{"text": 3}\n', "int, not text"),
-        ("a.jsonl", "[1]\n", "line 1 holds list, not text"),
-        ("a.docx", "x", "no source of documents; these are: a folder, .csv, .jsonl, .parquet, .txt"),
-        ("a.csv", "text\n", "holds no documents"),
+        ("a.jsonl", "[1]\n", "line 1 contains list, not text"),
+        (
+            "a.docx",
+            "x",
+            "not a supported source of documents; pass a folder or a file that ends in .csv, .jsonl, .parquet, .txt",
+        ),
+        ("a.csv", "text\n", "contains no documents"),
         ("a.parquet", "no parquet", "cannot be read as Parquet"),
     ],
 )
-def test_what_cannot_be_read_ends_in_a_sentence(name, content, words, tmp_path):
+def test_unreadable_files_raise(name, content, message, tmp_path):
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
     (tmp_path / name).write_text(content)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         read_documents(tmp_path / name)
 
 
-def test_a_missing_path_an_empty_folder_and_no_text_are_said(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no file or folder"):
+def test_missing_field_names_file_line_and_column(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"title": "b"}\n')
+    with pytest.raises(FileFormatError) as caught:
+        read_documents(tmp_path / "a.jsonl")
+    assert caught.value.code == "no_such_field"
+    assert caught.value.fields == {"file": "a.jsonl", "line": 2, "column": "text"}
+
+
+def test_missing_path_empty_folder_and_invalid_texts_raise(tmp_path):
+    with pytest.raises(DataNotFoundError, match="no file or folder"):
         read_documents(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match=r"holds no .txt files"):
+    with pytest.raises(InputError, match=r"contains no .txt files"):
         read_documents(tmp_path)
-    for odd in ({"a": "b"}, pd.DataFrame({"text": ["a"]}), None, 3):
-        with pytest.raises(TypeError, match="a list of texts, not"):
-            read_documents(odd)
-    with pytest.raises(FileNotFoundError, match=r"\.\.\.'; a list of texts"):
+    for invalid in ({"a": "b"}, pd.DataFrame({"text": ["a"]}), None, 3):
+        with pytest.raises(InputTypeError, match="must be a list of texts; got"):
+            read_documents(invalid)
+    with pytest.raises(DataNotFoundError, match=r"\.\.\.'; check the path; pass texts as a list"):
         read_documents("word " * 2000)
-    with pytest.raises(TypeError, match="document 1 is float, not text"):
+    with pytest.raises(InputTypeError, match="document 1 is float, not text"):
         read_documents(["a", np.nan])
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(ValueError, match="encoding='klingon' is unknown"):
+    with pytest.raises(InputError, match="encoding='klingon' is unknown"):
         read_documents(tmp_path, encoding="klingon")
 
 
-def test_parquet_without_its_library_names_the_extra(tmp_path, monkeypatch):
+def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
     def absent(*args, **kwargs):
         raise ImportError("no pyarrow")
 
     monkeypatch.setattr("fiedler._validation.importlib.import_module", absent)
     (tmp_path / "a.parquet").write_text("x")
-    with pytest.raises(ImportError, match=r"pip install \"fiedler\[text\]\""):
-        module.read_documents(tmp_path / "a.parquet")
+    with pytest.raises(MissingDependencyError, match=r"pip install \"fiedler\[text\]\""):
+        read_documents(tmp_path / "a.parquet")

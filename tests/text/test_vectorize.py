@@ -7,12 +7,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 from fiedler import LPIClustering
-from fiedler.text import Documents, DocumentVectorizer, read_documents
+from fiedler.errors import FiedlerWarning, InputError
+from fiedler.text import Documents, DocumentVectorizer, NoKnownTermsWarning, read_documents
 
 TEXTS = ["The cat chased the cat and 3 mice", "Mice fear cats", "stocks rose", "stocks and bonds fell; bonds rose"]
 
 
-def test_term_frequencies_at_length_one_without_stop_words():
+def test_term_frequencies_of_unit_length_without_stop_words():
     """[lpi, section 5.1]."""
     words = DocumentVectorizer()
     X = words.fit_transform(TEXTS)
@@ -26,14 +27,14 @@ def test_term_frequencies_at_length_one_without_stop_words():
     assert_allclose(words.counts(TEXTS)[0].sum(), 4)
 
 
-def test_tfidf_is_scikit_learns():
-    ours = DocumentVectorizer("tfidf")
-    theirs = TfidfVectorizer(stop_words="english", token_pattern=ours.token_pattern)
-    assert_allclose(ours.fit_transform(TEXTS).toarray(), theirs.fit_transform(TEXTS).toarray())
-    assert_allclose(ours.transform(TEXTS[1:3]).toarray(), theirs.transform(TEXTS[1:3]).toarray())
+def test_tfidf_agrees_with_scikit_learn():
+    vectorizer = DocumentVectorizer("tfidf")
+    reference = TfidfVectorizer(stop_words="english", token_pattern=vectorizer.token_pattern)
+    assert_allclose(vectorizer.fit_transform(TEXTS).toarray(), reference.fit_transform(TEXTS).toarray())
+    assert_allclose(vectorizer.transform(TEXTS[1:3]).toarray(), reference.transform(TEXTS[1:3]).toarray())
 
 
-def test_hashing_needs_no_vocabulary_and_keeps_similarities():
+def test_hashing_stores_no_vocabulary_and_keeps_similarities():
     plain, hashed = DocumentVectorizer(), DocumentVectorizer(n_hashed=2**18)
     X, H = plain.fit_transform(TEXTS), hashed.fit_transform(TEXTS)
     assert H.shape == (4, 2**18)
@@ -41,39 +42,74 @@ def test_hashing_needs_no_vocabulary_and_keeps_similarities():
     assert not hasattr(hashed, "vocabulary_")
 
 
-def test_documents_without_a_known_term_are_kept_and_said():
+def test_documents_without_a_known_term_are_kept_with_a_warning():
     words = DocumentVectorizer()
-    with pytest.warns(UserWarning, match=r"1 document\(s\) hold no known term \(rows 2\)"):
+    with pytest.warns(NoKnownTermsWarning, match=r"1 document\(s\) contain no known term \(rows 2\)") as caught:
         X = words.fit_transform([TEXTS[0], TEXTS[2], "and the"])
+    warning = caught[0].message
+    assert (warning.code, warning.fields) == ("no_known_terms", {"n_documents": 1, "rows": [2]})
     assert X.shape[0] == 3
     assert_array_equal(words.empty_, [2])
     with pytest.warns(UserWarning, match="2 document"):
         assert words.transform(["unheard", "of", "stocks"]).shape[0] == 3
 
 
-def test_nothing_left_at_all_ends_in_a_sentence():
-    with pytest.raises(ValueError, match=r"no term is left of 2 document\(s\).*relax stop_words"):
-        DocumentVectorizer().fit(["the", "and"])
+@pytest.mark.parametrize(
+    ("options", "texts"),
+    [({}, ["the", "and"]), ({"min_df": 2}, ["cat", "dog"]), ({"max_df": 0.5}, ["cat", "cat"]), ({}, ["", "1 2 3"])],
+)
+def test_no_remaining_term_raises(options, texts):
+    with pytest.raises(InputError, match=r"no term remains in 2 document\(s\); relax stop_words") as caught:
+        DocumentVectorizer(**options).fit(texts)
+    assert (caught.value.code, caught.value.fields) == ("no_terms", {"n_documents": 2})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_df": 3, "max_df": 2}, "max_df"),
+        ({"min_df": -1}, "min_df"),
+        ({"min_df": "many"}, "min_df"),
+        ({"stop_words": 5}, "stop_words"),
+        ({"ngram_range": (2, 1)}, "ngram_range"),
+        ({"token_pattern": "(a)(b)"}, "token_pattern"),
+    ],
+)
+def test_invalid_parameters_raise_structured_errors(options, message):
+    with pytest.raises(InputError, match=message) as caught:
+        DocumentVectorizer(**options).fit(TEXTS)
+    assert caught.value.code == "invalid_parameter"
+
+
+def test_failed_fit_restores_the_state():
+    words = DocumentVectorizer().fit(TEXTS)
+    before = dict(vars(words))
+    with pytest.raises(InputError, match="no term remains"):
+        words.fit(["the", "and"])
+    assert vars(words) == before
+
+
+def test_invalid_input_raises():
     with pytest.raises(ValueError, match="french"):
         DocumentVectorizer(stop_words="french").fit(TEXTS)
-    with pytest.raises(ValueError, match="is no regular expression"):
+    with pytest.raises(ValueError, match="is not a regular expression"):
         DocumentVectorizer(token_pattern="(").fit(TEXTS)
     with pytest.raises(ValueError, match="need a vocabulary"):
         DocumentVectorizer(n_hashed=64, min_df=2).fit(TEXTS)
     with pytest.raises(ValueError, match="there are no documents"):
         DocumentVectorizer().fit([])
-    with pytest.raises(ValueError, match="given as a list"):
+    with pytest.raises(ValueError, match="must be a list with one text each"):
         DocumentVectorizer().fit("one text")
     with pytest.raises(ValueError, match="weight"):
         DocumentVectorizer("bm25").fit(TEXTS)
 
 
-def test_accents_in_two_characters_are_words_too():
+def test_accents_in_two_characters_are_part_of_words():
     words = DocumentVectorizer().fit(["nai\u0308ve cafe\u0301"])
     assert set(words.get_feature_names_out()) == {"na\u00efve", "caf\u00e9"}
 
 
-def test_parameters_set_after_fit_are_for_the_next_fit():
+def test_parameters_set_after_fit_apply_to_the_next_fit():
     words = DocumentVectorizer().fit(TEXTS)
     names = words.get_feature_names_out()
     words.set_params(n_hashed=64)
@@ -81,15 +117,15 @@ def test_parameters_set_after_fit_are_for_the_next_fit():
     assert not hasattr(words.fit(TEXTS), "vocabulary_")
 
 
-def test_a_folder_with_odd_files_becomes_clusters_and_loses_nothing(tmp_path):
+def test_folder_with_invalid_files_is_clustered_completely(tmp_path):
     for number in range(24):
         topic = ["cats chase mice", "stocks and bonds"][number % 2]
         (tmp_path / f"{number:02}.txt").write_text(f"{topic} {'often' * (number % 3)} number{'abc'[number % 3]}")
     (tmp_path / "30.txt").write_text("")
     (tmp_path / "31.txt").write_bytes("stocks na\xefve bonds".encode("latin-1"))
-    with pytest.warns(UserWarning, match=r"are empty|not utf-8|repeat another") as caught:
+    with pytest.warns(FiedlerWarning, match=r"are empty|not utf-8|copies of others") as caught:
         documents = read_documents(tmp_path)
-    with pytest.warns(UserWarning, match="hold no known term"):
+    with pytest.warns(NoKnownTermsWarning, match="contain no known term"):
         X = DocumentVectorizer().fit_transform(documents)
     labels = LPIClustering(2, random_state=0).fit_predict(X)
     assert len(caught) == 3
@@ -98,7 +134,7 @@ def test_a_folder_with_odd_files_becomes_clusters_and_loses_nothing(tmp_path):
     assert labels[0] != labels[1] == labels[25]
 
 
-def test_records_of_documents_and_pipelines():
+def test_documents_are_accepted_in_pipelines():
     documents = Documents(TEXTS * 5, [str(i) for i in range(20)])
     pipeline = make_pipeline(DocumentVectorizer(), LPIClustering(2, random_state=0))
     labels = clone(pipeline).fit_predict(documents)

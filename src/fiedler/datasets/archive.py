@@ -1,6 +1,6 @@
-"""How a data set lies on disk: one ``.npz`` archive with ``X`` (or the pieces of a CSR matrix) and ``y``.
+"""Files of data sets: one ``.npz`` archive with ``X`` (or the parts of a CSR matrix) and ``y``.
 
-Beside these an archive may hold ``target_names``, ``feature_names`` and arrays with one entry a sample. A sparse set
+An archive may also contain ``target_names``, ``feature_names`` and arrays with one entry per sample. A sparse set
 stores ``data``, ``indices``, ``indptr``, ``shape`` and ``format``, as :func:`scipy.sparse.save_npz` does. No archive
 needs pickle.
 """
@@ -12,22 +12,24 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._files import atomic_write
+from ..errors import FileFormatError
 
 Arrays = dict[str, np.ndarray]
+Matrix: TypeAlias = np.ndarray | sp.csr_array
 
-CSR_PIECES = ("data", "indices", "indptr", "shape", "format")
-UNREADABLE = (OSError, EOFError, ValueError, TypeError, KeyError, zipfile.BadZipFile, zlib.error)
-DECIMALS = 6
+CSR_PARTS = ("data", "indices", "indptr", "shape", "format")
+READ_ERRORS = (OSError, EOFError, ValueError, TypeError, KeyError, zipfile.BadZipFile, zlib.error)
+FINGERPRINT_DECIMALS = 6  # values are rounded to this many decimals
 
 
-def pack(X: Any) -> Arrays:
-    """The archive's arrays for ``X``: itself when dense, its CSR pieces when sparse."""
+def pack(X: Matrix) -> Arrays:
+    """Return the arrays that an archive stores for ``X``: itself if dense, the CSR parts if sparse."""
     if not sp.issparse(X):
         return {"X": np.asarray(X)}
     X = sp.csr_array(X, copy=True)
@@ -36,51 +38,55 @@ def pack(X: Any) -> Arrays:
     return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": shape, "format": form}
 
 
-def matrix(arrays: Arrays) -> Any:
-    """``X`` from the archive's arrays, the other way round from :func:`pack`."""
+def matrix(arrays: Arrays) -> Matrix:
+    """Return ``X`` from the arrays of an archive, the inverse of :func:`pack`."""
     if "X" in arrays:
         return arrays["X"]
-    if not arrays.keys() >= set(CSR_PIECES) or arrays["format"].item() != b"csr":
-        raise ValueError(f"neither X nor a CSR matrix among {sorted(arrays)}")
-    pieces = (arrays["data"], arrays["indices"], arrays["indptr"])
-    return sp.csr_array(pieces, shape=tuple(arrays["shape"].tolist()))
+    if not arrays.keys() >= set(CSR_PARTS) or arrays["format"].item() != b"csr":
+        raise FileFormatError(f"neither X nor a CSR matrix among {sorted(arrays)}", code="invalid_archive")
+    parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+    return sp.csr_array(parts, shape=tuple(arrays["shape"].tolist()))
 
 
 def read(path: Path) -> Arrays:
-    """All arrays of an archive, or one sentence on what is wrong with it."""
+    """Read all arrays of an archive."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         _check_labels(arrays)
-    except UNREADABLE as error:
-        raise ValueError(
-            f"{str(path)!r} is not a data set that can be read ({type(error).__name__}: {error}); "
-            "replace it with a whole .npz archive that holds X and y, or remove it"
+    except READ_ERRORS as error:
+        raise FileFormatError(
+            f"{str(path)!r} is not a valid data set ({type(error).__name__}: {error})",
+            "replace it with a complete .npz archive that contains X and y, or remove it",
+            code="invalid_archive",
+            file=str(path),
         ) from error
     return arrays
 
 
 def _check_labels(arrays: Arrays) -> None:
-    """One class number a sample."""
+    """Check that there is one class number per sample."""
     if "y" not in arrays:
-        raise ValueError(f"no y among {sorted(arrays)}")
+        raise FileFormatError(f"no y among {sorted(arrays)}", code="invalid_archive")
     (n_samples, _), y = matrix(arrays).shape, arrays["y"]
     if y.shape != (n_samples,) or y.dtype.kind not in "iu" or y.size == 0 or y.min() < 0:
-        raise ValueError(f"y must hold one class number from 0 for each of {n_samples} samples")
+        raise FileFormatError(
+            f"y must contain one class number from 0 for each of {n_samples} samples", code="invalid_archive"
+        )
 
 
 def write(path: Path, arrays: Arrays) -> None:
-    """Write an archive whole, or not at all."""
+    """Write an archive atomically."""
     members: dict[str, Any] = dict(arrays)
     with atomic_write(path) as draft:
         np.savez_compressed(draft, **members)
 
 
-def fingerprint(X: Any, y: np.ndarray) -> str:
-    """SHA-256 of the labelled content, whatever the order of the rows and the numbering of the classes.
+def fingerprint(X: Matrix, y: np.ndarray) -> str:
+    """Return the SHA-256 of the labelled content, independent of row order and class numbering.
 
-    Each row has a digest of its values, rounded; each class one of its sorted row digests; the whole one of its sorted
-    class digests. The container, its compression and the number type therefore leave no trace.
+    Each row has a digest of its rounded values, each class one of its sorted row digests, and the data set one of its
+    sorted class digests. The container, its compression and the dtype therefore make no difference.
 
     Examples
     --------
@@ -102,8 +108,8 @@ def _digest(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
 
 
-def _canonical_rows(X: Any) -> Iterator[bytes]:
-    """The bytes of each row; a sparse row is its nonzero columns followed by their values."""
+def _canonical_rows(X: Matrix) -> Iterator[bytes]:
+    """Yield the bytes of each row; for a sparse row the nonzero columns followed by their values."""
     if not sp.issparse(X):
         yield from (row.tobytes() for row in _canonical(X))
         return
@@ -116,6 +122,6 @@ def _canonical_rows(X: Any) -> Iterator[bytes]:
 
 
 def _canonical(values: np.ndarray) -> np.ndarray:
-    """Little-endian float64, rounded, with one zero and one NaN."""
-    rounded = np.round(np.asarray(values, dtype="<f8"), DECIMALS) + 0.0  # -0.0 + 0.0 is 0.0
+    """Return rounded little-endian float64 with a single representation of zero and of NaN."""
+    rounded = np.round(np.asarray(values, dtype="<f8"), FINGERPRINT_DECIMALS) + 0.0  # -0.0 + 0.0 is 0.0
     return np.where(np.isnan(rounded), np.nan, rounded).astype("<f8")

@@ -1,4 +1,4 @@
-"""Files from the web, in blocks, with a line on stderr that says how far they are."""
+"""Download files in blocks, with a progress line on stderr."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Self, TextIO
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+from ..errors import DownloadError
+
 BLOCK_BYTES = 1 << 16
-TIMEOUT_SECONDS = 30.0
-TERMINAL_SECONDS, LOG_SECONDS = 0.2, 10.0  # between two reports: on a terminal the line is redrawn, in a log a new one
+TIMEOUT_SECONDS = 30.0  # without any data
+TERMINAL_SECONDS, LOG_SECONDS = 0.2, 10.0  # between two reports: a terminal redraws the line, a log adds one
 
 
 def fetch(url: str, path: Path, *, verbose: bool = True, timeout: float = TIMEOUT_SECONDS) -> None:
-    """Save what ``url`` holds as ``path``, or raise an OSError whose text is the reason in a few words."""
+    """Save the content of ``url`` as ``path``; a :class:`DownloadError` states the reason of a failure."""
     request = Request(url, headers={"User-Agent": "fiedler"})
     try:
         with (
@@ -28,13 +30,13 @@ def fetch(url: str, path: Path, *, verbose: bool = True, timeout: float = TIMEOU
                 file.write(block)
                 progress.add(len(block))
     except (OSError, HTTPException) as error:
-        raise OSError(_reason(error)) from error
+        raise DownloadError(_reason(error), url=url) from error
     if progress.expected is not None and progress.received != progress.expected:
-        raise OSError(f"only {progress.received} of {progress.expected} bytes arrived")
+        raise DownloadError(f"only {progress.received} of {progress.expected} bytes arrived", url=url)
 
 
 def _reason(error: Exception) -> str:
-    """An error of the web as a few words."""
+    """Describe a network error in a few words."""
     if isinstance(error, HTTPError):
         error.close()
         return f"HTTP {error.code} {error.reason}"
@@ -42,22 +44,22 @@ def _reason(error: Exception) -> str:
 
 
 class Progress:
-    """Counts the bytes of a download and reports them, with the rate, on ``stream`` (None: nowhere)."""
+    """Count the bytes of a download and report them, with the rate, on ``stream`` (None: no report)."""
 
     def __init__(self, label: str, expected: int | None, stream: TextIO | None) -> None:
         self.label, self.expected, self.stream = label, expected, stream
         self.received = 0
         self.redraw = stream is not None and stream.isatty()
-        self.pause = TERMINAL_SECONDS if self.redraw else LOG_SECONDS
+        self.seconds_between_reports = TERMINAL_SECONDS if self.redraw else LOG_SECONDS
         self.started = self.reported = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
 
     def add(self, n_bytes: int) -> None:
-        """Count a block, and report when the last report is old enough."""
+        """Count a block, and report if the last report is old enough."""
         self.received += n_bytes
-        if time.monotonic() - self.reported > self.pause:
+        if time.monotonic() - self.reported > self.seconds_between_reports:
             self._report(end="" if self.redraw else "\n")
 
     def __exit__(self, *_: object) -> None:
@@ -68,14 +70,14 @@ class Progress:
             return
         self.reported = time.monotonic()
         rate = self.received / max(self.reported - self.started, 1e-9)
-        goal = "" if self.expected is None else f" of {_size(self.expected)}"
-        line = f"{self.label}: {_size(self.received)}{goal}, {_size(rate)}/s"
+        total = "" if self.expected is None else f" of {_size(self.expected)}"
+        line = f"{self.label}: {_size(self.received)}{total}, {_size(rate)}/s"
         self.stream.write(f"\r{line:<79}{end}" if self.redraw else f"{line}{end}")
         self.stream.flush()
 
 
 def _size(n_bytes: float) -> str:
-    """Bytes in a unit that suits them.
+    """Format a number of bytes with a unit.
 
     Examples
     --------

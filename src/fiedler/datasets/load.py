@@ -1,33 +1,35 @@
-"""Every data set behind ``load(name)``: the same fields, whichever file or generator it comes from."""
+"""Load data sets by name, with the same fields for every file or generator."""
 
 from __future__ import annotations
 
 import numbers
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from .._validation import check_int, choose
+from .._validation import check_int, choose, did_you_mean
 from ..core.rows import normalize_rows
+from ..errors import DataNotFoundError, InputError
 from . import archive
 from .registry import DATASETS, Dataset, RowFilter
-from .store import obtain
+from .store import find_file, read_or_download
 
 Fields = dict[str, Any]
 
-NAMES = ("target_names", "feature_names")  # the fields that are not one entry a sample
+NAME_FIELDS = ("target_names", "feature_names")  # fields without one entry per sample
 
 
 def list_datasets() -> dict[str, str]:
-    """The names that :func:`load` knows, each with one line on what it is.
+    """Return the names of all data sets, each with a description in one line.
 
     Returns
     -------
     dict of str to str
+        Descriptions by name.
 
     Examples
     --------
@@ -37,42 +39,63 @@ def list_datasets() -> dict[str, str]:
     return {name: row.summary for name, row in DATASETS.items()}
 
 
+def is_available(name: str, *, cache: str | os.PathLike[str] | None = None) -> bool:
+    """Return whether a data set can be loaded without a download.
+
+    That is the case if it is generated, comes with scikit-learn, or is a file in the data folder or the cache.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`list_datasets`.
+    cache : path or None, default=None
+        The cache folder, as in :func:`load`.
+
+    Examples
+    --------
+    >>> is_available("iris")
+    True
+    """
+    row = _find_row(name)
+    return row.builtin is not None or find_file(row, cache) is not None
+
+
 def load(
     name: str,
     *,
     subset: str | None = None,
     classes: int | Sequence[int] | None = None,
-    normalize: str | None = None,
+    normalize: Literal["unit", "standard", "unit_interval"] | None = None,
     download: bool = True,
     cache: str | os.PathLike[str] | None = None,
     verbose: bool = True,
 ) -> Bunch:
-    """A data set by name.
+    """Load a data set by name.
 
-    Small and synthetic sets are at hand at once. The others are looked for as ``<name>.npz`` in the folder that the
-    environment variable ``FIEDLER_DATA`` names, then in the cache (``FIEDLER_CACHE``, or the user's cache directory),
-    and are otherwise downloaded from their public home, compared with a fingerprint of their content, and cached.
+    Synthetic and small sets need no file. The others are searched as ``<name>.npz`` in the folder given by the
+    environment variable ``FIEDLER_DATA``, then in the cache (``FIEDLER_CACHE``, or the user's cache directory), and are
+    otherwise downloaded from their public source, compared with a fingerprint of their content, and cached.
 
     Parameters
     ----------
     name : str
         One of :func:`list_datasets`.
     subset : str or None, default=None
-        A part of the set that papers use: ``"test"`` and ``"train"`` (usps, reuters21578), ``"top30"``, the 30 largest
+        A subset that papers use: ``"test"`` and ``"train"`` (usps, reuters21578), ``"top30"``, the 30 largest
         classes (tdt2, reuters21578; all term columns stay, even those that become empty), ``"ABCD"`` (letter),
         ``"unique"``, without copied images (umist), ``"complete"``, without the 8 rows that lack the age (dermatology).
-        Classes that the part does not hold are dropped and the rest renumbered.
+        Classes without samples are dropped and the others renumbered.
     classes : int, sequence of int or None, default=None
-        Keep only these classes, by number within the subset, and number them 0, 1, ... in the order given. An int K
-        stands for the first K classes.
+        Keep only these classes, by number within the subset, and number them 0, 1, ... in the given order. An int K
+        selects the first K classes.
     normalize : {"unit", "standard", "unit_interval"} or None, default=None
-        Applied to ``X``, last: rows to unit Euclidean length (zero rows stay zero); columns to mean 0 and variance 1
-        (constant columns to 0); or all values to [0, 1] by the smallest and largest of them. Missing values stay
-        missing. The last two would fill a sparse matrix and refuse one.
+        Applied last, to ``X``: rows to unit Euclidean length (zero rows stay zero); columns to mean 0 and variance 1
+        (constant columns to 0); or all values to [0, 1] by the minimum and maximum of all. Missing values stay missing.
+        The last two do not accept sparse data.
     download : bool, default=True
-        Whether a set that is not on this machine may be downloaded.
+        Whether to download the set if there is no local file.
     cache : path or None, default=None
-        Folder to use as the cache.
+        The cache folder; by default the one described above.
     verbose : bool, default=True
         Whether to report the progress of downloads on stderr.
 
@@ -81,14 +104,14 @@ def load(
     sklearn.utils.Bunch
         With the fields
 
-        - ``X``: ndarray or csr_array of shape (n_samples, n_features), float32 where the set is, else float64;
+        - ``X``: ndarray or csr_array of shape (n_samples, n_features), float32 if it is stored so, else float64;
         - ``y``: class numbers of shape (n_samples,);
-        - ``target_names``: class names, so that ``target_names[y]`` names each sample's class; where no names are
-          known, the class numbers of the whole set;
+        - ``target_names``: class names, so that ``target_names[y]`` names the class of each sample; without names, the
+          class numbers in the complete set;
         - ``feature_names``: names of the columns, or None;
         - ``name`` and ``description``;
-        - ``image_shape`` and ``image_order``, for images: ``X[i].reshape(image_shape, order=image_order)`` is upright;
-        - what else the set holds a sample: ``is_test`` (usps, reuters21578), ``is_duplicate`` and ``X_28x23``, a
+        - ``image_shape`` and ``image_order`` of images: ``X[i].reshape(image_shape, order=image_order)`` is upright;
+        - other arrays with one entry per sample: ``is_test`` (usps, reuters21578), ``is_duplicate`` and ``X_28x23``, a
           smaller version of the images (umist).
 
     Examples
@@ -97,15 +120,15 @@ def load(
     >>> digits.X.shape, digits.target_names.tolist(), digits.image_shape
     ((357, 64), ['3', '8'], (8, 8))
     """
-    row = choose(DATASETS, name, option="name")
-    belongs = None if subset is None else _check_subset(row, subset)
+    row = _find_row(name)
+    in_subset = None if subset is None else _check_subset(row, subset)
     normalizer = None if normalize is None else choose(NORMALIZERS, normalize, option="normalize")
     if row.builtin is not None:
         fields = _as_fields(row.builtin())
     else:
-        fields = _as_fields(obtain(row, download=download, cache=cache, verbose=verbose))
-    if belongs is not None:
-        fields = _keep_rows(fields, belongs(fields))
+        fields = _as_fields(read_or_download(row, download=download, cache=cache, verbose=verbose))
+    if in_subset is not None:
+        fields = _keep_rows(fields, in_subset(fields))
         fields = _keep_classes(fields, np.unique(fields["y"]))
     if classes is not None:
         fields = _keep_classes(fields, _check_classes(classes, len(fields["target_names"])))
@@ -114,30 +137,48 @@ def load(
     return _as_bunch(fields, row)
 
 
+def _find_row(name: str) -> Dataset:
+    if name in DATASETS:
+        return DATASETS[name]
+    raise DataNotFoundError(
+        f"there is no data set {name!r}{did_you_mean(str(name), DATASETS)}",
+        f"choose one of {list(DATASETS)}",
+        code="unknown_dataset",
+        parameter="name",
+        value=name,
+    )
+
+
 def _as_fields(arrays: archive.Arrays) -> Fields:
-    """An archive's arrays with ``X`` in floating point and a name for every class."""
+    """Return the arrays of an archive with ``X`` as floats and a name for every class."""
     X, y = archive.matrix(arrays), arrays["y"].astype(np.int64)
-    keep_single = X.dtype == np.float32 and not sp.issparse(X)
-    extras = {key: value for key, value in arrays.items() if key not in archive.CSR_PIECES}
-    numbers_as_names = np.arange(y.max() + 1).astype(str)
-    return {"target_names": numbers_as_names, **extras, "X": X if keep_single else X.astype(np.float64), "y": y}
+    keep_float32 = X.dtype == np.float32 and not sp.issparse(X)
+    extras = {key: value for key, value in arrays.items() if key not in archive.CSR_PARTS}
+    class_numbers = np.arange(y.max() + 1).astype(str)
+    return {"target_names": class_numbers, **extras, "X": X if keep_float32 else X.astype(np.float64), "y": y}
 
 
 def _as_bunch(fields: Fields, row: Dataset) -> Bunch:
-    """The fields, with what the registry knows of the set."""
+    """Combine the fields with the information of the registry."""
     image = {} if row.image is None else {"image_shape": row.image.shape, "image_order": row.image.order}
     return Bunch(**{"feature_names": None, **fields, **image}, name=row.name, description=row.summary)
 
 
 def _check_subset(row: Dataset, subset: str) -> RowFilter:
-    """The filter behind a named subset."""
+    """Return the row filter of a named subset."""
     if not row.subsets:
-        raise ValueError(f"data set {row.name!r} has no named subsets; leave subset=None, or pick classes")
+        raise InputError(
+            f"data set {row.name!r} has no named subsets",
+            "use subset=None, or select classes",
+            code="no_subsets",
+            parameter="subset",
+            value=subset,
+        )
     return choose(row.subsets, subset, option="subset")
 
 
 def _keep_classes(fields: Fields, classes: np.ndarray) -> Fields:
-    """The samples of ``classes``, which become 0, 1, ... in the order given."""
+    """Return the samples of ``classes``, renumbered 0, 1, ... in the given order."""
     numbering = np.full(len(fields["target_names"]), -1)
     numbering[classes] = np.arange(len(classes))
     y = numbering[fields["y"]]
@@ -146,25 +187,29 @@ def _keep_classes(fields: Fields, classes: np.ndarray) -> Fields:
 
 
 def _keep_rows(fields: Fields, keep: np.ndarray) -> Fields:
-    return {key: value if key in NAMES else value[keep] for key, value in fields.items()}
+    return {key: value if key in NAME_FIELDS else value[keep] for key, value in fields.items()}
 
 
 def _check_classes(classes: object, n_classes: int) -> np.ndarray:
-    """``classes`` as distinct class numbers."""
-    one_number = isinstance(classes, numbers.Integral)
-    chosen = np.arange(check_int(classes, "classes")) if one_number else np.asarray(classes)
-    whole = chosen.ndim == 1 and chosen.size > 0 and chosen.dtype.kind in "iu"
-    if whole and chosen.min() >= 0 and chosen.max() < n_classes and len(np.unique(chosen)) == len(chosen):
-        return chosen
-    raise ValueError(
-        f"classes must be distinct numbers from 0 to {n_classes - 1}, or how many of the {n_classes} to take; "
-        f"got {classes!r}"
+    """Return ``classes`` as an array of distinct class numbers."""
+    is_count = isinstance(classes, numbers.Integral)
+    selected = np.arange(check_int(classes, "classes")) if is_count else np.asarray(classes)
+    integers = selected.ndim == 1 and selected.size > 0 and selected.dtype.kind in "iu"
+    if integers and selected.min() >= 0 and selected.max() < n_classes and len(np.unique(selected)) == len(selected):
+        return selected
+    raise InputError(
+        f"classes must be distinct numbers from 0 to {n_classes - 1}, or a count of at most {n_classes}; "
+        f"got {classes!r}",
+        code="invalid_classes",
+        parameter="classes",
+        value=classes,
+        n_classes=n_classes,
     )
 
 
-def _unit_rows(X: Any) -> Any:
-    """Rows x / ||x||, over the entries that are known."""
-    if sp.issparse(X):
+def _unit_rows(X: archive.Matrix) -> archive.Matrix:
+    """Scale the rows to x / ||x||, ignoring missing entries."""
+    if isinstance(X, sp.csr_array):
         return normalize_rows(X)
     missing = np.isnan(X)
     rows = normalize_rows(np.where(missing, 0, X))
@@ -172,29 +217,35 @@ def _unit_rows(X: Any) -> Any:
     return rows
 
 
-def _standard_columns(X: Any) -> np.ndarray:
-    """(x - mean) / standard deviation, column by column."""
+def _standard_columns(X: archive.Matrix) -> np.ndarray:
+    """Scale the columns to (x - mean) / standard deviation."""
     _refuse_sparse(X, "standard")
-    constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)  # exact, where a computed deviation may be 1e-17
+    constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)  # exact, whereas a computed deviation may be 1e-17
     means = np.nanmean(X, axis=0, dtype=np.float64)
     scales = np.nanstd(X, axis=0, dtype=np.float64)
     centred = np.where(constant & ~np.isnan(X), 0, X - means)
     return (centred / np.where(constant, 1, scales)).astype(X.dtype)
 
 
-def _unit_interval(X: Any) -> np.ndarray:
-    """(x - min) / (max - min), over the whole array."""
+def _unit_interval(X: archive.Matrix) -> np.ndarray:
+    """Scale all values to (x - min) / (max - min)."""
     _refuse_sparse(X, "unit_interval")
     low, high = np.nanmin(X), np.nanmax(X)
     return (X - low) / (high - low if high > low else 1)
 
 
-def _refuse_sparse(X: Any, normalize: str) -> None:
+def _refuse_sparse(X: archive.Matrix, normalize: str) -> None:
     if sp.issparse(X):
-        raise ValueError(f"normalize={normalize!r} would fill a sparse matrix; choose 'unit' for sparse data")
+        raise InputError(
+            f"normalize={normalize!r} does not accept sparse data",
+            "choose 'unit'",
+            code="sparse_not_supported",
+            parameter="normalize",
+            value=normalize,
+        )
 
 
-NORMALIZERS: dict[str, Callable[[Any], Any]] = {
+NORMALIZERS: dict[str, Callable[[archive.Matrix], archive.Matrix]] = {
     "unit": _unit_rows,
     "standard": _standard_columns,
     "unit_interval": _unit_interval,

@@ -1,8 +1,7 @@
-"""Synthetic manifolds with known answers: every maker returns the points ``X`` and the true labels ``y``."""
+"""Generators of synthetic manifolds: each returns the points ``X`` and the true labels ``y``."""
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,17 +10,19 @@ from numpy.typing import DTypeLike
 from sklearn.datasets import make_blobs, make_circles, make_moons, make_swiss_roll
 from sklearn.utils import check_random_state
 
-from .._validation import check_int, check_n_clusters, check_positive
+from .._typing import RandomState
+from .._validation import check_int, check_n_clusters, check_nonnegative, check_positive
+from ..errors import InputError
 
-Labelled = tuple[np.ndarray, np.ndarray]
+PointsAndLabels = tuple[np.ndarray, np.ndarray]
 
-ROLL_START, ROLL_END = 1.5 * np.pi, 4.5 * np.pi  # the angles between which scikit-learn draws its roll
-CENTRE_SCALE = 3.0  # centres of the latent mixture, in units of a cluster's own scale
-BLOCK_ROWS = 16384
+ROLL_START, ROLL_END = 1.5 * np.pi, 4.5 * np.pi  # angles of scikit-learn's Swiss roll, in radians
+CENTRE_SCALE = 3.0  # spread of the centres of the latent mixture, in standard deviations of a cluster
+BLOCK_ROWS = 16384  # rows generated at a time
 
 
-def two_moons(n_samples: int = 500, *, noise: float = 0.05, random_state: Any = None) -> Labelled:
-    """Two interleaved half circles in the plane.
+def two_moons(n_samples: int = 500, *, noise: float = 0.05, random_state: RandomState = None) -> PointsAndLabels:
+    """Generate two interleaved half circles in the plane.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ def two_moons(n_samples: int = 500, *, noise: float = 0.05, random_state: Any = 
     noise : float, default=0.05
         Standard deviation of the Gaussian noise on each coordinate.
     random_state : int, RandomState or None, default=None
-        Seed.
+        Random seed or generator.
 
     Returns
     -------
@@ -44,11 +45,15 @@ def two_moons(n_samples: int = 500, *, noise: float = 0.05, random_state: Any = 
     >>> X.shape, sorted(set(y.tolist()))
     ((200, 2), [0, 1])
     """
-    return make_moons(check_int(n_samples, "n_samples"), noise=_check_noise(noise), random_state=random_state)
+    return make_moons(
+        check_int(n_samples, "n_samples"), noise=check_nonnegative(noise, "noise"), random_state=random_state
+    )
 
 
-def circles(n_samples: int = 500, *, noise: float = 0.05, factor: float = 0.5, random_state: Any = None) -> Labelled:
-    """A circle inside another, in the plane.
+def circles(
+    n_samples: int = 500, *, noise: float = 0.05, factor: float = 0.5, random_state: RandomState = None
+) -> PointsAndLabels:
+    """Generate a circle inside another in the plane.
 
     Parameters
     ----------
@@ -59,7 +64,7 @@ def circles(n_samples: int = 500, *, noise: float = 0.05, factor: float = 0.5, r
     factor : float, default=0.5
         Radius of the inner circle; the outer one has radius 1.
     random_state : int, RandomState or None, default=None
-        Seed.
+        Random seed or generator.
 
     Returns
     -------
@@ -74,15 +79,15 @@ def circles(n_samples: int = 500, *, noise: float = 0.05, factor: float = 0.5, r
     np.float64(0.25)
     """
     n_samples = check_int(n_samples, "n_samples")
-    return make_circles(n_samples, noise=_check_noise(noise), factor=factor, random_state=random_state)
+    return make_circles(n_samples, noise=check_nonnegative(noise, "noise"), factor=factor, random_state=random_state)
 
 
 def swiss_roll(
-    n_samples: int = 1000, *, n_clusters: int = 4, noise: float = 0.05, random_state: Any = None
-) -> Labelled:
-    """A rolled-up sheet in space, cut across into segments of equal arc length.
+    n_samples: int = 1000, *, n_clusters: int = 4, noise: float = 0.05, random_state: RandomState = None
+) -> PointsAndLabels:
+    """Generate a rolled-up sheet in space, cut into segments of equal arc length.
 
-    Neighbouring turns of the roll come close, so the segments are told apart along the sheet and not through space.
+    Adjacent turns of the roll are close in space, so segments are separated along the sheet and not through space.
 
     Parameters
     ----------
@@ -93,7 +98,7 @@ def swiss_roll(
     noise : float, default=0.05
         Standard deviation of the Gaussian noise on each coordinate.
     random_state : int, RandomState or None, default=None
-        Seed.
+        Random seed or generator.
 
     Returns
     -------
@@ -109,14 +114,14 @@ def swiss_roll(
     """
     n_samples = check_int(n_samples, "n_samples")
     n_clusters = check_n_clusters(n_clusters, n_samples)
-    X, angles = make_swiss_roll(n_samples, noise=_check_noise(noise), random_state=random_state)
+    X, angles = make_swiss_roll(n_samples, noise=check_nonnegative(noise, "noise"), random_state=random_state)
     start, end = _spiral_arc(ROLL_START), _spiral_arc(ROLL_END)
     share = (_spiral_arc(angles) - start) / (end - start)
     return X, np.minimum((n_clusters * share).astype(np.int64), n_clusters - 1)
 
 
-def _spiral_arc(angle: Any) -> Any:
-    """Length of the spiral r = t from t = 0 to ``angle``: the integral of sqrt(1 + t^2)."""
+def _spiral_arc(angle: float | np.ndarray) -> Any:
+    """Return the length of the spiral r = t from t = 0 to ``angle``: the integral of sqrt(1 + t^2)."""
     return (angle * np.sqrt(1 + angle**2) + np.arcsinh(angle)) / 2
 
 
@@ -127,9 +132,9 @@ def blobs(
     n_features: int = 2,
     noise: float | Sequence[float] = 1.0,
     proportions: Sequence[float] | None = None,
-    random_state: Any = None,
-) -> Labelled:
-    """Round Gaussian clusters with centres drawn evenly from the box [-10, 10]^d.
+    random_state: RandomState = None,
+) -> PointsAndLabels:
+    """Generate round Gaussian clusters with centres drawn uniformly from the box [-10, 10]^d.
 
     Parameters
     ----------
@@ -144,7 +149,7 @@ def blobs(
     proportions : sequence of n_clusters floats or None, default=None
         Relative sizes of the clusters; None makes them equal.
     random_state : int, RandomState or None, default=None
-        Seed.
+        Random seed or generator.
 
     Returns
     -------
@@ -160,19 +165,26 @@ def blobs(
     """
     n_samples = check_int(n_samples, "n_samples")
     n_clusters = check_n_clusters(n_clusters, n_samples)
-    scales = [_check_noise(scale) for scale in _one_each(noise, "noise", n_clusters)]
-    weights = _one_each(1.0 if proportions is None else proportions, "proportions", n_clusters)
-    counts = _share_out(n_samples, [check_positive(weight, "proportions") for weight in weights])
+    scales = [check_nonnegative(scale, "noise") for scale in _one_per_cluster(noise, "noise", n_clusters)]
+    weights = _one_per_cluster(1.0 if proportions is None else proportions, "proportions", n_clusters)
+    counts = _apportion(n_samples, [check_positive(weight, "proportions") for weight in weights])
     X, y = make_blobs(counts, check_int(n_features, "n_features"), cluster_std=scales, random_state=random_state)
     return X, y.astype(np.int64)
 
 
-def _share_out(n_samples: int, weights: Sequence[float]) -> np.ndarray:
-    """Whole counts that add up to ``n_samples`` and follow ``weights`` to within one sample."""
+def _apportion(n_samples: int, weights: Sequence[float]) -> np.ndarray:
+    """Return integers that add up to ``n_samples`` and are proportional to ``weights`` to within one sample."""
     ends = np.round(n_samples * np.cumsum(weights) / np.sum(weights)).astype(int)
     counts = np.diff(ends, prepend=0)
     if counts.min() == 0:
-        raise ValueError(f"proportions={list(weights)} leave a cluster empty at n_samples={n_samples}; ask for more")
+        raise InputError(
+            f"proportions={list(weights)} leave a cluster empty with n_samples={n_samples}",
+            "increase n_samples",
+            code="empty_cluster",
+            parameter="proportions",
+            value=list(weights),
+            n_samples=n_samples,
+        )
     return counts
 
 
@@ -185,19 +197,19 @@ def tanh_manifold(
     width: int = 64,
     noise: float = 0.03,
     dtype: DTypeLike = np.float64,
-    random_state: Any = None,
-) -> Labelled:
-    """A Gaussian mixture bent into a higher dimension by a random network with one tanh layer.
+    random_state: RandomState = None,
+) -> PointsAndLabels:
+    """Generate a Gaussian mixture mapped to a higher dimension by a random network with one tanh layer.
 
-    x = V' tanh(U' z + b) + noise, where the latent z is drawn around one of ``n_clusters`` centres. Points are made in
-    blocks, so that beside the result itself only a few tens of megabytes are needed at any size.
+    x = V' tanh(U' z + b) + noise, where the latent z is drawn around one of ``n_clusters`` centres. Points are
+    generated in blocks, so only a few tens of megabytes are needed besides the result.
 
     Parameters
     ----------
     n_samples : int, default=10000
         Number of points.
     n_clusters : int, default=10
-        Number of centres in the latent space, all equally likely.
+        Number of centres in the latent space, all equally probable.
     latent, width, ambient : int, default=8, 64, 50
         Dimensions of the latent mixture, of the tanh layer, and of the points.
     noise : float, default=0.03
@@ -205,7 +217,7 @@ def tanh_manifold(
     dtype : {numpy.float64, numpy.float32}, default=numpy.float64
         Type of the points; float32 gives the float64 points, rounded.
     random_state : int, RandomState or None, default=None
-        Seed.
+        Random seed or generator.
 
     Returns
     -------
@@ -222,7 +234,7 @@ def tanh_manifold(
     n_samples = check_int(n_samples, "n_samples")
     n_clusters = check_n_clusters(n_clusters, n_samples)
     latent, width, ambient = check_int(latent, "latent"), check_int(width, "width"), check_int(ambient, "ambient")
-    noise = _check_noise(noise)
+    noise = check_nonnegative(noise, "noise")
     rng = check_random_state(random_state)
     centres = CENTRE_SCALE * rng.normal(size=(n_clusters, latent))
     layer = rng.normal(size=(latent, width)) / np.sqrt(latent)
@@ -238,26 +250,32 @@ def tanh_manifold(
 
 
 def _blocks(n_samples: int, rng: np.random.RandomState) -> Iterator[tuple[slice, np.random.Generator]]:
-    """Slices that cover the rows, each with its own generator."""
+    """Yield slices that cover the rows, each with its own generator."""
     starts = range(0, n_samples, BLOCK_ROWS)
     for start, seed in zip(starts, rng.randint(2**31 - 1, size=len(starts))):
         yield slice(start, min(start + BLOCK_ROWS, n_samples)), np.random.default_rng(seed)
 
 
-def _check_noise(value: object) -> float:
-    """A standard deviation: zero or a positive number."""
-    return 0.0 if isinstance(value, numbers.Real) and value == 0 else check_positive(value, "noise")
-
-
 def _check_float(dtype: DTypeLike) -> np.dtype[Any]:
-    """``dtype`` as float32 or float64."""
+    """Return ``dtype`` if it is float32 or float64."""
     if np.dtype(dtype) in (np.float32, np.float64):
         return np.dtype(dtype)
-    raise ValueError(f"dtype must be float32 or float64; got {np.dtype(dtype).name}")
+    raise InputError(
+        f"dtype must be float32 or float64; got {np.dtype(dtype).name}",
+        code="invalid_parameter",
+        parameter="dtype",
+        value=np.dtype(dtype).name,
+    )
 
 
-def _one_each(values: float | Sequence[float], name: str, n_clusters: int) -> list[float]:
-    """One number a cluster, from as many or from one for all."""
+def _one_per_cluster(values: float | Sequence[float], name: str, n_clusters: int) -> list[float]:
+    """Return one number per cluster, from as many or from one for all."""
     if np.shape(values) in ((), (n_clusters,)):
         return np.broadcast_to(values, n_clusters).tolist()
-    raise ValueError(f"{name} must hold n_clusters={n_clusters} numbers, one a cluster; got {values!r}")
+    raise InputError(
+        f"{name} must have n_clusters={n_clusters} numbers, one per cluster; got {values!r}",
+        code="wrong_length",
+        parameter=name,
+        value=values,
+        n_clusters=n_clusters,
+    )

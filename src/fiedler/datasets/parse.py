@@ -1,7 +1,7 @@
-"""Raw files as their public homes publish them, to the arrays of an archive.
+"""Parsers of the raw files from public sources, which return the arrays of an archive.
 
-Every parser takes the paths of a set's files, in the order of its addresses, and returns at least ``X`` (or its CSR
-pieces) and ``y``.
+Every parser takes the paths of the files of a data set, in the order of its addresses, and returns at least ``X`` (or
+its CSR parts) and ``y``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 from scipy.io import loadmat
 
 from .._validation import choose
+from ..errors import FileFormatError
 from .archive import Arrays, pack
 
 PORTRAIT = re.compile(r"(?:^|/)s(\d+)/(\d+)\.pgm$")
@@ -33,22 +34,22 @@ def table(
     skip: Sequence[int] = (),
     dtype: DTypeLike = np.float64,
 ) -> Arrays:
-    """Text with one sample a line: the files one after the other, ``?`` for a missing value.
+    """Parse text with one sample per line and ``?`` for missing values; several files are concatenated.
 
-    ``codes`` are the raw labels in the order of the classes, ``label`` is their column, the columns ``skip`` are left
-    out, and ``delimiter=None`` means white space.
+    ``codes`` are the raw labels in the order of the classes, ``label`` is their column, the columns in ``skip`` are
+    left out, and ``delimiter=None`` means white space.
     """
     lines = [line for path in paths for line in path.read_text(encoding="latin-1").splitlines() if line.strip()]
     fields = np.array([[field.strip() for field in line.split(delimiter)] for line in lines])
-    index = {code: number for number, code in enumerate(codes)}
-    y = np.array([choose(index, str(field), option="label") for field in fields[:, label]], dtype=np.int64)
+    class_numbers = {code: number for number, code in enumerate(codes)}
+    y = np.array([choose(class_numbers, str(field), option="label") for field in fields[:, label]], dtype=np.int64)
     values = np.delete(fields, [label, *skip], axis=1)
     X = np.where(values == "?", "nan", values).astype(np.float64)
     return {"X": X.astype(dtype), "y": y}
 
 
 def zip_codes(paths: Sequence[Path]) -> Arrays:
-    """The USPS digits: ``zip.train.gz``, then ``zip.test.gz``; a line holds the digit and its 256 pixels."""
+    """Parse the USPS digits, ``zip.train.gz`` and ``zip.test.gz``; a line contains the digit and its 256 pixels."""
     parts = [np.loadtxt(path, dtype=np.float32, ndmin=2) for path in paths]
     digits = np.concatenate(parts)
     is_test = np.repeat([False, True], [len(part) for part in parts])
@@ -56,13 +57,15 @@ def zip_codes(paths: Sequence[Path]) -> Arrays:
 
 
 def matlab(paths: Sequence[Path], *, dtype: DTypeLike) -> Arrays:
-    """A MATLAB 5 file with the samples in ``fea``, their classes from 1 in ``gnd`` and, if split, ``testIdx``.
+    """Parse a MATLAB 5 file with the samples in ``fea``, their classes from 1 in ``gnd`` and, if split, ``testIdx``.
 
-    Rows are sorted by class, as in our archives; files that are sorted already stay as they are.
+    Rows are sorted by class, as in our archives; the order within a class is kept.
     """
     (path,) = paths
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # whichever sparse type SciPy settles on is converted below
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # the sparse type of SciPy may change, and is converted below
         content = loadmat(path, variable_names=["fea", "gnd", "testIdx"])
     y = content["gnd"].ravel().astype(np.int64) - 1
     order = np.argsort(y, kind="stable")
@@ -76,17 +79,17 @@ def matlab(paths: Sequence[Path], *, dtype: DTypeLike) -> Arrays:
 
 
 def portraits(paths: Sequence[Path]) -> Arrays:
-    """A zip archive with the images ``s<person>/<image>.pgm``, both counted from 1."""
+    """Parse a zip archive with the images ``s<person>/<image>.pgm``, both numbered from 1."""
     (path,) = paths
     with zipfile.ZipFile(path) as archive:
-        found = ((PORTRAIT.search(name), name) for name in archive.namelist())
-        names = sorted((int(match[1]), int(match[2]), name) for match, name in found if match)
+        matches = ((PORTRAIT.search(name), name) for name in archive.namelist())
+        names = sorted((int(match[1]), int(match[2]), name) for match, name in matches if match)
         X = np.array([pgm(archive.read(name)).ravel() for _, _, name in names])
     return {"X": X, "y": np.array([person - 1 for person, _, _ in names], dtype=np.int64)}
 
 
 def pgm(content: bytes) -> np.ndarray:
-    r"""The pixels of a binary grey-scale image (PGM, magic number P5) with one byte a pixel.
+    r"""Return the pixels of a binary grey-scale image (PGM, magic number P5) with one byte per pixel.
 
     Examples
     --------
@@ -96,6 +99,6 @@ def pgm(content: bytes) -> np.ndarray:
     """
     header = PGM_HEADER.match(content)
     if header is None or int(header[3]) > 255:
-        raise ValueError("not a PGM image of type P5 with one byte a pixel")
+        raise FileFormatError("not a PGM image of type P5 with one byte per pixel", code="invalid_pgm")
     columns, rows = int(header[1]), int(header[2])
     return np.frombuffer(content, dtype=np.uint8, count=rows * columns, offset=header.end()).reshape(rows, columns)

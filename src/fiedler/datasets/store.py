@@ -1,7 +1,7 @@
-"""Where data sets lie: the folder named by ``FIEDLER_DATA``, then the cache, which downloads fill.
+"""Locations of data sets: the folder given by ``FIEDLER_DATA``, then the cache, to which downloads are written.
 
-A download is parsed and its content compared with the registry's fingerprint before anything is written, so a file
-that a download left in the cache is the set it is named after.
+A download is parsed and its content compared with the registry's fingerprint before anything is written, so a
+downloaded file in the cache is the data set after which it is named.
 """
 
 from __future__ import annotations
@@ -15,65 +15,94 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from ..errors import DataNotFoundError, DownloadError, FileFormatError
 from . import archive
 from .archive import Arrays
 from .download import fetch
 from .registry import Dataset, Remote
 
 
-def obtain(row: Dataset, *, download: bool, cache: str | os.PathLike[str] | None, verbose: bool) -> Arrays:
-    """The arrays of a set that is kept in a file: from the data folder, the cache, or its public home."""
-    folder = cache_folder() if cache is None else Path(cache).expanduser()
-    places = [place / f"{row.name}.npz" for place in (data_folder(), folder) if place is not None]
-    found = next((place for place in places if place.exists()), None)
-    if found is not None:
-        return archive.read(found)
+def find_file(row: Dataset, cache: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the local file of a data set, in the data folder or else in the cache; None if there is none."""
+    folders = (data_folder(), _resolve_cache(cache))
+    paths = (folder / f"{row.name}.npz" for folder in folders if folder is not None)
+    return next((path for path in paths if path.exists()), None)
+
+
+def read_or_download(row: Dataset, *, download: bool, cache: str | os.PathLike[str] | None, verbose: bool) -> Arrays:
+    """Return the arrays of a data set from its local file, or download it."""
+    path = find_file(row, cache)
+    if path is not None:
+        return archive.read(path)
+    folder = _resolve_cache(cache)
     if row.remote is None:
-        raise FileNotFoundError(f"data set {row.name!r} has no public home in this form; {_remedy(row, folder)}")
+        raise DataNotFoundError(
+            f"data set {row.name!r} is not on this machine and has no public source to download it from",
+            _placement_hint(row, folder),
+            code="dataset_not_downloadable",
+            name=row.name,
+        )
     if not download:
-        raise FileNotFoundError(f"data set {row.name!r} was not found; pass download=True, or {_remedy(row, folder)}")
-    return bring(row, row.remote, folder, verbose=verbose)
+        raise DataNotFoundError(
+            f"data set {row.name!r} is not on this machine",
+            f"pass download=True, or {_placement_hint(row, folder)}",
+            code="dataset_not_found",
+            name=row.name,
+        )
+    return download_dataset(row, row.remote, folder, verbose=verbose)
 
 
-def bring(row: Dataset, remote: Remote, folder: Path, *, verbose: bool) -> Arrays:
-    """Download a set, convert it, compare it with its fingerprint, and keep it in ``folder``."""
+def download_dataset(row: Dataset, remote: Remote, folder: Path, *, verbose: bool) -> Arrays:
+    """Download a data set, convert it, compare it with its fingerprint, and store it in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fiedler-") as scratch:
-        paths = [_download(row, url, Path(scratch), folder, verbose=verbose) for url in remote.urls]
+        paths = [_download_file(row, url, Path(scratch), folder, verbose=verbose) for url in remote.urls]
         arrays = convert(row, remote, paths, folder)
-    found = archive.fingerprint(archive.matrix(arrays), arrays["y"])
-    if found != row.fingerprint:
-        raise ValueError(
-            f"what {_addresses(remote)} holds is not the data set {row.name!r} known here (fingerprint {found[:12]}, "
-            f"expected {row.fingerprint[:12]}), so nothing was kept; {_remedy(row, folder)}"
+    fingerprint = archive.fingerprint(archive.matrix(arrays), arrays["y"])
+    if fingerprint != row.fingerprint:
+        raise FileFormatError(
+            f"the content of {_addresses(remote)} is not the data set {row.name!r} of the registry (fingerprint "
+            f"{fingerprint[:12]}, expected {row.fingerprint[:12]}), so nothing was stored",
+            _placement_hint(row, folder),
+            code="wrong_fingerprint",
+            name=row.name,
+            url=remote.urls[0],
         )
     archive.write(folder / f"{row.name}.npz", arrays)
     return arrays
 
 
-def _download(row: Dataset, url: str, scratch: Path, folder: Path, *, verbose: bool) -> Path:
-    """One raw file, under the name it has at its home."""
+def _download_file(row: Dataset, url: str, scratch: Path, folder: Path, *, verbose: bool) -> Path:
+    """Download one raw file under its original name."""
     path = scratch / PurePosixPath(urlsplit(url).path).name
     try:
         fetch(url, path, verbose=verbose)
     except OSError as error:
-        raise OSError(
-            f"data set {row.name!r} could not be downloaded from {url} ({error}); try again, or {_remedy(row, folder)}"
+        raise DownloadError(
+            f"data set {row.name!r} could not be downloaded from {url} ({error})",
+            f"try again, or {_placement_hint(row, folder)}",
+            name=row.name,
+            url=url,
+            reason=str(error),
         ) from error
     return path
 
 
 def convert(row: Dataset, remote: Remote, paths: Sequence[Path], folder: Path) -> Arrays:
-    """Raw files to the arrays of an archive, names included."""
+    """Convert raw files to the arrays of an archive, including names."""
     try:
         arrays = remote.parse(paths)
-    except Exception as error:  # bytes from elsewhere can fail a parser in any way
-        raise ValueError(
-            f"what {_addresses(remote)} holds cannot be read as data set {row.name!r} "
-            f"({type(error).__name__}: {error}), so nothing was kept; {_remedy(row, folder)}"
+    except Exception as error:  # downloaded bytes can make a parser fail in any way
+        raise FileFormatError(
+            f"the content of {_addresses(remote)} cannot be read as data set {row.name!r} ({type(error).__name__}: "
+            f"{error}), so nothing was stored",
+            _placement_hint(row, folder),
+            code="invalid_download",
+            name=row.name,
+            url=remote.urls[0],
         ) from error
-    named = {"target_names": row.target_names, "feature_names": row.feature_names}
-    return arrays | {key: np.array(value) for key, value in named.items() if value}
+    names = {"target_names": row.target_names, "feature_names": row.feature_names}
+    return arrays | {key: np.array(value) for key, value in names.items() if value}
 
 
 def _addresses(remote: Remote) -> str:
@@ -81,26 +110,35 @@ def _addresses(remote: Remote) -> str:
     return f"{first} (and {len(others)} more)" if others else first
 
 
-def _remedy(row: Dataset, folder: Path) -> str:
+def _placement_hint(row: Dataset, folder: Path) -> str:
     file = f"{row.name}.npz"
-    return f"set FIEDLER_DATA to a folder that holds {file}, or place {file} in {str(folder)!r}"
+    return f"set FIEDLER_DATA to a folder that contains {file}, or place {file} in {str(folder)!r}"
 
 
 def data_folder() -> Path | None:
-    """The folder that ``FIEDLER_DATA`` names, if it names one."""
-    named = os.environ.get("FIEDLER_DATA")
-    if not named:
+    """Return the folder given by ``FIEDLER_DATA``, or None if it is not set."""
+    value = os.environ.get("FIEDLER_DATA")
+    if not value:
         return None
-    folder = Path(named).expanduser()
+    folder = Path(value).expanduser()
     if not folder.is_dir():
-        raise NotADirectoryError(f"FIEDLER_DATA={named!r} is not a folder; let it name one, or unset it")
+        raise DataNotFoundError(
+            f"FIEDLER_DATA={value!r} is not a folder",
+            "set it to an existing folder, or unset it",
+            code="data_folder_not_found",
+            file=value,
+        )
     return folder
 
 
 def cache_folder() -> Path:
-    """``FIEDLER_CACHE``, or this user's cache directory on this platform."""
-    named = os.environ.get("FIEDLER_CACHE")
-    return Path(named).expanduser() if named else CACHES.get(sys.platform, _xdg_cache)() / "fiedler"
+    """Return the folder given by ``FIEDLER_CACHE``, or the user's cache directory on this platform."""
+    value = os.environ.get("FIEDLER_CACHE")
+    return Path(value).expanduser() if value else CACHES.get(sys.platform, _xdg_cache)() / "fiedler"
+
+
+def _resolve_cache(cache: str | os.PathLike[str] | None) -> Path:
+    return cache_folder() if cache is None else Path(cache).expanduser()
 
 
 def _xdg_cache() -> Path:

@@ -1,4 +1,4 @@
-"""What a person knows: pairs of rows, labels of some rows, and graphs learnt from them."""
+"""Semi-supervised learning on graphs: pairwise constraints, partial labels, and a metric learned from them."""
 
 from ..graph.constraints import ConstrainedKFold, PairwiseConstraints
 from .learned_laplacian import LearnedLaplacian

@@ -1,87 +1,113 @@
-"""Minimising the objective of the learned Laplacian: the doubling rule of the paper, and L-BFGS held near the start."""
+"""Minimisers of the learned Laplacian's objective: the doubling rule of the paper, and L-BFGS with a penalty."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import OptimizeResult, minimize, minimize_scalar
 
+from .._records import FitHistory
 from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.progress import stage
 
 
-class Descent(NamedTuple):
-    """Where a minimisation ended, and how."""
+class DescentResult(NamedTuple):
+    """The parameters that a minimisation reached, and how it ended."""
 
     theta: Array
-    history: dict[str, list[float]]
+    history: FitHistory
     n_iter: int
     converged: bool
     n_failures: int = 0
 
 
-Evaluate = Callable[[Array], tuple[float, Array]]
+ValueAndGradient = Callable[[Array], tuple[float, Array]]
 
 
-def doubling(evaluate: Evaluate, theta: Array, *, max_iter: int, rate: float = 1.0) -> Descent:
-    """Gradient steps whose rate doubles after a step that does not raise Q and halves, the step undone, after one that
-    does; ``max_iter`` of them, undone ones counted. [learned_laplacian, Fig. 1]
+def doubling_descent(evaluate: ValueAndGradient, theta: Array, *, max_iter: int, rate: float = 1.0) -> DescentResult:
+    """Minimise by gradient steps with the doubling rule. [learned_laplacian, Fig. 1]
+
+    The rate doubles after a step that does not increase Q; otherwise the step is undone and the rate halves. There are
+    ``max_iter`` steps, including those undone.
     """
     value, gradient = evaluate(theta)
-    history: dict[str, list[float]] = {"objective": [value], "rate": [rate]}
-    failures = 0
+    values, rates, n_failures = [value], [rate], 0
     with stage("descent", max_iter) as tick:
         for _ in range(max_iter):
-            moved = theta - rate * gradient
-            found, slope = evaluate(moved)
-            if found <= value:  # false for NaN too
-                theta, value, gradient, rate = moved, found, slope, 2 * rate
+            new_theta = theta - rate * gradient
+            new_value, new_gradient = evaluate(new_theta)
+            if new_value <= value:  # false for NaN too
+                theta, value, gradient, rate = new_theta, new_value, new_gradient, 2 * rate
             else:
-                failures, rate = failures + 1, 0.5 * rate
-            history["objective"].append(value)
-            history["rate"].append(rate)
+                n_failures, rate = n_failures + 1, 0.5 * rate
+            values.append(value)
+            rates.append(rate)
             tick()
-    return Descent(theta, history, max_iter, True, failures)
+    history = FitHistory(
+        np.array(values), maximize=False, terms={"rate": np.array(rates)}, iterations=np.arange(max_iter + 1)
+    )
+    return DescentResult(theta, history, max_iter, True, n_failures)
 
 
-def near_the_start(
-    evaluate: Evaluate, theta: Array, *, max_iter: int, penalty: float, size: float, at: Array | None = None
-) -> Descent:
-    """L-BFGS on Q + penalty · size · ‖θ - θ₀‖²/‖θ₀‖², θ₀ = ``theta``, beginning ``at`` θ₀ or elsewhere.
+def penalized_lbfgs(
+    evaluate: ValueAndGradient,
+    center: Array,
+    *,
+    max_iter: int,
+    penalty: float,
+    unit: float,
+    start: Array | None = None,
+) -> DescentResult:
+    """Minimise Q + penalty · unit · ‖θ - θ₀‖²/‖θ₀‖² by L-BFGS, with θ₀ = ``center``, from ``start`` (default θ₀).
 
-    Without a penalty it overfits the pairs.
+    Without the penalty, Q overfits the pairs.
     """
-    first = to_numpy(theta if at is None else at).astype(np.float64).ravel()
-    start = to_numpy(theta).astype(np.float64).ravel()
-    unit = penalty * size / float(start @ start)
-    history: dict[str, list[float]] = {"objective": [], "penalty": []}
+    flat_start = to_numpy(center if start is None else start).astype(np.float64).ravel()
+    flat_center = to_numpy(center).astype(np.float64).ravel()
+    weight = penalty * unit / float(flat_center @ flat_center)
+    objectives: list[float] = []
+    penalties: list[float] = []
 
-    def penalised(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        moved = namespace(theta).reshape(asarray_like(flat, theta, dtype=theta.dtype), theta.shape)
-        value, gradient = evaluate(moved)
-        away = flat - start
-        return value + unit * float(away @ away), to_numpy(gradient).astype(np.float64).ravel() + 2 * unit * away
+    def unflatten(flat: np.ndarray) -> Array:
+        return namespace(center).reshape(asarray_like(flat, center, dtype=center.dtype), center.shape)
 
-    def note(intermediate_result: Any) -> None:
-        away = intermediate_result.x - start
-        history["penalty"].append(unit * float(away @ away))
-        history["objective"].append(float(intermediate_result.fun) - history["penalty"][-1])
+    def penalized(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = evaluate(unflatten(flat))
+        offset = flat - flat_center
+        return value + weight * float(offset @ offset), to_numpy(gradient).astype(
+            np.float64
+        ).ravel() + 2 * weight * offset
+
+    def record(intermediate_result: OptimizeResult) -> None:
+        offset = intermediate_result.x - flat_center
+        penalties.append(weight * float(offset @ offset))
+        objectives.append(float(intermediate_result.fun))
         tick()
 
     with stage("descent", max_iter) as tick:
-        found = minimize(penalised, first, jac=True, method="L-BFGS-B", callback=note, options={"maxiter": max_iter})
-    theta = namespace(theta).reshape(asarray_like(found.x, theta, dtype=theta.dtype), theta.shape)
-    return Descent(theta, history, int(found.nit), bool(found.success))
+        result = minimize(
+            penalized, flat_start, jac=True, method="L-BFGS-B", callback=record, options={"maxiter": max_iter}
+        )
+        if not objectives:  # the start is a minimum already
+            record(result)
+    history = penalized_history(objectives, penalties, first=min(int(result.nit), 1))
+    return DescentResult(unflatten(result.x), history, int(result.nit), bool(result.success))
 
 
-def best_scale(value: Callable[[float], float], *, lowest: float = -2.0, highest: float = 4.0) -> float:
-    """The s in [e^lowest, e^highest] of the smallest value: the best of a grid, refined between its neighbours."""
-    grid = np.linspace(lowest, highest, 13)
-    best = int(np.argmin([value(float(np.exp(at))) for at in grid]))
-    around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = minimize_scalar(
-        lambda at: value(float(np.exp(at))), bounds=around, method="bounded", options={"xatol": 0.02}
+def penalized_history(objectives: list[float], penalties: list[float], *, first: int = 1) -> FitHistory:
+    """Build a history of the penalised objective with its two terms, the loss Q and the penalty."""
+    terms = {"loss": np.subtract(objectives, penalties), "penalty": np.array(penalties)}
+    return FitHistory(np.array(objectives), False, terms, iterations=np.arange(first, first + len(objectives)))
+
+
+def best_scale(value: Callable[[float], float], *, log_min: float = -2.0, log_max: float = 4.0) -> float:
+    """Return the s in [e^log_min, e^log_max] with the smallest value: a grid search, refined around its best point."""
+    grid = np.linspace(log_min, log_max, 13)
+    best = int(np.argmin([value(float(np.exp(log_scale))) for log_scale in grid]))
+    bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    result = minimize_scalar(
+        lambda log_scale: value(float(np.exp(log_scale))), bounds=bounds, method="bounded", options={"xatol": 0.02}
     )
-    return float(np.exp(found.x))
+    return float(np.exp(result.x))

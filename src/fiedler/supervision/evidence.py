@@ -1,4 +1,7 @@
-"""How well a graph tells mates from others, by pairs that did not shape it: a number a row, so errors are known."""
+"""Score a graph by pairs that did not shape it: how often a row is closer to must-linked than to cannot-linked rows.
+
+The score is one AUC per row, so differences between graphs have a standard error.
+"""
 
 from __future__ import annotations
 
@@ -12,62 +15,74 @@ from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints
 from .spreading import spread_labels
 
-JUDGES = 300  # constrained rows, at most, that judge
-REACH = 0.99  # α of the diffusion by which affinity is judged
+MAX_RANKED_ROWS = 300  # constrained rows used at most; more are sampled
+DIFFUSION_ALPHA = 0.99  # α of the diffusion that measures closeness
 
 
-class Judges(NamedTuple):
-    """Constrained rows that know both mates and others; m of them among r known rows."""
+class PairRanking(NamedTuple):
+    """Queries and candidates: m rows with both kinds of links, among r constrained rows.
+
+    Every query should be closer to its positives (must-linked rows) than to its negatives (cannot-linked rows).
+    """
 
     rows: np.ndarray  # (r,) row numbers
-    mates: np.ndarray  # (m, r) bool
-    others: np.ndarray  # (m, r) bool
-    own: np.ndarray  # (m,) their places among the r
+    queries: np.ndarray  # (m,) positions of the queries among the r
+    positives: np.ndarray  # (m, r) bool
+    negatives: np.ndarray  # (m, r) bool
 
 
-def mates_and_others(pairs: PairwiseConstraints, rng: np.random.RandomState) -> Judges | None:
-    """The rows that must-links and cannot-links both speak of, or None if there are not even two."""
+def ranking_from_pairs(pairs: PairwiseConstraints, rng: np.random.RandomState) -> PairRanking | None:
+    """Collect the rows with must-links as well as cannot-links; None if there are fewer than two."""
     rows = pairs.rows
     if len(rows) == 0:
         return None
-    if len(rows) > JUDGES:
-        rows = np.sort(rng.permutation(rows)[:JUDGES])
-    groups, n = pairs.groups[rows], int(pairs.groups.max()) + 1
+    if len(rows) > MAX_RANKED_ROWS:
+        rows = np.sort(rng.permutation(rows)[:MAX_RANKED_ROWS])
+    groups, n_groups = pairs.groups[rows], int(pairs.groups.max()) + 1
     low, high = np.minimum(groups[:, None], groups[None, :]), np.maximum(groups[:, None], groups[None, :])
-    mates = (low == high) & ~np.eye(len(rows), dtype=bool)
-    others = np.isin(low * n + high, pairs.opposed_groups @ np.array([n, 1]))
-    own = np.flatnonzero(mates.any(axis=1) & others.any(axis=1))
-    return Judges(rows, mates[own], others[own], own) if len(own) > 1 else None
+    positives = (low == high) & ~np.eye(len(rows), dtype=bool)
+    negatives = np.isin(low * n_groups + high, pairs.opposed_groups @ np.array([n_groups, 1]))
+    queries = np.flatnonzero(positives.any(axis=1) & negatives.any(axis=1))
+    return PairRanking(rows, queries, positives[queries], negatives[queries]) if len(queries) > 1 else None
 
 
-def judged(graph: AffinityGraph, judges: Judges) -> np.ndarray:
-    """For every judge the share of (mate, other) pairs in which the mate is nearer by diffusion: one AUC a row.
+def ranking_auc(graph: AffinityGraph, ranking: PairRanking) -> np.ndarray:
+    """Return one AUC per query: the share of (positive, negative) pairs in which the positive is closer by diffusion.
 
     The affinity is that of label spreading, K = (I - αS)⁻¹, with the diagonal scaled to one.
     """
-    unit = np.zeros((graph.n_nodes, len(judges.rows)))
-    unit[judges.rows, np.arange(len(judges.rows))] = 1
-    start = asarray_like(unit, graph.degrees, dtype=graph.degrees.dtype)
-    K = to_numpy(spread_labels(start, graph, REACH, tol=1e-6, max_iter=500).solution)[judges.rows].astype(np.float64)
+    indicators = np.zeros((graph.n_nodes, len(ranking.rows)))
+    indicators[ranking.rows, np.arange(len(ranking.rows))] = 1
+    Y = asarray_like(indicators, graph.degrees, dtype=graph.degrees.dtype)
+    diffusion = spread_labels(Y, graph, DIFFUSION_ALPHA, tol=1e-6, max_iter=500).solution
+    K = to_numpy(diffusion)[ranking.rows].astype(np.float64)
     root = np.sqrt(np.maximum(np.diag(K), np.finfo(float).tiny))
-    K = (K / root[:, None] / root[None, :])[judges.own]
-    return np.array([_auc(row[mates], row[others]) for row, mates, others in zip(K, judges.mates, judges.others)])
+    K = (K / root[:, None] / root[None, :])[ranking.queries]
+    return np.array(
+        [
+            _auc(affinities[positives], affinities[negatives])
+            for affinities, positives, negatives in zip(K, ranking.positives, ranking.negatives)
+        ]
+    )
 
 
-def _auc(inside: np.ndarray, outside: np.ndarray) -> float:
-    """How often an inside value is the larger, ties counting half."""
-    ordered = np.sort(outside)
-    below, up_to = np.searchsorted(ordered, inside, "left"), np.searchsorted(ordered, inside, "right")
-    return float((below + up_to).mean() / (2 * len(outside)))
+def _auc(positives: np.ndarray, negatives: np.ndarray) -> float:
+    """Return how often a positive value is larger than a negative one, ties counting half."""
+    ordered = np.sort(negatives)
+    below, up_to = np.searchsorted(ordered, positives, "left"), np.searchsorted(ordered, positives, "right")
+    return float((below + up_to).mean() / (2 * len(negatives)))
 
 
-def firmest(evidence: dict[float, np.ndarray]) -> float:
-    """The first penalty under which the rows judge as well as under the best one, within one standard error."""
-    best = max(evidence.values(), key=np.mean)
-    return next(penalty for penalty, shares in evidence.items() if _as_good(shares, best))
+def select_strongest_penalty(scores: dict[float, np.ndarray]) -> float:
+    """Return the first penalty whose scores are as good as the best ones, within one standard error.
+
+    ``scores`` contains one array of AUCs per penalty, from the strongest penalty to the weakest.
+    """
+    best = max(scores.values(), key=np.mean)
+    return next(penalty for penalty, auc in scores.items() if _within_one_standard_error(auc, best))
 
 
-def _as_good(shares: np.ndarray, best: np.ndarray) -> bool:
-    """Whether the mean is not below the best one's by more than a standard error of the differences, row by row."""
-    short = best - shares
-    return bool(short.mean() <= short.std() / math.sqrt(len(short)) + 1e-12)
+def _within_one_standard_error(auc: np.ndarray, best: np.ndarray) -> bool:
+    """Whether the mean shortfall, row by row, is at most its standard error."""
+    shortfall = best - auc
+    return bool(shortfall.mean() <= shortfall.std() / math.sqrt(len(shortfall)) + 1e-12)

@@ -5,18 +5,19 @@
 See `objective` for Q and its gradient and `descent` for the minimisers. As printed (``optimizer="doubling",
 pair_weight=1, inject=False``) A starts at I/δ, δ the median distance, and takes fifty steps of the doubling rule.
 
-Where our default differs, and why. Pairs grow with the square of the labels and soon outweigh the neighbourhoods, so
-that A fits them at the cost of everything else (the published curves fall). So by default only the neighbourhoods shape
-A (``pair_weight=0``), from the best scale on and held near it by a penalty; the pairs, not used so far, judge how
-firmly: of the penalties tried the firmest one that is as good at telling mates from others, within the error, is taken.
-Then the pairs are written into the graph (``inject``): its largest weight for must-links, none for cannot-links.
+Our default differs as follows. The number of pairs grows with the square of the number of labels, so they soon outweigh
+the neighbourhoods and A overfits them (the published curves fall). By default only the neighbourhoods therefore shape A
+(``pair_weight=0``), starting from the best scale, with a penalty on the distance to it. The pairs, not used so far,
+select the penalty: the strongest one under which rows are as close to must-linked rows, compared with cannot-linked
+rows, as under the best one, within one standard error. Then the pairs are written into the graph (``inject``): its
+largest weight for must-links, zero for cannot-links.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,11 +25,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_dense, check_int, check_nonnegative, choose
 from ..core.backend import Array, convert_like, namespace, to_numpy
 from ..core.progress import ProgressMixin, report_progress
 from ..core.rows import take_rows
 from ..core.sparse import Sparse, to_scipy
+from ..errors import InputError, InputTypeError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.kernels import Constants
@@ -36,75 +39,82 @@ from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest, pairwise_distances
 from ..graph.pairs import overwrite_links
 from ..graph.recipes import FullGraph, KNNGraph
-from .descent import Descent, best_scale, doubling, near_the_start
-from .evidence import Judges, firmest, judged, mates_and_others
-from .objective import METRICS, AllPairs, EdgeList, LaplacianObjective, coefficients, eye
+from .descent import DescentResult, best_scale, doubling_descent, penalized_history, penalized_lbfgs
+from .evidence import PairRanking, ranking_auc, ranking_from_pairs, select_strongest_penalty
+from .objective import METRICS, AllPairs, EdgeList, LaplacianObjective, PairWeight, coefficients, feature_identity
 
-FULL_UP_TO = 4096  # rows, above which the default graph is sparse
-WIDER = 5  # a sparse graph is learnt on so many times its neighbours: among neighbours alone every scale is as good
-PENALTIES = (math.inf, 0.1, 0.01, 0.001)  # from firm to loose; infinite: the scale alone
-UNJUDGED = 0.01  # the penalty where no pairs can tell
-MAX_PAIRS = 200_000  # of either kind, drawn from labels
-PER_POINT = "balanced"
+FULL_GRAPH_MAX_ROWS = 4096  # above this many rows the default graph is sparse
+NEIGHBORHOOD_FACTOR = 5  # learn on this many times the neighbours of a sparse graph: on its edges all scales tie
+PENALTIES = (math.inf, 0.1, 0.01, 0.001)  # candidates, from strong to weak; infinite: only the scale is learned
+DEFAULT_PENALTY = 0.01  # where no pairs can select one
+MAX_PAIRS = 200_000  # of each kind, drawn from labels
+BALANCED = "balanced"
 
 
 class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A graph whose metric and scale are learnt from the data's neighbourhoods and from pairs or labels of some rows.
+    """A graph whose metric and scale are learned from neighbourhoods and from known pairs or labels.
 
     Parameters
     ----------
     metric : {'full', 'diagonal', 'low_rank', 'scale'}, default='full'
-        The shape of A.
+        The form of A: any square matrix, a diagonal one, one with ``n_components`` rows, or a multiple of the identity.
     optimizer : {'lbfgs', 'doubling'}, default='lbfgs'
-        'lbfgs' begins at the best scale and is held near it by ``penalty``; 'doubling' is Fig. 1 of the paper.
+        'lbfgs' starts from the best scale and stays near it by ``penalty``; 'doubling' is Fig. 1 of the paper.
     penalty : float or 'auto', default='auto'
-        Of 'lbfgs', on ‖A - A₀‖²/‖A₀‖², in units of the neighbourhood term. 'auto' lets the pairs judge; where they
-        cannot (none of one kind, or they shape A themselves) it is 0.01.
+        The penalty of 'lbfgs' on ‖A - A₀‖²/‖A₀‖², in units of the neighbourhood term. 'auto' selects it by the pairs;
+        if they cannot (there are none of one kind, or they shape A themselves) it is 0.01.
     n_neighbors : int, default=20
-        N, the size of the neighbourhoods.
+        The size N of the neighbourhoods.
     lam : float, optional
-        λ; default 1/N. Zero leaves the neighbourhoods out ("Method 2" of the paper).
+        The weight λ of the neighbourhoods; default 1/N. Zero leaves them out ("Method 2" of the paper).
     pair_weight : float, pair of floats or 'balanced', default=0
-        What a pair weighs in the objective, or a must-link and a cannot-link; 1 is as printed. 'balanced': the pairs of
-        either kind at a row share one unit, as its neighbours do.
+        The weight of a pair in the objective, or of a must-link and of a cannot-link; 1 as printed. With 'balanced' the
+        pairs of either kind at a row share one unit, as its neighbours do.
     inject : bool, default=True
-        Write the pairs into the graph that was learnt.
+        Whether to write the pairs into the learned graph.
     graph : {'full'}, KNNGraph or None, default=None
-        'full': every pair of rows has a weight. A recipe of neighbours: learnt on the edges of five times as many and
-        the pairs, then built in the learnt metric, with its weights. None: up to 4096 rows learnt as 'full', and that
-        or ten neighbours in the learnt metric, whichever tells mates from others better; above, ``KNNGraph(20)``.
+        'full': every pair of rows has a weight. A :class:`KNNGraph`: A is learned on the pairs and on the edges to five
+        times as many neighbours, then the graph is built in the learned metric. None: with up to 4096 rows A is learned
+        as for 'full', and the graph is that or one of ten neighbours in the learned metric, whichever agrees better
+        with the pairs; with more rows, ``KNNGraph(20)``.
     n_components : int, optional
-        The rows of A for 'low_rank'; default half the features, rounded down.
+        The number of rows of A for 'low_rank'; default half the number of features, rounded down.
     max_iter : int, default=50
+        The maximum number of steps.
     random_state : int, RandomState or None, default=None
-        Draws the rows and pairs where there are too many to use all.
+        Random seed or generator, for sampling rows and pairs where there are too many to use all.
 
     Attributes
     ----------
     metric_ : array of shape (n_components, n_features)
-        A: distances are ‖A(x - y)‖, weights exp(-‖A(x - y)‖²).
+        The matrix A: distances are ‖A(x - y)‖, weights exp(-‖A(x - y)‖²).
     graph_ : AffinityGraph
+        The learned graph.
     scale_ : float
-        The best scale, in units of 1/δ; what 'lbfgs' began from. 1 for 'doubling'.
+        The best scale in units of 1/δ, from which 'lbfgs' starts; 1 for 'doubling'.
     penalty_ : float
-        The penalty taken; infinite for the scale alone.
+        The selected penalty; infinite if only the scale was learned.
     evidence_ : dict
-        For every penalty tried, how often a row is nearer to its mates than to others: one share a judging row.
-    history_ : dict of list
-        'objective', and by optimizer 'rate' or 'penalty'.
+        For every candidate penalty, one AUC per constrained row: how often it is closer to a must-linked row than to a
+        cannot-linked one. Empty if the pairs did not select.
+    history_ : FitHistory
+        The objective, Q plus the penalty, which is minimised. Terms: for 'lbfgs' the "loss" Q and the "penalty", for
+        'doubling', which has no penalty, the "rate" of the steps.
     n_iter_, n_failures_ : int
-        Steps, and those undone by the doubling rule.
+        The number of steps, and how many of them the doubling rule undid.
     converged_ : bool
-        Of 'lbfgs', for which running out of steps is no fault: stopping early holds A near its start as well. The
-        printed rule ends after its steps.
+        Whether 'lbfgs' converged. Reaching ``max_iter`` is not an error and gives no warning, since stopping early also
+        keeps A near its start. Always True for 'doubling', which takes a fixed number of steps.
     constraints_ : PairwiseConstraints
+        The pairs that were used, including those from labels.
     n_features_in_ : int
+        The number of features of ``X``.
 
     Notes
     -----
-    Accepted as ``graph=`` by every estimator that takes one. ``fit(X, y)`` hands on what is known, to clusterers only
-    partial labels, with -1 where unknown; so does ``fit(X, constraints=...)`` of SpectralClustering, NLE, the mixtures
-    and LLGC.
+    Every estimator with a ``graph`` parameter accepts it. Their ``fit(X, y)`` passes labels on to it (clusterers only
+    partial labels, with -1 where unknown), and ``fit(X, constraints=...)`` of SpectralClustering, NLE, the mixtures and
+    LLGC passes pairs on. The object that is given as the parameter is not changed.
 
     References
     ----------
@@ -129,18 +139,18 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def __init__(
         self,
-        metric: str = "full",
-        optimizer: str = "lbfgs",
+        metric: Literal["full", "diagonal", "low_rank", "scale"] = "full",
+        optimizer: Literal["lbfgs", "doubling"] = "lbfgs",
         *,
-        penalty: float | str = "auto",
+        penalty: float | Literal["auto"] = "auto",
         n_neighbors: int = 20,
         lam: float | None = None,
-        pair_weight: Any = 0.0,
+        pair_weight: float | tuple[float, float] | Literal["balanced"] = 0.0,
         inject: bool = True,
-        graph: Any = None,
+        graph: KNNGraph | Literal["full"] | None = None,
         n_components: int | None = None,
         max_iter: int = 50,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.metric = metric
         self.optimizer = optimizer
@@ -154,206 +164,288 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> LearnedLaplacian:
-        """Learn from the rows of ``X``, pairs of them, and labels ``y`` of some of them, -1 where unknown."""
-        X = check_dense(X, estimator=self, min_samples=2)
-        rng = check_random_state(self.random_state)
-        pairs = self._known(X, y, constraints, rng)
-        rows = _standardised(X, rng)
-        recipes = self._recipes(X.shape[0])
-        problem = self._problem(rows.X, pairs, recipes[0])
-        with report_progress(self):
-            candidates = self._candidates(problem)
-        places = {penalty: problem.metric.embed(found.theta, rows.X) for penalty, found in candidates.items()}
-        judges = None if self._learns_from_pairs() else mates_and_others(pairs, rng)
-        self.penalty_, graph = self._best_graph(places, recipes, judges)
-        found = candidates[self.penalty_]
-        self.metric_ = problem.metric.matrix(found.theta, rows.X) @ rows.axes
-        self._store(found, graph, pairs)
+    def fit(
+        self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: PairwiseConstraints | np.ndarray | None = None
+    ) -> Self:
+        """Learn from the rows of ``X``, pairs of rows, and labels ``y`` of some rows (-1 where unknown)."""
+        X = check_data(X, estimator=self, min_samples=2)
+        learned = self._learn(X, y, constraints)
+        self.metric_, self.graph_, self.constraints_ = learned.metric, learned.graph, learned.constraints
+        self.penalty_, self.scale_, self.evidence_ = learned.penalty, learned.scale, learned.evidence
+        descent = learned.descent
+        self.history_, self.n_iter_, self.converged_ = descent.history, descent.n_iter, descent.converged
+        self.n_failures_ = descent.n_failures
         return self
 
-    def build(self, X: Any, y: Any = None, constraints: Any = None) -> AffinityGraph:
-        """The graph on the rows of ``X``, learnt; what estimators with a ``graph`` parameter call."""
-        return self.fit(X, y, constraints=constraints).graph_
+    def build(
+        self, X: MatrixLike, y: LabelsLike | None = None, constraints: PairwiseConstraints | np.ndarray | None = None
+    ) -> AffinityGraph:
+        """Learn the graph on the rows of ``X`` without fitting this object; called by estimators with a ``graph``."""
+        return self._build(check_data(X, min_samples=2), y, constraints)
 
-    def link(self, X_new: Any, X: Any, graph: AffinityGraph) -> Sparse:
-        """The weights (n_new, n) from new points to the rows of ``X``, under the metric of ``graph``."""
-        learnt = graph.constants or Constants()
-        if learnt.metric is None:
-            raise ValueError("the graph was not learnt by LearnedLaplacian, so there is no metric for new points")
-        X, X_new = (check_data(rows) @ learnt.metric.T for rows in (X, X_new))
-        return _in_learnt_metric(_as_recipe(learnt.neighbors)).link(X_new, X, graph)
+    def link(self, X_new: MatrixLike, X: MatrixLike, graph: AffinityGraph) -> Sparse:
+        """Return the weights (n_new, n) from new points to the rows of ``X``, in the metric learned with ``graph``."""
+        return self._link(check_data(X_new), check_data(X), graph)
 
-    def transform(self, X: Any) -> Array:
-        """XA': rows whose Euclidean distances are the learnt ones."""
+    def transform(self, X: MatrixLike) -> Array:
+        """Return XA': rows whose Euclidean distances are the learned ones."""
         check_is_fitted(self)
         return convert_like(check_dense(X, estimator=self, reset=False), self.metric_) @ self.metric_.T
 
-    # ------------------------------------------------------------------------------------------------------ its parts
+    # ---------------------------------------------------------------------------------------------------- computation
 
-    def _known(self, X: Array, y: Any, constraints: Any, rng: np.random.RandomState) -> PairwiseConstraints:
-        n = X.shape[0]
-        pairs = check_constraints(constraints, X) or PairwiseConstraints(n_samples=n)
-        pairs = pairs.closure() if pairs.n_implied <= 2 * MAX_PAIRS else pairs
-        if y is None:
-            return pairs
-        labelled = PairwiseConstraints.from_labels(as_column(y), max_pairs=MAX_PAIRS, random_state=rng)
-        must = np.concatenate([pairs.must_link, labelled.must_link])
-        return PairwiseConstraints(must, np.concatenate([pairs.cannot_link, labelled.cannot_link]), n)
+    def _build(
+        self, X: Array, y: LabelsLike | None = None, constraints: PairwiseConstraints | np.ndarray | None = None
+    ) -> AffinityGraph:
+        """:meth:`build` for validated rows."""
+        return self._learn(X, y, constraints).graph
 
-    def _recipes(self, n: int) -> list[Any]:
-        """The graph to learn on and, where the choice is ours, a sparse one that may be better in the end."""
-        graphs: list[Any] = [self.graph]
+    def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
+        """:meth:`link` for validated rows."""
+        constants = graph.constants or Constants()
+        if constants.metric is None:
+            raise InputError(
+                "the graph was not learned by LearnedLaplacian, so it has no metric for new points",
+                "pass the graph_ of a fitted LearnedLaplacian",
+                code="not_a_learned_graph",
+            )
+        recipe = FullGraph() if constants.neighbors is None else KNNGraph(constants.neighbors)
+        return _in_learned_metric(recipe).link(X_new @ constants.metric.T, X @ constants.metric.T, graph)
+
+    def _learn(self, X: Array, y: LabelsLike | None, constraints: PairwiseConstraints | np.ndarray | None) -> _Learned:
+        """Learn the metric and the graph from validated rows; changes nothing on this object."""
+        if sp.issparse(X):
+            raise InputError(
+                "LearnedLaplacian does not accept sparse rows",
+                "reduce their dimension first, for example with TruncatedSVD",
+                code="sparse_not_supported",
+            )
+        rng = check_random_state(self.random_state)
+        pairs = _combine_constraints(X, y, constraints, rng)
+        rows = _standardize(X, rng)
+        recipes = self._recipes(X.shape[0])
+        objective = self._objective(rows.X, pairs, recipes[0])
+        with report_progress(self):
+            scale, candidates = self._minimize(objective)
+        embeddings = {penalty: objective.metric.embed(run.theta, rows.X) for penalty, run in candidates.items()}
+        ranking = None if self._learns_from_pairs() else ranking_from_pairs(pairs, rng)
+        selected = _select_graph(embeddings, recipes, ranking)
+        descent = candidates[selected.penalty]
+        metric = objective.metric.matrix(descent.theta, rows.X) @ rows.axes
+        graph = self._finish(selected, metric, pairs)
+        return _Learned(metric, graph, pairs, selected.penalty, scale, selected.evidence, descent)
+
+    def _recipes(self, n: int) -> list[FullGraph | KNNGraph]:
+        """Return the graph to learn on and, for ``graph=None``, a sparse alternative for the final graph."""
+        graphs: list[FullGraph | KNNGraph]
         if self.graph is None:
-            graphs = [FullGraph(), KNNGraph(10, connect="mst")] if n <= FULL_UP_TO else [KNNGraph(20)]
+            graphs = [FullGraph(), KNNGraph(10, connect="mst")] if n <= FULL_GRAPH_MAX_ROWS else [KNNGraph(20)]
         elif isinstance(self.graph, str):
             graphs = [choose({"full": FullGraph()}, self.graph, option="graph")]
-        elif not isinstance(self.graph, KNNGraph) or self.graph.metric != "euclidean":
-            raise TypeError(f"graph={self.graph!r} must be 'full', a KNNGraph of Euclidean distances, or None")
-        fitting = [graph for graph in graphs if isinstance(graph, FullGraph) or graph.n_neighbors < n]
-        return [_in_learnt_metric(graph) for graph in fitting or graphs]
+        elif isinstance(self.graph, KNNGraph) and self.graph.metric == "euclidean":
+            graphs = [self.graph]
+        else:
+            raise InputTypeError(
+                f"graph={self.graph!r} must be 'full', a KNNGraph with Euclidean distances, or None",
+                code="invalid_graph",
+                parameter="graph",
+                value=self.graph,
+            )
+        feasible = [graph for graph in graphs if isinstance(graph, FullGraph) or graph.n_neighbors < n]
+        return [_in_learned_metric(graph) for graph in feasible or graphs]
 
-    def _problem(self, X: Array, pairs: PairwiseConstraints, recipe: Any) -> LaplacianObjective:
-        """Eq. 8 for these rows."""
+    def _objective(self, X: Array, pairs: PairwiseConstraints, recipe: FullGraph | KNNGraph) -> LaplacianObjective:
+        """Set up Eq. 8 for these rows."""
         n = X.shape[0]
         metric = choose(METRICS, self.metric, option="metric")
-        wanted = min(check_int(self.n_neighbors, "n_neighbors"), n - 1)
-        lam = 1 / wanted if self.lam is None else check_nonnegative(self.lam, "lam")
+        n_neighbors = min(check_int(self.n_neighbors, "n_neighbors"), n - 1)
+        lam = 1 / n_neighbors if self.lam is None else check_nonnegative(self.lam, "lam")
         weights = _pair_weights(self.pair_weight, pairs)
         if lam == 0 and (pairs.n_pairs == 0 or not any(np.any(np.asarray(weight) > 0) for weight in weights)):
-            raise ValueError("there is nothing to learn from: lam=0 leaves neighbours out, and no pair has a weight")
-        C = coefficients(n, pairs.must_link, pairs.cannot_link, weights, _neighbour_pattern(X, wanted), lam)
+            raise InputError(
+                "there is nothing to learn from: lam=0 leaves out the neighbourhoods, and no pair has a weight",
+                "set lam above 0, or pass pairs and a pair_weight above 0",
+                code="nothing_to_learn_from",
+            )
+        C = coefficients(n, pairs.must_link, pairs.cannot_link, weights, neighbor_indicators(X, n_neighbors), lam)
         if isinstance(recipe, FullGraph):
             return LaplacianObjective(X, AllPairs(C, X), metric)
-        wide = clone(recipe).set_params(n_neighbors=min(WIDER * recipe.n_neighbors, n - 1), weight="binary")
-        return LaplacianObjective(X, EdgeList(C, to_scipy(wide.build(X).weights), X), metric)
+        wider = min(NEIGHBORHOOD_FACTOR * recipe.n_neighbors, n - 1)
+        edges = clone(recipe).set_params(n_neighbors=wider, weight="binary").build(X).weights
+        return LaplacianObjective(X, EdgeList(C, to_scipy(edges), X), metric)
 
-    def _candidates(self, problem: LaplacianObjective) -> dict[float, Descent]:
-        """The minimum for every penalty to be tried."""
+    def _minimize(self, objective: LaplacianObjective) -> tuple[float, dict[float, DescentResult]]:
+        """Return the best scale, and the minimum for every candidate penalty."""
         max_iter = check_int(self.max_iter, "max_iter")
-        d, penalties = problem.X.shape[1], self._penalties()
+        n, d = objective.X.shape
+        penalties = self._penalties()
         rank = max(d // 2, 1) if self.n_components is None else check_int(self.n_components, "n_components")
-        start = problem.metric.start(problem.X, min(rank, d))
-        optimizer = choose({"lbfgs": near_the_start, "doubling": doubling}, self.optimizer, option="optimizer")
-        if optimizer is doubling:
-            self.scale_ = 1.0
-            return {0.0: doubling(problem.value_and_gradient, start, max_iter=max_iter)}
-        self.scale_ = best_scale(lambda scale: problem.value(scale * start))
-        start = self.scale_ * start
-        still = Descent(start, {"objective": [problem.value(start)], "penalty": [0.0]}, 1, True)
+        start = objective.metric.start(objective.X, min(rank, d))
+        choose({"lbfgs": None, "doubling": None}, self.optimizer, option="optimizer")
+        if self.optimizer == "doubling":
+            return 1.0, {0.0: doubling_descent(objective.value_and_gradient, start, max_iter=max_iter)}
+        scale = best_scale(lambda scale: objective.value(scale * start))
+        start = scale * start
+        scale_only = DescentResult(start, penalized_history([objective.value(start)], [0.0]), 1, True)
         if self.metric == "scale":
-            return {math.inf: still}
-        found, theta = {}, start
+            return scale, {math.inf: scale_only}
+        candidates, theta = {}, start
         for penalty in penalties:
             if math.isinf(penalty):
-                found[penalty] = still
+                candidates[penalty] = scale_only
                 continue
-            found[penalty] = near_the_start(
-                problem.value_and_gradient, start, max_iter=max_iter, penalty=penalty, size=problem.X.shape[0], at=theta
+            candidates[penalty] = penalized_lbfgs(
+                objective.value_and_gradient, start, max_iter=max_iter, penalty=penalty, unit=n, start=theta
             )
-            theta = found[penalty].theta
-        return found
+            theta = candidates[penalty].theta
+        return scale, candidates
 
     def _penalties(self) -> tuple[float, ...]:
         if not isinstance(self.penalty, str):
             return (self.penalty if self.penalty == math.inf else check_nonnegative(self.penalty, "penalty"),)
         choose({"auto": None}, self.penalty, option="penalty")
-        return (UNJUDGED,) if self._learns_from_pairs() else PENALTIES
+        return (DEFAULT_PENALTY,) if self._learns_from_pairs() else PENALTIES
 
     def _learns_from_pairs(self) -> bool:
-        """Whether pairs shape A, so that they can no longer judge it."""
+        """Whether pairs shape A, in which case they cannot be used to evaluate it."""
         return isinstance(self.pair_weight, str) or bool(np.any(np.asarray(self.pair_weight) != 0))
 
-    def _best_graph(
-        self, places: dict[float, Array], recipes: list[Any], judges: Judges | None
-    ) -> tuple[float, AffinityGraph]:
-        """By what the pairs say: the penalty first, on the kind of graph that was learnt on, then the kind of graph."""
-        recipe, *others = recipes
-        self.evidence_, self._neighbors = {}, getattr(recipe, "n_neighbors", None)
-        if judges is None:
-            unjudged = UNJUDGED if UNJUDGED in places else next(iter(places))
-            return unjudged, recipe.build(places[unjudged])
-        graphs = {penalty: recipe.build(place) for penalty, place in places.items()}
-        self.evidence_ = {penalty: judged(graph, judges) for penalty, graph in graphs.items()}
-        chosen = firmest(self.evidence_)
-        best, reached = graphs[chosen], self.evidence_[chosen].mean()
-        for other in others:
-            graph = other.build(places[chosen])
-            if (mean := judged(graph, judges).mean()) > reached:
-                best, reached, self._neighbors = graph, mean, other.n_neighbors
-        return chosen, best
-
-    def _store(self, found: Descent, graph: AffinityGraph, pairs: PairwiseConstraints) -> None:
-        self.history_, self.n_iter_, self.converged_ = found.history, found.n_iter, found.converged
-        self.n_failures_, self.constraints_ = found.n_failures, pairs
-        constants = replace(graph.constants or Constants(), metric=self.metric_, neighbors=self._neighbors)
-        told = graph.with_weights(graph.weights, constants=constants)
-        self.graph_ = overwrite_links(told, pairs) if self.inject and pairs.n_pairs else told
+    def _finish(self, selected: _SelectedGraph, metric: Array, pairs: PairwiseConstraints) -> AffinityGraph:
+        """Store the metric with the graph, and write the pairs into it if ``inject`` is set."""
+        graph = selected.graph
+        constants = replace(graph.constants or Constants(), metric=metric, neighbors=selected.n_neighbors)
+        graph = graph.with_weights(graph.weights, constants=constants)
+        return overwrite_links(graph, pairs) if self.inject and pairs.n_pairs else graph
 
     @property
     def _n_features_out(self) -> int:
         return int(self.metric_.shape[0])
 
 
-# ---------------------------------------------------------------------------------------------------- rows and weights
+class _Learned(NamedTuple):
+    """Everything that a fit learns."""
+
+    metric: Array
+    graph: AffinityGraph
+    constraints: PairwiseConstraints
+    penalty: float
+    scale: float
+    evidence: dict[float, np.ndarray]
+    descent: DescentResult
 
 
-class _Rows(NamedTuple):
-    """Rows centred, rotated and divided by the median distance, and the matrix that takes the old ones to them."""
+# ----------------------------------------------------------------------------------------------------- rows and weights
+
+
+def _combine_constraints(
+    X: Array,
+    y: LabelsLike | None,
+    constraints: PairwiseConstraints | np.ndarray | None,
+    rng: np.random.RandomState,
+) -> PairwiseConstraints:
+    """Merge the given pairs, with those they imply, and the pairs that follow from labels."""
+    n = X.shape[0]
+    pairs = check_constraints(constraints, X) or PairwiseConstraints(n_samples=n)
+    pairs = pairs.closure() if pairs.n_implied <= 2 * MAX_PAIRS else pairs
+    if y is None:
+        return pairs
+    from_labels = PairwiseConstraints.from_labels(as_column(y), max_pairs=MAX_PAIRS, random_state=rng)
+    must_link = np.concatenate([pairs.must_link, from_labels.must_link])
+    return PairwiseConstraints(must_link, np.concatenate([pairs.cannot_link, from_labels.cannot_link]), n)
+
+
+class _StandardizedRows(NamedTuple):
+    """Rows that are centred, rotated and divided by the median distance, with the matrix that maps the originals."""
 
     X: Array
     axes: Array  # (r, d): new = axes @ (old - mean)
 
 
-def _standardised(X: Array, rng: np.random.RandomState) -> _Rows:
-    """Rows at a median distance of one, so that A₀ = I; rotated into their own span where features outnumber them.
+def _standardize(X: Array, rng: np.random.RandomState) -> _StandardizedRows:
+    """Scale the rows to a median distance of one, so that A₀ = I; with more features than rows, rotate into their span.
 
-    Euclidean distances are all that the objective sees, so the rotation changes nothing but the cost.
+    The objective depends only on Euclidean distances, so the rotation changes nothing but the cost.
     """
     xp, n = namespace(X), X.shape[0]
-    part = X if n <= FULL_UP_TO else take_rows(X, np.sort(rng.permutation(n)[:1000]))
-    distances = to_numpy(pairwise_distances(part, part))
+    sample = X if n <= FULL_GRAPH_MAX_ROWS else take_rows(X, np.sort(rng.permutation(n)[:1000]))
+    distances = to_numpy(pairwise_distances(sample, sample))
     median = float(np.median(distances[~np.eye(len(distances), dtype=bool)]))
     if not median > 0:
-        raise ValueError(
-            "the median distance between rows is 0: more than half of the pairs are duplicates; remove them"
+        raise InputError(
+            "the median distance between rows is 0: more than half of the pairs of rows are duplicates",
+            "remove them",
+            code="zero_median_distance",
         )
-    centred = X - xp.mean(X, axis=0)[None, :]
-    own_span = X.shape[1] > n
-    axes = (xp.linalg.svd(centred, full_matrices=False)[2] if own_span else eye(X)) / median
-    return _Rows(centred @ axes.T, axes)
+    centered = X - xp.mean(X, axis=0)[None, :]
+    rotate = X.shape[1] > n
+    axes = (xp.linalg.svd(centered, full_matrices=False)[2] if rotate else feature_identity(X)) / median
+    return _StandardizedRows(centered @ axes.T, axes)
 
 
-def _as_recipe(neighbors: int | None) -> Any:
-    return FullGraph() if neighbors is None else KNNGraph(neighbors)
-
-
-def _in_learnt_metric(recipe: Any) -> Any:
-    """The recipe with exp(-d²) for its kernel: the heat kernel of bandwidth √½."""
+def _in_learned_metric(recipe: FullGraph | KNNGraph) -> FullGraph | KNNGraph:
+    """Return the recipe with the kernel exp(-d²): the heat kernel of bandwidth √½."""
     return clone(recipe).set_params(weight="heat", bandwidth=math.sqrt(0.5))
 
 
-def _neighbour_pattern(X: Array, count: int) -> sp.csr_array:
-    """One for every j among the nearest of i, by Euclidean distance."""
-    edges = k_nearest(X, count)
+def neighbor_indicators(X: Array, n_neighbors: int) -> sp.csr_array:
+    """Return a matrix with a one at (i, j) if j is among the nearest neighbours of i by Euclidean distance."""
+    edges = k_nearest(X, n_neighbors)
     rows, columns = to_numpy(edges.rows), to_numpy(edges.columns)
     return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(X.shape[0],) * 2)
 
 
-def _pair_weights(given: Any, pairs: PairwiseConstraints) -> tuple[Any, Any]:
-    """The weights of must-links and of cannot-links."""
-    if isinstance(given, str):
-        choose({PER_POINT: None}, given, option="pair_weight")
-        return _per_point(pairs.must_link, pairs.n_samples), _per_point(pairs.cannot_link, pairs.n_samples)
-    both = (given, given) if np.ndim(given) == 0 else tuple(given)
+def _pair_weights(
+    pair_weight: float | tuple[float, float] | str, pairs: PairwiseConstraints
+) -> tuple[PairWeight, PairWeight]:
+    """Return the weights of must-links and of cannot-links."""
+    if isinstance(pair_weight, str):
+        choose({BALANCED: None}, pair_weight, option="pair_weight")
+        n = pairs.n_samples
+        return _balanced_weights(pairs.must_link, n), _balanced_weights(pairs.cannot_link, n)
+    both = (pair_weight, pair_weight) if np.ndim(pair_weight) == 0 else tuple(pair_weight)  # type: ignore[arg-type]
     if len(both) != 2:
-        raise ValueError(
-            f"pair_weight must be a number, two numbers (must-links, cannot-links) or 'balanced'; got {given!r}"
+        raise InputError(
+            f"pair_weight must be a number, two numbers (must-links, cannot-links) or 'balanced'; got {pair_weight!r}",
+            code="invalid_parameter",
+            parameter="pair_weight",
+            value=pair_weight,
         )
     return check_nonnegative(both[0], "pair_weight"), check_nonnegative(both[1], "pair_weight")
 
 
-def _per_point(pairs: np.ndarray, n: int) -> np.ndarray:
-    """1/m_i + 1/m_j, m_i the number of pairs at row i."""
+def _balanced_weights(pairs: np.ndarray, n: int) -> np.ndarray:
+    """Return 1/m_i + 1/m_j for every pair, m_i the number of pairs at row i."""
     counts = np.maximum(np.bincount(pairs.ravel(), minlength=n), 1)
     return (1 / counts[pairs]).sum(axis=1)
+
+
+# --------------------------------------------------------------------------------------------------- selection by pairs
+
+
+class _SelectedGraph(NamedTuple):
+    """The selected penalty and graph, the size of its neighbourhoods (None if complete), and scores per penalty."""
+
+    penalty: float
+    graph: AffinityGraph
+    n_neighbors: int | None
+    evidence: dict[float, np.ndarray]
+
+
+def _select_graph(
+    embeddings: dict[float, Array], recipes: list[FullGraph | KNNGraph], ranking: PairRanking | None
+) -> _SelectedGraph:
+    """Select by the pairs: first the penalty, on the recipe that was learned on, then the recipe."""
+    recipe, *alternatives = recipes
+    n_neighbors = getattr(recipe, "n_neighbors", None)
+    if ranking is None:
+        penalty = DEFAULT_PENALTY if DEFAULT_PENALTY in embeddings else next(iter(embeddings))
+        return _SelectedGraph(penalty, recipe.build(embeddings[penalty]), n_neighbors, {})
+    graphs = {penalty: recipe.build(embedding) for penalty, embedding in embeddings.items()}
+    evidence = {penalty: ranking_auc(graph, ranking) for penalty, graph in graphs.items()}
+    penalty = select_strongest_penalty(evidence)
+    best_graph, best_score = graphs[penalty], evidence[penalty].mean()
+    for alternative in alternatives:
+        graph = alternative.build(embeddings[penalty])
+        if (score := ranking_auc(graph, ranking).mean()) > best_score:
+            best_graph, best_score, n_neighbors = graph, score, getattr(alternative, "n_neighbors", None)
+    return _SelectedGraph(penalty, best_graph, n_neighbors, evidence)

@@ -1,29 +1,32 @@
-"""LLGC: learning with local and global consistency, labels spread over a graph. Used by paper key: learned_laplacian.
+"""LLGC: learning with local and global consistency, which spreads labels over a graph. Paper key: learned_laplacian.
 
     F = (I - αS)⁻¹ Y,   S = D^-½WD^-½,   y_i the indicator of the label of row i, or zero   [Zhou et al. 2004, Eq. 4]
 
 the limit of F ← αSF + (1-α)Y and the minimiser of ½ Σ_ij w_ij ‖F_i/√d_i - F_j/√d_j‖² + (1/α - 1) Σ_i ‖F_i - Y_i‖².
-The equations are solved, by conjugate gradients on a sparse graph, where scikit-learn's LabelSpreading iterates a
-fixed number of times. Class mass normalisation [Zhu et al. 2003] rescales the columns of F to the shares of the labels.
+The equations are solved, on a sparse graph by conjugate gradients, whereas scikit-learn's LabelSpreading iterates a
+fixed number of times. Class mass normalisation [Zhu et al. 2003] rescales the columns of F to the proportions of the
+labels.
 """
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from typing import Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_int, check_positive, choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.multiplicative import positive_part
 from ..core.progress import report_progress
 from ..core.rows import normalize_row_sums
 from ..core.sparse import matmul
-from ..graph.constraints import check_constraints
+from ..errors import InputError, warn
+from ..graph.affinity import AffinityGraph
+from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.labels import UNKNOWN, as_column, known_labels
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
@@ -31,50 +34,55 @@ from ..graph.recipes import learns_from_pairs, self_tuned
 from .spreading import spread_labels
 
 
-def class_mass(F: Array, shares: Array) -> Array:
-    """Columns rescaled so that the mass of every class is its share among the labels. [Zhu et al. 2003, section 4]"""
+def normalize_class_mass(F: Array, proportions: Array) -> Array:
+    """Rescale the columns so that class masses are the proportions of the labels. [Zhu et al. 2003, section 4]"""
     xp = namespace(F)
     mass = xp.sum(F, axis=0)
-    return F * (shares / xp.where(mass > 0, mass, 1))[None, :]
+    return F * (proportions / xp.where(mass > 0, mass, 1))[None, :]
 
 
-NORMALIZE = {"cmn": class_mass}
+NORMALIZE = {"cmn": normalize_class_mass}
 
 
 class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Classes of all rows from the labels of some, by the shape of the data.
+    """Classify all rows from the labels of some, by spreading the labels over a graph.
 
     Parameters
     ----------
     graph : recipe, AffinityGraph, matrix or 'precomputed', default=None
-        How the graph is made; None is ``KNNGraph(9, weight="local", symmetrize="mean")``. A
-        :class:`LearnedLaplacian` is learnt from the same labels. With 'precomputed', ``fit`` takes an affinity matrix.
+        How the graph is built; None is ``KNNGraph(9, weight="local", symmetrize="mean")``. A
+        :class:`LearnedLaplacian` learns from the same labels. With 'precomputed', ``fit`` takes an affinity matrix.
     alpha : float, default=0.99
-        In (0, 1): how far labels travel.
+        How far labels spread, between 0 and 1 (exclusive).
     normalize : {'cmn', None}, default='cmn'
-        Class mass normalisation: classes keep the shares they have among the labels. Leave it out where labels were
+        Class mass normalisation, which keeps the class proportions of the labels. Use None if the labelled rows were
         not drawn at random.
     tol : float, default=1e-8
-        On the relative residual of the equations.
+        Tolerance on the relative residual of the equations.
     max_iter : int, default=1000
+        The maximum number of iterations of conjugate gradients.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
     label_distributions_ : array of shape (n_samples, n_classes)
-        Rows that sum to one, or of zeros where no label reaches.
+        Class probabilities of every row; zeros in rows that no label reaches.
     transduction_ : ndarray of shape (n_samples,)
-        The class of every row, labelled ones included (noisy labels may change); -1 where no label reaches.
+        The class of every row, including labelled ones (a noisy label may change); -1 in rows that no label reaches.
     n_iter_ : int
-        Rounds of conjugate gradients; 1 for the closed form.
+        The number of iterations of conjugate gradients; 1 for a direct solve.
     converged_ : bool
+        Whether the residuals are within ``tol``.
     graph_ : AffinityGraph
+        The graph.
     n_features_in_ : int
+        The number of features of ``X``.
 
     Notes
     -----
-    A component of the graph without any label stays undecided: a warning says how many rows, ``transduction_`` and
-    ``predict`` say -1 ("-1" among names), ``predict_proba`` gives equal shares.
+    Rows in a component of the graph without any label stay undecided: a warning gives their number, ``transduction_``
+    and ``predict`` return -1 ("-1" if classes are strings), and ``predict_proba`` returns equal probabilities.
 
     References
     ----------
@@ -95,14 +103,14 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     1.0
     """
 
-    _minds_components = False  # those without a label are what matters, and they are told of below
+    _minds_components = False  # components are fine if they contain a label; a warning in fit tells of others
 
     def __init__(
         self,
-        graph: Any = None,
+        graph: GraphLike = None,
         alpha: float = 0.99,
         *,
-        normalize: str | None = "cmn",
+        normalize: Literal["cmn"] | None = "cmn",
         tol: float = 1e-8,
         max_iter: int = 1000,
     ) -> None:
@@ -112,91 +120,125 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any, *, constraints: Any = None) -> LLGC:
+    def fit(
+        self,
+        X: MatrixLike | AffinityGraph,
+        y: LabelsLike,
+        *,
+        constraints: PairwiseConstraints | np.ndarray | None = None,
+    ) -> Self:
         """Spread the labels ``y``, -1 where unknown, over the rows of ``X`` or the nodes of a graph.
 
-        ``constraints`` are for a graph that learns from pairs, as :class:`LearnedLaplacian` does; the labels themselves
-        are pairs to it already.
+        ``constraints`` are for a graph that learns from pairs, such as :class:`LearnedLaplacian`, which also learns
+        from the labels.
         """
         if constraints is not None and not learns_from_pairs(self._recipe()):
-            raise ValueError("LLGC spreads labels; pairs are taken by a graph that learns, graph=LearnedLaplacian()")
+            raise InputError(
+                "LLGC spreads labels; only a graph that learns can use pairs",
+                "set graph=LearnedLaplacian(), or leave out constraints",
+                code="constraints_not_supported",
+                parameter="constraints",
+            )
         rescale = None if self.normalize is None else choose(NORMALIZE, self.normalize, option="normalize")
         alpha = check_positive(self.alpha, "alpha")
         if alpha >= 1:
-            raise ValueError(f"alpha must be between 0 and 1, both excluded; got {alpha!r}")
+            raise InputError(
+                f"alpha must be between 0 and 1 (exclusive); got {alpha!r}",
+                code="invalid_parameter",
+                parameter="alpha",
+                value=alpha,
+            )
         if y is None:
-            raise ValueError("LLGC requires y to be passed, but the target y is None; use -1 for rows of unknown class")
-        y = as_column(y)
-        graph = self._build_graph(X, y, check_constraints(constraints, X))
-        if graph.has_negative_weights:
-            raise ValueError("labels spread over nonnegative weights, but the graph has negative ones")
-        known, codes = self._classes(y, graph.n_nodes)
-        reference = graph.degrees
-        Y = np.zeros((graph.n_nodes, len(self.classes_)))
-        Y[known, codes] = 1
-        with report_progress(self):
-            found = spread_labels(
-                asarray_like(Y, reference, dtype=reference.dtype), graph, alpha,
-                tol=check_positive(self.tol, "tol"), max_iter=check_int(self.max_iter, "max_iter"),
-            )  # fmt: skip
-        self.n_iter_, self.converged_ = max(found.iterations, 1), found.converged
-        F = positive_part(found.solution)  # rounding apart it is
-        if rescale:
-            F = rescale(F, asarray_like(Y.mean(axis=0), F, dtype=F.dtype))
-        self.label_distributions_, self.graph_ = normalize_row_sums(F), graph
-        self.transduction_ = self._names(to_numpy(self.label_distributions_))
-        self._say_what_is_undecided()
+            raise InputError(
+                "LLGC requires y to be passed, but the target y is None",
+                "use -1 for rows of unknown class",
+                code="missing_labels",
+                parameter="y",
+            )
+        with self._restore_on_failure():
+            y = as_column(y)
+            graph = self._build_graph(X, y, check_constraints(constraints, X))
+            if graph.has_negative_weights:
+                raise InputError(
+                    "the graph has negative weights, but LLGC requires nonnegative weights",
+                    "build the graph without signed=True",
+                    code="negative_weights",
+                )
+            known, codes = self._encode_labels(y, graph.n_nodes)
+            reference = graph.degrees
+            Y = np.zeros((graph.n_nodes, len(self.classes_)))
+            Y[known, codes] = 1
+            with report_progress(self):
+                result = spread_labels(
+                    asarray_like(Y, reference, dtype=reference.dtype), graph, alpha,
+                    tol=check_positive(self.tol, "tol"), max_iter=check_int(self.max_iter, "max_iter"),
+                )  # fmt: skip
+            self.n_iter_, self.converged_ = max(result.iterations, 1), result.converged
+            F = positive_part(result.solution)  # nonnegative up to rounding
+            if rescale:
+                F = rescale(F, asarray_like(Y.mean(axis=0), F, dtype=F.dtype))
+            self.label_distributions_, self.graph_ = normalize_row_sums(F), graph
+            self.transduction_ = self._decode(to_numpy(self.label_distributions_))
+        self._warn_if_undecided()
         return self
 
-    def predict_proba(self, X: Any) -> Array:
-        """The shares of the classes at new points: those of their neighbours by weight; of a seen row its own."""
-        shares = self._at(X)
-        xp = namespace(shares)
-        undecided = xp.sum(shares, axis=1)[:, None] == 0
-        return xp.where(undecided, 1 / shares.shape[1], shares)
+    def predict_proba(self, X: MatrixLike) -> Array:
+        """Return the class probabilities of new points: the weighted mean of their neighbours'.
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each new point; -1 where no label reaches."""
-        return self._names(to_numpy(self._at(X)))
+        Points that coincide with a training row have its probabilities.
+        """
+        distributions = self._distributions(X)
+        xp = namespace(distributions)
+        undecided = xp.sum(distributions, axis=1)[:, None] == 0
+        return xp.where(undecided, 1 / distributions.shape[1], distributions)
 
-    # ------------------------------------------------------------------------------------------------------ its parts
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """Return the class of each new point; -1 where no label reaches."""
+        return self._decode(to_numpy(self._distributions(X)))
 
-    def _recipe(self) -> Any:
+    # ---------------------------------------------------------------------------------------------------- computation
+
+    def _recipe(self) -> GraphLike:
         return self_tuned() if self.graph is None else self.graph
 
-    def _classes(self, y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Which rows have a label, and the numbers of their classes."""
+    def _encode_labels(self, y: LabelsLike, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return which rows have a label, and their labels as positions in ``classes_``."""
         known, labels = known_labels(y, n)
         if not known.any():
-            raise ValueError("y holds no label at all, only -1; label at least one row of each class")
+            raise InputError(
+                "y contains no label, only -1", "label at least one row of each class", code="no_labels", parameter="y"
+            )
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         return known, codes
 
-    def _at(self, X: Any) -> Array:
+    def _distributions(self, X: MatrixLike) -> Array:
+        """Return the label distributions at new points; zeros where no label reaches."""
         check_is_fitted(self)
         F = self.label_distributions_
         weights, X = self._links_to(X, F)
         rows = matmul(weights, F)
-        alone = to_numpy(link_degrees(weights, signed=False)) == 0
-        return replace_coincident_rows(normalize_row_sums(rows), F, weights, alone, X, self._fit_X)
+        unlinked = to_numpy(link_degrees(weights, signed=False)) == 0
+        return replace_coincident_rows(normalize_row_sums(rows), F, weights, unlinked, X, self._fit_X)
 
-    def _names(self, shares: np.ndarray) -> np.ndarray:
-        names = self.classes_[shares.argmax(axis=1)]
-        undecided = shares.sum(axis=1) == 0
+    def _decode(self, distributions: np.ndarray) -> np.ndarray:
+        """Return the most probable class of each row; -1 or "-1" for a row of zeros."""
+        labels = self.classes_[distributions.argmax(axis=1)]
+        undecided = distributions.sum(axis=1) == 0
         if not undecided.any():
-            return names
-        if names.dtype.kind in "iuf":
-            return np.where(undecided, UNKNOWN, names)
-        return np.where(undecided, str(UNKNOWN), names.astype(f"<U{max(names.dtype.itemsize // 4, 2)}"))
+            return labels
+        if labels.dtype.kind in "iuf":
+            return np.where(undecided, UNKNOWN, labels)
+        return np.where(undecided, str(UNKNOWN), labels.astype(f"<U{max(labels.dtype.itemsize // 4, 2)}"))
 
-    def _say_what_is_undecided(self) -> None:
-        undecided = int((to_numpy(self.label_distributions_).sum(axis=1) == 0).sum())
-        if undecided:
-            warnings.warn(
-                f"no label reaches {undecided} row(s), which stay undecided (-1): they lie in components of the graph "
-                "without a labelled row, or too far from any. Label more rows, or join the components with "
-                "KNNGraph(connect='mst')",
-                UserWarning,
+    def _warn_if_undecided(self) -> None:
+        n_undecided = int((to_numpy(self.label_distributions_).sum(axis=1) == 0).sum())
+        if n_undecided:
+            warn(
+                f"no label reaches {n_undecided} row(s), which stay undecided (-1): they are in components of the "
+                "graph without a labelled row, or too far from any",
+                "label more rows, or connect the components with KNNGraph(connect='mst')",
+                code="undecided_rows",
+                n_undecided=n_undecided,
                 stacklevel=3,
             )

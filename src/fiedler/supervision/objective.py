@@ -2,19 +2,20 @@
 
     Q(A) = Σ_ij C_ij l_ij,   l_ij = δ_ij - w_ij/√(d_i d_j),   w_ij = exp(-‖A(x_i - x_j)‖²)             (Eqs 3, 4, 8)
 
-C holds ½ for either order of a must-link, -½ of a cannot-link, and ½λ for every direction in which one point is among
-the other's N nearest. With B = C∘W/√(d_i d_j), r the row sums of B, Eqs 9 to 12 add up to
+C is ½ for both orders of a must-link, -½ for both orders of a cannot-link, plus ½λ for each direction in which one
+point is among the N nearest neighbours of the other. With B = C∘W/√(d_i d_j) and its row sums r, Eqs 9 to 12 add up to
 
     M_ij = ½ w_ij (r_i/d_i + r_j/d_j) - B_ij,     dQ/dA = -4 A X'(diag(M1) - M)X                 (samples as rows)
 
-so that no matrix a pair is ever formed: one product of the size of the graph with X, one of X with itself. C and B are
-sparse. The pairs that have a weight at all are all of them (`AllPairs`), or those of a sparse graph (`EdgeList`).
+so no d x d matrix per pair is formed: the cost is one product of a matrix the size of the graph with X, and one of X
+with itself. C and B are sparse. The pairs with a weight are all pairs (`AllPairs`) or those of a sparse graph
+(`EdgeList`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +23,6 @@ from array_api_compat import device
 
 from ..core.backend import Array, asarray_like, is_numpy, namespace
 from ..core.sparse import (
-    Sparse,
     csr_parts,
     from_coo,
     from_scipy_like,
@@ -34,18 +34,22 @@ from ..core.sparse import (
 )
 from ..graph.neighbors import pair_distances
 
-# --------------------------------------------------------------------------------------------------- where weights are
+PairWeight: TypeAlias = float | np.ndarray  # one weight for all pairs of a kind, or one per pair
+
+# ------------------------------------------------------------------------------------------------------- weight layouts
 
 
 class AllPairs:
-    """Every pair: values are (n, n)."""
+    """Weights of all pairs, stored as an (n, n) array."""
 
     def __init__(self, pairs: sp.csr_array, reference: Array) -> None:
-        self.pairs = Pattern(pairs, reference)
-        self._flat = asarray_like(row_indices(pairs).astype(np.int64) * pairs.shape[0] + pairs.indices, reference)
+        self.pairs = SparsityPattern(pairs, reference)
+        self._flat_indices = asarray_like(
+            row_indices(pairs).astype(np.int64) * pairs.shape[0] + pairs.indices, reference
+        )
 
     def kernel(self, Y: Array) -> Array:
-        """exp(-‖y_i - y_j‖²), and 0 for a point with itself. [learned_laplacian, Eq. 4]"""
+        """Return w_ij = exp(-‖y_i - y_j‖²), w_ii = 0. [learned_laplacian, Eq. 4]"""
         xp = namespace(Y)
         half = 0.5 * xp.sum(Y * Y, axis=1)
         products = Y @ Y.T
@@ -57,98 +61,100 @@ class AllPairs:
         return xp.reshape(flat, products.shape)
 
     def degrees(self, W: Array) -> Array:
-        """Σ_j w_ij."""
+        """Return the sums Σ_j w_ij."""
         return namespace(W).sum(W, axis=1)
 
     def at_pairs(self, W: Array) -> Array:
-        """The weights where C is not zero."""
+        """Return the weights at the entries where C is not zero."""
         xp = namespace(W)
-        return xp.take(xp.reshape(W, (-1,)), self._flat)
+        return xp.take(xp.reshape(W, (-1,)), self._flat_indices)
 
     def product(self, W: Array, X: Array) -> Array:
-        """WX."""
+        """Return WX."""
         return W @ X
 
 
 class EdgeList:
-    """The edges of a sparse graph and the constrained pairs: values are one a stored entry."""
+    """Weights of the edges of a sparse graph and of the constrained pairs, one value per stored entry."""
 
     def __init__(self, pairs: sp.csr_array, edges: sp.csr_array, reference: Array) -> None:
         n = edges.shape[0]
-        rows, columns = (np.concatenate([of(edges), of(pairs)]) for of in (row_indices, lambda matrix: matrix.indices))
-        both = from_coo(rows, columns, np.concatenate([np.zeros(edges.nnz), pairs.data]), (n, n))
-        self.pairs = Pattern(pairs, reference)
-        numbered = sp.csr_array((np.arange(1, both.nnz + 1), both.indices, both.indptr), shape=both.shape)
-        places = np.asarray(numbered[row_indices(pairs), pairs.indices]).ravel() - 1
-        self._places = asarray_like(places.astype(np.int64), reference)
-        self._edges = Pattern(both, reference)
+        rows = np.concatenate([row_indices(edges), row_indices(pairs)])
+        columns = np.concatenate([edges.indices, pairs.indices])
+        union = from_coo(rows, columns, np.concatenate([np.zeros(edges.nnz), pairs.data]), (n, n))
+        self.pairs = SparsityPattern(pairs, reference)
+        numbered = sp.csr_array((np.arange(1, union.nnz + 1), union.indices, union.indptr), shape=union.shape)
+        positions = np.asarray(numbered[row_indices(pairs), pairs.indices]).ravel() - 1
+        self._pair_positions = asarray_like(positions.astype(np.int64), reference)
+        self._edges = SparsityPattern(union, reference)
 
     def kernel(self, Y: Array) -> Array:
-        """exp(-‖y_i - y_j‖²), and 0 for a point with itself. [learned_laplacian, Eq. 4]"""
+        """Return w_ij = exp(-‖y_i - y_j‖²), w_ii = 0. [learned_laplacian, Eq. 4]"""
         distances = pair_distances(Y, Y, self._edges.rows, self._edges.columns)
         return namespace(Y).exp(-(distances**2))
 
     def degrees(self, W: Array) -> Array:
-        """Σ_j w_ij over the edges."""
+        """Return the sums Σ_j w_ij over the edges."""
         return self._edges.sums(W)
 
     def at_pairs(self, W: Array) -> Array:
-        """The weights where C is not zero."""
-        return namespace(W).take(W, self._places)
+        """Return the weights at the entries where C is not zero."""
+        return namespace(W).take(W, self._pair_positions)
 
     def product(self, W: Array, X: Array) -> Array:
-        """WX."""
+        """Return WX."""
         return self._edges.product(W, X)
 
 
-class Pattern:
-    """Where a sparse matrix has entries; ``values``, and any others on the same places, as a vector."""
+class SparsityPattern:
+    """Positions of the entries of a sparse matrix; values at these positions are vectors, such as ``values``."""
 
     def __init__(self, matrix: sp.csr_array, reference: Array) -> None:
         self.matrix = from_scipy_like(matrix, reference)
         self.values, self.columns, _ = csr_parts(self.matrix)
         self.rows = row_indices(self.matrix)
-        if is_numpy(self.rows) and not is_numpy(reference):  # a back end without sparse matrices
+        if is_numpy(self.rows) and not is_numpy(reference):  # an array library without sparse matrices
             self.values, self.columns, self.rows = (
                 asarray_like(part, reference) for part in (self.values, self.columns, self.rows)
             )
 
     def sums(self, values: Array) -> Array:
-        """Σ_j of the values, shape (n,)."""
-        return row_sums(self._filled(values), values)
+        """Return the row sums of the matrix with these values, shape (n,)."""
+        return row_sums(with_data(self.matrix, values), values)
 
     def product(self, values: Array, X: Array) -> Array:
-        """The matrix of the values times ``X``."""
-        return matmul(self._filled(values), X)
-
-    def _filled(self, values: Array) -> Sparse:
-        return with_data(self.matrix, values)
+        """Multiply the matrix with these values by ``X``."""
+        return matmul(with_data(self.matrix, values), X)
 
 
 def coefficients(
     n: int,
     must_link: np.ndarray,
     cannot_link: np.ndarray,
-    weights: tuple[Any, Any],
+    weights: tuple[PairWeight, PairWeight],
     neighbors: sp.csr_array,
     lam: float,
 ) -> sp.csr_array:
-    """C: the pairs by their weights, and λ for every direction of the neighbourhoods. [learned_laplacian, Eq. 8]"""
+    """Return C, with the weights of the pairs and λ for the neighbourhoods. [learned_laplacian, Eq. 8]
+
+    ``weights`` are those of the must-links and of the cannot-links, a number or one per pair. ``neighbors`` has a one
+    at (i, j) if j is among the nearest neighbours of i.
+    """
     total = 0.5 * lam * (neighbors + neighbors.T)
     for pairs, weight, sign in ((must_link, weights[0], 0.5), (cannot_link, weights[1], -0.5)):
         values = sign * np.broadcast_to(np.asarray(weight, dtype=np.float64), len(pairs))
-        one_way = sp.csr_array((values, (pairs[:, 0], pairs[:, 1])), shape=(n, n))
-        total = total + one_way + one_way.T
+        directed = sp.csr_array((values, (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+        total = total + directed + directed.T
     return to_scipy(total)
 
 
-# ---------------------------------------------------------------------------------------------------- kinds of metric
+# -------------------------------------------------------------------------------------------------------------- metrics
 
 
 class Metric(NamedTuple):
-    """A family of matrices A(θ): where θ starts, A itself, XA', and dQ/dθ from Z.
+    """A family of matrices A(θ): the start of θ, A itself, XA', and dQ/dθ from Z.
 
-    Z is (diag(M1) - M)X with w_ij r_i/d_i in place of the symmetric ½ w_ij (r_i/d_i + r_j/d_j), which spares a product:
+    Z is (diag(M1) - M)X with w_ij r_i/d_i in place of the symmetric ½ w_ij (r_i/d_i + r_j/d_j), which saves a product:
     the symmetric part of X'Z is the same.
     """
 
@@ -158,13 +164,12 @@ class Metric(NamedTuple):
     gradient: Callable[[Array, Array, Array], Array]
 
 
-def _leading_axes(X: Array, rank: int) -> Array:
-    xp = namespace(X)
-    return xp.linalg.svd(X, full_matrices=False)[2][:rank, :]
+def _principal_axes(X: Array, rank: int) -> Array:
+    return namespace(X).linalg.svd(X, full_matrices=False)[2][:rank, :]
 
 
-def eye(X: Array) -> Array:
-    """The identity of the size of a row, beside ``X``."""
+def feature_identity(X: Array) -> Array:
+    """Return the identity matrix of size n_features, in the array library, dtype and device of ``X``."""
     return namespace(X).eye(X.shape[1], dtype=X.dtype, device=device(X))
 
 
@@ -174,65 +179,65 @@ def _ones(X: Array, count: int) -> Array:
 
 METRICS = {
     "full": Metric(
-        start=lambda X, rank: eye(X),
+        start=lambda X, rank: feature_identity(X),
         matrix=lambda theta, X: theta,
         embed=lambda theta, X: X @ theta.T,
         gradient=lambda theta, X, Z: -2 * theta @ (X.T @ Z + Z.T @ X),
     ),
     "low_rank": Metric(
-        start=_leading_axes,
+        start=_principal_axes,
         matrix=lambda theta, X: theta,
         embed=lambda theta, X: X @ theta.T,
         gradient=lambda theta, X, Z: -2 * theta @ (X.T @ Z + Z.T @ X),
     ),
     "diagonal": Metric(
         start=lambda X, rank: _ones(X, X.shape[1]),
-        matrix=lambda theta, X: theta[:, None] * eye(X),
+        matrix=lambda theta, X: theta[:, None] * feature_identity(X),
         embed=lambda theta, X: X * theta[None, :],
         gradient=lambda theta, X, Z: -4 * theta * namespace(X).sum(X * Z, axis=0),
     ),
     "scale": Metric(
         start=lambda X, rank: _ones(X, 1),
-        matrix=lambda theta, X: theta[0] * eye(X),
+        matrix=lambda theta, X: theta[0] * feature_identity(X),
         embed=lambda theta, X: X * theta[0],
         gradient=lambda theta, X, Z: -4 * theta * namespace(X).sum(X * Z),
     ),
 }
 
 
-# ------------------------------------------------------------------------------------------------------ the objective
+# ------------------------------------------------------------------------------------------------------------ objective
 
 
 class LaplacianObjective(NamedTuple):
-    """Q as a function of the parameters θ of a metric."""
+    """Objective Q as a function of the parameters θ of a metric."""
 
     X: Array
-    layout: Any
+    layout: AllPairs | EdgeList
     metric: Metric
 
     def value(self, theta: Array) -> float:
-        """Q. [learned_laplacian, Eq. 8]"""
+        """Return Q. [learned_laplacian, Eq. 8]"""
         _, _, B = self._parts(theta)
         return -float(namespace(B).sum(B))
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        """Q and dQ/dθ. [learned_laplacian, Eqs 9 to 12]"""
+        """Return Q and dQ/dθ. [learned_laplacian, Eqs 9 to 12]"""
         W, degrees, B = self._parts(theta)
         pairs, X = self.layout.pairs, self.X
-        bent = pairs.sums(B)
-        share = (bent / degrees)[:, None]  # r_i/d_i
-        mass = 0.5 * (share * degrees[:, None] + self.layout.product(W, share)) - bent[:, None]  # M1
-        Z = mass * X - share * self.layout.product(W, X) + pairs.product(B, X)
+        r = pairs.sums(B)
+        ratio = (r / degrees)[:, None]  # r_i/d_i
+        row_sums_M = 0.5 * (ratio * degrees[:, None] + self.layout.product(W, ratio)) - r[:, None]  # M1
+        Z = row_sums_M * X - ratio * self.layout.product(W, X) + pairs.product(B, X)
         return -float(namespace(B).sum(B)), self.metric.gradient(theta, X, Z)
 
     def _parts(self, theta: Array) -> tuple[Array, Array, Array]:
-        """W, the degrees, and B = C∘W/√(d_i d_j) where C is not zero, so that Q = -ΣB. [learned_laplacian, Eq. 3]"""
+        """Return W, the degrees, and B = C∘W/√(d_i d_j) where C is not zero: Q = -ΣB. [learned_laplacian, Eq. 3]"""
         pairs = self.layout.pairs
         W = self.layout.kernel(self.metric.embed(theta, self.X))
         degrees = self.layout.degrees(W)
         xp = namespace(degrees)
-        tiny = float(xp.finfo(degrees.dtype).smallest_normal) ** 0.5  # a point far from all others has no degree left
+        tiny = float(xp.finfo(degrees.dtype).smallest_normal) ** 0.5  # the degree of an outlier underflows
         degrees = xp.where(degrees > tiny, degrees, tiny)
         root = 1 / xp.sqrt(degrees)
-        ends = xp.take(root, pairs.rows) * xp.take(root, pairs.columns)
-        return W, degrees, pairs.values * self.layout.at_pairs(W) * ends
+        scaling = xp.take(root, pairs.rows) * xp.take(root, pairs.columns)
+        return W, degrees, pairs.values * self.layout.at_pairs(W) * scaling

@@ -1,11 +1,12 @@
-"""F = (I - αS)⁻¹ Y, S = D^-½WD^-½, sure in every row: labels spread however far [Zhou et al. 2004, Eq. 4].
+"""Label spreading F = (I - αS)⁻¹ Y, S = D^-½WD^-½, accurate in every row [Zhou et al. 2004, Eq. 4].
 
-F falls off exponentially with the distance to the labels, while the tolerance of an iteration is relative to the whole:
-far rows would be noise, or zero. So rows that are sure so far are held, and the same equations solved for the others,
+F decays exponentially with the distance to the labels, while the tolerance of an iteration is relative to the largest
+entries: rows far from any label would be noise, or zero. So rows that are accurate are held fixed, and the same
+equations are solved for the others,
 
     F_U = (I - αS_UU)⁻¹ αS_UR F_R,
 
-whose right-hand side is as small as its solution; and so on outwards. Most graphs need no such step.
+whose right-hand side is as small as its solution; this is repeated outwards. Most graphs need no such step.
 """
 
 from __future__ import annotations
@@ -22,71 +23,80 @@ from ..graph.affinity import AffinityGraph
 from ..graph.laplacian import power_of_degrees
 from ..graph.smoothing import spread
 
-CLOSED_UP_TO = 500  # rows, below which the dense solve is quicker than iterating
-CLOSED_IF_FILLED = 5000  # rows, the same for a graph that is sparse in name only
-STEPS = 200  # outwards at most
-MARGIN = 10.0  # by which a row must be above the error to be sure
+DENSE_SOLVE_MAX_ROWS = 500  # up to this many rows a dense solve is faster than iterating
+DENSE_SOLVE_MAX_ROWS_IF_FILLED = 5000  # the same for a sparse matrix that is nearly dense
+MAX_OUTWARD_STEPS = 200
+ERROR_MARGIN = 10.0  # a row is accurate if its largest entry exceeds the error by this factor
 
 
 def spread_labels(Y: Array, graph: AffinityGraph, alpha: float, *, tol: float, max_iter: int) -> SolveResult:
-    """F for nonnegative weights: in closed form for a small or complete graph, else by conjugate gradients."""
-    if graph.n_nodes <= CLOSED_UP_TO or (is_nearly_dense(graph.weights) and graph.n_nodes <= CLOSED_IF_FILLED):
-        return _closed_form(Y, graph, alpha)
-    found = spread(Y, graph, alpha, tol=tol, max_iter=max_iter)
-    return _outwards(found, Y, graph, alpha, tol=max(tol, 10 * eps(Y)), max_iter=max_iter)
+    """Return F for nonnegative weights: by a dense solve for small or dense graphs, else by conjugate gradients."""
+    nearly_dense = is_nearly_dense(graph.weights) and graph.n_nodes <= DENSE_SOLVE_MAX_ROWS_IF_FILLED
+    if graph.n_nodes <= DENSE_SOLVE_MAX_ROWS or nearly_dense:
+        return _dense_solve(Y, graph, alpha)
+    result = spread(Y, graph, alpha, tol=tol, max_iter=max_iter)
+    return _extend_outwards(result, Y, graph, alpha, tol=max(tol, 10 * eps(Y)), max_iter=max_iter)
 
 
-def _closed_form(Y: Array, graph: AffinityGraph, alpha: float) -> SolveResult:
-    """By LAPACK: I - αS = αL + (1-α)I, where L is zero for an isolated node and S as well."""
+def _dense_solve(Y: Array, graph: AffinityGraph, alpha: float) -> SolveResult:
+    """Solve by LAPACK: I - αS = αL + (1-α)I, except that both L and S are zero at an isolated node."""
     xp, L = namespace(Y), to_dense(graph.laplacian("symmetric"))
     isolated = xp.astype(graph.degrees == 0, Y.dtype)[:, None]
     F = xp.linalg.solve(alpha * L + (1 - alpha + alpha * isolated) * identity(L), Y)
     return SolveResult(F, xp.zeros_like(F[0, :]), 1, True)
 
 
-def _outwards(
-    found: SolveResult, Y: Array, graph: AffinityGraph, alpha: float, *, tol: float, max_iter: int
+def _extend_outwards(
+    result: SolveResult, Y: Array, graph: AffinityGraph, alpha: float, *, tol: float, max_iter: int
 ) -> SolveResult:
-    """The solution carried on, step by step, to rows where it is smaller than the error of the largest ones."""
-    xp, walk = namespace(Y), _walk(graph, alpha, Y)
-    reachable = asarray_like(in_a_labelled_component(Y, graph), Y, dtype=Y.dtype)[:, None]
-    F, iterations, size, sure = found.solution, found.iterations, _longest_column(Y), xp.zeros_like(reachable)
-    for _ in range(STEPS):
-        above = xp.max(F, axis=1)[:, None] > MARGIN * tol * size / (1 - alpha)
-        sure, before = xp.where(above, reachable, sure), sure
-        rest = reachable - sure
-        if not bool(xp.any(rest > 0)) or bool(xp.all(sure == before)):
+    """Continue a solution, step by step, to rows where it is smaller than the error of the largest entries."""
+    xp, apply_walk = namespace(Y), _walk_operator(graph, alpha, Y)
+    reachable = asarray_like(in_labeled_component(Y, graph), Y, dtype=Y.dtype)[:, None]
+    F, iterations, converged = result.solution, result.iterations, result.converged
+    right_norm, accurate = _max_column_norm(Y), xp.zeros_like(reachable)
+    for _ in range(MAX_OUTWARD_STEPS):
+        above_error = xp.max(F, axis=1)[:, None] > ERROR_MARGIN * tol * right_norm / (1 - alpha)
+        accurate, previous = xp.where(above_error, reachable, accurate), accurate
+        remaining = reachable - accurate
+        if not bool(xp.any(remaining > 0)) or bool(xp.all(accurate == previous)):
             break
-        right = rest * walk(sure * F)
-        unit = float(xp.max(right))
-        if unit == 0:  # smaller than any number
+        right = remaining * apply_walk(accurate * F)
+        scale = float(xp.max(right))
+        if scale == 0:  # underflow
             break
-        step = _restricted(walk, rest, right / unit, tol, max_iter)
-        F, iterations = sure * F + unit * positive_part(step.solution), iterations + step.iterations
-        size = unit * _longest_column(right / unit)
-    return found._replace(solution=F, iterations=iterations)
+        step = _solve_restricted(apply_walk, remaining, right / scale, tol, max_iter)
+        F = accurate * F + scale * positive_part(step.solution)
+        iterations, converged = iterations + step.iterations, converged and step.converged
+        right_norm = scale * _max_column_norm(right / scale)
+    return result._replace(solution=F, iterations=iterations, converged=converged)
 
 
-def _walk(graph: AffinityGraph, alpha: float, reference: Array) -> Callable[[Array], Array]:
-    """V -> αSV."""
+def _walk_operator(graph: AffinityGraph, alpha: float, reference: Array) -> Callable[[Array], Array]:
+    """Return the function V -> αSV."""
     root = power_of_degrees(asarray_like(to_numpy(graph.degrees), reference, dtype=reference.dtype), -0.5)[:, None]
-    own = 0.0 if graph.loops is None else asarray_like(to_numpy(graph.loops), reference, dtype=reference.dtype)[:, None]
-    return lambda V: alpha * root * (matmul(graph.weights, root * V) + own * root * V)
+    loops = (
+        0.0 if graph.loops is None else asarray_like(to_numpy(graph.loops), reference, dtype=reference.dtype)[:, None]
+    )
+    return lambda V: alpha * root * (matmul(graph.weights, root * V) + loops * root * V)
 
 
-def _restricted(walk: Callable[[Array], Array], rows: Array, right: Array, tol: float, max_iter: int) -> SolveResult:
-    """(I - αS_UU)⁻¹ of the right-hand side, U the rows marked by one."""
-    ones = namespace(rows).ones_like(rows)[:, 0]
-    return conjugate_gradient(lambda V: V - rows * walk(rows * V), right, diagonal=ones, tol=tol, max_iter=max_iter)
+def _solve_restricted(
+    apply_walk: Callable[[Array], Array], mask: Array, right: Array, tol: float, max_iter: int
+) -> SolveResult:
+    """Solve (I - αS_UU) F_U = right, where ``mask`` is one for the rows in U and zero elsewhere."""
+    ones = namespace(mask).ones_like(mask)[:, 0]
+    return conjugate_gradient(
+        lambda V: V - mask * apply_walk(mask * V), right, diagonal=ones, tol=tol, max_iter=max_iter
+    )
 
 
-def _longest_column(Y: Array) -> float:
+def _max_column_norm(Y: Array) -> float:
     xp = namespace(Y)
     return float(xp.max(xp.sqrt(xp.sum(Y * Y, axis=0))))
 
 
-def in_a_labelled_component(Y: Array, graph: AffinityGraph) -> np.ndarray:
-    """Whether a row lies in a component of the graph in which some row has a label."""
+def in_labeled_component(Y: Array, graph: AffinityGraph) -> np.ndarray:
+    """Whether each row is in a connected component with at least one labelled row."""
     _, component = graph.components()
-    labelled = to_numpy(namespace(Y).sum(Y, axis=1)) > 0
-    return np.isin(component, component[labelled])
+    labeled = to_numpy(namespace(Y).sum(Y, axis=1)) > 0
+    return np.isin(component, component[labeled])

@@ -1,49 +1,53 @@
-"""Which pairs to ask about: those whose answer the model can guess least, where it matters.
+"""Suggest pairs to ask a person about: those whose answer is most uncertain, among typical rows.
 
-An edge (i, j) of the graph joins rows that look alike. With memberships q the model believes p = q_i'q_j that they
-belong together; the answer tells most where the entropy of p is largest, at the boundary between clusters, and little
-at rows that few others resemble. So edges are ranked by
+An edge (i, j) of the graph joins similar rows. With memberships q the model gives them the probability p = q_i'q_j of
+belonging together; the answer is most informative where the entropy of p is largest, at the boundary between clusters,
+and least informative at outliers, which resemble few other rows. So edges are ranked by
 
     H(q_i'q_j) · min(1, d_i/d̃, d_j/d̃),    d̃ the median degree,
 
-and taken from the top, a row and its nearest neighbours being asked about once only: they would have the same answer.
+and selected from the top. Rows that were selected, and their nearest neighbours, are not selected again, since they
+would have the same answer.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int
 from ..core.backend import to_numpy
 from ..core.sparse import row_indices, to_scipy
+from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import check_constraints
+from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.pairs import split_by_sign
 from ..graph.smoothing import resolvent
 
-HEAVIEST = 2_000_000  # edges, at most, that are looked at
-NEAREST = 8  # neighbours of a row that is asked about, which are not
-BLUR = 0.9  # how far hard labels are spread to find what is uncertain
+MAX_RANKED_EDGES = 2_000_000  # of a larger graph only the heaviest edges are ranked
+N_EXCLUDED_NEIGHBORS = 8  # nearest neighbours of a selected row that are not selected any more
+SMOOTHING_ALPHA = 0.9  # how far hard labels are spread over the graph to become memberships
 
 
-def suggest_pairs(model: Any, n_pairs: int = 10, *, constraints: Any = None) -> np.ndarray:
-    """Pairs of rows to ask a person about, the most telling first.
+def suggest_pairs(
+    model: BaseEstimator, n_pairs: int = 10, *, constraints: PairwiseConstraints | None = None
+) -> np.ndarray:
+    """Suggest pairs of rows to ask a person about, the most informative first.
 
     Parameters
     ----------
     model : fitted estimator
-        With ``graph_`` and ``memberships_``, ``label_distributions_`` or ``labels_``.
+        A model with ``graph_`` and one of ``memberships_``, ``label_distributions_`` and ``labels_``.
     n_pairs : int, default=10
+        The maximum number of pairs.
     constraints : PairwiseConstraints, optional
-        What is known already; pairs that follow from it are not asked again.
+        Known pairs; neither they nor pairs that follow from them are suggested.
 
     Returns
     -------
     ndarray of shape (at most n_pairs, 2)
-        Row numbers. Fewer where the graph has no more edges apart from each other.
+        Row numbers. Fewer than ``n_pairs`` if the graph has no more edges that are apart from each other.
 
     Examples
     --------
@@ -53,7 +57,7 @@ def suggest_pairs(model: Any, n_pairs: int = 10, *, constraints: Any = None) -> 
     >>> X, y = two_moons(n_samples=300, noise=0.15, random_state=0)
     >>> model = SpectralClustering(2, KNNGraph(10), random_state=0).fit(X)
     >>> asked = suggest_pairs(model, 20)
-    >>> together = y[asked[:, 0]] == y[asked[:, 1]]  # what the person answers
+    >>> together = y[asked[:, 0]] == y[asked[:, 1]]  # the answers of the person
     >>> pairs = PairwiseConstraints(asked[together], asked[~together], len(X))
     >>> model.fit(X, constraints=pairs).labels_.shape
     (300,)
@@ -61,69 +65,82 @@ def suggest_pairs(model: Any, n_pairs: int = 10, *, constraints: Any = None) -> 
     check_is_fitted(model)
     graph = getattr(model, "graph_", None)
     if not isinstance(graph, AffinityGraph):
-        raise ValueError(f"{type(model).__name__} has no graph whose edges could be asked about")
-    count, known = check_int(n_pairs, "n_pairs"), check_constraints(constraints, graph)
+        raise InputError(
+            f"{type(model).__name__} has no graph whose edges could be suggested",
+            "fit a model with a graph of edges, such as KNNGraph()",
+            code="no_graph",
+        )
+    n_pairs, known = check_int(n_pairs, "n_pairs"), check_constraints(constraints, graph)
     if graph.has_negative_weights:
         graph = split_by_sign(graph)[0]
     first, second = _heavy_edges(graph)
     if known is not None:
-        asked = _implied(first, second, known.closure())
-        first, second = first[~asked], second[~asked]
-    worth = informativeness(_memberships(model, graph), to_numpy(graph.degrees), first, second)
-    return _apart(graph, first, second, worth, count)
+        implied = _is_implied(first, second, known.closure())
+        first, second = first[~implied], second[~implied]
+    scores = informativeness(_memberships(model, graph), to_numpy(graph.degrees), first, second)
+    return _select_spaced_pairs(graph, first, second, scores, n_pairs)
 
 
 def informativeness(memberships: np.ndarray, degrees: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """H(q_i'q_j) · min(1, d_i/d̃, d_j/d̃) of every pair, H in bits."""
+    """Return H(q_i'q_j) · min(1, d_i/d̃, d_j/d̃) for every pair, H in bits."""
     p = np.clip((memberships[first] * memberships[second]).sum(axis=1), 1e-12, 1 - 1e-12)
     entropy = -(p * np.log2(p) + (1 - p) * np.log2(1 - p))
     relative = np.minimum(degrees / max(float(np.median(degrees)), 1e-300), 1)
     return entropy * np.minimum(relative[first], relative[second])
 
 
-def _memberships(model: Any, graph: AffinityGraph) -> np.ndarray:
-    """The model's own, or its labels spread over the graph."""
+def _memberships(model: BaseEstimator, graph: AffinityGraph) -> np.ndarray:
+    """Return the memberships of a model, or its labels spread over the graph."""
     for name in ("memberships_", "label_distributions_"):
         if hasattr(model, name):
-            shares = to_numpy(getattr(model, name)).astype(np.float64)
-            return np.where(shares.sum(axis=1)[:, None] > 0, shares, 1 / shares.shape[1])  # an undecided row may be any
+            memberships = to_numpy(getattr(model, name)).astype(np.float64)
+            undecided = memberships.sum(axis=1)[:, None] == 0
+            return np.where(undecided, 1 / memberships.shape[1], memberships)
     if not hasattr(model, "labels_"):
-        raise ValueError(f"{type(model).__name__} makes no clusters or classes, so there is nothing to ask about")
+        raise InputError(
+            f"{type(model).__name__} has neither clusters nor classes, so there is nothing to ask about",
+            "pass a fitted clusterer or classifier",
+            code="no_labels",
+        )
     labels = to_numpy(model.labels_)
-    host = AffinityGraph(to_scipy(graph.weights).astype(np.float64))
-    return resolvent(np.eye(int(labels.max()) + 1)[labels], host, BLUR, tol=1e-4)
+    host_graph = AffinityGraph(to_scipy(graph.weights).astype(np.float64))
+    return resolvent(np.eye(int(labels.max()) + 1)[labels], host_graph, SMOOTHING_ALPHA, tol=1e-4)
 
 
 def _heavy_edges(graph: AffinityGraph) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of every edge once, or of the heaviest edges if there are too many."""
     W = to_scipy(graph.weights)
     rows = row_indices(W)
     upper = np.flatnonzero(rows < W.indices)
-    if len(upper) > HEAVIEST:
-        upper = upper[np.argpartition(-W.data[upper], HEAVIEST)[:HEAVIEST]]
+    if len(upper) > MAX_RANKED_EDGES:
+        upper = upper[np.argpartition(-W.data[upper], MAX_RANKED_EDGES)[:MAX_RANKED_EDGES]]
     return rows[upper].astype(np.int64), W.indices[upper].astype(np.int64)
 
 
-def _implied(first: np.ndarray, second: np.ndarray, closed: Any) -> np.ndarray:
-    """Whether the answer for a pair is known."""
+def _is_implied(first: np.ndarray, second: np.ndarray, closed: PairwiseConstraints) -> np.ndarray:
+    """Whether each pair is among the known and implied ones."""
     n = closed.n_samples
     answered = np.concatenate([links[:, 0] * n + links[:, 1] for links in (closed.must_link, closed.cannot_link)])
     return np.isin(np.minimum(first, second) * n + np.maximum(first, second), answered)
 
 
-def _apart(graph: AffinityGraph, first: np.ndarray, second: np.ndarray, worth: np.ndarray, count: int) -> np.ndarray:
-    """The best pairs, none at a row that is asked about already, or next to one."""
+def _select_spaced_pairs(
+    graph: AffinityGraph, first: np.ndarray, second: np.ndarray, scores: np.ndarray, n_pairs: int
+) -> np.ndarray:
+    """Select the pairs of the highest scores, none at a row that is selected already or next to such a row."""
     W = to_scipy(graph.weights)
-    near = np.zeros(graph.n_nodes, dtype=bool)
-    chosen: list[tuple[int, int]] = []
-    for at in np.argsort(-worth, kind="stable"):
-        if len(chosen) == count or worth[at] <= 0:
+    excluded = np.zeros(graph.n_nodes, dtype=bool)
+    selected: list[tuple[int, int]] = []
+    for edge in np.argsort(-scores, kind="stable"):
+        if len(selected) == n_pairs or scores[edge] <= 0:
             break
-        pair = int(first[at]), int(second[at])
-        if near[list(pair)].any():
+        pair = int(first[edge]), int(second[edge])
+        if excluded[list(pair)].any():
             continue
-        chosen.append(pair)
+        selected.append(pair)
         for row in pair:
-            span = slice(W.indptr[row], W.indptr[row + 1])
-            near[row] = True
-            near[W.indices[span][np.argsort(-W.data[span], kind="stable")[:NEAREST]]] = True
-    return np.array(chosen, dtype=np.int64).reshape(-1, 2)
+            entries = slice(W.indptr[row], W.indptr[row + 1])
+            nearest = np.argsort(-W.data[entries], kind="stable")[:N_EXCLUDED_NEIGHBORS]
+            excluded[row] = True
+            excluded[W.indices[entries][nearest]] = True
+    return np.array(selected, dtype=np.int64).reshape(-1, 2)

@@ -1,7 +1,14 @@
-"""Raw documents to term vectors, and clusters of documents to words."""
+"""Text: from raw documents to term vectors, and from clusters of documents to descriptions in words."""
 
 from .describe import ClusterDescription, describe_clusters
 from .read import Documents, read_documents
-from .vectorize import DocumentVectorizer
+from .vectorize import DocumentVectorizer, NoKnownTermsWarning
 
-__all__ = ["ClusterDescription", "DocumentVectorizer", "Documents", "describe_clusters", "read_documents"]
+__all__ = [
+    "ClusterDescription",
+    "DocumentVectorizer",
+    "Documents",
+    "NoKnownTermsWarning",
+    "describe_clusters",
+    "read_documents",
+]

@@ -1,11 +1,11 @@
-"""What a cluster of documents is about: its own terms, its most typical documents, a short name.
+"""Describe clusters of documents: characteristic terms, the most typical documents, and a short name.
 
-Terms are ranked by class-based tf-idf: with f_tc the share of term t among the words of cluster c,
+Terms are ranked by class-based tf-idf: with f_tc the relative frequency of term t among the words of cluster c,
 
     score(t, c) = f_tc · log(1 + 1 / Σ_c' f_tc')
 
-so that a term which every cluster uses counts little, however frequent it is, and large clusters do not outvote small
-ones (Grootendorst 2022 uses the same product with the counts themselves).
+so a term that is used in every cluster has a low score, however frequent it is, and large clusters have no more
+influence than small ones (Grootendorst 2022 uses the same product with counts).
 """
 
 from __future__ import annotations
@@ -17,26 +17,28 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._typing import LabelsLike, MatrixLike
 from .._validation import check_data, check_int, check_labels
 from ..core.rows import normalize_row_sums, normalize_rows
+from ..errors import InputError
 
 
 @dataclass(frozen=True)
 class ClusterDescription:
-    """One cluster in words.
+    """Description of one cluster of documents.
 
     Attributes
     ----------
     cluster : int or str
-        Its label.
+        The label of the cluster.
     size : int
-        How many documents it holds.
+        The number of documents.
     name : str
-        Its three leading terms.
+        The three highest-ranked terms.
     terms : list of (str, float)
-        Its leading terms with their class-based tf-idf, highest first.
+        The highest-ranked terms with their class-based tf-idf, in descending order.
     documents : list of int
-        Its most central documents, nearest to the mean direction first.
+        Row numbers of the most central documents, closest to the mean direction first.
 
     Examples
     --------
@@ -56,20 +58,27 @@ class ClusterDescription:
 
 
 def describe_clusters(
-    counts: Any, labels: Any, terms: Sequence[str], *, n_terms: int = 10, n_documents: int = 3
+    counts: MatrixLike, labels: LabelsLike, terms: Sequence[str], *, n_terms: int = 10, n_documents: int = 3
 ) -> list[ClusterDescription]:
-    """Every cluster's terms, typical documents, size and name, in the order of the labels.
+    """Describe every cluster by its terms, typical documents, size and name, in the order of the labels.
 
     Parameters
     ----------
     counts : sparse matrix or array of shape (n_documents, n_terms)
-        Term counts, or any nonnegative weights of the terms.
+        Term counts, or any nonnegative weights of terms.
     labels : array of shape (n_documents,)
-        The cluster of each document; -1 stands for none, and is not described.
+        The cluster of each document; -1 means no cluster and is not described.
     terms : sequence of str
         The name of each column.
-    n_terms, n_documents : int, default=10 and 3
-        How many of each to give.
+    n_terms : int, default=10
+        The number of terms per cluster.
+    n_documents : int, default=3
+        The number of typical documents per cluster.
+
+    Returns
+    -------
+    list of ClusterDescription
+        One description per cluster.
 
     Examples
     --------
@@ -85,45 +94,55 @@ def describe_clusters(
     labels = check_labels(labels, n_samples=X.shape[0])
     n_terms, n_documents = check_int(n_terms, "n_terms"), check_int(n_documents, "n_documents")
     if len(terms) != X.shape[1]:
-        raise ValueError(f"there are {len(terms)} names for {X.shape[1]} terms; give one a column")
+        raise InputError(
+            f"terms has {len(terms)} names, but counts has {X.shape[1]} columns",
+            "pass one name per column",
+            code="wrong_length",
+            parameter="terms",
+        )
     if X.nnz and X.data.min() < 0:
-        raise ValueError("counts of terms are not negative; give term counts, not coordinates")
+        raise InputError(
+            "counts has negative entries",
+            "pass term counts, not coordinates",
+            code="negative_counts",
+            parameter="counts",
+        )
     clusters = [cluster for cluster in np.unique(labels) if not (labels.dtype.kind in "if" and cluster == -1)]
     if not clusters:
         return []
     members = [np.flatnonzero(labels == cluster) for cluster in clusters]
     scores = class_tfidf(X, members)
     return [
-        _describe(cluster, rows, _leading(score, n_terms), _central(X[rows], n_documents), terms)
+        _describe(cluster, rows, _top_terms(score, n_terms), _central_rows(X[rows], n_documents), terms)
         for cluster, rows, score in zip(clusters, members, scores)
     ]
 
 
 def class_tfidf(X: sp.csr_array, members: list[np.ndarray]) -> np.ndarray:
-    """score(t, c) of every term in every cluster, shape (n_clusters, n_terms)."""
+    """Return score(t, c) of every term in every cluster, shape (n_clusters, n_terms)."""
     counts = np.array([np.asarray(X[rows].sum(axis=0)).ravel() for rows in members])
-    share = normalize_row_sums(counts)
-    everywhere = share.sum(axis=0)
-    return share * np.log1p(1 / np.where(everywhere > 0, everywhere, 1))
+    frequency = normalize_row_sums(counts)
+    total = frequency.sum(axis=0)
+    return frequency * np.log1p(1 / np.where(total > 0, total, 1))
 
 
-def _leading(score: np.ndarray, n_terms: int) -> list[tuple[int, float]]:
-    """Columns of the highest scores above zero; ties in the order of the columns."""
+def _top_terms(score: np.ndarray, n_terms: int) -> list[tuple[int, float]]:
+    """Return the columns with the highest positive scores; ties in column order."""
     order = np.argsort(-score, kind="stable")[:n_terms]
     return [(int(column), float(score[column])) for column in order if score[column] > 0]
 
 
-def _central(X: sp.csr_array, n_documents: int) -> np.ndarray:
-    """Positions of the rows closest in direction to the mean of the unit rows."""
-    unit = normalize_rows(X)
-    closeness = unit @ np.asarray(unit.sum(axis=0)).ravel()
-    return np.argsort(-closeness, kind="stable")[:n_documents]
+def _central_rows(X: sp.csr_array, n_documents: int) -> np.ndarray:
+    """Return the positions of the rows whose direction is closest to the mean of the unit rows."""
+    unit_rows = normalize_rows(X)
+    similarity = unit_rows @ np.asarray(unit_rows.sum(axis=0)).ravel()
+    return np.argsort(-similarity, kind="stable")[:n_documents]
 
 
 def _describe(
-    cluster: Any, rows: np.ndarray, leading: list[tuple[int, float]], central: np.ndarray, names: Sequence[str]
+    cluster: Any, rows: np.ndarray, top_terms: list[tuple[int, float]], central: np.ndarray, names: Sequence[str]
 ) -> ClusterDescription:
-    terms = [(str(names[column]), score) for column, score in leading]
+    terms = [(str(names[column]), score) for column, score in top_terms]
     name = ", ".join(term for term, _ in terms[:3]) or "no terms"
-    value = cluster.item() if isinstance(cluster, np.generic) else cluster
-    return ClusterDescription(value, len(rows), name, terms, rows[central].tolist())
+    label = cluster.item() if isinstance(cluster, np.generic) else cluster
+    return ClusterDescription(label, len(rows), name, terms, rows[central].tolist())

@@ -1,7 +1,7 @@
-"""Documents from where people keep them: a folder, a column of a table, JSON lines, or a list.
+"""Read documents from a folder, a column of a table, a JSON lines file, or a list.
 
-Nothing is left out on the way. Bytes that are no UTF-8 are replaced, documents without a word and documents that repeat
-another stay in their place, and one warning for each of these says how many and which.
+No document is dropped. Bytes that cannot be decoded are replaced, and empty and duplicate documents are kept; a warning
+for each of these cases gives the number of documents and the first few names.
 """
 
 from __future__ import annotations
@@ -9,25 +9,27 @@ from __future__ import annotations
 import codecs
 import json
 import os
-import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._tables import csv_table, parquet_table
-from .._validation import first_few
+from .._validation import did_you_mean, first_few
+from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError, warn
 
-MISSING = object()
+NO_FIELD = object()  # the value of a field that a JSON object does not have
+MAX_SHOWN_CHARACTERS = 80  # of a path in a message
 
 
 class Documents(NamedTuple):
-    """Texts and a name for each: the file, the line or the row it came from.
+    """Texts with their names.
 
     Attributes
     ----------
     texts : list of str
+        The documents.
     names : list of str
+        The file, line or row that each document comes from.
 
     Examples
     --------
@@ -44,23 +46,23 @@ class Documents(NamedTuple):
 def read_documents(
     source: Iterable[str] | str | os.PathLike[str], *, column: str | None = None, encoding: str = "utf-8"
 ) -> Documents:
-    """All documents of a source, in order.
+    """Read all documents of a source, in order.
 
     Parameters
     ----------
     source : iterable of str, or path
-        The texts themselves; or a folder (every ``.txt`` file in it and below, by name), or a ``.csv``, ``.parquet`` or
-        ``.jsonl`` file, or a ``.txt`` file of one document.
+        The texts; or a folder (every ``.txt`` file in it and in its subfolders, sorted by name), a ``.csv``,
+        ``.parquet`` or ``.jsonl`` file, or a ``.txt`` file with one document.
     column : str, optional
-        Which column of a table, or field of a JSON object, holds the text. Not needed if there is only one, or one
+        The column of a table, or field of a JSON object, that contains the text. By default the only one, or the one
         called "text".
     encoding : str, default='utf-8'
-        Of the files. Bytes that it cannot read become U+FFFD, with a warning that names the files.
+        The encoding of the files. Bytes that cannot be decoded become U+FFFD, with a warning that names the files.
 
     Returns
     -------
     Documents
-        Texts and names.
+        The texts and their names.
 
     Examples
     --------
@@ -73,26 +75,45 @@ def read_documents(
         path = Path(source)
         reader = _from_folder if _is_folder(path) else READERS.get(path.suffix.lower())
         if reader is None:
-            raise ValueError(f"{path.name!r} is no source of documents; these are: a folder, {', '.join(READERS)}")
+            raise InputError(
+                f"{path.name!r} is not a supported source of documents",
+                f"pass a folder or a file that ends in {', '.join(READERS)}",
+                code="unsupported_file_type",
+                file=str(path),
+            )
         documents = reader(path, column, encoding)
     if not documents.texts:
-        raise ValueError(f"{_called(source)} holds no documents")
-    _warn_of_oddities(documents)
+        name = repr(str(source)) if isinstance(source, str | os.PathLike) else "the list"
+        raise InputError(f"{name} contains no documents", "pass at least one", code="no_documents")
+    _warn_if_empty_or_duplicate(documents)
     return documents
 
 
-def as_documents(texts: Any) -> Documents:
-    """Texts from any iterable of them, named by their position; a record of documents as it is."""
+def as_documents(texts: Iterable[str] | Documents) -> Documents:
+    """Return documents named by their position, from any iterable of texts; :class:`Documents` as they are."""
     if isinstance(texts, Documents):
         return texts
     if isinstance(texts, str):
-        raise ValueError("documents are given as a list, one text each; got a single text (read_documents reads paths)")
+        raise InputError(
+            "documents must be a list with one text each; got a single text",
+            "pass a list, or use read_documents to read a path",
+            code="single_text",
+        )
     if isinstance(texts, Mapping) or hasattr(texts, "columns") or not isinstance(texts, Iterable):
-        raise TypeError(f"documents are a list of texts, not {type(texts).__name__}; of a table pass one column")
+        raise InputTypeError(
+            f"documents must be a list of texts; got {type(texts).__name__}",
+            "of a table, pass one column",
+            code="invalid_documents",
+        )
     texts = list(texts)
     for position, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"document {position} is {type(text).__name__}, not text; convert it, or use '' for none")
+            raise InputTypeError(
+                f"document {position} is {type(text).__name__}, not text",
+                "convert it, or use '' for an empty document",
+                code="invalid_document",
+                row=position,
+            )
     return Documents(texts, [str(position) for position in range(len(texts))])
 
 
@@ -100,25 +121,33 @@ def _is_folder(path: Path) -> bool:
     try:
         if path.exists():
             return path.is_dir()
-    except OSError:  # too long to be a name
+    except OSError:  # too long for a file name
         pass
-    shown = str(path) if len(str(path)) < 80 else str(path)[:80] + "..."
-    raise FileNotFoundError(f"there is no file or folder {shown!r}; a list of texts is given as a list")
+    name = str(path)
+    shown = name if len(name) < MAX_SHOWN_CHARACTERS else name[:MAX_SHOWN_CHARACTERS] + "..."
+    raise DataNotFoundError(
+        f"there is no file or folder {shown!r}", "check the path; pass texts as a list", code="not_found", file=name
+    )
 
 
-# ------------------------------------------------------------------------------------------------- where they come from
+# -------------------------------------------------------------------------------------------------------------- sources
 
 
 def is_hidden(path: Path) -> bool:
-    """Whether a file, or a folder it is in, has a name that begins with a point."""
+    """Whether the name of a file, or of a folder it is in, starts with a dot."""
     return any(part.startswith(".") for part in path.parts)
 
 
 def _from_folder(folder: Path, column: str | None, encoding: str) -> Documents:
-    found = (path for path in folder.rglob("*.[tT][xX][tT]") if path.is_file())
-    files = sorted(path for path in found if not is_hidden(path.relative_to(folder)))
+    paths = (path for path in folder.rglob("*.[tT][xX][tT]") if path.is_file())
+    files = sorted(path for path in paths if not is_hidden(path.relative_to(folder)))
     if not files:
-        raise ValueError(f"the folder {str(folder)!r} holds no .txt files")
+        raise InputError(
+            f"the folder {str(folder)!r} contains no .txt files",
+            "pass a folder with one document per .txt file",
+            code="no_documents",
+            file=str(folder),
+        )
     texts = _decode([(str(path.relative_to(folder)), path.read_bytes()) for path in files], encoding)
     return Documents(texts, [path.relative_to(folder).as_posix() for path in files])
 
@@ -140,28 +169,56 @@ def _from_json_lines(path: Path, column: str | None, encoding: str) -> Documents
     for number, line in enumerate(content.split("\n"), 1):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path.name!r}, line {number} is not JSON: {error}") from error
+        record = _parse_json_line(line, path, number)
         if isinstance(record, dict):
-            field = field or _choose_column(list(record), None, path)  # of the first; the same for all
-            record = record.get(field, MISSING)
+            field = field or _choose_column(list(record), None, path)  # chosen from the first object, for all
+            record = record.get(field, NO_FIELD)
+        if record is NO_FIELD:
+            raise FileFormatError(
+                f"{path.name!r}, line {number} has no field {field!r}",
+                "name another field with column=",
+                code="no_such_field",
+                file=path.name,
+                line=number,
+                column=field,
+            )
         if record is not None and not isinstance(record, str):
-            what = f"no field {field!r}" if record is MISSING else f"{type(record).__name__}, not text"
-            raise ValueError(f"{path.name!r}, line {number} holds {what}")
+            raise _not_text(path, f"line {number}", record, line=number)
         texts.append(record or "")
         names.append(f"line {number}")
     return Documents(texts, names)
 
 
+def _parse_json_line(line: str, path: Path, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise FileFormatError(
+            f"{path.name!r}, line {number} is not JSON: {error}",
+            "write one JSON value per line",
+            code="invalid_json",
+            file=path.name,
+            line=number,
+        ) from error
+
+
 def _from_parquet(path: Path, column: str | None, encoding: str) -> Documents:
     table = parquet_table(path)
     values = table.columns[_choose_column(list(table.columns), column, path)]
-    for place, value in zip(table.places, values):
+    for row, (place, value) in enumerate(zip(table.places, values), 1):
         if value is not None and not isinstance(value, str):
-            raise ValueError(f"{path.name!r}, {place}: the column holds {type(value).__name__}, not text")
+            raise _not_text(path, place, value, row=row)
     return Documents([value or "" for value in values], table.places)
+
+
+def _not_text(path: Path, place: str, value: object, **fields: int) -> FileFormatError:
+    return FileFormatError(
+        f"{path.name!r}, {place} contains {type(value).__name__}, not text",
+        "name a column of texts with column=",
+        code="not_text",
+        file=path.name,
+        **fields,
+    )
 
 
 READERS: dict[str, Callable[[Path, str | None, str], Documents]] = {
@@ -173,19 +230,26 @@ READERS: dict[str, Callable[[Path, str | None, str], Documents]] = {
 
 
 def _choose_column(columns: Sequence[str], column: str | None, path: Path) -> str:
-    """The column asked for, or the only one, or the one called "text"."""
-    wanted = column or (columns[0] if len(columns) == 1 else "text")
-    if wanted in columns:
-        return wanted
-    known = ", ".join(repr(name) for name in columns) or "none"
-    raise ValueError(f"{path.name!r} has no column {wanted!r}; its columns are {known}: give one as column=")
+    """Return the requested column, or the only one, or the one called "text"."""
+    name = column or (columns[0] if len(columns) == 1 else "text")
+    if name in columns:
+        return name
+    known = ", ".join(repr(known) for known in columns) or "none"
+    raise InputError(
+        f"{path.name!r} has no column {name!r}{did_you_mean(name, columns)}; its columns are {known}",
+        "name one with column=",
+        code="no_such_column",
+        file=path.name,
+        column=name,
+        columns=list(columns),
+    )
 
 
-# ---------------------------------------------------------------------------------------------------- what may be odd
+# --------------------------------------------------------------------------------------------------------------- checks
 
 
 def _decode(files: list[tuple[str, bytes]], encoding: str) -> list[str]:
-    """The contents as text; what cannot be read is replaced, and said."""
+    """Decode the contents of files; replace bytes that cannot be decoded, with a warning."""
     texts, damaged = [], []
     for name, content in files:
         content = content.removeprefix(codecs.BOM_UTF8)
@@ -195,31 +259,48 @@ def _decode(files: list[tuple[str, bytes]], encoding: str) -> list[str]:
             texts.append(content.decode(encoding, errors="replace"))
             damaged.append(name)
         except LookupError:
-            raise ValueError(f"encoding={encoding!r} is unknown; 'utf-8' and 'latin-1' are usual") from None
+            raise InputError(
+                f"encoding={encoding!r} is unknown",
+                "common ones are 'utf-8' and 'latin-1'",
+                code="unknown_encoding",
+                parameter="encoding",
+                value=encoding,
+            ) from None
     if damaged:
-        _warn(
-            5,
-            f"{len(damaged)} file(s) hold bytes that are not {encoding} ({first_few(damaged)}); they were replaced by "
-            "U+FFFD: if accents look wrong, give the right encoding=",
+        warn(
+            f"{len(damaged)} file(s) contain bytes that are not {encoding} ({first_few(damaged)}), which were replaced "
+            "by U+FFFD",
+            "if characters look wrong, pass the right encoding=",
+            code="wrong_encoding",
+            files=damaged,
+            encoding=encoding,
+            stacklevel=4,
         )
     return texts
 
 
-def _warn_of_oddities(documents: Documents) -> None:
+def _warn_if_empty_or_duplicate(documents: Documents) -> None:
     empty = [name for text, name in zip(*documents) if not text.strip()]
     if empty:
-        _warn(4, f"{len(empty)} document(s) are empty ({first_few(empty)}); they are kept, and resemble nothing")
-    counts = Counter(text for text in documents.texts if text.strip())
-    repeated = sum(count - 1 for count in counts.values())
-    if repeated:
-        firsts: set[str] = set()
-        copies = [n for t, n in zip(*documents) if counts[t] > 1 and (t in firsts or firsts.add(t))]  # type: ignore[func-returns-value]
-        _warn(4, f"{repeated} document(s) repeat another word for word ({first_few(copies)}); all are kept")
-
-
-def _warn(level: int, text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=level)
-
-
-def _called(source: Any) -> str:
-    return repr(str(source)) if isinstance(source, str | os.PathLike) else "the list"
+        warn(
+            f"{len(empty)} document(s) are empty ({first_few(empty)}); they are kept and are similar to no other",
+            code="empty_documents",
+            n_documents=len(empty),
+            names=empty,
+            stacklevel=3,
+        )
+    seen: set[str] = set()
+    duplicates = []
+    for text, name in zip(*documents):
+        if text in seen:
+            duplicates.append(name)
+        elif text.strip():
+            seen.add(text)
+    if duplicates:
+        warn(
+            f"{len(duplicates)} document(s) are copies of others ({first_few(duplicates)}); all are kept",
+            code="duplicate_documents",
+            n_documents=len(duplicates),
+            names=duplicates,
+            stacklevel=3,
+        )

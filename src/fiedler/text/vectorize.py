@@ -1,15 +1,16 @@
-"""Documents to term vectors at length one: what every method for text in fiedler starts from [lpi, section 5.1].
+"""Term vectors of unit length from documents, the input of all text methods in fiedler [lpi, section 5.1].
 
-The words are counted by scikit-learn's vectorisers; here are the choices the papers make (term frequencies, stop words
-removed, rows at length one) and a word about documents of which nothing is left.
+Words are counted by scikit-learn's vectorisers. Added here are the choices of the papers (term frequencies, no stop
+words, unit rows) and a warning about documents without any term.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-import warnings
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,41 +19,47 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_int, choose
+from .._validation import check_int, choose, first_few
 from ..core.rows import normalize_rows
+from ..errors import FiedlerWarning, InputError, warn
 from .read import as_documents
 
-WEIGHTS = {"tf": False, "tfidf": True}  # whether rare terms count more
-NO_TERMS = ("empty vocabulary", "no terms remain")  # how scikit-learn says it
+WEIGHTS = {"tf": False, "tfidf": True}  # name -> whether terms are weighted by inverse document frequency
+
+
+class NoKnownTermsWarning(FiedlerWarning):
+    """Documents contain none of the terms and become rows of zeros."""
+
+    default_code = "no_known_terms"
 
 
 class DocumentVectorizer(TransformerMixin, BaseEstimator):
-    r"""Raw documents to a sparse matrix of unit rows, one column a term.
+    r"""Convert raw documents to a sparse matrix of unit rows, one column per term.
 
     Parameters
     ----------
     weight : {'tf', 'tfidf'}, default='tf'
-        Term frequencies, the papers' choice, or the same with rare terms raised.
+        Term frequencies, as in the papers, or term frequencies times inverse document frequencies.
     stop_words : {'english'}, list of str or None, default='english'
-        Words that carry no topic.
+        Words to ignore.
     min_df : int or float, default=1
-        Terms in fewer documents than this (a number, or a share) are left out.
+        Ignore terms in fewer documents than this number (int) or fraction (float).
     max_df : int or float, default=1.0
-        And those in more.
+        Ignore terms in more documents than this number (int) or fraction (float).
     ngram_range : tuple of two ints, default=(1, 1)
-        Shortest and longest sequence of words that counts as a term.
+        The minimum and maximum number of words in a term.
     n_hashed : int, optional
-        Hash terms into this many columns instead of keeping a vocabulary: for very large or endless collections. Terms
+        Hash terms into this many columns instead of storing a vocabulary, for very large collections or streams. Terms
         then have no names.
     token_pattern : str, default=r"(?u)\b[^\W\d_]{2,}\b"
-        What a word is: letters only, at least two.
+        Regular expression of a word: by default two letters or more.
 
     Attributes
     ----------
     vocabulary_ : dict
-        Term to column; not with ``n_hashed``.
-    empty_ : array
-        The documents seen that have no term left.
+        The column of each term; not available with ``n_hashed``.
+    empty_ : ndarray
+        Row numbers of the training documents without any term.
 
     Examples
     --------
@@ -68,9 +75,9 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        weight: str = "tf",
+        weight: Literal["tf", "tfidf"] = "tf",
         *,
-        stop_words: Any = "english",
+        stop_words: Literal["english"] | list[str] | None = "english",
         min_df: int | float = 1,
         max_df: int | float = 1.0,
         ngram_range: tuple[int, int] = (1, 1),
@@ -85,53 +92,52 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         self.n_hashed = n_hashed
         self.token_pattern = token_pattern
 
-    def fit(self, documents: Any, y: Any = None) -> DocumentVectorizer:
-        """Learn the vocabulary, and how rare its terms are."""
+    def fit(self, documents: Iterable[str], y: object = None) -> Self:
+        """Learn the vocabulary and, for 'tfidf', the document frequencies."""
         self.fit_transform(documents)
         return self
 
-    def fit_transform(self, documents: Any, y: Any = None) -> sp.csr_array:
-        """Learn the vocabulary and give the vectors of the documents."""
-        rare_counts_more = choose(WEIGHTS, self.weight, option="weight")
+    def fit_transform(self, documents: Iterable[str], y: object = None) -> sp.csr_array:
+        """Learn the vocabulary and return the vectors of the documents."""
+        use_idf = choose(WEIGHTS, self.weight, option="weight")
         texts = _texts(documents)
-        self._counter = self._make_counter()
-        try:
-            counts = self._counter.fit_transform(texts)
-        except re.error as error:
-            raise ValueError(f"token_pattern={self.token_pattern!r} is no regular expression: {error}") from error
-        except ValueError as error:
-            if not any(sign in str(error) for sign in NO_TERMS):
-                raise
-            raise ValueError(
-                f"no term is left of {len(texts)} document(s): {str(error).rstrip('.')}; relax stop_words, min_df, "
-                "max_df or token_pattern"
-            ) from error
+        counter = self._make_counter()
+        counts = self._count_terms(counter, texts)
         self.__dict__.pop("vocabulary_", None)
+        self._counter = counter
         if self.n_hashed is None:
-            self.vocabulary_ = self._counter.vocabulary_
-        self._idf = TfidfTransformer(norm=None).fit(counts) if rare_counts_more else None
-        X = self._finish(counts)
+            self.vocabulary_ = counter.vocabulary_
+        self._idf = TfidfTransformer(norm=None).fit(counts) if use_idf else None
+        X = self._to_unit_rows(counts)
         self.empty_ = np.flatnonzero(np.diff(X.indptr) == 0)
         return X
 
-    def transform(self, documents: Any) -> sp.csr_array:
-        """The vectors of documents, in the terms that were learned."""
+    def transform(self, documents: Iterable[str]) -> sp.csr_array:
+        """Return the vectors of documents in the terms that were learned."""
         check_is_fitted(self, "_counter")
-        return self._finish(self._counter.transform(_texts(documents)))
+        return self._to_unit_rows(self._counter.transform(_texts(documents)))
 
-    def counts(self, documents: Any) -> sp.csr_array:
-        """How often each learned term occurs in each document, as :func:`describe_clusters` wants it."""
+    def counts(self, documents: Iterable[str]) -> sp.csr_array:
+        """Count the learned terms in each document, as input for :func:`describe_clusters`."""
         check_is_fitted(self, "_counter")
         return sp.csr_array(self._counter.transform(_texts(documents)))
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The terms, in the order of the columns."""
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """Return the terms in the order of the columns."""
         check_is_fitted(self, "_counter")
         if hasattr(self._counter, "vocabulary_"):
             return self._counter.get_feature_names_out()
         return np.array([f"term{column}" for column in range(self._counter.n_features)], dtype=object)
 
-    def _make_counter(self) -> Any:
+    def _make_counter(self) -> CountVectorizer | HashingVectorizer:
+        shortest, longest = self.ngram_range
+        if not 1 <= shortest <= longest:
+            raise InputError(
+                f"ngram_range={self.ngram_range!r} must be two integers, 1 <= shortest <= longest",
+                code="invalid_parameter",
+                parameter="ngram_range",
+                value=self.ngram_range,
+            )
         shared = {
             "stop_words": self.stop_words,
             "ngram_range": self.ngram_range,
@@ -141,21 +147,55 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         if self.n_hashed is None:
             return CountVectorizer(min_df=self.min_df, max_df=self.max_df, **shared)
         if self.min_df != 1 or self.max_df != 1.0:
-            raise ValueError("min_df and max_df need a vocabulary, which hashing does without; leave them, or n_hashed")
+            raise InputError(
+                "min_df and max_df need a vocabulary, which hashing does not store",
+                "leave out min_df and max_df, or n_hashed",
+                code="incompatible_parameters",
+                parameter="n_hashed",
+            )
         return HashingVectorizer(
             n_features=check_int(self.n_hashed, "n_hashed"), alternate_sign=False, norm=None, **shared
         )
 
-    def _finish(self, counts: Any) -> sp.csr_array:
+    def _count_terms(self, counter: CountVectorizer | HashingVectorizer, texts: list[str]) -> sp.csr_matrix:
+        """Fit the counter and count, with errors of scikit-learn turned into ours."""
+        try:
+            counter.build_analyzer()
+        except re.error as error:
+            raise InputError(
+                f"token_pattern={self.token_pattern!r} is not a regular expression: {error}",
+                code="invalid_parameter",
+                parameter="token_pattern",
+                value=self.token_pattern,
+            ) from error
+        except (TypeError, ValueError) as error:
+            raise InputError(f"stop_words or token_pattern is invalid: {error}", code="invalid_parameter") from error
+        try:
+            return counter.fit_transform(texts)
+        except (TypeError, ValueError) as error:  # scikit-learn's error for an invalid parameter is both
+            if isinstance(error, TypeError) or _has_terms(counter, texts):
+                raise InputError(str(error).rstrip("."), code="invalid_parameter") from error
+            raise InputError(
+                f"no term remains in {len(texts)} document(s)",
+                "relax stop_words, min_df, max_df or token_pattern",
+                code="no_terms",
+                n_documents=len(texts),
+            ) from error
+
+    def _to_unit_rows(self, counts: sp.csr_matrix) -> sp.csr_array:
+        """Weight the terms and scale the rows to unit length; warn if there are rows of zeros."""
         weighted = counts if self._idf is None else self._idf.transform(counts)
         X = normalize_rows(sp.csr_array(weighted))
         empty = np.flatnonzero(np.diff(X.indptr) == 0)
         if len(empty):
-            shown = ", ".join(str(row) for row in empty[:3]) + (", ..." if len(empty) > 3 else "")
-            warnings.warn(
-                f"{len(empty)} document(s) hold no known term (rows {shown}) and become rows of zeros; they are kept, "
-                "but resemble nothing",
-                UserWarning,
+            rows = first_few([str(row) for row in empty])
+            warn(
+                f"{len(empty)} document(s) contain no known term (rows {rows}); they are kept as rows of zeros, "
+                "similar to no other",
+                code="no_known_terms",
+                category=NoKnownTermsWarning,
+                n_documents=len(empty),
+                rows=empty.tolist(),
                 stacklevel=3,
             )
         return X
@@ -166,9 +206,19 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _texts(documents: Any) -> list[str]:
-    """The texts of a `Documents` record or of any list of them, accents as single characters."""
+def _has_terms(counter: CountVectorizer, texts: list[str]) -> bool:
+    """Whether a term is within the limits on document frequency, or the limits contradict each other."""
+    analyze = counter.build_analyzer()
+    frequencies = Counter(term for text in texts for term in set(analyze(text)))
+    low, high = (
+        limit * len(texts) if isinstance(limit, float) else limit for limit in (counter.min_df, counter.max_df)
+    )
+    return low > high or any(low <= frequency <= high for frequency in frequencies.values())
+
+
+def _texts(documents: Iterable[str]) -> list[str]:
+    """Return the texts with accents as single characters (NFC)."""
     texts = as_documents(documents).texts
     if not texts:
-        raise ValueError("there are no documents; give at least one")
+        raise InputError("there are no documents", "pass at least one", code="no_documents")
     return [unicodedata.normalize("NFC", text) for text in texts]
