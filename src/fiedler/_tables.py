@@ -61,7 +61,7 @@ def csv_table(content: str, name: str) -> Table:
             rows, line_numbers = _checked_rows(reader, header, name)
         except csv.Error as error:
             raise FileFormatError(
-                f"{name!r}, line {reader.line_num} is not valid CSV ({error})",
+                f"{name!r}, line {reader.line_num} is not CSV ({error})",
                 "close every quote, and double quotes inside quoted text",
                 code="invalid_csv",
                 file=name,
@@ -89,7 +89,7 @@ def _checked_rows(reader: Any, header: list[str], name: str) -> tuple[list[list[
             )
         if len(cells) != len(header):
             raise FileFormatError(
-                f"{name!r}, line {reader.line_num} has {len(cells)} fields, but the header has {len(header)}",
+                f"{name!r}, line {reader.line_num} has {len(cells)} fields where the header has {len(header)}",
                 "put text that contains the delimiter in quotes",
                 code="wrong_number_of_fields",
                 file=name,
@@ -121,7 +121,7 @@ def _check_header(header: list[str], name: str) -> None:
     title, count = Counter(header).most_common(1)[0] if header else ("", 0)
     if count > 1:
         raise FileFormatError(
-            f"{name!r} has {count} columns named {title!r}",
+            f"{name!r} has several columns {title!r}",
             "rename them",
             code="duplicate_column",
             file=name,

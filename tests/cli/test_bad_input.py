@@ -101,7 +101,7 @@ BAD = {
     "a header alone": (file("t.csv", "a,b\n"), "contains no rows below its header", "add some"),
     "no header": (file("t.csv", "1,2\n3,4\n"), "begins with numbers", "add a line of names"),
     "a column without a name": (file("t.csv", ",b\n1,2\n"), "column 1 has no name", "name it, or remove it"),
-    "two columns of one name": (file("t.csv", "a,a\n1,2\n"), "2 columns named 'a'", "rename them"),
+    "two columns of one name": (file("t.csv", "a,a\n1,2\n"), "several columns 'a'", "rename them"),
     "text in a number column": (
         file("t.csv", "a,b\n1,2\n3,four\n"),
         "column 'b', line 3: 'four' is not a number",
@@ -116,14 +116,14 @@ BAD = {
     "infinity": (file("t.csv", "a,b\n1,2\n-Infinity,4\n"), "column 'a', line 3: the value is -inf", FILL),
     "an overflow": (file("t.csv", "a,b\n1,2\n1e999,4\n"), "column 'a', line 3: the value is inf", FILL),
     "numbers too large to square": (file("t.csv", "a,b\n1,2\n3e300,4\n"), "whose squares overflow", "a larger unit"),
-    "ragged rows": (file("t.csv", "a,b\n1,2\n3\n"), "line 3 has 1 fields, but the header has 2", "in quotes"),
+    "ragged rows": (file("t.csv", "a,b\n1,2\n3\n"), "line 3 has 1 fields where the header has 2", "in quotes"),
     "a blank line within": (
         file("t.csv", "a,b\n1,2\n\n3,4\n"),
         "line 3 is empty",
         "only the end of a table may have empty lines",
     ),
     "another delimiter": (file("t.csv", "a b\n1 2\n3 4\n"), "'1 2' is not a number", "separate columns by a comma"),
-    "a quote that never ends": (file("t.csv", 'a,b\n1,"2\n3,4\n'), "is not valid CSV", "close every quote"),
+    "a quote that never ends": (file("t.csv", 'a,b\n1,"2\n3,4\n'), "is not CSV", "close every quote"),
     "not UTF-8": (file("t.csv", b"a,b\n1,\xff\n"), "not UTF-8 text", "save it as UTF-8"),
     "binary as a table": (file("t.csv", b"a,b\n1,\x002\n"), "it contains binary data", "save it as CSV"),
     "an image as a table": (file("t.csv", b"\x89PNG\0\0"), "not UTF-8 text", "save it as UTF-8"),
@@ -252,14 +252,14 @@ BAD = {
         pairs(
             PAIRS + "r0,r9,must-link\n", "id,a,b\n" + "\n".join(f"r{i % 3},{i},{i * i}" for i in range(6)), "--id", "id"
         ),
-        "line 2: expected two rows by their names, each of one row",
-        "got ['r0', 'r9'",
+        "line 2: expected two",
+        "must-link or cannot-link, got ['r0', 'r9'",
     ),
     "pairs of names": (pairs(PAIRS + "r0,r1,must-link\n"), "line 2: expected two row numbers", "got ['r0', 'r1'"),
     "a pair of a row that is not there": (
         pairs(PAIRS + "0,99,must-link\n"),
-        "(0, 99)",
-        "correct the pair in the --pairs file, or remove it",
+        "--pairs contains the must-link (0, 99), but rows are numbered 0 to 5",
+        "correct or remove it",
     ),
     "a pair of a row with itself": (
         pairs(PAIRS + "3,3,cannot-link\n"),

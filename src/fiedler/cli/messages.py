@@ -68,13 +68,13 @@ SENTENCES = {
     # pairs
     "pairs_file_unreadable": "--pairs {file!r} cannot be read: {reason}",
     "pairs_file_encoding": "--pairs {file!r} is not UTF-8 text; save it as UTF-8",
+    "invalid_pair": "--pairs contains the {kind} {pair}, but {problem}; correct or remove it",
     "self_pair": "--pairs contains {n_pairs} pair(s) of a row with itself; remove them",
 }
 
 # Hints that replace those of the library, by code; the problem is stated as in Python.
 HINTS = {
     "image_sizes_differ": "resize all to the same size, such as --size 32",
-    "invalid_pair": "correct the pair in the --pairs file, or remove it",
     "nested_column": "save them as an NPY file, or leave the column out with --drop",
     "no_columns": "--labels, --id, --text and --drop are for tables",
     "no_labels": "choose another --labels column, or none",
