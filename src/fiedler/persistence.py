@@ -238,7 +238,7 @@ def _is_plain(value: Any) -> bool:
 
 # ---------------------------------------------------------------------------------------------- classes and their state
 #
-# Errors raised from here on are about one part of a file; `load` completes them with the file's name.
+# A ValueError raised from here on is about one part of a file; `load` adds the name of the file.
 
 
 def _class_by_name(name: str) -> type:
