@@ -1,4 +1,4 @@
-"""Model files: what comes back is what was saved, and nothing in a file can run."""
+"""Model files: what is loaded equals what was saved, and nothing in a file is executed."""
 
 import io
 import json
@@ -29,11 +29,12 @@ from fiedler import (
     SpectralClustering,
 )
 from fiedler.core.backend import to_numpy
+from fiedler.errors import FileFormatError
 from fiedler.graph import LandmarkGraph, RadiusGraph
-from fiedler.persistence import FORMAT, TEXT, VERSION, read_notes
+from fiedler.persistence import FORMAT, FORMAT_VERSION, JSON_MEMBER, SizeLimit, read_notes
 from fiedler.text import DocumentVectorizer
 
-EVERY = [
+ALL_ESTIMATORS = [
     *registry.ESTIMATORS,
     *registry.MIXTURES,
     *registry.LINEAR,
@@ -42,13 +43,13 @@ EVERY = [
     *registry.FLAGSHIP,
     *registry.CUTS,
 ]
-ANSWERS = ("predict", "predict_proba", "transform")
+PREDICTORS = ("predict", "predict_proba", "transform")
 
 
 @pytest.fixture(scope="module")
 def rows():
     rng = np.random.RandomState(0)
-    X = np.abs(np.concatenate([rng.normal(size=(40, 4)) + 4 * place for place in range(3)]))
+    X = np.abs(np.concatenate([rng.normal(size=(40, 4)) + 4 * i for i in range(3)]))
     return X, np.repeat([0, 1, 2], 40), np.abs(rng.normal(size=(10, 4)) + 4)
 
 
@@ -60,60 +61,60 @@ def saved(tmp_path, rows):
     return path
 
 
-def answers(model, X):
-    return {name: to_numpy(getattr(model, name)(X)) for name in ANSWERS if hasattr(model, name)}
+def predictions(model, X):
+    return {name: to_numpy(getattr(model, name)(X)) for name in PREDICTORS if hasattr(model, name)}
 
 
-def again(model, tmp_path):
+def save_and_load(model, tmp_path):
     fiedler.save(model, tmp_path / "again.npz")
     return fiedler.load(tmp_path / "again.npz")
 
 
-def rewritten(path, **changes):
-    """The file with other arrays; the JSON text is given as a function of itself."""
+def rewrite(path, **changes):
+    """The file with some arrays changed by functions; that of the JSON text gets the parsed text."""
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     for name, change in changes.items():
-        if name == TEXT:
-            text = json.loads(arrays[TEXT].tobytes())
-            arrays[TEXT] = np.frombuffer(json.dumps(change(text)).encode(), np.uint8)
+        if name == JSON_MEMBER:
+            text = json.loads(arrays[JSON_MEMBER].tobytes())
+            arrays[JSON_MEMBER] = np.frombuffer(json.dumps(change(text)).encode(), np.uint8)
         else:
             arrays[name] = change(arrays[name])
     np.savez(path, **arrays)
     return path
 
 
-# ------------------------------------------------------------------------------------------------------ what comes back
+# -------------------------------------------------------------------------------------------------- saving and loading
 
 
-@pytest.mark.parametrize("estimator", EVERY, ids=str)
-def test_a_model_read_back_answers_as_the_one_that_was_saved(estimator, rows, tmp_path):
+@pytest.mark.parametrize("estimator", ALL_ESTIMATORS, ids=str)
+def test_a_loaded_model_predicts_like_the_saved_one(estimator, rows, tmp_path):
     X, y, new = rows
     model = clone(estimator).set_params(**({"random_state": 0} if "random_state" in estimator.get_params() else {}))
     model.fit(X, y)
 
-    back = again(model, tmp_path)
+    loaded = save_and_load(model, tmp_path)
 
-    assert type(back) is type(model)
-    assert str(back.get_params()) == str(model.get_params())
-    assert set(vars(back)) == set(vars(model))
-    for name, answer in answers(model, new).items():
-        assert_array_equal(answers(back, new)[name], answer)
+    assert type(loaded) is type(model)
+    assert str(loaded.get_params()) == str(model.get_params())
+    assert set(vars(loaded)) == set(vars(model))
+    for name, expected in predictions(model, new).items():
+        assert_array_equal(predictions(loaded, new)[name], expected)
     if hasattr(model, "labels_"):
-        assert_array_equal(back.labels_, model.labels_)
+        assert_array_equal(loaded.labels_, model.labels_)
 
 
 @pytest.mark.parametrize("recipe", [KNNGraph(5, weight="local"), RadiusGraph(3.0), FullGraph()], ids=str)
-def test_graphs_come_back_as_they_were_and_stay_read_only(recipe, rows, tmp_path):
+def test_loaded_graphs_are_equal_and_read_only(recipe, rows, tmp_path):
     X, _, new = rows
     model = SpectralClustering(3, graph=recipe, random_state=0).fit(X)
 
-    back = again(model, tmp_path)
+    loaded = save_and_load(model, tmp_path)
 
-    assert (back.graph_.weights != model.graph_.weights).nnz == 0
-    assert_array_equal(back.predict(new), model.predict(new))
+    assert (loaded.graph_.weights != model.graph_.weights).nnz == 0
+    assert_array_equal(loaded.predict(new), model.predict(new))
     with pytest.raises(ValueError, match="read-only"):
-        back.graph_.weights.data[0] = 5.0
+        loaded.graph_.weights.data[0] = 5.0
 
 
 def test_low_rank_graphs_pairs_and_random_states(rows, tmp_path):
@@ -122,38 +123,38 @@ def test_low_rank_graphs_pairs_and_random_states(rows, tmp_path):
     low_rank = NLE(3, graph=LandmarkGraph(20), n_init=2, random_state=np.random.RandomState(3)).fit(X)
     learned = fiedler.LearnedLaplacian(max_iter=5).fit(X, constraints=pairs)
 
-    assert_array_equal(again(low_rank, tmp_path).memberships_, low_rank.memberships_)
-    assert again(low_rank, tmp_path).random_state.randint(1000) == low_rank.random_state.randint(1000)
-    assert again(learned, tmp_path).constraints_.must_link.tolist() == learned.constraints_.must_link.tolist()
+    assert_array_equal(save_and_load(low_rank, tmp_path).memberships_, low_rank.memberships_)
+    assert save_and_load(low_rank, tmp_path).random_state.randint(1000) == low_rank.random_state.randint(1000)
+    assert save_and_load(learned, tmp_path).constraints_.must_link.tolist() == learned.constraints_.must_link.tolist()
 
 
 def test_the_evidence_for_the_number_of_clusters_is_kept(rows, tmp_path):
     model = fiedler.ManifoldClustering("auto", max_clusters=4, random_state=0).fit(rows[0])
 
-    assert again(model, tmp_path).report() == model.report()
+    assert save_and_load(model, tmp_path).report() == model.report()
 
 
-def test_a_pipeline_of_documents_reads_texts(tmp_path):
+def test_a_loaded_pipeline_predicts_texts(tmp_path):
     texts = ["stars and planets", "a planet and its star", "bread and butter", "butter on fresh bread"] * 5
     model = make_pipeline(DocumentVectorizer(weight="tfidf"), EmbedKMeans(2, random_state=0)).fit(texts)
 
-    back = again(model, tmp_path)
+    loaded = save_and_load(model, tmp_path)
 
-    assert_array_equal(back.predict(["fresh butter", "planets"]), model.predict(["fresh butter", "planets"]))
-    assert back[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
+    assert_array_equal(loaded.predict(["fresh butter", "planets"]), model.predict(["fresh butter", "planets"]))
+    assert loaded[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
 
 
-def test_names_of_columns_are_kept(rows, tmp_path):
+def test_feature_names_are_kept(rows, tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(rows[0], columns=["a", "b", "c", "d"])
-    back = again(make_pipeline(StandardScaler(), LapGMM(3, random_state=0)).fit(frame), tmp_path)
+    loaded = save_and_load(make_pipeline(StandardScaler(), LapGMM(3, random_state=0)).fit(frame), tmp_path)
 
-    assert back.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    assert loaded.feature_names_in_.tolist() == ["a", "b", "c", "d"]
     with pytest.raises(ValueError, match="feature names should match"):
-        back.predict(frame[["b", "a", "c", "d"]])
+        loaded.predict(frame[["b", "a", "c", "d"]])
 
 
-def test_an_array_that_two_attributes_share_is_written_once(rows, tmp_path):
+def test_an_array_shared_by_two_attributes_is_written_once(rows, tmp_path):
     fiedler.save(LapGMM(3, random_state=0).fit(rows[0]), tmp_path / "one.npz")
 
     with np.load(tmp_path / "one.npz") as file:
@@ -161,15 +162,15 @@ def test_an_array_that_two_attributes_share_is_written_once(rows, tmp_path):
     assert len(same_as_the_rows) == 1
 
 
-def test_a_model_of_tensors_is_read_as_one_of_numpy(rows, tmp_path):
+def test_a_model_of_tensors_is_loaded_as_a_numpy_model(rows, tmp_path):
     torch = pytest.importorskip("torch")
     model = LapGMM(3, random_state=0).fit(torch.asarray(rows[0]))
 
-    back = again(model, tmp_path)
+    loaded = save_and_load(model, tmp_path)
 
-    assert isinstance(back.memberships_, np.ndarray)
-    assert_array_equal(back.memberships_, to_numpy(model.memberships_))
-    assert back.predict(rows[2]).shape == (10,)
+    assert isinstance(loaded.memberships_, np.ndarray)
+    assert_array_equal(loaded.memberships_, to_numpy(model.memberships_))
+    assert loaded.predict(rows[2]).shape == (10,)
 
 
 def test_notes_are_read_without_the_model(rows, tmp_path):
@@ -180,40 +181,40 @@ def test_notes_are_read_without_the_model(rows, tmp_path):
     assert f"fiedler {fiedler.__version__}" in notes["written_by"]
 
 
-# ----------------------------------------------------------------------------------------------------- what is refused
+# --------------------------------------------------------------------------------------------- unreadable and foreign
 
 
-def test_what_cannot_be_saved_is_said_with_its_place(rows, tmp_path):
+def test_errors_name_the_attribute_that_cannot_be_saved(rows, tmp_path):
     model = EmbedKMeans(3, embedding=DBSCAN())
 
-    with pytest.raises(TypeError, match=r"EmbedKMeans.embedding is a DBSCAN, which a model file cannot hold"):
+    with pytest.raises(TypeError, match=r"EmbedKMeans.embedding is a DBSCAN, which a model file cannot contain"):
         fiedler.save(model, tmp_path / "no.npz")
     with pytest.raises(TypeError, match="random_state is a function"):
         fiedler.save(EmbedKMeans(3, random_state=lambda: 0), tmp_path / "no.npz")
-    with pytest.raises(ValueError, match=r"model files end in \.npz"):
+    with pytest.raises(ValueError, match=r"a model file must end in \.npz"):
         fiedler.save(EmbedKMeans(3), tmp_path / "no.pkl")
-    with pytest.raises(TypeError, match="holds an estimator; got dict"):
+    with pytest.raises(TypeError, match="contains an estimator; got dict"):
         fiedler.save({}, tmp_path / "no.npz")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("content", "message"),
     [
         (b"", "not a model file, or it is damaged"),
         (b"PK\x03\x04 cut off", "damaged"),
         (b"a,b\n1,2\n", "not a model file"),
     ],
 )
-def test_damaged_and_foreign_files(content, sentence, tmp_path):
+def test_damaged_and_foreign_files(content, message, tmp_path):
     path = tmp_path / "bad.npz"
     path.write_bytes(content)
 
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=message):
         fiedler.load(path)
 
 
-def test_a_file_cut_in_half_and_one_of_other_arrays(saved, tmp_path):
+def test_a_truncated_file_and_one_of_other_arrays(saved, tmp_path):
     half = tmp_path / "half.npz"
     half.write_bytes(saved.read_bytes()[: saved.stat().st_size // 2])
     np.savez(tmp_path / "other.npz", a=np.ones(3))
@@ -223,30 +224,43 @@ def test_a_file_cut_in_half_and_one_of_other_arrays(saved, tmp_path):
     with pytest.raises(ValueError, match=r"was not written by fiedler\.save"):
         fiedler.load(tmp_path / "other.npz")
     with pytest.raises(ValueError, match=r"damaged|not a model file"):
-        fiedler.load(rewritten(saved, **{TEXT: lambda text: [text]}))
-    with pytest.raises(OSError, match="cannot be read"):
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: lambda text: [text]}))
+    with pytest.raises(OSError, match=r"directory|denied"):
         fiedler.load(tmp_path)
 
 
-def test_a_file_from_the_future_says_so(saved):
-    future = {"version": VERSION + 1, "written_by": "fiedler 99.0"}
+def test_a_newer_format_is_an_error(saved):
+    future = {"version": FORMAT_VERSION + 1, "written_by": "fiedler 99.0"}
 
-    with pytest.raises(ValueError, match=rf"format {VERSION + 1}, written by fiedler 99.0; .* update it"):
-        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | future}))
+    with pytest.raises(ValueError, match=rf"format {FORMAT_VERSION + 1}, written by fiedler 99.0, .*; update fiedler"):
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: lambda text: text | future}))
 
 
-def test_a_graph_file_is_no_model_file(rows, tmp_path):
+def test_errors_of_files_have_codes(saved, tmp_path):
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    newer = {"version": FORMAT_VERSION + 1}
+    files = {
+        "not_a_model_file": tmp_path / "other.npz",
+        "newer_format": rewrite(saved, **{JSON_MEMBER: lambda content: content | newer}),
+    }
+    for code, path in files.items():
+        with pytest.raises(FileFormatError) as caught:
+            fiedler.load(path)
+        assert (caught.value.code, caught.value.fields["file"]) == (code, str(path))
+
+
+def test_a_graph_file_is_not_a_model_file(rows, tmp_path):
     KNNGraph(5).build(rows[0]).save(tmp_path / "graph.npz")
 
     with pytest.raises(ValueError, match=r"was not written by fiedler\.save"):
         fiedler.load(tmp_path / "graph.npz")
 
 
-# ------------------------------------------------------------------------------------------------ nothing in it can run
+# ------------------------------------------------------------------------------------------------- nothing is executed
 
 
 class Bomb:
-    """Leaves a file when it is unpickled."""
+    """Create a file when unpickled."""
 
     def __init__(self, path):
         self.path = str(path)
@@ -255,8 +269,8 @@ class Bomb:
         return open, (self.path, "w")
 
 
-def thing(name, **state):
-    return with_model({"kind": "thing", "class": name, "state": state})
+def an_object(name, **state):
+    return with_model({"kind": "object", "class": name, "state": state})
 
 
 def with_model(node):
@@ -264,65 +278,65 @@ def with_model(node):
 
 
 def with_state(**state):
-    """The model of the file with more state."""
+    """The model of the file with more attributes."""
     return lambda text: text | {"model": text["model"] | {"state": text["model"]["state"] | state}}
 
 
 @pytest.mark.parametrize(
     "name", ["os.system", "system", "Popen", "eval", "__import__", "fiedler.cli.main", "Plan", "Writer"]
 )
-def test_a_class_outside_the_table_is_never_looked_up(name, saved, monkeypatch):
+def test_a_class_that_is_not_registered_is_never_imported(name, saved, monkeypatch):
     def no_import(name):
         raise AssertionError(f"{name} was imported")
 
     monkeypatch.setattr("fiedler.persistence.import_module", no_import)
 
-    with pytest.raises(ValueError, match=r"names a class .* that no model file may hold"):
-        fiedler.load(rewritten(saved, **{TEXT: thing(name, command="true")}))
+    with pytest.raises(ValueError, match=r"names a class .* that is not allowed in model files"):
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: an_object(name, command="true")}))
 
 
-@pytest.mark.parametrize("asked", [False, True])
-def test_pickled_arrays_are_never_read(asked, saved, tmp_path):
-    """One that the text does not ask for is left alone, one that it asks for is refused."""
-    mark = tmp_path / "ran"
-    if asked:
-        rewritten(saved, **{TEXT: lambda text: text | {"model": {"kind": "array", "array": "a999"}}})
+@pytest.mark.parametrize("mentioned", [False, True])
+def test_pickled_arrays_are_never_read(mentioned, saved, tmp_path):
+    """One that the text does not mention is ignored, one that it mentions is an error."""
+    marker = tmp_path / "ran"
+    if mentioned:
+        rewrite(saved, **{JSON_MEMBER: lambda text: text | {"model": {"kind": "array", "array": "a999"}}})
     pickled = io.BytesIO()
-    np.lib.format.write_array(pickled, np.array([Bomb(mark)], dtype=object), allow_pickle=True)
+    np.lib.format.write_array(pickled, np.array([Bomb(marker)], dtype=object), allow_pickle=True)
     with zipfile.ZipFile(saved, "a") as archive:
         archive.writestr("a999.npy", pickled.getvalue())
-        archive.writestr("a998", pickle.dumps(Bomb(mark)))
+        archive.writestr("a998", pickle.dumps(Bomb(marker)))
 
-    if asked:
-        with pytest.raises(ValueError, match="holds no sound model"):
+    if mentioned:
+        with pytest.raises(ValueError, match="is not a valid model file"):
             fiedler.load(saved)
     else:
         assert isinstance(fiedler.load(saved), SpectralClustering)
-    assert not mark.exists()
+    assert not marker.exists()
 
 
 def test_a_file_that_is_a_pickle_is_refused(tmp_path):
-    mark, path = tmp_path / "ran", tmp_path / "model.npz"
-    path.write_bytes(pickle.dumps(Bomb(mark)))
+    marker, path = tmp_path / "ran", tmp_path / "model.npz"
+    path.write_bytes(pickle.dumps(Bomb(marker)))
 
     with pytest.raises(ValueError, match="is not a model file"):
         fiedler.load(path)
-    assert not mark.exists()
+    assert not marker.exists()
 
 
-def test_a_pipeline_brings_no_cache_of_pickles(saved):
-    step = {"kind": "thing", "class": "KNNGraph", "state": vars(KNNGraph())}
+def test_the_cache_of_a_pipeline_is_not_restored(saved):
+    step = {"kind": "object", "class": "KNNGraph", "state": vars(KNNGraph())}
     crafted = {"kind": "pipeline", "steps": [["one", step]], "memory": "x"}
-    other = {"kind": "thing", "class": "Pipeline", "state": {"steps": [], "memory": "x"}}
+    other = {"kind": "object", "class": "Pipeline", "state": {"steps": [], "memory": "x"}}
 
-    assert fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"model": crafted}})).memory is None
-    with pytest.raises(ValueError, match="no model file may hold"):
-        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"model": other}}))
+    assert fiedler.load(rewrite(saved, **{JSON_MEMBER: lambda text: text | {"model": crafted}})).memory is None
+    with pytest.raises(ValueError, match="not allowed in model files"):
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: lambda text: text | {"model": other}}))
 
 
 def counter(**state):
-    own = vars(CountVectorizer()) | {"dtype": {"kind": "dtype", "name": "int64"}}
-    return {"kind": "thing", "class": "CountVectorizer", "state": own | state}
+    default = vars(CountVectorizer()) | {"dtype": {"kind": "dtype", "name": "int64"}}
+    return {"kind": "object", "class": "CountVectorizer", "state": default | state}
 
 
 @pytest.mark.parametrize(
@@ -333,25 +347,25 @@ def counter(**state):
         counter(input="filename"),
         {"kind": "random_state", "state": ["MT19937", list(range(624)), 10**9, 0, 0.0]},
         {
-            "kind": "thing",
+            "kind": "object",
             "class": "NMF",
             "state": vars(NMF()) | {"components_": {"kind": "array", "array": "a0"}, "_n_components": 9},
         },
-        {"kind": "thing", "class": "KMeans", "state": {}},
+        {"kind": "object", "class": "KMeans", "state": {}},
         5,
         None,
     ],
     ids=str,
 )
-def test_what_compiled_code_would_believe_is_refused(node, saved):
-    with pytest.raises(ValueError, match=r"holds no (sound )?model"):
-        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"model": node}}))
+def test_state_that_compiled_code_would_trust_is_checked(node, saved):
+    with pytest.raises(ValueError, match="is not a valid model file"):
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: lambda text: text | {"model": node}}))
 
 
 @pytest.mark.parametrize("version", [float("inf"), "two", None, 10**400])
-def test_a_version_that_is_none(version, saved):
+def test_invalid_format_versions(version, saved):
     with pytest.raises(ValueError, match=r"not a model file|reads formats up to"):
-        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"version": version}}))
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: lambda text: text | {"version": version}}))
 
 
 def test_an_index_out_of_bounds_never_reaches_compiled_code(saved):
@@ -359,10 +373,10 @@ def test_an_index_out_of_bounds_never_reaches_compiled_code(saved):
         indices = [name for name in file.files if file[name].dtype == np.int32 and file[name].ndim == 1]
 
     for name in indices:
-        path = rewritten(
+        path = rewrite(
             saved, **{name: lambda array: np.where(np.arange(len(array)) == 5, 2**30, array).astype(np.int32)}
         )
-    with pytest.raises(ValueError, match="holds no sound model"):
+    with pytest.raises(ValueError, match="is not a valid model file"):
         fiedler.load(path)
 
 
@@ -371,108 +385,108 @@ def test_an_index_out_of_bounds_never_reaches_compiled_code(saved):
     [
         {"kind": "surprise"},
         {"kind": "array", "array": "a12345"},
-        {"kind": "thing", "class": "Step", "state": {"no_such_field": 1}},
+        {"kind": "object", "class": "Step", "state": {"no_such_field": 1}},
         {"kind": "dtype", "name": "no dtype"},
-        {"kind": "thing", "class": "KNNGraph"},
+        {"kind": "object", "class": "KNNGraph"},
         {},
     ],
     ids=str,
 )
-def test_crafted_nodes_get_a_sentence(node, saved):
-    with pytest.raises(ValueError, match="holds no sound model"):
-        fiedler.load(rewritten(saved, **{TEXT: lambda text: text | {"model": node}}))
+def test_crafted_nodes_raise_an_error_with_a_reason(node, saved):
+    with pytest.raises(ValueError, match="is not a valid model file"):
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: lambda text: text | {"model": node}}))
 
 
-def test_parameters_that_came_later_take_their_defaults(saved):
+def test_parameters_added_later_take_their_defaults(saved):
     def without(text):
         del text["model"]["state"]["graph"], text["model"]["state"]["cut"]
         return text
 
-    assert fiedler.load(rewritten(saved, **{TEXT: without})).cut == SpectralClustering().cut
+    assert fiedler.load(rewrite(saved, **{JSON_MEMBER: without})).cut == SpectralClustering().cut
 
 
-def test_a_graph_keeps_its_parameters_underscored_and_needs_them_too(saved):
+def test_underscored_parameters_of_a_graph_are_required(saved):
     def without(text):
         del text["model"]["state"]["graph_"]["state"]["_weights"]
         return text
 
     with pytest.raises(ValueError, match="its AffinityGraph lacks _weights"):
-        fiedler.load(rewritten(saved, **{TEXT: without}))
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: without}))
 
 
 @pytest.mark.parametrize("name", ["predict", "fit", "get_params", "__class__", "__sklearn_tags__", "_repr_html_"])
-def test_state_never_stands_before_what_the_class_does(name, saved):
-    with pytest.raises(ValueError, match=f"its SpectralClustering would replace what the class itself does: {name}"):
-        fiedler.load(rewritten(saved, **{TEXT: with_state(**{name: 5})}))
+def test_state_never_replaces_methods_or_properties(name, saved):
+    with pytest.raises(ValueError, match=f"its SpectralClustering would replace methods or properties: {name}"):
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: with_state(**{name: 5})}))
 
 
-def test_nor_does_the_state_of_a_graph(saved):
+def test_state_of_graphs_never_replaces_methods_or_properties(saved):
     def with_degrees(text):
         text["model"]["state"]["graph_"]["state"]["degrees"] = [1.0]
         return text
 
-    with pytest.raises(ValueError, match="its AffinityGraph would replace what the class itself does: degrees"):
-        fiedler.load(rewritten(saved, **{TEXT: with_degrees}))
-    recipe = {"kind": "thing", "class": "KNNGraph", "state": vars(KNNGraph()) | {"build": None}}
-    with pytest.raises(ValueError, match="its KNNGraph would replace what the class itself does: build"):
-        fiedler.load(rewritten(saved, **{TEXT: with_model(recipe)}))
+    with pytest.raises(ValueError, match="its AffinityGraph would replace methods or properties: degrees"):
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: with_degrees}))
+    recipe = {"kind": "object", "class": "KNNGraph", "state": vars(KNNGraph()) | {"build": None}}
+    with pytest.raises(ValueError, match="its KNNGraph would replace methods or properties: build"):
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: with_model(recipe)}))
 
 
 @pytest.mark.parametrize("notes", [[], "text", None, {"columns": {"a": 1}}, {"columns": [["a", {}]]}], ids=str)
-def test_notes_that_are_no_plain_values_are_refused(notes, saved):
-    with pytest.raises(ValueError, match="is damaged: its notes are no dictionary of plain values"):
-        read_notes(rewritten(saved, **{TEXT: lambda text: text | {"notes": notes}}))
+def test_notes_that_are_not_plain_values_cannot_be_read(notes, saved):
+    with pytest.raises(ValueError, match="is damaged: its notes are not a dictionary of plain values"):
+        read_notes(rewrite(saved, **{JSON_MEMBER: lambda text: text | {"notes": notes}}))
 
 
 @pytest.mark.parametrize("notes", [{"columns": np.arange(2)}, {3: "a"}, {"columns": {"a": 1}}], ids=str)
-def test_nor_are_such_notes_written(notes, tmp_path):
-    with pytest.raises(TypeError, match="notes are a dictionary of plain values"):
+def test_notes_that_are_not_plain_values_cannot_be_saved(notes, tmp_path):
+    with pytest.raises(TypeError, match="notes must be a dictionary of plain values"):
         fiedler.save(KNNGraph(5), tmp_path / "noted.npz", notes=notes)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("name", "size"), [("a999.npy", 101_000_000), (f"{TEXT}.npy", 11_000_000)])
-def test_little_that_unpacks_to_very_much_is_refused_before_it_is_read(name, size, saved, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "size"), [("a999.npy", 101_000_000), (f"{JSON_MEMBER}.npy", 11_000_000)])
+def test_a_decompression_bomb_is_refused_before_it_is_read(name, size, saved, tmp_path, monkeypatch):
     path = tmp_path / "bomb.npz"
-    with zipfile.ZipFile(saved) as sound, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for entry in sound.namelist():
+    with zipfile.ZipFile(saved) as valid, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry in valid.namelist():
             if entry != name:
-                archive.writestr(entry, sound.read(entry))
+                archive.writestr(entry, valid.read(entry))
         archive.writestr(name, bytes(size))
     monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was read"))
 
     for read in (fiedler.load, read_notes):
-        with pytest.raises(ValueError, match="meant to do harm: it unpacks to far more than it is"):
+        with pytest.raises(ValueError, match="decompressed size exceeds the limit"):
             read(path)
 
 
-def test_what_packs_too_well_is_saved_unpacked_and_read(rows, tmp_path, monkeypatch):
-    """A sound model may be mostly zeros; it must not be taken for a bomb."""
+def test_models_that_compress_too_well_are_saved_uncompressed(rows, tmp_path, monkeypatch):
+    """A valid model may be mostly zeros; it must not be refused as a decompression bomb."""
     model = SpectralClustering(3, random_state=0).fit(rows[0])
     model.zeros_ = np.zeros(1_000_000)
-    monkeypatch.setattr("fiedler.persistence.ROOM", (1000, 100))
+    monkeypatch.setattr("fiedler.persistence.TOTAL_LIMIT", SizeLimit(1000, 100))
 
-    assert_array_equal(again(model, tmp_path).zeros_, model.zeros_)
+    assert_array_equal(save_and_load(model, tmp_path).zeros_, model.zeros_)
     assert (tmp_path / "again.npz").stat().st_size > 8_000_000
 
 
-def test_a_text_nested_too_deeply_gets_a_sentence(saved):
+def test_deeply_nested_json_is_an_error(saved):
     deep = b'{"format": "' + FORMAT.encode() + b'", "version": 1, "written_by": "", "notes": {}, "model": '
     deep += b"[" * 200_000 + b"]" * 200_000 + b"}"
 
-    with pytest.raises(ValueError, match=r"not a model file|no sound model"):
+    with pytest.raises(ValueError, match=r"not a model file|not a valid model file"):
         fiedler.load(_with_text(saved, deep))
 
 
 def _with_text(path, text):
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
-    np.savez(path, **{**arrays, TEXT: np.frombuffer(text, np.uint8)})
+    np.savez(path, **{**arrays, JSON_MEMBER: np.frombuffer(text, np.uint8)})
     return path
 
 
-def test_sparse_rows_that_were_fitted_come_back(tmp_path, rng):
+def test_models_of_sparse_rows(tmp_path, rng):
     X = sp.random_array((60, 20), density=0.3, rng=0, format="csr")
     model = SpectralClustering(2, graph=AffinityGraph.from_matrix(X @ X.T), random_state=0).fit(X)
 
-    assert_array_equal(again(model, tmp_path).labels_, model.labels_)
+    assert_array_equal(save_and_load(model, tmp_path).labels_, model.labels_)

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all: into a neighbour first, then renamed into place."""
+"""Atomic file writing: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -8,23 +8,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .errors import DataNotFoundError
+
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path beside ``path`` that becomes ``path`` when the block ends well, and vanishes when it does not.
+    """Yield a temporary path next to ``path`` that replaces ``path`` on success and is deleted on failure.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> with atomic_write(folder / "a.txt") as draft:
-    ...     _ = draft.write_text("all of it")
+    ...     _ = draft.write_text("complete content")
     >>> [p.name for p in folder.iterdir()]
     ['a.txt']
     """
     target = Path(path)
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {str(target)!r}: the folder {str(target.parent)!r} does not exist")
+        raise DataNotFoundError(
+            f"cannot write {str(target)!r}: the folder {str(target.parent)!r} does not exist",
+            "create it first",
+            code="no_such_folder",
+            file=str(target),
+            folder=str(target.parent),
+        )
     draft = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
     try:
         yield draft

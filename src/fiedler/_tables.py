@@ -1,4 +1,4 @@
-"""Tables in files, column by column: CSV with any of the usual delimiters, and Parquet."""
+"""Read tables by column: CSV with any of the usual delimiters, and Parquet."""
 
 from __future__ import annotations
 
@@ -10,83 +10,132 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ._validation import import_optional
+from .errors import FileFormatError
 
-DELIMITERS = ",;\t|"
-FLOATS = ("halffloat", "float", "double")  # as Parquet files call them
+DELIMITERS = ",;\t|"  # in order of preference
+PARQUET_FLOATS = ("halffloat", "float", "double")  # names of the floating-point types in Parquet files
 
 
 class Table(NamedTuple):
-    """Columns by name, and where each row is to be found: ``line 7`` of a CSV file, ``row 6`` of a Parquet file."""
+    """Columns by name, and the number of the line or row that each table row was read from.
 
-    columns: dict[str, Any]  # a list of cells each, strings in a CSV file; numbers of a Parquet file are an array
-    places: list[str]
+    Attributes
+    ----------
+    columns : dict of str to list or array
+        Cells of each column: lists of strings from a CSV file, arrays for the numeric columns of a Parquet file.
+    numbers : list of int
+        Where each row is in the file, counted from 1.
+    unit : {'line', 'row'}
+        What ``numbers`` counts: lines of a CSV file, rows of a Parquet file.
+    """
+
+    columns: dict[str, Any]
+    numbers: list[int]
+    unit: Literal["line", "row"]
+
+    @property
+    def places(self) -> list[str]:
+        """Location of each row in words, such as ``line 7``."""
+        return [f"{self.unit} {number}" for number in self.numbers]
 
 
 def csv_table(content: str, name: str) -> Table:
-    r"""The table in the text of a CSV file.
+    r"""Read the table in the text of a CSV file.
 
-    A row of another length than the header would lose or shift something, so it is refused.
+    Rows of another length than the header are refused, since values would be lost or shifted.
 
     Examples
     --------
     >>> csv_table("height;width\n1.5;2\n", "boxes.csv")
-    Table(columns={'height': ['1.5'], 'width': ['2']}, places=['line 2'])
+    Table(columns={'height': ['1.5'], 'width': ['2']}, numbers=[2], unit='line')
     """
-    first = re.sub(r'"[^"]*"', "", content.partition("\n")[0])  # what is quoted holds no delimiter
-    delimiter = next((mark for mark in DELIMITERS if mark in first), ",")
-    with _long_fields():
-        rows = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
+    unquoted_header = re.sub(r'"[^"]*"', "", content.partition("\n")[0])  # quoted text contains no delimiter
+    delimiter = next((mark for mark in DELIMITERS if mark in unquoted_header), ",")
+    with _unlimited_field_size():
+        reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
         try:
-            header = next(rows, [])
-            cells, places = _checked_rows(rows, header, name)
+            header = next(reader, [])
+            rows, line_numbers = _checked_rows(reader, header, name)
         except csv.Error as error:
-            raise ValueError(
-                f"{name!r}, line {rows.line_num} is not CSV ({error}); close every quote, and double those inside"
+            raise FileFormatError(
+                f"{name!r}, line {reader.line_num} is not CSV ({error})",
+                "close every quote, and double quotes inside quoted text",
+                code="invalid_csv",
+                file=name,
+                line=reader.line_num,
             ) from error
     _check_header(header, name)
-    return Table({title: [row[place] for row in cells] for place, title in enumerate(header)}, places)
+    return Table({title: [row[i] for row in rows] for i, title in enumerate(header)}, line_numbers, "line")
 
 
-def _checked_rows(rows: Any, header: list[str], name: str) -> tuple[list[list[str]], list[str]]:
-    found, places, blank = [], [], 0
-    for row in rows:
-        cells = row or [""]  # an empty line is an empty cell of a table with one column
+def _checked_rows(reader: Any, header: list[str], name: str) -> tuple[list[list[str]], list[int]]:
+    """Return the cells and line numbers of all rows; empty lines are allowed at the end only."""
+    rows, line_numbers, first_blank = [], [], 0
+    for row in reader:
+        cells = row or [""]  # in a table with one column, an empty line is an empty cell
         if not row and len(header) > 1:
-            blank = blank or rows.line_num
+            first_blank = first_blank or reader.line_num
             continue
-        if blank:
-            raise ValueError(f"{name!r}, line {blank} is empty; only the end of a table may be")
-        if len(cells) != len(header):
-            raise ValueError(
-                f"{name!r}, line {rows.line_num} has {len(cells)} fields where the header has {len(header)}; put texts "
-                "that hold the delimiter in quotes"
+        if first_blank:
+            raise FileFormatError(
+                f"{name!r}, line {first_blank} is empty",
+                "remove it; only the end of a table may have empty lines",
+                code="empty_line",
+                file=name,
+                line=first_blank,
             )
-        found.append(cells)
-        places.append(f"line {rows.line_num}")
-    return found, places
+        if len(cells) != len(header):
+            raise FileFormatError(
+                f"{name!r}, line {reader.line_num} has {len(cells)} fields where the header has {len(header)}",
+                "put text that contains the delimiter in quotes",
+                code="wrong_number_of_fields",
+                file=name,
+                line=reader.line_num,
+                n_fields=len(cells),
+                n_columns=len(header),
+            )
+        rows.append(cells)
+        line_numbers.append(reader.line_num)
+    return rows, line_numbers
 
 
 def _check_header(header: list[str], name: str) -> None:
-    """A name for every column, each once; a line of numbers is a row, and would be lost."""
+    """Require a unique name for every column; a header of numbers is a row of data that would be lost."""
     if header and all(is_number(title) for title in header):
-        raise ValueError(f"{name!r} begins with numbers where the names of its columns should be; add a line of names")
+        raise FileFormatError(
+            f"{name!r} begins with numbers instead of column names",
+            "add a line of names",
+            code="no_header",
+            file=name,
+        )
     if len(header) > 1 and "" in header:
-        raise ValueError(f"{name!r}: column {header.index('') + 1} has no name; give it one, or take it out")
+        raise FileFormatError(
+            f"{name!r}: column {header.index('') + 1} has no name",
+            "name it, or remove it",
+            code="unnamed_column",
+            file=name,
+        )
     title, count = Counter(header).most_common(1)[0] if header else ("", 0)
     if count > 1:
-        raise ValueError(f"{name!r} has several columns {title!r}; rename them")
+        raise FileFormatError(
+            f"{name!r} has several columns {title!r}",
+            "rename them",
+            code="duplicate_column",
+            file=name,
+            column=title,
+        )
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text is free of what only Python's ``float`` takes for numbers: 1_0, and digits of other scripts."""
+    """Whether a text has none of the notation that only Python's ``float`` accepts: 1_0, digits of other scripts."""
     return text.isascii() and "_" not in text
 
 
 def is_number(cell: Any) -> bool:
-    """Whether a cell can be read as one.
+    """Whether a cell can be read as a number.
 
     Examples
     --------
@@ -103,32 +152,37 @@ def is_number(cell: Any) -> bool:
 
 
 @contextmanager
-def _long_fields() -> Iterator[None]:
-    """A document may be longer than the 128 kB that a field of a table may have by default."""
-    usual = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+def _unlimited_field_size() -> Iterator[None]:
+    """Lift the default limit of 128 kB per field, which documents may exceed."""
+    previous = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     try:
         yield
     finally:
-        csv.field_size_limit(usual)
+        csv.field_size_limit(previous)
 
 
 def parquet_table(path: Path) -> Table:
-    """The table in a Parquet file."""
+    """Read the table in a Parquet file."""
     parquet = import_optional("pyarrow.parquet", extra="text", purpose="Parquet files")
     try:
         table = parquet.read_table(path)
-    except Exception as error:  # pyarrow has many
-        raise ValueError(f"{path.name!r} cannot be read as Parquet ({error}); write the file again") from error
+    except Exception as error:  # pyarrow raises many classes
+        raise FileFormatError(
+            f"{path.name!r} cannot be read as Parquet ({error})",
+            "write the file again",
+            code="invalid_parquet",
+            file=path.name,
+        ) from error
     _check_header(table.column_names, path.name)
     columns = {title: _cells(table.column(title)) for title in table.column_names}
-    return Table(columns, [f"row {number}" for number in range(1, table.num_rows + 1)])
+    return Table(columns, list(range(1, table.num_rows + 1)), "row")
 
 
 def _cells(column: Any) -> Any:
-    """Numbers as an array, without a Python object each; anything else as a list, None where nothing is.
+    """Return numbers as an array and anything else as a list, with None for missing values.
 
-    So are whole numbers with gaps, which an array would hold as 1.0 and NaN.
+    Integers with missing values are a list too: an array would turn them into floats and NaN.
     """
     values = column.to_numpy()
-    as_they_are = values.dtype.kind in "iub" or (values.dtype.kind == "f" and str(column.type) in FLOATS)
-    return values if as_they_are else column.to_pylist()
+    is_numeric = values.dtype.kind in "iub" or (values.dtype.kind == "f" and str(column.type) in PARQUET_FLOATS)
+    return values if is_numeric else column.to_pylist()

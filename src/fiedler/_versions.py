@@ -1,4 +1,4 @@
-"""Which versions of what are at work."""
+"""Versions of the packages in use."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ REQUIRED = ("numpy", "scipy", "scikit-learn")
 
 
 def version_of(package: str) -> str | None:
-    """The version of an installed package, by the name that pip knows it by; None if it is not there.
+    """Return the version of an installed distribution, or None if it is not installed.
 
     Examples
     --------
-    >>> version_of("a-package-that-nobody-wrote") is None
+    >>> version_of("no-such-package") is None
     True
     """
     try:
@@ -26,13 +26,13 @@ def version_of(package: str) -> str | None:
 
 
 def versions(more: Iterable[str] = ()) -> dict[str, str]:
-    """Of fiedler, Python, what it requires and ``more`` packages, those left out that are not installed.
+    """Return the versions of fiedler, Python, the required packages and those of ``more`` that are installed.
 
     Examples
     --------
     >>> list(versions())
     ['fiedler', 'Python', 'numpy', 'scipy', 'scikit-learn']
     """
-    found = {name: version_of(name) for name in (*REQUIRED, *more)}
-    own = {"fiedler": __version__, "Python": platform.python_version()}
-    return own | {name: number for name, number in found.items() if number is not None}
+    packages = {name: version_of(name) for name in (*REQUIRED, *more)}
+    installed = {name: number for name, number in packages.items() if number is not None}
+    return {"fiedler": __version__, "Python": platform.python_version(), **installed}

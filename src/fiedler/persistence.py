@@ -1,12 +1,12 @@
-"""Fitted models in one file that holds arrays and plain values, and nothing that runs.
+"""Save fitted models to one file that contains arrays and plain values, and nothing that can be executed.
 
-The file is an ``.npz``: the model's arrays by number and, as one more array of bytes, a JSON text that says where each
-of them belongs. Reading it never unpickles and never imports what the file names: classes are looked up in
-:mod:`fiedler._registry`, sparse matrices are checked entry by entry before any compiled code sees them. Arrays of torch and CuPy
-are brought to the host; a model that was fitted on a device is a NumPy model when it is read.
+The file is an ``.npz`` archive: the arrays of the model, numbered, and one more array of bytes with a JSON text that
+says where each of them belongs. Reading it never unpickles and never imports what the file names: classes are looked up
+in :mod:`fiedler._registry`, and sparse matrices are checked entry by entry before compiled code uses them. Arrays of
+torch and CuPy are copied to the host; a model that was fitted on a device is a NumPy model when it is read.
 
-A node of the JSON text is a plain value (None, bool, number, string), a list, or an object with a ``kind``, a row of
-:data:`KINDS`.
+A node of the JSON text is a plain value (None, bool, number, string), a list, or an object with a ``kind``, which is a
+key of :data:`CODECS`.
 """
 
 from __future__ import annotations
@@ -33,29 +33,41 @@ from ._version import __version__
 from ._versions import versions
 from .core.backend import to_numpy
 from .core.sparse import is_sparse, to_scipy
+from .errors import DataNotFoundError, FileFormatError, InputError, InputTypeError
 
 FORMAT = "fiedler model"
-VERSION = 1  # of the format; raised when an older fiedler could not read what a newer one writes
-TEXT = "json"  # the array that holds the text
-# How far a file may unpack, its text and all of it: to so many bytes, or so many times its own size. More is a bomb.
-TEXT_ROOM, ROOM = (10_000_000, 20), (100_000_000, 100)
-LISTENERS = ("_skl_callbacks", "_parent_callback_ctx")  # who is told of a fit is no part of the model
+FORMAT_VERSION = 1  # raised when an older fiedler could not read what a newer one writes
+JSON_MEMBER = "json"  # name of the array with the JSON text
 
 
-# ------------------------------------------------------------------------------------------------- the public functions
+class SizeLimit(NamedTuple):
+    """Largest decompressed size that is read: ``n_bytes``, or ``ratio`` times the size of the file if that is more."""
+
+    n_bytes: int
+    ratio: int
 
 
-def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> None:
-    """Write a fitted model to one ``.npz`` file, whole or not at all.
+# A file that decompresses to more is refused unread, in case it was crafted to exhaust the memory.
+JSON_LIMIT = SizeLimit(10_000_000, 20)
+TOTAL_LIMIT = SizeLimit(100_000_000, 100)
+
+CALLBACK_ATTRIBUTES = ("_skl_callbacks", "_parent_callback_ctx")  # of scikit-learn; not part of a model
+
+
+# ----------------------------------------------------------------------------------------------------- public functions
+
+
+def save(model: BaseEstimator, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> None:
+    """Write a fitted model to one ``.npz`` file, completely or not at all.
 
     Parameters
     ----------
     model : estimator
-        One of fiedler's, or a scikit-learn pipeline that ends in one.
+        An estimator of fiedler, or a scikit-learn pipeline that ends in one.
     path : path
-        Ends in ``.npz``.
+        Must end in ``.npz``.
     notes : dict, optional
-        Plain values (None, truth values, numbers, strings, lists of these) to keep beside it, for :func:`read_notes`.
+        Plain values (None, bool, numbers, strings, lists of these) to store with it, for :func:`read_notes`.
 
     Examples
     --------
@@ -68,30 +80,45 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | No
     True
     """
     if not str(path).endswith(".npz"):
-        raise ValueError(f"model files end in .npz; got {str(path)!r}")
+        raise InputError(
+            f"a model file must end in .npz; got {str(path)!r}",
+            code="wrong_ending",
+            parameter="path",
+            value=str(path),
+            file=str(path),
+        )
     if not isinstance(model, BaseEstimator):
-        raise TypeError(f"a model file holds an estimator; got {type(model).__name__}")
-    if not _are_notes(notes or {}):
-        raise TypeError("notes are a dictionary of plain values: None, truth values, numbers, strings, lists of these")
+        raise InputTypeError(
+            f"a model file contains an estimator; got {type(model).__name__}",
+            code="not_an_estimator",
+            parameter="model",
+        )
+    if not _are_valid_notes(notes or {}):
+        raise InputTypeError(
+            "notes must be a dictionary of plain values",
+            "use None, bool, numbers, strings and lists of these",
+            code="invalid_notes",
+            parameter="notes",
+        )
     writer = _Writer()
-    text = {
+    content = {
         "format": FORMAT,
-        "version": VERSION,
-        "written_by": _written_by(),
+        "version": FORMAT_VERSION,
+        "written_by": ", ".join(f"{name} {number}" for name, number in versions().items()),
         "notes": notes or {},
         "model": writer.node(model, type(model).__name__),
     }
-    arrays: dict[str, Any] = {TEXT: np.frombuffer(json.dumps(text).encode(), np.uint8), **writer.arrays}
+    arrays: dict[str, Any] = {JSON_MEMBER: np.frombuffer(json.dumps(content).encode(), np.uint8), **writer.arrays}
     with atomic_write(path) as draft:
         np.savez_compressed(draft, **arrays)
         with zipfile.ZipFile(draft) as archive:
-            packed_too_well = _is_bomb(draft, archive.infolist())
-        if packed_too_well:  # zeros over zeros: written as they are, so that `load` need not wonder
+            exceeds_limit = _exceeds_size_limit(draft, archive.infolist())
+        if exceeds_limit:  # such as many zeros: stored without compression, so that `load` accepts the file
             np.savez(draft, **arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model in a file that :func:`save` wrote; reading runs no code that the file brings.
+    """Read a model from a file written by :func:`save`; no code from the file is executed.
 
     Parameters
     ----------
@@ -107,21 +134,21 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> fiedler.load("nothing.npz")
     Traceback (most recent call last):
     ...
-    FileNotFoundError: there is no model file 'nothing.npz'
+    fiedler.errors.DataNotFoundError: there is no model file 'nothing.npz'
     """
-    with _opened(path) as file:
-        text = _text(file, path)
+    with _open(path) as file:
+        content = _read_content(file, path)
         try:
-            model = _Reader(file).value(text["model"])
-        except Exception as error:  # whatever a crafted node may lead to
-            raise ValueError(f"{str(path)!r} holds no sound model: {error}") from error
+            model = _Reader(file).value(content["model"])
+        except Exception as error:  # a crafted node may lead to any
+            raise _invalid_file(path, f"is not a valid model file: {error}", code="invalid_model") from error
     if not isinstance(model, BaseEstimator):
-        raise ValueError(f"{str(path)!r} holds no model")
+        raise _invalid_file(path, "is not a valid model file: it contains no estimator", code="invalid_model")
     return model
 
 
 def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What was noted beside the model, and by what it was written under ``written_by``.
+    """Read the notes stored with a model, and the versions that wrote the file under ``written_by``.
 
     Parameters
     ----------
@@ -135,62 +162,71 @@ def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> fiedler.persistence.read_notes(path)["columns"]
     ['a', 'b']
     """
-    with _opened(path) as file:
-        text = _text(file, path)
-    return {**text["notes"], "written_by": text["written_by"]}
+    with _open(path) as file:
+        content = _read_content(file, path)
+    return {**content["notes"], "written_by": content["written_by"]}
 
 
-def _written_by() -> str:
-    return ", ".join(f"{name} {number}" for name, number in versions().items())
+def _invalid_file(path: str | os.PathLike[str], problem: str, *, code: str) -> FileFormatError:
+    return FileFormatError(f"{str(path)!r} {problem}", code=code, file=str(path))
 
 
-def _opened(path: str | os.PathLike[str]) -> Any:
-    """The archive; its arrays are read when they are asked for, and one of objects, which could run code, never is."""
+def _open(path: str | os.PathLike[str]) -> Any:
+    """Open the archive; arrays are read on access, and arrays of objects, which could run code, never are."""
     try:
         file = np.load(path, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise ValueError
     except FileNotFoundError:
-        raise FileNotFoundError(f"there is no model file {str(path)!r}") from None
-    except (IsADirectoryError, PermissionError) as error:
-        raise type(error)(f"{str(path)!r} cannot be read: {error.strerror}") from None
-    except Exception as error:  # a damaged archive fails in more ways than can be listed; NumPy's advice is to unpickle
-        raise ValueError(f"{str(path)!r} is not a model file, or it is damaged") from error
-    if file.zip is not None and _is_bomb(path, file.zip.infolist()):
+        raise DataNotFoundError(f"there is no model file {str(path)!r}", code="no_model_file", file=str(path)) from None
+    except (IsADirectoryError, PermissionError):
+        raise
+    except Exception as error:  # a damaged archive fails in many ways, and NumPy then suggests to unpickle it
+        raise _invalid_file(path, "is not a model file, or it is damaged", code="not_a_model_file") from error
+    if file.zip is not None and _exceeds_size_limit(path, file.zip.infolist()):
         file.close()
-        raise ValueError(f"{str(path)!r} is damaged, or meant to do harm: it unpacks to far more than it is")
+        raise _invalid_file(path, "is not a valid model file: decompressed size exceeds the limit", code="size_limit")
     return file
 
 
-def _is_bomb(path: str | os.PathLike[str], entries: Iterable[zipfile.ZipInfo]) -> bool:
-    """Whether an archive would unpack beyond its room; no more is ever read of an entry than the size it states."""
-    packed = os.path.getsize(path)
-    sizes = [(entry.filename.removesuffix(".npy"), entry.file_size) for entry in entries]
-    text, whole = sum(size for name, size in sizes if name == TEXT), sum(size for _, size in sizes)
-    return any(size > max(least, times * packed) for size, (least, times) in ((text, TEXT_ROOM), (whole, ROOM)))
+def _exceeds_size_limit(path: str | os.PathLike[str], members: Iterable[zipfile.ZipInfo]) -> bool:
+    """Whether an archive decompresses to more than the limits; no member is ever read beyond the size it states."""
+    file_size = os.path.getsize(path)
+    sizes = [(member.filename.removesuffix(".npy"), member.file_size) for member in members]
+    json_size, total_size = sum(size for name, size in sizes if name == JSON_MEMBER), sum(size for _, size in sizes)
+    return any(
+        size > max(limit.n_bytes, limit.ratio * file_size)
+        for size, limit in ((json_size, JSON_LIMIT), (total_size, TOTAL_LIMIT))
+    )
 
 
-def _text(file: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The file's text, if it is one of ours and of a format that we know."""
+def _read_content(file: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read and check the JSON text of the file, except for the model in it."""
     try:
-        text = json.loads(file[TEXT].astype(np.uint8, casting="safe").tobytes())
-        if text["format"] != FORMAT:
+        content = json.loads(file[JSON_MEMBER].astype(np.uint8, casting="safe").tobytes())
+        if content["format"] != FORMAT:
             raise ValueError
-        version, written_by = int(text["version"]), str(text["written_by"])
-        notes, _ = text["notes"], text["model"]
-    except Exception:  # no such array, no JSON, or not what it should be
-        raise ValueError(f"{str(path)!r} is not a model file: it was not written by fiedler.save") from None
-    if version > VERSION:
-        raise ValueError(
-            f"{str(path)!r} has format {version}, written by {written_by}; this fiedler ({__version__}) reads formats "
-            f"up to {VERSION}: update it"
+        version, written_by = int(content["version"]), str(content["written_by"])
+        notes, _ = content["notes"], content["model"]
+    except Exception:  # no such array, no JSON, or not of this format
+        raise _invalid_file(
+            path, "is not a model file: it was not written by fiedler.save", code="not_a_model_file"
+        ) from None
+    if version > FORMAT_VERSION:
+        raise FileFormatError(
+            f"{str(path)!r} has format {version}, written by {written_by}, but fiedler {__version__} reads formats up "
+            f"to {FORMAT_VERSION}",
+            "update fiedler",
+            code="newer_format",
+            file=str(path),
+            version=version,
         )
-    if not _are_notes(notes):
-        raise ValueError(f"{str(path)!r} is damaged: its notes are no dictionary of plain values")
-    return text
+    if not _are_valid_notes(notes):
+        raise _invalid_file(path, "is damaged: its notes are not a dictionary of plain values", code="invalid_notes")
+    return content
 
 
-def _are_notes(notes: Any) -> bool:
+def _are_valid_notes(notes: Any) -> bool:
     return isinstance(notes, dict) and all(isinstance(name, str) and _is_plain(notes[name]) for name in notes)
 
 
@@ -200,268 +236,272 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str)
 
 
-# -------------------------------------------------------------------------------------------------------------- classes
+# ---------------------------------------------------------------------------------------------- classes and their state
+#
+# A ValueError raised from here on is about one part of a file; `load` adds the name of the file.
 
 
-def _class(name: str) -> type:
-    """A class of the table."""
-    home = storable_classes().get(name)
-    if home is None:
-        raise ValueError(f"it names a class {name!r} that no model file may hold")
-    return getattr(import_module(home), name)
+def _class_by_name(name: str) -> type:
+    module = storable_classes().get(name)
+    if module is None:
+        raise ValueError(f"it names a class {name!r} that is not allowed in model files")
+    return getattr(import_module(module), name)
 
 
-def _state(thing: Any) -> dict[str, Any]:
-    """All that a thing remembers, but what it can work out again."""
-    if is_dataclass(thing):
-        return {field.name: getattr(thing, field.name) for field in fields(thing)}
-    if isinstance(thing, tuple):
-        return thing._asdict()  # type: ignore[attr-defined]
+def _state(instance: Any) -> dict[str, Any]:
+    """Return the attributes of an object, except callbacks and cached properties."""
+    if is_dataclass(instance):
+        return {field.name: getattr(instance, field.name) for field in fields(instance)}
+    if isinstance(instance, tuple):
+        return instance._asdict()  # type: ignore[attr-defined]
+    cls = type(instance)
     return {
         name: value
-        for name, value in vars(thing).items()
-        if not _is_worked_out(type(thing), name) and name not in LISTENERS
+        for name, value in vars(instance).items()
+        if not isinstance(getattr(cls, name, None), cached_property) and name not in CALLBACK_ATTRIBUTES
     }
 
 
-def _is_worked_out(cls: type, name: str) -> bool:
-    return isinstance(getattr(cls, name, None), cached_property)
+def _restore(cls: type, state: dict[str, Any]) -> Any:
+    """Create an object with a state; records are created by their constructors, which check the names of fields.
 
-
-def _revived(cls: type, state: dict[str, Any]) -> Any:
-    """A thing with this state; records are made by their constructors, which check their fields' names.
-
-    A parameter that came with a later version takes its default; one without a default must be there. No state may
-    stand before what the class itself does: a method, or a property.
+    Parameters missing in the state, because they were added later, take their defaults; those without a default are
+    required. The state must not shadow methods or properties of the class.
     """
     if is_dataclass(cls) or issubclass(cls, tuple):
         return cls(**state)
-    defaults = {_kept_as(cls, name): one.default for name, one in inspect.signature(cls).parameters.items()}
+    parameters = inspect.signature(cls).parameters
+    defaults = {_attribute_of(cls, name): parameter.default for name, parameter in parameters.items()}
     state = {name: value for name, value in defaults.items() if value is not inspect.Parameter.empty} | state
-    if lacking := [name for name in defaults if name not in state]:
-        raise ValueError(f"it is damaged: its {cls.__name__} lacks {', '.join(lacking)}")
-    if shadows := [name for name in state if _does(cls, name)]:
-        raise ValueError(f"its {cls.__name__} would replace what the class itself does: {', '.join(shadows)}")
-    thing = cls.__new__(cls)
-    vars(thing).update(state)
-    return thing
+    if missing := [name for name in defaults if name not in state]:
+        raise ValueError(f"its {cls.__name__} lacks {', '.join(missing)}")
+    if shadowing := [name for name in state if _is_method_or_property(cls, name)]:
+        raise ValueError(f"its {cls.__name__} would replace methods or properties: {', '.join(shadowing)}")
+    instance = cls.__new__(cls)
+    vars(instance).update(state)
+    return instance
 
 
-def _kept_as(cls: type, parameter: str) -> str:
-    """Where a thing keeps a parameter; behind a property it is underscored."""
+def _attribute_of(cls: type, parameter: str) -> str:
+    """Return the attribute that stores a constructor parameter; it is underscored if a property has its name."""
     return f"_{parameter}" if isinstance(inspect.getattr_static(cls, parameter, None), property) else parameter
 
 
-def _does(cls: type, name: str) -> bool:
-    """Whether a class has something of this name that can be called, or that works a value out."""
-    found = inspect.getattr_static(cls, name, None)
-    return callable(found) or hasattr(found, "__get__")
+def _is_method_or_property(cls: type, name: str) -> bool:
+    attribute = inspect.getattr_static(cls, name, None)
+    return callable(attribute) or hasattr(attribute, "__get__")
 
 
-# -------------------------------------------------------------------------------------------------------------- writing
+# ---------------------------------------------------------------------------------------------------- values and nodes
 
 
 class _Writer:
-    """Values to nodes; arrays are put aside under a number, each once."""
+    """Convert values to nodes, and collect their arrays, each once, under a number."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
-        self._kept: dict[int, tuple[str, Any]] = {}  # by identity, beside the array, which so cannot be forgotten
+        # By id, together with the array itself, so that the id is not reused while writing.
+        self._stored: dict[int, tuple[str, Any]] = {}
 
-    def node(self, value: Any, where: str) -> Any:
-        """The node of a value; ``where`` is how a sentence calls it."""
+    def node(self, value: Any, location: str) -> Any:
+        """Return the node of a value; error messages name its ``location``, such as ``LapGMM.graph``."""
         if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, np.generic)):
             return value
         if isinstance(value, list):
-            return [self.node(one, where) for one in value]
-        for name, kind in KINDS.items():
-            if kind.fits(value):
-                return {"kind": name, **kind.write(self, value, where)}
-        raise TypeError(
-            f"{where} is a {type(value).__name__}, which a model file cannot hold; it takes arrays, plain values and "
-            "fiedler's own objects"
+            return [self.node(item, location) for item in value]
+        for kind, codec in CODECS.items():
+            if codec.matches(value):
+                return {"kind": kind, **codec.write(self, value, location)}
+        raise InputTypeError(
+            f"{location} is a {type(value).__name__}, which a model file cannot contain",
+            "use arrays, plain values and objects of fiedler",
+            code="not_storable",
+            parameter=location,
+            type=type(value).__name__,
         )
 
-    def nodes(self, values: dict[str, Any], where: str) -> dict[str, Any]:
-        """The nodes of a thing's state."""
-        return {name: self.node(value, f"{where}.{name}") for name, value in values.items()}
+    def nodes(self, values: dict[str, Any], location: str) -> dict[str, Any]:
+        """Return the nodes of the attributes of an object."""
+        return {name: self.node(value, f"{location}.{name}") for name, value in values.items()}
 
-    def keep(self, array: Any) -> str:
-        """The name under which an array is put aside."""
-        if id(array) not in self._kept:
+    def store(self, array: Any) -> str:
+        """Store an array and return its name in the file."""
+        if id(array) not in self._stored:
             name = f"a{len(self.arrays)}"
             self.arrays[name] = to_numpy(array)
-            self._kept[id(array)] = (name, array)
-        return self._kept[id(array)][0]
+            self._stored[id(array)] = (name, array)
+        return self._stored[id(array)][0]
 
 
 class _Reader:
-    """Nodes to values, none of them trusted."""
+    """Convert nodes to values; none of them is trusted."""
 
     def __init__(self, file: Any) -> None:
-        self.file, self._read = file, dict[str, np.ndarray]()
+        self.file, self._arrays = file, dict[str, np.ndarray]()
 
     def array(self, name: str) -> np.ndarray:
-        """An array of the file; the same one for everybody who asks."""
-        if name not in self._read:
-            self._read[name] = self.file[name]
-        return self._read[name]
+        """Return an array of the file, the same object on every call."""
+        if name not in self._arrays:
+            self._arrays[name] = self.file[name]
+        return self._arrays[name]
 
     def value(self, node: Any) -> Any:
-        """The value of a node."""
+        """Return the value of a node."""
         if isinstance(node, list):
-            return [self.value(one) for one in node]
+            return [self.value(item) for item in node]
         if not isinstance(node, dict):
             return node
-        if node.get("kind") not in KINDS:
-            raise ValueError(f"it holds something of the unknown kind {node.get('kind')!r}")
-        return KINDS[node["kind"]].read(self, node)
+        if node.get("kind") not in CODECS:
+            raise ValueError(f"it contains a value of unknown kind {node.get('kind')!r}")
+        return CODECS[node["kind"]].read(self, node)
 
     def values(self, nodes: dict[str, Any]) -> dict[str, Any]:
-        """The values of a thing's state."""
+        """Return the attributes of an object."""
         return {name: self.value(node) for name, node in nodes.items()}
 
 
-# ---------------------------------------------------------------------------------------------------------- the kinds
-
-
-class Kind(NamedTuple):
+class Codec(NamedTuple):
     """How one kind of value is recognised, written and read."""
 
-    fits: Callable[[Any], bool]
+    matches: Callable[[Any], bool]
     write: Callable[[_Writer, Any, str], dict[str, Any]]
     read: Callable[[_Reader, dict[str, Any]], Any]
 
 
-def _is_strings(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == object and all(isinstance(one, str) for one in value.flat)
+def _is_string_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == object and all(isinstance(item, str) for item in value.flat)
 
 
-def _read_strings(reader: _Reader, node: dict[str, Any]) -> np.ndarray:
-    return np.array([str(one) for one in node["items"]], dtype=object).reshape(node["shape"])
+def _read_string_array(reader: _Reader, node: dict[str, Any]) -> np.ndarray:
+    return np.array([str(item) for item in node["items"]], dtype=object).reshape(node["shape"])
 
 
 def _is_array(value: Any) -> bool:
     return (isinstance(value, np.ndarray) and value.dtype != object) or (is_foreign(value) and not is_sparse(value))
 
 
-def _write_array(writer: _Writer, value: Any, where: str) -> dict[str, Any]:
-    # A graph's arrays are not to be written to: neither are they when they are read.
-    frozen = isinstance(value, np.ndarray) and not value.flags.writeable
-    return {"array": writer.keep(value), **({"frozen": True} if frozen else {})}
+def _write_array(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
+    # The arrays of a graph are read-only, and stay so when they are read.
+    read_only = isinstance(value, np.ndarray) and not value.flags.writeable
+    return {"array": writer.store(value), **({"read_only": True} if read_only else {})}
 
 
 def _read_array(reader: _Reader, node: dict[str, Any]) -> np.ndarray:
     array = reader.array(node["array"])
-    if node.get("frozen"):
+    if node.get("read_only"):
         array.flags.writeable = False
     return array
 
 
-def _write_sparse(writer: _Writer, value: Any, where: str) -> dict[str, Any]:
+def _write_sparse(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
     matrix = to_scipy(value)
     parts = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
-    return {"shape": list(matrix.shape), **{name: _write_array(writer, part, where) for name, part in parts.items()}}
+    return {"shape": list(matrix.shape), **{name: _write_array(writer, part, location) for name, part in parts.items()}}
 
 
 def _read_sparse(reader: _Reader, node: dict[str, Any]) -> sp.csr_array:
     parts = [_read_array(reader, node[name]) for name in ("data", "indices", "indptr")]
     matrix = sp.csr_array(tuple(parts), shape=tuple(int(size) for size in node["shape"]))
-    matrix.check_format(full_check=True)  # an index out of bounds would be followed by compiled code
+    matrix.check_format(full_check=True)  # compiled code would follow an index that is out of bounds
     return matrix
 
 
-def _write_thing(writer: _Writer, value: Any, where: str) -> dict[str, Any]:
-    return {"class": type(value).__name__, "state": writer.nodes(_state(value), where)}
+def _is_storable(value: Any) -> bool:
+    name = type(value).__name__
+    return name in storable_classes() and type(value) is _class_by_name(name)
 
 
-def _read_thing(reader: _Reader, node: dict[str, Any]) -> Any:
+def _write_object(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
+    return {"class": type(value).__name__, "state": writer.nodes(_state(value), location)}
+
+
+def _read_object(reader: _Reader, node: dict[str, Any]) -> Any:
     name, state = node["class"], reader.values(node["state"])
-    if name in SOUND and not SOUND[name](state):
-        raise ValueError(f"it holds a {name} that is at odds with itself")
-    return _revived(_class(name), state)
+    if name in STATE_CHECKS and not STATE_CHECKS[name](state):
+        raise ValueError(f"the state of its {name} is inconsistent")
+    return _restore(_class_by_name(name), state)
 
 
-def _sound_terms(state: dict[str, Any]) -> bool:
-    """Texts are texts and not names of files, and every term has a column of its own."""
+def _is_valid_vectorizer(state: dict[str, Any]) -> bool:
+    """Whether documents are texts, not names of files, and the terms are numbered 0, 1, ..., each once."""
     columns = list(state.get("vocabulary_", {}).values())
     return state.get("input") == "content" and sorted(columns) == list(range(len(columns)))
 
 
-def _sound_factors(state: dict[str, Any]) -> bool:
-    found = state.get("components_")
+def _is_valid_nmf(state: dict[str, Any]) -> bool:
+    components = state.get("components_")
     sizes = [state.get(name) for name in ("_n_components", "n_components_", "n_features_in_")]
-    return found is None or (found.ndim == 2 and sizes == [found.shape[0], found.shape[0], found.shape[1]])
+    return components is None or (
+        components.ndim == 2 and sizes == [components.shape[0], components.shape[0], components.shape[1]]
+    )
 
 
-# What compiled code of scikit-learn believes without a check of its own.
-SOUND: dict[str, Callable[[dict[str, Any]], bool]] = {
-    "CountVectorizer": _sound_terms,
-    "HashingVectorizer": _sound_terms,
-    "NMF": _sound_factors,
+# State that compiled code of scikit-learn uses without a check.
+STATE_CHECKS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "CountVectorizer": _is_valid_vectorizer,
+    "HashingVectorizer": _is_valid_vectorizer,
+    "NMF": _is_valid_nmf,
 }
 
 
-def _is_known(value: Any) -> bool:
-    name = type(value).__name__
-    return name in storable_classes() and type(value) is _class(name)
-
-
-def _write_pipeline(writer: _Writer, value: Any, where: str) -> dict[str, Any]:
-    """Its steps alone: a cache of its own would be a folder of pickles."""
-    return {"steps": [[name, writer.node(step, f"{where}.{name}")] for name, step in value.steps]}
+def _write_pipeline(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
+    """Return the steps only: the cache of a pipeline would be a folder of pickles."""
+    return {"steps": [[name, writer.node(step, f"{location}.{name}")] for name, step in value.steps]}
 
 
 def _read_pipeline(reader: _Reader, node: dict[str, Any]) -> Any:
     return Pipeline([(str(name), reader.value(step)) for name, step in node["steps"]])
 
 
-KINDS: dict[str, Kind] = {
-    "dtype": Kind(
+def _read_random_state(reader: _Reader, node: dict[str, Any]) -> np.random.RandomState:
+    state = reader.value(node["state"])
+    if not 0 <= state[2] <= len(state[1]):
+        raise ValueError("it contains a random state whose position is out of bounds")
+    random_state = np.random.RandomState()
+    random_state.set_state(state)
+    return random_state
+
+
+CODECS: dict[str, Codec] = {
+    "dtype": Codec(
         lambda value: isinstance(value, type) and issubclass(value, np.generic),
-        lambda writer, value, where: {"name": np.dtype(value).name},
+        lambda writer, value, location: {"name": np.dtype(value).name},
         lambda reader, node: np.dtype(str(node["name"])).type,
     ),
-    "strings": Kind(
-        _is_strings,
-        lambda writer, value, where: {"items": value.ravel().tolist(), "shape": list(value.shape)},
-        _read_strings,
+    "strings": Codec(
+        _is_string_array,
+        lambda writer, value, location: {"items": value.ravel().tolist(), "shape": list(value.shape)},
+        _read_string_array,
     ),
-    "array": Kind(_is_array, _write_array, _read_array),
-    "scalar": Kind(
+    "array": Codec(_is_array, _write_array, _read_array),
+    "scalar": Codec(
         lambda value: isinstance(value, np.generic),
-        lambda writer, value, where: {"array": writer.keep(np.asarray(value))},
+        lambda writer, value, location: {"array": writer.store(np.asarray(value))},
         lambda reader, node: reader.array(node["array"])[()],
     ),
-    "sparse": Kind(is_sparse, _write_sparse, _read_sparse),
-    "pipeline": Kind(lambda value: type(value) is Pipeline, _write_pipeline, _read_pipeline),
-    "thing": Kind(_is_known, _write_thing, _read_thing),
-    "random_state": Kind(
+    "sparse": Codec(is_sparse, _write_sparse, _read_sparse),
+    "pipeline": Codec(lambda value: type(value) is Pipeline, _write_pipeline, _read_pipeline),
+    "object": Codec(_is_storable, _write_object, _read_object),
+    "random_state": Codec(
         lambda value: isinstance(value, np.random.RandomState),
-        lambda writer, value, where: {"state": writer.node(value.get_state(), where)},
-        lambda reader, node: _random_state(reader.value(node["state"])),
+        lambda writer, value, location: {"state": writer.node(value.get_state(), location)},
+        _read_random_state,
     ),
-    "tuple": Kind(
+    "tuple": Codec(
         lambda value: type(value) is tuple,
-        lambda writer, value, where: {"items": writer.node(list(value), where)},
+        lambda writer, value, location: {"items": writer.node(list(value), location)},
         lambda reader, node: tuple(reader.value(node["items"])),
     ),
-    "set": Kind(
+    "set": Codec(
         lambda value: isinstance(value, set | frozenset),
-        lambda writer, value, where: {"items": writer.node(sorted(value, key=repr), where)},
+        lambda writer, value, location: {"items": writer.node(sorted(value, key=repr), location)},
         lambda reader, node: set(reader.value(node["items"])),
     ),
-    "dict": Kind(
+    "dict": Codec(
         lambda value: type(value) is dict,
-        lambda writer, value, where: {"items": [[writer.node(part, where) for part in pair] for pair in value.items()]},
+        lambda writer, value, location: {
+            "items": [[writer.node(part, location) for part in pair] for pair in value.items()]
+        },
         lambda reader, node: {reader.value(key): reader.value(value) for key, value in node["items"]},
     ),
 }
-
-
-def _random_state(state: Any) -> np.random.RandomState:
-    if not 0 <= state[2] <= len(state[1]):
-        raise ValueError("it holds a generator of random numbers that points beyond its state")
-    found = np.random.RandomState()
-    found.set_state(state)
-    return found

@@ -1,1 +1,1 @@
-"""A package, so that its conftest.py is told apart from the one above it."""
+"""A package, so that pytest distinguishes its conftest.py from the one above it."""

@@ -1,4 +1,4 @@
-"""The command line in this process, and small inputs of every kind."""
+"""Run the command line in this process; small inputs of every kind."""
 
 import sys
 from typing import NamedTuple
@@ -11,8 +11,8 @@ from fiedler.datasets import blobs
 pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
 
 
-class Spoken(NamedTuple):
-    """How a command ended and what it said."""
+class Result(NamedTuple):
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -20,32 +20,32 @@ class Spoken(NamedTuple):
 
 
 @pytest.fixture
-def fiedler_says(monkeypatch, capsys):
-    """Runs ``fiedler`` with the given words."""
+def run_fiedler(monkeypatch, capsys):
+    """Run ``fiedler`` with the given arguments."""
     from fiedler.cli import main
 
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["fiedler", *map(str, words)])
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["fiedler", *map(str, arguments)])
         code = 0
         try:
             main()
         except SystemExit as end:
             code = end.code or 0
-        said = capsys.readouterr()
-        return Spoken(code, said.out, said.err)
+        printed = capsys.readouterr()
+        return Result(code, printed.out, printed.err)
 
     return run
 
 
 @pytest.fixture
 def clouds():
-    """Three groups of twenty rows, well apart."""
+    """Three well separated groups of twenty rows."""
     return blobs(60, n_features=3, n_clusters=3, random_state=0)
 
 
 @pytest.fixture
 def table(tmp_path, clouds):
-    """The groups as a CSV file with ids and classes."""
+    """The groups as a CSV file with row names and classes."""
     X, y = clouds
     rows = [f"r{i},{a:.6f},{b:.6f},{c:.6f},{'abc'[k]}" for i, ((a, b, c), k) in enumerate(zip(X, y))]
     path = tmp_path / "clouds.csv"
@@ -55,26 +55,26 @@ def table(tmp_path, clouds):
 
 @pytest.fixture
 def texts(tmp_path):
-    """A folder of texts on two subjects."""
+    """A folder of texts on two topics."""
     folder = tmp_path / "texts"
     folder.mkdir()
     rng = np.random.RandomState(0)
-    subjects = (["star", "planet", "orbit", "moon", "comet"], ["bread", "butter", "oven", "flour", "yeast"])
-    for place in range(30):
-        words = rng.choice(subjects[place % 2], size=8)
-        (folder / f"{place:02d}.txt").write_text(" ".join(words))
+    topics = (["star", "planet", "orbit", "moon", "comet"], ["bread", "butter", "oven", "flour", "yeast"])
+    for i in range(30):
+        words = rng.choice(topics[i % 2], size=8)
+        (folder / f"{i:02d}.txt").write_text(" ".join(words))
     return folder
 
 
 @pytest.fixture
 def pictures(tmp_path):
-    """A folder of images of stripes, up and across, some darker, with noise."""
+    """A folder of noisy images of vertical and horizontal stripes of different brightness."""
     pillow = pytest.importorskip("PIL.Image")
     folder = tmp_path / "pictures"
     folder.mkdir()
     rng = np.random.RandomState(0)
-    for place in range(30):
-        stripes = np.tile([0, 60 + 40 * (place % 4)], (6, 3))
-        pixels = rng.randint(0, 30, size=(6, 6)) + (stripes if place % 2 else stripes.T)
-        pillow.fromarray(pixels.astype(np.uint8)).save(folder / f"{place:02d}.png")
+    for i in range(30):
+        stripes = np.tile([0, 60 + 40 * (i % 4)], (6, 3))
+        pixels = rng.randint(0, 30, size=(6, 6)) + (stripes if i % 2 else stripes.T)
+        pillow.fromarray(pixels.astype(np.uint8)).save(folder / f"{i:02d}.png")
     return folder

@@ -1,4 +1,4 @@
-"""What a newcomer does: cluster what they have, look at the report, predict new rows, compare."""
+"""The commands from end to end: cluster an input, predict new rows, report, compare, and what is installed."""
 
 import csv
 import inspect
@@ -7,19 +7,25 @@ import re
 import signal
 import subprocess
 import sys
+from importlib import import_module
+from importlib.metadata import EntryPoint
+from typing import Annotated
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import typer
 from numpy.testing import assert_allclose, assert_array_equal
 
 import fiedler
+from fiedler import _registry
+from fiedler.errors import InputError
 from fiedler.metrics import clustering_accuracy
 
 FILES = ["labels.csv", "model.npz", "report.html", "summary.json"]
 
 
-def written(folder):
+def file_names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
@@ -31,100 +37,125 @@ def labels_in(path):
 # ------------------------------------------------------------------------------------------------------------- cluster
 
 
-def test_a_table_becomes_labels_a_model_and_a_report(fiedler_says, table, tmp_path, clouds):
-    said = fiedler_says("cluster", table, "-k", 3, "--id", "name", "--labels", "class", "--out", tmp_path / "out")
+def test_cluster_writes_labels_a_model_and_a_report(run_fiedler, table, tmp_path, clouds):
+    result = run_fiedler("cluster", table, "-k", 3, "--id", "name", "--labels", "class", "--out", tmp_path / "out")
 
-    assert said.code == 0, said.err
-    assert written(tmp_path / "out") == FILES
+    assert result.code == 0, result.err
+    assert file_names(tmp_path / "out") == FILES
     rows = labels_in(tmp_path / "out" / "labels.csv")
     assert list(rows[0]) == ["id", "label", "confidence", "cluster_0", "cluster_1", "cluster_2"]
-    assert [row["id"] for row in rows] == [f"r{place}" for place in range(60)]
+    assert [row["id"] for row in rows] == [f"r{i}" for i in range(60)]
     assert clustering_accuracy(clouds[1], [int(row["label"]) for row in rows]) == 1
     shares = np.array([[float(row[f"cluster_{k}"]) for k in range(3)] for row in rows])
     assert_allclose(shares.sum(axis=1), 1, atol=2e-4)
     assert_allclose(shares.max(axis=1), [float(row["confidence"]) for row in rows])
-    head, columns, *lines = said.out.splitlines()
+    head, columns, *lines = result.out.splitlines()
     assert head.startswith("60 rows in 3 clusters, by auto, in ")
     assert columns.split() == ["cluster", "rows", "share", "confidence"]
     assert [line.split()[:3] for line in lines[:3]] == [[str(label), "20", "33.3%"] for label in range(3)]
     assert lines[3:] == [
-        "beside the known labels: AC 1.000, NMI 1.000, ARI 1.000",
+        "agreement with the known labels: AC 1.000, NMI 1.000, ARI 1.000",
         f"written to {tmp_path / 'out'}: labels.csv, model.npz, summary.json, report.html",
     ]
 
 
-def test_json_is_all_that_is_said(fiedler_says, table, tmp_path):
-    said = fiedler_says("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--json", "--out", tmp_path / "o")
+def test_json_is_the_only_output(run_fiedler, table, tmp_path):
+    result = run_fiedler(
+        "cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--json", "--out", tmp_path / "o"
+    )
 
-    found = json.loads(said.out)
-    assert (found["rows"], found["n_clusters"], found["scores"]) == (60, 3, {})
-    assert sorted(one["size"] for one in found["clusters"]) == [20, 20, 20]
-    assert sorted(found["files"]) == FILES
+    printed = json.loads(result.out)
+    assert (printed["rows"], printed["n_clusters"], printed["scores"]) == (60, 3, {})
+    assert sorted(cluster["size"] for cluster in printed["clusters"]) == [20, 20, 20]
+    assert sorted(printed["files"]) == FILES
 
 
 @pytest.mark.parametrize("method", ["lapgmm", "lcgmm", "spectral", "lpi", "nle", "gmm", "kmeans", "auto"])
-def test_every_method_clusters_and_predicts(method, fiedler_says, table, tmp_path):
-    said = fiedler_says(
+def test_every_method_clusters_and_predicts(method, run_fiedler, table, tmp_path):
+    result = run_fiedler(
         "cluster", table, "-k", 3, "--method", method, "--id", "name", "--drop", "class", "--out", tmp_path
     )
-    assert said.code == 0, said.err
+    assert result.code == 0, result.err
 
-    again = fiedler_says("predict", tmp_path, table, "--id", "name", "--json")
+    again = run_fiedler("predict", tmp_path, table, "--id", "name", "--json")
 
     assert json.loads(again.out)["labels"] == [int(row["label"]) for row in labels_in(tmp_path / "labels.csv")]
 
 
-def test_auto_chooses_the_number_and_shows_why(fiedler_says, table, tmp_path):
-    said = fiedler_says("cluster", table, "-k", "auto", "--id", "name", "--drop", "class", "--out", tmp_path)
-    other = fiedler_says(
+class EveryThird(fiedler.EmbedKMeans):
+    """A toy clusterer: labels 0, 1, 2, 0, 1, 2, ..."""
+
+    def fit(self, X, y=None):
+        super().fit(X)
+        self.labels_ = np.arange(X.shape[0]) % self.n_clusters
+        return self
+
+
+def test_methods_come_from_the_registry(run_fiedler, table, tmp_path, monkeypatch):
+    """Also those that are registered at run time; a method that is not is an error."""
+    monkeypatch.setattr(_registry, "ESTIMATORS", dict(_registry.ESTIMATORS))
+    arguments = ("compare", table, "-k", 3, "--methods", "third,kmeans", "--id", "name", "--labels", "class", "--json")
+    assert run_fiedler(*arguments).code == 1
+
+    method = _registry.Method("third", "every third row")
+    _registry.register(_registry.Estimator("EveryThird", __name__, "Clustering", method=method))
+
+    third, kmeans = json.loads(run_fiedler(*arguments).out)["methods"]
+    assert (third["clusters"], kmeans["AC"]) == (3, 1)
+    assert third["AC"] < 0.5
+
+
+def test_auto_chooses_the_number_of_clusters_and_shows_the_evidence(run_fiedler, table, tmp_path):
+    result = run_fiedler("cluster", table, "-k", "auto", "--id", "name", "--drop", "class", "--out", tmp_path)
+    by_gmm = run_fiedler(
         "cluster", table, "-k", "auto", "--method", "gmm", "--id", "name", "--drop", "class", "--out", tmp_path
     )
 
-    for one in (said, other):
-        assert re.match(r"\d clusters, by stability", one.out), one.err
-        assert "modularity" in one.out
+    for run in (result, by_gmm):
+        assert re.match(r"\d clusters, by stability", run.out), run.err
+        assert "modularity" in run.out
         assert json.loads((tmp_path / "summary.json").read_text())["evidence"]
 
 
 @pytest.mark.parametrize("joined", [(0, 1), (1, 2)])
-def test_known_labels_steer(joined, fiedler_says, table, tmp_path, clouds):
-    """Of three groups two are joined: those that a few labels say; there is no score to be had from them."""
+def test_partially_known_labels_guide_the_clustering(joined, run_fiedler, table, tmp_path, clouds):
+    """Two of three groups are merged, as a few labels say; there are no scores, since the labels were used."""
     lines, seen = [line.rsplit(",", 1)[0] for line in table.read_text().splitlines()], [0, 0, 0]
     for row, group in enumerate(clouds[1]):
         seen[group] += 1
         lines[row + 1] += "," + (("together" if group in joined else "apart") if seen[group] <= 6 else "")
     table.write_text("\n".join(["name,x,y,z,class", *lines[1:]]))
 
-    said = fiedler_says("cluster", table, "-k", 2, "--id", "name", "--labels", "class", "--out", tmp_path / "out")
+    result = run_fiedler("cluster", table, "-k", 2, "--id", "name", "--labels", "class", "--out", tmp_path / "out")
 
-    assert said.code == 0, said.err
+    assert result.code == 0, result.err
     rows = labels_in(tmp_path / "out" / "labels.csv")
-    found = np.array([int(row["label"]) for row in rows])
-    assert len(np.unique(found[np.isin(clouds[1], joined)])) == 1
-    assert "beside the known labels" not in said.out
-    assert "note: the labels of 18 of 60 rows steer the clusters: 0 is 'apart', 1 is 'together'" in said.err
+    labels = np.array([int(row["label"]) for row in rows])
+    assert len(np.unique(labels[np.isin(clouds[1], joined)])) == 1
+    assert "agreement with the known labels" not in result.out
+    assert "note: the known labels of 18 of 60 rows guide the clustering: cluster 0 is 'apart', cluster 1" in result.err
     assert {(row["label"], row["name"]) for row in rows} == {("0", "apart"), ("1", "together")}
-    new = fiedler_says("predict", tmp_path / "out", table, "--id", "name").out.splitlines()
+    new = run_fiedler("predict", tmp_path / "out", table, "--id", "name").out.splitlines()
     assert new[0].startswith("id,label,name,confidence")
     assert {line.split(",")[2] for line in new[1:]} == {"apart", "together"}
 
 
-def test_pairs_steer(fiedler_says, table, tmp_path, clouds):
-    """Of three groups two are joined: those that the pairs say."""
+def test_pairs_guide_the_clustering(run_fiedler, table, tmp_path, clouds):
+    """Two of three groups are merged, as the pairs say."""
     groups = [np.flatnonzero(clouds[1] == k) for k in range(3)]
-    for one, other in [(0, 1), (1, 2)]:
-        lines = [f"r{first},r{second},must-link" for first, second in zip(groups[one], groups[other])]
+    for a, b in [(0, 1), (1, 2)]:
+        lines = [f"r{first},r{second},must-link" for first, second in zip(groups[a], groups[b])]
         (tmp_path / "pairs.csv").write_text("\n".join(["first,second,kind", *lines]))
 
-        words = ("cluster", table, "-k", 2, "--id", "name", "--drop", "class", "--pairs", tmp_path / "pairs.csv")
-        said = fiedler_says(*words, "--out", tmp_path / "out")
+        arguments = ("cluster", table, "-k", 2, "--id", "name", "--drop", "class", "--pairs", tmp_path / "pairs.csv")
+        result = run_fiedler(*arguments, "--out", tmp_path / "out")
 
-        assert said.code == 0, said.err
-        found = np.array([int(row["label"]) for row in labels_in(tmp_path / "out" / "labels.csv")])
-        assert len(np.unique(found[np.concatenate([groups[one], groups[other]])])) == 1
+        assert result.code == 0, result.err
+        labels = np.array([int(row["label"]) for row in labels_in(tmp_path / "out" / "labels.csv")])
+        assert len(np.unique(labels[np.concatenate([groups[a], groups[b]])])) == 1
 
 
-def test_a_parquet_file_and_arrays(fiedler_says, clouds, tmp_path):
+def test_a_parquet_file_and_arrays(run_fiedler, clouds, tmp_path):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     X, y = clouds
     parquet.write_table(pyarrow.table({name: X[:, i] for i, name in enumerate("xyz")}), tmp_path / "t.parquet")
@@ -132,55 +163,53 @@ def test_a_parquet_file_and_arrays(fiedler_says, clouds, tmp_path):
     np.savez(tmp_path / "xy.npz", X=X, y=y)
 
     for name, more in [("t.parquet", ()), ("x.npy", ()), ("xy.npz", ("--labels", "y"))]:
-        said = fiedler_says("cluster", tmp_path / name, "-k", 3, "--out", tmp_path / f"of {name}", *more)
-        assert said.code == 0, said.err
-        found = [int(row["label"]) for row in labels_in(tmp_path / f"of {name}" / "labels.csv")]
-        assert clustering_accuracy(y, found) == 1
+        result = run_fiedler("cluster", tmp_path / name, "-k", 3, "--out", tmp_path / f"of {name}", *more)
+        assert result.code == 0, result.err
+        labels = [int(row["label"]) for row in labels_in(tmp_path / f"of {name}" / "labels.csv")]
+        assert clustering_accuracy(y, labels) == 1
 
 
-def test_a_folder_of_texts_and_new_texts(fiedler_says, texts, tmp_path):
-    said = fiedler_says("cluster", texts, "-k", 2, "--out", tmp_path / "out")
-    assert said.code == 0, said.err
+def test_a_folder_of_texts_and_new_texts(run_fiedler, texts, tmp_path):
+    result = run_fiedler("cluster", texts, "-k", 2, "--out", tmp_path / "out")
+    assert result.code == 0, result.err
     rows = labels_in(tmp_path / "out" / "labels.csv")
-    assert clustering_accuracy([place % 2 for place in range(30)], [int(row["label"]) for row in rows]) == 1
+    assert clustering_accuracy([i % 2 for i in range(30)], [int(row["label"]) for row in rows]) == 1
     assert rows[0]["id"] == "00.txt"
 
     new = tmp_path / "new.jsonl"
     new.write_text('{"text": "a comet near the moon"}\n{"text": "butter on bread"}\n')
-    labels = json.loads(fiedler_says("predict", tmp_path / "out" / "model.npz", new, "--json").out)["labels"]
+    labels = json.loads(run_fiedler("predict", tmp_path / "out" / "model.npz", new, "--json").out)["labels"]
     assert labels == [int(rows[0]["label"]), int(rows[1]["label"])]
     assert "comet" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_a_folder_of_images(fiedler_says, pictures, tmp_path):
-    said = fiedler_says("cluster", pictures, "-k", 2, "--method", "spectral", "--out", tmp_path / "out")
+def test_a_folder_of_images(run_fiedler, pictures, tmp_path):
+    result = run_fiedler("cluster", pictures, "-k", 2, "--method", "spectral", "--out", tmp_path / "out")
 
-    assert said.code == 0, said.err
-    found = [int(row["label"]) for row in labels_in(tmp_path / "out" / "labels.csv")]
-    assert clustering_accuracy([place % 2 for place in range(30)], found) == 1
+    assert result.code == 0, result.err
+    labels = [int(row["label"]) for row in labels_in(tmp_path / "out" / "labels.csv")]
+    assert clustering_accuracy([i % 2 for i in range(30)], labels) == 1
     assert "data:image/png" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_the_same_seed_gives_the_same_files(fiedler_says, table, tmp_path):
+def test_the_same_seed_gives_the_same_files(run_fiedler, table, tmp_path):
     for name in ("a", "b"):
-        fiedler_says(
-            "cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--seed", 5, "--out", tmp_path / name
-        )
+        run_fiedler("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--seed", 5, "--out", tmp_path / name)
 
     assert (tmp_path / "a" / "labels.csv").read_bytes() == (tmp_path / "b" / "labels.csv").read_bytes()
 
 
 @pytest.mark.parametrize("method", ["gmm", "lapgmm", "lcgmm"])
-def test_mixtures_take_few_sparse_columns(method, fiedler_says, clouds, tmp_path):
+def test_mixtures_take_few_sparse_columns(method, run_fiedler, clouds, tmp_path):
     sp.save_npz(tmp_path / "s.npz", sp.csr_array(np.abs(clouds[0])))
 
-    said = fiedler_says("cluster", tmp_path / "s.npz", "-k", 3, "--method", method, "--out", tmp_path / "out")
+    result = run_fiedler("cluster", tmp_path / "s.npz", "-k", 3, "--method", method, "--out", tmp_path / "out")
 
-    assert said.code == 0, said.err
+    assert result.code == 0, result.err
 
 
-def test_the_model_is_an_estimator_of_raw_rows(fiedler_says, table, tmp_path, clouds):
-    fiedler_says("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--out", tmp_path)
+def test_the_model_is_an_estimator_of_raw_rows(run_fiedler, table, tmp_path, clouds):
+    run_fiedler("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--out", tmp_path)
 
     model = fiedler.load(tmp_path / "model.npz")
     assert_array_equal(model.predict(clouds[0]), [int(row["label"]) for row in labels_in(tmp_path / "labels.csv")])
@@ -190,8 +219,8 @@ def test_the_model_is_an_estimator_of_raw_rows(fiedler_says, table, tmp_path, cl
 
 
 @pytest.fixture
-def namesakes(table, tmp_path, monkeypatch):
-    """Two inputs of one name, in a folder to work in."""
+def same_named(table, tmp_path, monkeypatch):
+    """Two inputs of the same name, in the working directory."""
     monkeypatch.chdir(tmp_path)
     for name in ("x", "y"):
         (tmp_path / name).mkdir()
@@ -199,60 +228,60 @@ def namesakes(table, tmp_path, monkeypatch):
     return "x/a.csv", "y/a.csv"
 
 
-WORDS = ("-k", 3, "--method", "kmeans", "--id", "name", "--drop", "class")
+ARGUMENTS = ("-k", 3, "--method", "kmeans", "--id", "name", "--drop", "class")
 
 
-def test_results_are_replaced_by_those_of_the_same_input_alone(fiedler_says, namesakes, tmp_path, monkeypatch):
-    one, other = namesakes
-    assert fiedler_says("cluster", one, *WORDS).code == 0
+def test_results_are_replaced_by_those_of_the_same_input_only(run_fiedler, same_named, tmp_path, monkeypatch):
+    first, second = same_named
+    assert run_fiedler("cluster", first, *ARGUMENTS).code == 0
     before = {path.name: path.read_bytes() for path in (tmp_path / "out" / "a").iterdir()}
 
-    refused = fiedler_says("cluster", other, *WORDS)
+    refused = run_fiedler("cluster", second, *ARGUMENTS)
 
     assert (refused.code, refused.out) == (1, "")
     assert refused.err == (
-        "fiedler: 'out/a' holds the results of 'x/a.csv'; give another --out, or replace them with --force\n"
+        "fiedler: 'out/a' contains the results of 'x/a.csv'; choose another --out, or replace them with --force\n"
     )
     assert {path.name: path.read_bytes() for path in (tmp_path / "out" / "a").iterdir()} == before
-    assert fiedler_says("cluster", one, *WORDS, "--seed", 2).code == 0
-    assert fiedler_says("cluster", tmp_path / one, *WORDS).code == 0
+    assert run_fiedler("cluster", first, *ARGUMENTS, "--seed", 2).code == 0
+    assert run_fiedler("cluster", tmp_path / first, *ARGUMENTS).code == 0
     monkeypatch.chdir(tmp_path / "x")
-    assert fiedler_says("cluster", "a.csv", *WORDS, "--out", "../out/a").code == 0
+    assert run_fiedler("cluster", "a.csv", *ARGUMENTS, "--out", "../out/a").code == 0
     monkeypatch.chdir(tmp_path)
-    assert fiedler_says("cluster", other, *WORDS, "--force").code == 0
-    assert fiedler_says("cluster", one, *WORDS).code == 1
+    assert run_fiedler("cluster", second, *ARGUMENTS, "--force").code == 0
+    assert run_fiedler("cluster", first, *ARGUMENTS).code == 1
 
 
-def test_files_of_unknown_origin_are_not_replaced(fiedler_says, table, tmp_path):
+def test_files_of_unknown_origin_are_not_replaced(run_fiedler, table, tmp_path):
     (tmp_path / "labels.csv").write_text("mine")
 
-    said = fiedler_says("cluster", table, *WORDS, "--out", tmp_path)
+    result = run_fiedler("cluster", table, *ARGUMENTS, "--out", tmp_path)
 
-    assert said.code == 1
-    assert "holds a labels.csv of unknown origin; give another --out, or replace them with --force" in said.err
+    assert result.code == 1
+    assert "contains a labels.csv of unknown origin; choose another --out, or replace them with --force" in result.err
     assert (tmp_path / "labels.csv").read_text() == "mine"
 
 
-def test_a_folder_and_a_project_that_is_moved(fiedler_says, texts, tmp_path, monkeypatch):
+def test_results_are_replaced_after_input_and_results_were_moved(run_fiedler, texts, tmp_path, monkeypatch):
     monkeypatch.chdir(texts)
-    assert fiedler_says("cluster", ".", "-k", 2, "--method", "kmeans").code == 0
-    assert written(texts / "out" / "texts") == FILES
+    assert run_fiedler("cluster", ".", "-k", 2, "--method", "kmeans").code == 0
+    assert file_names(texts / "out" / "texts") == FILES
     moved = texts.rename(tmp_path / "moved")
     monkeypatch.chdir(moved)
-    assert fiedler_says("cluster", ".", "-k", 2, "--method", "kmeans", "--out", "out/texts").code == 0
+    assert run_fiedler("cluster", ".", "-k", 2, "--method", "kmeans", "--out", "out/texts").code == 0
 
 
 # --------------------------------------------------------------------------------------------------- predict and report
 
 
-def test_predictions_to_the_screen_and_to_a_file(fiedler_says, table, tmp_path):
-    fiedler_says("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--out", tmp_path)
+def test_predictions_to_standard_output_and_to_a_file(run_fiedler, table, tmp_path):
+    run_fiedler("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--out", tmp_path)
     mixed = tmp_path / "mixed.csv"
     lines = [line.split(",") for line in table.read_text().splitlines()[:6]]
     mixed.write_text("\n".join(f"{z},{name},{x},{y}" for name, x, y, z, _ in lines))  # the columns in another order
 
-    shown = fiedler_says("predict", tmp_path, mixed, "--id", "name")
-    kept = fiedler_says("predict", tmp_path, mixed, "--id", "name", "--out", tmp_path / "new.csv")
+    shown = run_fiedler("predict", tmp_path, mixed, "--id", "name")
+    kept = run_fiedler("predict", tmp_path, mixed, "--id", "name", "--out", tmp_path / "new.csv")
 
     assert shown.out.splitlines()[0] == "id,label,confidence,cluster_0,cluster_1,cluster_2"
     assert (tmp_path / "new.csv").read_text() == shown.out
@@ -262,39 +291,39 @@ def test_predictions_to_the_screen_and_to_a_file(fiedler_says, table, tmp_path):
     ]
 
 
-def test_new_texts_and_images_are_read_as_the_first_were(fiedler_says, texts, pictures, tmp_path):
+def test_new_texts_and_images_are_read_like_those_of_the_model(run_fiedler, texts, pictures, tmp_path):
     lines = [path.read_text() for path in sorted(texts.iterdir())]
-    (tmp_path / "t.csv").write_text("n,review\n" + "\n".join(f"{place},{line}" for place, line in enumerate(lines)))
-    words = ("-k", 2, "--method", "kmeans")
-    fiedler_says("cluster", tmp_path / "t.csv", "--text", "review", *words, "--out", tmp_path / "of texts")
-    fiedler_says("cluster", pictures, "--size", 4, *words, "--out", tmp_path / "of images")
+    (tmp_path / "t.csv").write_text("n,review\n" + "\n".join(f"{i},{line}" for i, line in enumerate(lines)))
+    arguments = ("-k", 2, "--method", "kmeans")
+    run_fiedler("cluster", tmp_path / "t.csv", "--text", "review", *arguments, "--out", tmp_path / "of texts")
+    run_fiedler("cluster", pictures, "--size", 4, *arguments, "--out", tmp_path / "of images")
 
     for source, fitted in ((tmp_path / "t.csv", "of texts"), (pictures, "of images")):
-        said = fiedler_says("predict", tmp_path / fitted, source, "--json")
-        assert said.code == 0, said.err
-        again = json.loads(said.out)["labels"]
+        result = run_fiedler("predict", tmp_path / fitted, source, "--json")
+        assert result.code == 0, result.err
+        again = json.loads(result.out)["labels"]
         assert again == [int(row["label"]) for row in labels_in(tmp_path / fitted / "labels.csv")]
 
 
-def test_the_report_is_made_again_from_the_results(fiedler_says, table, tmp_path):
-    fiedler_says("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--out", tmp_path)
+def test_report_writes_the_same_page_again(run_fiedler, table, tmp_path):
+    run_fiedler("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--out", tmp_path)
     before = (tmp_path / "report.html").read_text()
     (tmp_path / "report.html").unlink()
 
-    said = fiedler_says("report", tmp_path)
+    result = run_fiedler("report", tmp_path)
 
-    assert said.code == 0, said.err
+    assert result.code == 0, result.err
     assert (tmp_path / "report.html").read_text() == before
 
 
 # ------------------------------------------------------------------------------------------------------------- compare
 
 
-def test_methods_side_by_side(fiedler_says, table, tmp_path):
-    words = ("compare", table, "-k", 3, "--methods", "kmeans,spectral", "--id", "name")
-    said = fiedler_says(*words, "--labels", "class", "--out", tmp_path / "methods.csv", "--json")
+def test_compare_scores_every_method(run_fiedler, table, tmp_path):
+    arguments = ("compare", table, "-k", 3, "--methods", "kmeans,spectral", "--id", "name")
+    result = run_fiedler(*arguments, "--labels", "class", "--out", tmp_path / "methods.csv", "--json")
 
-    lines = json.loads(said.out)["methods"]
+    lines = json.loads(result.out)["methods"]
     assert [line["method"] for line in lines] == ["kmeans", "spectral"]
     for line in lines:
         assert line["AC"] == 1
@@ -303,61 +332,106 @@ def test_methods_side_by_side(fiedler_says, table, tmp_path):
         assert line["silhouette"] > 0.4
         assert line["seconds"] > 0
     assert [row["method"] for row in labels_in(tmp_path / "methods.csv")] == ["kmeans", "spectral"]
-    assert "AC" not in fiedler_says(*words, "--drop", "class").out
+    assert "AC" not in run_fiedler(*arguments, "--drop", "class").out
 
 
-def test_a_method_that_fails_says_why_and_the_others_go_on(fiedler_says, tmp_path):
-    (tmp_path / "one.csv").write_text("a\n" + "\n".join(str(place) for place in [1, 2, 3, 7, 8, 9]))
+def test_a_method_that_fails_does_not_stop_the_others(run_fiedler, tmp_path):
+    (tmp_path / "one.csv").write_text("a\n" + "\n".join(str(i) for i in [1, 2, 3, 7, 8, 9]))
 
-    lines = json.loads(fiedler_says("compare", tmp_path / "one.csv", "-k", 2, "--methods", "lpi,kmeans", "--json").out)
+    lines = json.loads(run_fiedler("compare", tmp_path / "one.csv", "-k", 2, "--methods", "lpi,kmeans", "--json").out)
 
-    assert "lpi tells rows apart by their direction" in lines["methods"][0]["failed"]
+    assert "lpi compares rows by their direction" in lines["methods"][0]["failed"]
     assert lines["methods"][1]["clusters"] == 2
-    assert "lpi failed: lpi tells" in fiedler_says("compare", tmp_path / "one.csv", "-k", 2, "--methods", "lpi,gmm").out
+    assert (
+        "lpi failed: lpi compares" in run_fiedler("compare", tmp_path / "one.csv", "-k", 2, "--methods", "lpi,gmm").out
+    )
 
 
-def test_methods_that_cannot_be_told_labels_are_fitted_without(fiedler_says, table):
+def test_methods_that_accept_no_labels_are_fitted_without(run_fiedler, table):
     lines = table.read_text().splitlines()
     table.write_text(
         "\n".join([lines[0], *(line if row % 4 else line[:-1] + "NA" for row, line in enumerate(lines[1:]))])
     )
 
-    said = fiedler_says("compare", table, "-k", 3, "--methods", "gmm,kmeans", "--id", "name", "--labels", "class")
+    result = run_fiedler("compare", table, "-k", 3, "--methods", "gmm,kmeans", "--id", "name", "--labels", "class")
 
-    assert said.code == 0, said.err
-    assert said.err == "note: kmeans cannot be told labels and is fitted without them\n"
-    assert "failed" not in said.out
-
-
-# ------------------------------------------------------------------------------------------------------- what there is
+    assert result.code == 0, result.err
+    assert result.err == "note: kmeans does not accept labels and is fitted without them\n"
+    assert "failed" not in result.out
 
 
-def test_doctor_and_data(fiedler_says):
-    checked = json.loads(fiedler_says("doctor", "--json").out)
-    sets = json.loads(fiedler_says("data", "list", "--json").out)
-    got = json.loads(fiedler_says("data", "get", "digits", "--json").out)
+# ------------------------------------------------------------------------------------------ data, doctor, reproduce
+
+
+def test_doctor_and_data(run_fiedler):
+    checked = json.loads(run_fiedler("doctor", "--json").out)
+    sets = json.loads(run_fiedler("data", "list", "--json").out)
+    got = json.loads(run_fiedler("data", "get", "digits", "--json").out)
 
     assert checked["fiedler"] == fiedler.__version__
     assert checked["packages"]["numpy"] == np.__version__
     assert sets["digits"]["here"] is True
     assert got == {"name": "digits", "rows": 1797, "columns": 64, "classes": 10}
-    assert "scikit-learn" in fiedler_says("doctor").out
-    assert "digits" in fiedler_says("data", "list").out
+    assert "scikit-learn" in run_fiedler("doctor").out
+    assert "digits" in run_fiedler("data", "list").out
 
 
-def test_doctor_survives_a_driver_that_does_not_fit(fiedler_says, monkeypatch):
+def test_doctor_survives_an_incompatible_driver(run_fiedler, monkeypatch):
     def broken(_):
         raise RuntimeError("CUDA driver version is insufficient")
 
-    monkeypatch.setattr("fiedler.cli.looking.LISTED", {"json": broken})
-    assert "devices: json sees none (CUDA driver version is insufficient)" in fiedler_says("doctor").out
+    monkeypatch.setattr("fiedler.cli.doctor.DEVICE_LISTS", {"json": broken})
+    assert "devices: json finds none (CUDA driver version is insufficient)" in run_fiedler("doctor").out
 
 
-def test_a_paper_as_json_and_quietly(fiedler_says, tmp_path):
-    papers = json.loads(fiedler_says("reproduce", "--list", "--json").out)
-    words = ("reproduce", "smoke", "--table", "1", "--only", "k=2", "--only", "kmeans", "--out", tmp_path, "--json")
-    planned = json.loads(fiedler_says(*words, "--dry-run").out)
-    done = fiedler_says(*words, "--jobs", 1, "--quiet")
+def test_reproduce_without_its_distribution_says_what_to_install(run_fiedler, monkeypatch):
+    app = import_module("fiedler.cli.app")
+    monkeypatch.setattr(app, "entry_points", lambda group: [])
+    monkeypatch.setattr(app, "app", app.build_app())
+
+    result = run_fiedler("reproduce", "lapgmm", "--table", "2")
+
+    assert (result.code, result.out) == (1, "")
+    assert result.err == (
+        "fiedler: fiedler reproduce needs the distribution fiedler-papers; install it from the folder papers/ of the "
+        "repository: pip install ./papers\n"
+    )
+
+
+def hello(name: Annotated[str, typer.Argument()], loud: Annotated[bool, typer.Option("--loud")] = False) -> None:
+    """Say hello."""
+    if name == "nobody":
+        raise InputError("there is nobody", "name somebody", code="nobody")
+    typer.echo(name.upper() if loud else name)
+
+
+def test_other_distributions_add_commands(run_fiedler, monkeypatch):
+    """One by an entry point, one whose import fails, and one that would replace a command of fiedler."""
+    points = [EntryPoint(name, value, "fiedler.commands") for name, value in OTHER_COMMANDS.items()]
+    app = import_module("fiedler.cli.app")
+    monkeypatch.setattr(app, "entry_points", lambda group: points)
+    monkeypatch.setattr(app, "app", app.build_app())
+
+    assert run_fiedler("reproduce", "world", "--loud").out == "WORLD\n"
+    assert run_fiedler("reproduce", "nobody").err == "fiedler: there is nobody; name somebody\n"
+    broken = run_fiedler("broken")
+    assert broken.code == 1
+    assert broken.err.startswith("fiedler: the command 'broken' cannot be loaded from 'no_such_package:main' (Module")
+    assert "INPUT" in run_fiedler("cluster", "--help").out
+
+
+OTHER_COMMANDS = {
+    "reproduce": f"{__name__}:hello",
+    "broken": "no_such_package:main",
+    "cluster": f"{__name__}:hello",
+}
+
+
+def test_a_paper_as_json_and_quietly(run_fiedler, tmp_path):
+    papers = json.loads(run_fiedler("reproduce", "--list", "--json").out)
+    arguments = ("reproduce", "smoke", "--table", "1", "--only", "k=2", "--only", "kmeans", "--out", tmp_path, "--json")
+    planned = json.loads(run_fiedler(*arguments, "--dry-run").out)
+    done = run_fiedler(*arguments, "--jobs", 1, "--quiet")
 
     assert papers["lapgmm"]["tables"] == ["2", "3", "4"]
     assert (planned["paper"], planned["cells"]) == ("smoke", planned["to_run"])
@@ -369,81 +443,81 @@ def test_a_paper_as_json_and_quietly(fiedler_says, tmp_path):
     assert all(path.startswith(str(tmp_path)) for path in found["files"])
 
 
-def test_every_option_that_is_shown_is_read():
-    """A parameter that its command never mentions would promise something and do nothing."""
-    from fiedler.cli.app import COMMANDS
-    from fiedler.cli.looking import get, list_all
+def test_every_option_is_used():
+    """A parameter that its command does not use would have no effect."""
+    from fiedler.cli.app import COMMANDS, DATA_COMMANDS
 
-    for command in (*COMMANDS, get, list_all):
+    for command in (*COMMANDS.values(), *DATA_COMMANDS.values()):
         body = inspect.getsource(command).partition(") -> None:")[2]
         for name in inspect.signature(command).parameters:
             assert re.search(rf"\b{name}\b", body), f"{command.__name__} does not read {name}"
 
 
-def test_the_version_and_the_help(fiedler_says):
-    assert fiedler_says("--version").out == f"fiedler {fiedler.__version__}\n"
+def test_the_version_and_the_help(run_fiedler):
+    assert run_fiedler("--version").out == f"fiedler {fiedler.__version__}\n"
     for command in ("cluster", "compare", "predict", "report", "reproduce", "doctor", "data"):
-        assert fiedler_says(command, "--help").code == 0
+        assert run_fiedler(command, "--help").code == 0
 
 
-def test_notes_go_to_the_other_stream_and_can_be_silenced(fiedler_says, texts, tmp_path):
+def test_notes_go_to_standard_error_and_can_be_silenced(run_fiedler, texts, tmp_path):
     (texts / "99.txt").write_text("")
 
-    loud = fiedler_says("cluster", texts, "-k", 2, "--out", tmp_path / "a")
-    quiet = fiedler_says("cluster", texts, "-k", 2, "--out", tmp_path / "b", "--quiet")
+    loud = run_fiedler("cluster", texts, "-k", 2, "--out", tmp_path / "a")
+    quiet = run_fiedler("cluster", texts, "-k", 2, "--out", tmp_path / "b", "--quiet")
 
-    assert loud.err == "note: 1 document(s) are empty (99.txt); they are kept, and resemble nothing\n"
+    assert loud.err.startswith("note: 1 document(s) are empty (99.txt); they are kept")
+    assert loud.err.count("\n") == 1
     assert quiet.err == ""
 
 
-def test_texts_without_a_known_word_are_named(fiedler_says, texts, tmp_path):
+def test_texts_without_a_known_word_are_named(run_fiedler, texts, tmp_path):
     (texts / "98.txt").write_text("42")
     (texts / "99.txt").write_text("")
     new = tmp_path / "new.jsonl"
     new.write_text('{"text": "zebra"}\n{"text": ""}\n{"text": "bread"}\n')
 
-    fitted = fiedler_says("cluster", texts, "-k", 2, "--out", tmp_path / "out")
-    placed = fiedler_says("predict", tmp_path / "out", new)
+    fitted = run_fiedler("cluster", texts, "-k", 2, "--out", tmp_path / "out")
+    placed = run_fiedler("predict", tmp_path / "out", new)
 
     assert fitted.err.count("document(s)") == placed.err.count("document(s)") == 2
-    assert "1 document(s) hold no known word (98.txt); they are kept" in fitted.err
-    assert "1 document(s) hold no known word (line 1); they are kept" in placed.err
+    assert "1 document(s) contain no known word (98.txt); they are kept" in fitted.err
+    assert "1 document(s) contain no known word (line 1); they are kept" in placed.err
 
 
 SLOW = """
 import signal
 import time
-import fiedler.cli.clustering as clustering
+import fiedler.cli.cluster
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which a run in the background comes without
+signal.signal(signal.SIGINT, signal.default_int_handler)  # processes in the background start without it
 
 def slow(summary, path):
     print("writing", flush=True)
     time.sleep(60)
 
-clustering.write_report = slow
+fiedler.cli.cluster.write_report = slow
 from fiedler.cli import main
 main()
 """
 
 
-def test_an_interrupt_leaves_nothing_half_written(table, tmp_path):
-    words = ["cluster", str(table), "-k", "3", "--id", "name", "--drop", "class", "--out", str(tmp_path / "out")]
+def test_an_interrupt_leaves_no_incomplete_files(table, tmp_path):
+    arguments = ["cluster", str(table), "-k", "3", "--id", "name", "--drop", "class", "--out", str(tmp_path / "out")]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([sys.executable, "-c", SLOW, *words], **pipes)
+    process = subprocess.Popen([sys.executable, "-c", SLOW, *arguments], **pipes)
     assert process.stdout.readline() == "writing\n"
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
 
     assert process.returncode == 130
-    assert err == "fiedler: interrupted; nothing half-written is left\n"
-    assert written(tmp_path) == ["clouds.csv"]
+    assert err == "fiedler: interrupted; no incomplete files are left\n"
+    assert file_names(tmp_path) == ["clouds.csv"]
 
 
-def test_a_reader_that_has_seen_enough_ends_it_quietly(table):
-    """As ``head -1`` does, before the first line is written."""
-    words = [sys.executable, "-m", "fiedler.cli", "data", "list"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def test_a_closed_pipe_ends_the_command_silently(table):
+    """As ``head -1`` does; here before the first line is written."""
+    arguments = [sys.executable, "-m", "fiedler.cli", "data", "list"]
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.close()
 
     assert process.stderr.read() == ""

@@ -1,4 +1,4 @@
-"""Every kind of source, and what is said of those that cannot be read."""
+"""Read every kind of source; what cannot be read raises an error that says why."""
 
 import json
 
@@ -8,30 +8,37 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler.datasets import load
-from fiedler.io import read_input
+from fiedler.errors import FiedlerError
+from fiedler.io import Input, read_input
+from fiedler.io.record import encode_labels
 
 
-def written(path, content):
+def write_file(path, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
+
+
+def class_of_rows(data):
+    """The class names of all rows, None where unknown."""
+    return [None if code < 0 else data.class_names[code] for code in data.labels]
 
 
 # ------------------------------------------------------------------------------------------------------------- tables
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_a_table_by_its_roles(delimiter, tmp_path):
+def test_columns_of_a_table_have_roles(delimiter, tmp_path):
     lines = ["name,height,class,remark,width", "a,1,dog,x,2", "b,1.5,,y,3e1", "c,-2,cat,z,0"]
-    path = written(tmp_path / "boxes.csv", "\n".join(lines).replace(",", delimiter))
+    path = write_file(tmp_path / "boxes.csv", "\n".join(lines).replace(",", delimiter))
 
-    found = read_input(path, id="name", labels="class", drop=["remark"])
+    data = read_input(path, id="name", labels="class", drop=["remark"])
 
-    assert found.kind == "table"
-    assert found.columns == ["height", "width"]
-    assert found.names == ["a", "b", "c"]
-    assert_array_equal(found.X, [[1, 2], [1.5, 30], [-2, 0]])
-    codes, classes = found.codes()
-    assert (codes.tolist(), classes) == ([1, -1, 0], ["cat", "dog"])
+    assert data.kind == "table"
+    assert data.feature_names == ["height", "width"]
+    assert data.row_names == ["a", "b", "c"]
+    assert_array_equal(data.X, [[1, 2], [1.5, 30], [-2, 0]])
+    assert (data.labels.tolist(), data.class_names) == ([1, -1, 0], ["cat", "dog"])
+    assert data.is_partially_labelled
 
 
 def test_parquet_is_the_same_table(tmp_path):
@@ -39,112 +46,115 @@ def test_parquet_is_the_same_table(tmp_path):
     table = pyarrow.table({"name": ["a", "b"], "height": [1, 2], "width": [0.5, 3.0], "class": ["dog", None]})
     parquet.write_table(table, tmp_path / "boxes.parquet")
 
-    found = read_input(tmp_path / "boxes.parquet", id="name", labels="class")
+    data = read_input(tmp_path / "boxes.parquet", id="name", labels="class")
 
-    assert found.columns == ["height", "width"]
-    assert_array_equal(found.X, [[1, 0.5], [2, 3]])
-    assert found.codes()[0].tolist() == [0, -1]
+    assert data.feature_names == ["height", "width"]
+    assert_array_equal(data.X, [[1, 0.5], [2, 3]])
+    assert (data.labels.tolist(), data.class_names) == ([0, -1], ["dog"])
 
 
-def written_by_pandas(columns, path):
+def write_with_pandas(columns, path):
     pandas = pytest.importorskip("pandas")
-    whole = pandas.array(columns["class"], dtype="Int64")
-    pandas.DataFrame({**columns, "class": whole}).to_parquet(path)
+    integers = pandas.array(columns["class"], dtype="Int64")
+    pandas.DataFrame({**columns, "class": integers}).to_parquet(path)
 
 
-def written_by_polars(columns, path):
+def write_with_polars(columns, path):
     pytest.importorskip("polars").DataFrame(columns).write_parquet(path)
 
 
-@pytest.mark.parametrize("write", [written_by_pandas, written_by_polars])
+@pytest.mark.parametrize("write", [write_with_pandas, write_with_polars])
 def test_whole_numbers_with_gaps_stay_whole(write, tmp_path):
-    """As labels and ids; as a feature the gap is named."""
+    """In labels and row names; in a feature the missing value is an error."""
     pytest.importorskip("pyarrow.parquet")
     columns = {"a": [0.5, 1.5, 2.5], "class": [1, None, 12_345_678_901_234_567]}
     write(columns, tmp_path / "t.parquet")
 
-    assert read_input(tmp_path / "t.parquet", labels="class").labels == ["1", "", "12345678901234567"]
-    assert read_input(tmp_path / "t.parquet", id="class").names == ["1", "", "12345678901234567"]
+    assert class_of_rows(read_input(tmp_path / "t.parquet", labels="class")) == ["1", None, "12345678901234567"]
+    assert read_input(tmp_path / "t.parquet", id="class").row_names == ["1", "", "12345678901234567"]
     with pytest.raises(ValueError, match=r"column 'class', row 2: the cell is empty; fill it"):
         read_input(tmp_path / "t.parquet")
 
 
-def test_labels_that_a_gap_made_real_numbers_are_whole_again(tmp_path):
-    """A data frame without nullable columns holds 1 and nothing as 1.0 and NaN."""
+def test_labels_that_a_gap_made_floats_are_integers_again(tmp_path):
+    """A data frame without nullable columns stores 1 and a missing value as 1.0 and NaN."""
     pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow.parquet")
     pandas.DataFrame({"a": [1, 2, 3], "class": [1, None, 2]}).to_parquet(tmp_path / "t.parquet")
     np.savez(tmp_path / "t.npz", X=np.eye(3), y=[1.0, -1.0, np.nan])
 
-    assert read_input(tmp_path / "t.parquet", labels="class").labels == ["1", "", "2"]
-    assert read_input(tmp_path / "t.npz", labels="y").labels == ["1", "", ""]
+    assert class_of_rows(read_input(tmp_path / "t.parquet", labels="class")) == ["1", None, "2"]
+    assert class_of_rows(read_input(tmp_path / "t.npz", labels="y")) == ["1", None, None]
 
 
-def test_ids_come_back_as_they_were_given(tmp_path):
-    path = written(tmp_path / "t.csv", 'name,a,class\n" x ",1, dog\n007,2,dog \n1_0,3,\n')
+def test_row_names_are_kept_as_they_are(tmp_path):
+    path = write_file(tmp_path / "t.csv", 'name,a,class\n" x ",1, dog\n007,2,dog \n1_0,3,\n')
 
-    found = read_input(path, id="name", labels="class")
+    data = read_input(path, id="name", labels="class")
 
-    assert found.names == [" x ", "007", "1_0"]
-    assert found.labels == ["dog", "dog", ""]
+    assert data.row_names == [" x ", "007", "1_0"]
+    assert class_of_rows(data) == ["dog", "dog", None]
 
 
 def test_a_column_of_texts_is_clustered_instead_of_the_numbers(tmp_path):
-    path = written(tmp_path / "letters.csv", 'id,text,n\n7,"dear, sir",1\n8,good bye,2\n')
+    path = write_file(tmp_path / "letters.csv", 'id,text,n\n7,"dear, sir",1\n8,good bye,2\n')
 
-    found = read_input(path, id="id", text="text")
+    data = read_input(path, id="id", text="text")
 
-    assert (found.kind, found.X, found.names) == ("texts", ["dear, sir", "good bye"], ["7", "8"])
+    assert (data.kind, data.X, data.row_names) == ("texts", ["dear, sir", "good bye"], ["7", "8"])
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"),
+    ("content", "message"),
     [
-        ("", "'t.csv' is an empty file; was it written to its end"),
-        ("a,b\n", "holds no rows under its header"),
-        ("a,b\n1,2\n1,x\n", r"column 'b', line 3: 'x' is no number; give it a role as labels, id or text, or leave"),
+        ("", "'t.csv' is an empty file; check that it was written completely"),
+        ("a,b\n", "contains no rows below its header"),
+        (
+            "a,b\n1,2\n1,x\n",
+            r"column 'b', line 3: 'x' is not a number; give the column a role as labels, id or text, or leave",
+        ),
         ("a,b\n1,2\n1,\n", r"column 'b', line 3: the cell is empty"),
         ("a,b\n1,2\nnan,3\n", r"column 'a', line 3: the value is missing \(nan\); fill it"),
         ("a,b\n1,2\nNA,3\n", r"column 'a', line 3: the value is missing \(NA\); fill it"),
-        ("a,b\n1,2\n1_0,3\n", r"column 'a', line 3: '1_0' is no number; give it a role"),
-        ("a,b\n1,2\n0x1f,3\n", r"column 'a', line 3: '0x1f' is no number; give it a role"),
-        ("a,b\n1,2\n\u0661\u0662,3\n", r"column 'a', line 3: '\u0661\u0662' is no number; give it a role"),
+        ("a,b\n1,2\n1_0,3\n", r"column 'a', line 3: '1_0' is not a number; give the column a role"),
+        ("a,b\n1,2\n0x1f,3\n", r"column 'a', line 3: '0x1f' is not a number; give the column a role"),
+        ("a,b\n1,2\n\u0661\u0662,3\n", r"column 'a', line 3: '\u0661\u0662' is not a number; give the column a role"),
         ("a,b\n1,2\nInfinity,3\n", r"column 'a', line 3: the value is inf; fill it"),
         ("a,b\n1,2\n1e999,3\n", r"column 'a', line 3: the value is inf"),
         ("a,b\n1,2\n1,2,3\n", r"line 3 has 3 fields where the header has 2"),
         ("a,a\n1,2\n", "several columns 'a'; rename them"),
-        ("1,2\n3,4\n", "begins with numbers where the names of its columns should be"),
+        ("1,2\n3,4\n", "begins with numbers instead of column names"),
         (",a\n0,4\n", "column 1 has no name"),
-        ("a,b\n1,2\n\n3,4\n", "line 3 is empty; only the end of a table may be"),
-        ("a;b\n1;0,5\n", "'0,5' is no number; write decimals with a point"),
-        ("a b c\n1 2 3\n", r"column 'a b c', line 2: '1 2 3' is no number; part columns by a comma"),
-        (b"a,b\n\xff\xfe,2\n", "is not text in UTF-8"),
-        (b"a,b\n1,\x002\n", "holds binary data"),
+        ("a,b\n1,2\n\n3,4\n", "line 3 is empty; remove it; only the end of a table may have empty lines"),
+        ("a;b\n1;0,5\n", "'0,5' is not a number; write decimals with a point"),
+        ("a b c\n1 2 3\n", r"column 'a b c', line 2: '1 2 3' is not a number; separate columns by a comma"),
+        (b"a,b\n\xff\xfe,2\n", "is not UTF-8 text"),
+        (b"a,b\n1,\x002\n", "contains binary data"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said_with_its_place(content, sentence, tmp_path):
-    path = written(tmp_path / "t.csv", content)
+def test_errors_in_a_table_name_their_location(content, message, tmp_path):
+    path = write_file(tmp_path / "t.csv", content)
 
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=message):
         read_input(path)
 
 
-def test_quoted_names_may_hold_a_delimiter_and_a_table_may_end_in_blank_lines(tmp_path):
-    path = written(tmp_path / "t.csv", '\ufeff"len, cm";"w, cm"\r\n1;2\r\n3;4\r\n\r\n\r\n')
+def test_quoted_names_may_contain_a_delimiter_and_a_table_may_end_in_blank_lines(tmp_path):
+    path = write_file(tmp_path / "t.csv", '\ufeff"len, cm";"w, cm"\r\n1;2\r\n3;4\r\n\r\n\r\n')
 
-    found = read_input(path)
+    data = read_input(path)
 
-    assert found.columns == ["len, cm", "w, cm"]
-    assert_array_equal(found.X, [[1, 2], [3, 4]])
+    assert data.feature_names == ["len, cm", "w, cm"]
+    assert_array_equal(data.X, [[1, 2], [3, 4]])
 
 
-def test_a_column_that_is_not_there_and_one_that_was_all(tmp_path):
-    path = written(tmp_path / "t.csv", "a\n1\n")
+def test_a_missing_column_no_labels_and_no_features(tmp_path):
+    path = write_file(tmp_path / "t.csv", "a\n1\n")
 
     with pytest.raises(ValueError, match="has no column 'b'; its columns are 'a'"):
         read_input(path, labels="b")
-    with pytest.raises(ValueError, match="column 'b': no label is given"):
-        read_input(written(tmp_path / "u.csv", "a,b\n1,\n2,\n"), labels="b")
-    with pytest.raises(ValueError, match="no column that is left as a feature"):
+    with pytest.raises(ValueError, match="column 'b' contains no label"):
+        read_input(write_file(tmp_path / "u.csv", "a,b\n1,\n2,\n"), labels="b")
+    with pytest.raises(ValueError, match="no column left as a feature"):
         read_input(path, drop=["a"])
 
 
@@ -161,9 +171,9 @@ def test_arrays_dense_sparse_and_with_labels(tmp_path, rng):
 
     assert_array_equal(dense.X, X)
     assert dense.X.dtype == np.float32
-    assert dense.names == ["0", "1", "2", "3", "4", "5"]
+    assert dense.row_names == ["0", "1", "2", "3", "4", "5"]
     assert labelled.labels is None
-    assert read_input(tmp_path / "xy.npz", labels="y").codes()[0].tolist() == [0, 1, -1, 0, 1, -1]
+    assert read_input(tmp_path / "xy.npz", labels="y").labels.tolist() == [0, 1, -1, 0, 1, -1]
     assert sp.issparse(sparse.X)
     assert_array_equal(sparse.X.toarray(), X * (X > 0))
 
@@ -172,39 +182,39 @@ def test_an_array_of_images(tmp_path):
     images = np.arange(2 * 4 * 3, dtype=np.uint8).reshape(2, 4, 3)
     np.save(tmp_path / "images.npy", images)
 
-    found = read_input(tmp_path / "images.npy")
+    data = read_input(tmp_path / "images.npy")
 
-    assert (found.kind, found.pixels) == ("images", (4, 3))
-    assert_allclose(found.X, images.reshape(2, 12) / 255, rtol=1e-6)
+    assert (data.kind, data.image_shape) == ("images", (4, 3))
+    assert_allclose(data.X, images.reshape(2, 12) / 255, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("array", "sentence"),
+    ("array", "message"),
     [
-        (np.zeros((0, 3)), r"an empty array, of shape \(0, 3\)"),
-        (np.array(["a", "b"]), "not of numbers"),
-        (np.zeros(5), r"of shape \(5,\); rows are \(n, d\)"),
-        (np.array([[1.0, 2.0], [np.nan, 1.0]]), "row 1 holds NaN or infinity"),
+        (np.zeros((0, 3)), r"an empty array of shape \(0, 3\)"),
+        (np.array(["a", "b"]), "which are not numbers"),
+        (np.zeros(5), r"of shape \(5,\); rows have shape \(n, d\)"),
+        (np.array([[1.0, 2.0], [np.nan, 1.0]]), "row 1 contains NaN or infinity"),
     ],
 )
-def test_arrays_that_are_no_rows(array, sentence, tmp_path):
+def test_arrays_that_are_not_rows(array, message, tmp_path):
     np.save(tmp_path / "a.npy", array)
 
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=message):
         read_input(tmp_path / "a.npy")
 
 
 def test_pickles_and_damaged_files_are_refused(tmp_path):
     np.save(tmp_path / "pickled.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     np.savez(tmp_path / "many.npz", a=np.ones(2), b=np.ones(2))
-    written(tmp_path / "no.npz", "PK nothing")
+    write_file(tmp_path / "no.npz", "PK nothing")
     np.savez(tmp_path / "bad.npz", format=b"csr", shape=(2, 2), data=[1.0], indices=[9], indptr=[0, 1, 1])
 
-    refused = {"pickled.npy": "not a NumPy file", "no.npz": "damaged", "bad.npz": "no sound sparse matrix"}
-    for name, sentence in refused.items():
-        with pytest.raises(ValueError, match=sentence):
+    refused = {"pickled.npy": "not a NumPy file", "no.npz": "damaged", "bad.npz": "not contain a valid sparse matrix"}
+    for name, message in refused.items():
+        with pytest.raises(ValueError, match=message):
             read_input(tmp_path / name)
-    with pytest.raises(ValueError, match=r"holds the arrays \['a', 'b'\]; call the one with the rows X"):
+    with pytest.raises(ValueError, match=r"contains the arrays \['a', 'b'\]; name the one with the rows 'X'"):
         read_input(tmp_path / "many.npz")
     np.savez(tmp_path / "x.npz", X=np.ones((2, 2)))
     with pytest.raises(ValueError, match="no array 'y' of labels"):
@@ -216,7 +226,7 @@ def test_pickles_and_damaged_files_are_refused(tmp_path):
 
 @pytest.fixture
 def image():
-    """Writes an image of one colour."""
+    """Write an image of one colour."""
     pillow = pytest.importorskip("PIL.Image")
 
     def write(path, colour, size=(5, 4), mode="L"):
@@ -230,31 +240,31 @@ def test_a_folder_of_images(tmp_path, image):
     image(tmp_path / "cats" / "b.png", 51)
     image(tmp_path / "a.bmp", 255)
 
-    found = read_input(tmp_path)
+    data = read_input(tmp_path)
 
-    assert found.names == ["a.bmp", "cats/b.png"]
-    assert found.pixels == (4, 5)
-    assert_allclose(found.X[:, 0], [1, 0.2])
+    assert data.row_names == ["a.bmp", "cats/b.png"]
+    assert data.image_shape == (4, 5)
+    assert_allclose(data.X[:, 0], [1, 0.2])
 
 
-def test_one_image_in_colour_makes_all_of_them_so(tmp_path, image):
+def test_one_image_in_colour_makes_all_images_colour(tmp_path, image):
     image(tmp_path / "a.png", 255)
     image(tmp_path / "b.png", (255, 0, 0), mode="RGB")
 
-    found = read_input(tmp_path)
+    data = read_input(tmp_path)
 
-    assert found.pixels == (4, 5, 3)
-    assert_allclose(found.X[1, :3], [1, 0, 0])
+    assert data.image_shape == (4, 5, 3)
+    assert_allclose(data.X[1, :3], [1, 0, 0])
 
 
-def test_sixteen_bits_are_scaled_and_not_cut_off(tmp_path):
+def test_16_bit_pixels_are_scaled_and_not_truncated(tmp_path):
     pillow = pytest.importorskip("PIL.Image")
     pixels = np.array([[0, 13107], [39321, 65535]], dtype=np.uint16)
     for name in ("a.png", "b.png"):
         pillow.fromarray(pixels).save(tmp_path / name)
     pillow.fromarray(pixels.astype(np.float32)).save(tmp_path / "c.tiff")
 
-    with pytest.raises(ValueError, match=r"'c.tiff' cannot be read as an image \(real numbers"):
+    with pytest.raises(ValueError, match=r"'c.tiff' cannot be read as an image \(floating-point"):
         read_input(tmp_path)
     (tmp_path / "c.tiff").unlink()
     assert_allclose(read_input(tmp_path).X[0], [0, 0.2, 0.6, 1], atol=1e-6)
@@ -264,72 +274,95 @@ def test_images_of_two_sizes_and_a_broken_one(tmp_path, image):
     image(tmp_path / "a.png", 1)
     image(tmp_path / "b.png", 2, size=(9, 9))
 
-    with pytest.raises(ValueError, match=r"'b.png' is 9x9 where 'a.png' is 5x4; bring all to one size, such as 32"):
+    with pytest.raises(
+        ValueError, match=r"'b.png' is 9x9, but 'a.png' is 5x4; resize all to the same size, such as size=32"
+    ):
         read_input(tmp_path)
-    assert read_input(tmp_path, size=6).pixels == (6, 6)
-    written(tmp_path / "c.png", (tmp_path / "a.png").read_bytes()[:40])
+    assert read_input(tmp_path, size=6).image_shape == (6, 6)
+    write_file(tmp_path / "c.png", (tmp_path / "a.png").read_bytes()[:40])
     with pytest.raises(ValueError, match=r"'c.png' cannot be read as an image"):
         read_input(tmp_path, size=6)
 
 
-def test_folders_of_texts_of_nothing_and_of_both(tmp_path, image):
-    with pytest.raises(ValueError, match="holds no images and no"):
+def test_folders_of_texts_of_nothing_and_of_texts_and_images(tmp_path, image):
+    with pytest.raises(ValueError, match="contains no images and no"):
         read_input(tmp_path)
-    written(tmp_path / "a.txt", "stars and planets")
-    written(tmp_path / "b.txt", "bread and butter")
+    write_file(tmp_path / "a.txt", "stars and planets")
+    write_file(tmp_path / "b.txt", "bread and butter")
     assert read_input(tmp_path).X == ["stars and planets", "bread and butter"]
-    with pytest.raises(ValueError, match="has no columns to name"):
+    with pytest.raises(ValueError, match="has no named columns"):
         read_input(tmp_path, labels="class")
     image(tmp_path / "c.png", 1)
-    with pytest.raises(ValueError, match="holds 1 images and 2 texts; part them"):
+    with pytest.raises(ValueError, match="contains 1 images and 2 texts; put them into separate folders"):
         read_input(tmp_path)
 
 
-def test_texts_in_lines_and_binary_that_is_none(tmp_path):
-    path = written(tmp_path / "t.jsonl", "\n".join(json.dumps({"text": text}) for text in ("one", "two")))
+def test_json_lines_and_a_binary_file(tmp_path):
+    path = write_file(tmp_path / "t.jsonl", "\n".join(json.dumps({"text": text}) for text in ("one", "two")))
     assert read_input(path).X == ["one", "two"]
 
     for more in ({"labels": "class"}, {"id": "name"}, {"drop": ["a"]}, {"size": 8}):
-        with pytest.raises(ValueError, match=r"no columns to name|no folder of images"):
+        with pytest.raises(ValueError, match=r"no named columns|size is for folders of images"):
             read_input(path, **more)
-    written(tmp_path / "b.txt", b"PK\x00\x01\x00")
-    with pytest.raises(ValueError, match=r"'b.txt' is not text: it holds binary data"):
+    write_file(tmp_path / "b.txt", b"PK\x00\x01\x00")
+    with pytest.raises(ValueError, match=r"'b.txt' is not text: it contains binary data"):
         read_input(tmp_path / "b.txt")
 
 
 # ------------------------------------------------------------------------------------------------------------ data sets
 
 
-def test_a_data_set_by_its_name_brings_its_labels():
-    found, digits = read_input("digits"), load("digits")
+def test_a_data_set_has_its_own_labels():
+    data, digits = read_input("digits"), load("digits")
 
-    assert (found.kind, found.pixels) == ("images", (8, 8))
-    assert_array_equal(found.X, digits.X)
-    assert_array_equal(found.codes()[0], digits.y)
+    assert (data.kind, data.image_shape) == ("images", (8, 8))
+    assert_array_equal(data.X, digits.X)
+    assert_array_equal(data.labels, digits.y)
+    assert data.class_names == [str(digit) for digit in range(10)]
+    assert not data.is_partially_labelled
     wine = read_input("wine")
-    assert (wine.kind, wine.columns[0]) == ("table", "alcohol")
+    assert (wine.kind, wine.feature_names[0]) == ("table", "alcohol")
 
 
-def test_what_is_neither_a_file_nor_a_name(tmp_path):
+def test_unknown_sources(tmp_path):
     with pytest.raises(
         FileNotFoundError, match=r"no file, folder or data set 'digit' \(did you mean 'digits'\?\); check the path"
     ):
         read_input("digit")
     with pytest.raises(
-        ValueError, match=r"'t.xlsx' ends in none of .csv, .tsv, .parquet, .npy, .npz, .jsonl, .txt; bring"
+        ValueError,
+        match=r"'t.xlsx' has none of the known endings .csv, .tsv, .parquet, .npy, .npz, .jsonl, .txt; convert",
     ):
-        read_input(written(tmp_path / "t.xlsx", "x"))
+        read_input(write_file(tmp_path / "t.xlsx", "x"))
 
 
-def test_words_for_nothing_are_nothing_in_labels_too(tmp_path):
+def test_words_for_missing_values_are_unknown_labels(tmp_path):
     (tmp_path / "t.csv").write_text("a,c\n1,x\n2,NA\n3,?\n4,none\n")
-    found = read_input(tmp_path / "t.csv", labels="c")
-    assert found.labels == ["x", "", "", "none"]  # none may be a class of its own
-    assert found.steers
+    data = read_input(tmp_path / "t.csv", labels="c")
+    assert class_of_rows(data) == ["x", None, None, "none"]  # "none" may be a class
+    assert data.is_partially_labelled
 
 
-def test_hidden_folders_are_left_alone(tmp_path):
+def test_hidden_folders_are_ignored(tmp_path):
     for name in ("a.txt", "b.txt", ".checkpoints/a.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(f"the text of {name}")
-    assert read_input(tmp_path).names == ["a.txt", "b.txt"]
+    assert read_input(tmp_path).row_names == ["a.txt", "b.txt"]
+
+
+def test_labels_are_encoded_once():
+    codes, class_names = encode_labels(["b", "", "a", 3.0, "-1"], unknown=("-1",))
+    assert (codes.tolist(), class_names) == ([2, -1, 1, 0, -1], ["3", "a", "b"])
+    assert not Input("texts", ["x"], ["0"]).is_partially_labelled
+
+
+def test_errors_carry_codes_and_locations(tmp_path):
+    path = write_file(tmp_path / "t.csv", "a,b\n1,2\n1,x\n")
+    with pytest.raises(FiedlerError) as caught:
+        read_input(path)
+    assert caught.value.code == "not_a_number"
+    assert caught.value.fields == {"value": "x", "file": "t.csv", "column": "b", "line": 3}
+    with pytest.raises(FiedlerError) as caught:
+        read_input(path, labels="c")
+    assert caught.value.code == "missing_column"
+    assert caught.value.fields == {"file": "t.csv", "column": "c", "columns": ["a", "b"]}

@@ -1,4 +1,4 @@
-"""``python -m fiedler.cli``."""
+"""Run the command line with ``python -m fiedler.cli``."""
 
 from . import main
 

@@ -1,4 +1,10 @@
-"""The commands, gathered; how they end, well or badly, is told here."""
+"""The command-line application: built-in commands, commands of other distributions, and how errors are shown.
+
+Another distribution adds a command by an entry point of the group ``fiedler.commands`` that loads to a function::
+
+    [project.entry-points."fiedler.commands"]
+    reproduce = "fiedler_papers.command:reproduce"
+"""
 
 from __future__ import annotations
 
@@ -7,46 +13,99 @@ import os
 import sys
 from collections.abc import Callable
 from functools import wraps
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
 
 from .. import __version__
-from . import clustering, compare, looking, reproducing
-from .wording import sentence
+from ..errors import MissingDependencyError
+from . import cluster, compare, data, doctor, predict, report, reproduce
+from .messages import one_line, render
+from .options import Debug
 
-Debug = Annotated[bool, typer.Option("--debug", help="A traceback where there would be a sentence.")]
+Command = Callable[..., None]
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-data = typer.Typer(no_args_is_help=True, help="The data sets that fiedler knows.")
+ENTRY_POINT_GROUP = "fiedler.commands"
+
+COMMANDS: dict[str, Command] = {
+    "cluster": cluster.cluster,
+    "compare": compare.compare,
+    "predict": predict.predict,
+    "report": report.report,
+    "doctor": doctor.doctor,
+}
+
+DATA_COMMANDS: dict[str, Command] = {"list": data.list_all, "get": data.get}
 
 
-def _say_version(wanted: bool) -> None:
-    if wanted:
+def build_app() -> typer.Typer:
+    """Build the application with the built-in commands and those of installed distributions."""
+    app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+    app.callback()(application)
+    others = installed_commands()
+    for name, command in (COMMANDS | {name: others[name] for name in others if name not in COMMANDS}).items():
+        app.command(name)(with_error_handling(command))
+    if "reproduce" not in others:
+        fallback = with_error_handling(reproduce.reproduce)
+        app.command("reproduce", context_settings=reproduce.CONTEXT_SETTINGS)(fallback)
+    data_app = typer.Typer(no_args_is_help=True, help="Show and download the data sets.")
+    for name, command in DATA_COMMANDS.items():
+        data_app.command(name)(with_error_handling(command))
+    app.add_typer(data_app, name="data")
+    return app
+
+
+def installed_commands() -> dict[str, Command]:
+    """Load the commands of the entry points of installed distributions."""
+    return {entry_point.name: load_command(entry_point) for entry_point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def load_command(entry_point: EntryPoint) -> Command:
+    """Load a command; one that cannot be imported is replaced by one that says why, so that all others still work."""
+    try:
+        return entry_point.load()
+    except Exception as error:  # whatever importing it may raise
+        reason = one_line(f"{type(error).__name__}: {error}")
+
+    def unavailable() -> None:
+        """Show why this command could not be loaded."""
+        raise MissingDependencyError(
+            f"the command {entry_point.name!r} cannot be loaded from {entry_point.value!r} ({reason})",
+            "install its distribution again",
+            module=entry_point.module,
+        )
+
+    return unavailable
+
+
+def print_version(requested: bool) -> None:
+    """Print the version and exit, for ``--version``."""
+    if requested:
         typer.echo(f"fiedler {__version__}")
         raise typer.Exit
 
 
-@app.callback()
-def _about(
+def application(
     version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Its number.")
+        bool,
+        typer.Option("--version", callback=print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Clustering for data that lies on a manifold."""
+    """Cluster data that lie on a manifold."""
 
 
-def _answering(command: Callable[..., None]) -> Callable[..., None]:
-    """A command that answers for its end: whatever is wrong is one sentence or, with ``--debug``, a traceback."""
+def with_error_handling(command: Command) -> Command:
+    """Wrap a command so that errors are shown as one sentence or, with ``--debug``, as a traceback."""
 
     @wraps(command)
     def run(debug: bool = False, **options: Any) -> None:
         try:
             command(**options)
         except KeyboardInterrupt:
-            typer.echo("fiedler: interrupted; nothing half-written is left", err=True)
+            typer.echo("fiedler: interrupted; no incomplete files are left", err=True)
             raise typer.Exit(130) from None
-        except BrokenPipeError:  # a reader such as `head` has seen enough
+        except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except typer.Exit:
@@ -54,26 +113,14 @@ def _answering(command: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if debug:
                 raise
-            typer.echo(f"fiedler: {sentence(error)}", err=True)
+            typer.echo(f"fiedler: {render(error)}", err=True)
             raise typer.Exit(1) from None
 
-    taken = inspect.signature(command, eval_str=True)
-    more = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
-    run.__signature__ = taken.replace(parameters=[*taken.parameters.values(), more])  # type: ignore[attr-defined]
+    signature = inspect.signature(command, eval_str=True)
+    debug_option = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
+    parameters = [*signature.parameters.values(), debug_option]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return run
 
 
-COMMANDS = (
-    clustering.cluster,
-    compare.compare,
-    clustering.predict,
-    clustering.report,
-    reproducing.reproduce,
-    looking.doctor,
-)
-
-for command in COMMANDS:
-    app.command()(_answering(command))
-data.command(name="list")(_answering(looking.list_all))
-data.command()(_answering(looking.get))
-app.add_typer(data, name="data")
+app = build_app()

@@ -1,4 +1,4 @@
-"""``fiedler compare``: several methods on the same rows, side by side."""
+"""``fiedler compare``: several methods on the same rows."""
 
 from __future__ import annotations
 
@@ -12,26 +12,32 @@ from rich.table import Table
 from sklearn.metrics import silhouette_score
 
 from .._files import atomic_write
+from .._registry import methods
+from .._validation import choose
+from ..errors import InputError
 from ..graph.recipes import self_tuned
 from ..io import Input, read_input
 from ..metrics import score_table
 from ..report.jsonable import jsonable
-from .clustering import Clusters, Drop, Id, Labels, Scale, Seed, Size, Source, Text
-from .fitting import count, fit, scores
-from .methods import METHODS, Prepared, check_k, pick, prepare, read_k
-from .output import Json, Output, Quiet, check_file, table
-from .wording import EXPECTED, sentence
+from .fitting import accepts, count_clusters, fit, label_scores
+from .messages import EXPECTED, render
+from .methods import NClusters, PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
+from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text
+from .output import Output, ProgressCallback, make_table
+from .results import check_file
 
-USUAL = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
-SAMPLE = 5000  # rows that the silhouette is measured on
-NEIGHBOURS = 9  # of the graph that cuts are measured on
-SHORT = {"clusters": "K", "modularity": "mod.", "silhouette": "silh.", "seconds": "s", "peak_mb": "MB"}
+DEFAULT_METHODS = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
+SILHOUETTE_SAMPLE = 5000  # maximum number of rows for the silhouette
+N_NEIGHBORS = 9  # of the graph on which cuts and modularity are measured
+COLUMN_TITLES = {"clusters": "K", "modularity": "mod.", "silhouette": "silh.", "seconds": "s", "peak_mb": "MB"}
 
 
 def compare(
     source: Source,
     k: Clusters,
-    methods: Annotated[str, typer.Option(help=f"Of {', '.join(METHODS)}, with commas.")] = ",".join(USUAL),
+    methods: Annotated[
+        str, typer.Option(help=f"Methods to compare, separated by commas: {', '.join(methods())}.")
+    ] = ",".join(DEFAULT_METHODS),
     labels: Labels = None,
     id: Id = None,
     text: Text = None,
@@ -39,103 +45,125 @@ def compare(
     size: Size = None,
     scale: Scale = "auto",
     seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also as a CSV file.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table to a CSV file.")] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Several methods side by side: scores without labels, with them where they are known, seconds and memory.
+    """Compare methods by scores with and without known labels, time and memory.
 
-    The normalised cut (less is better) and the modularity (more is better) are measured on one graph for all, the
-    silhouette on the rows. No one of them decides alone: each favours the method that optimises it.
+    The normalised cut (lower is better) and the modularity (higher is better) are measured on the same graph for all
+    methods, the silhouette on the rows. No single score decides: each favours the method that optimises it.
     """
-    voice = Output(quiet, json)
-    wanted = [name.strip() for name in methods.split(",") if name.strip()]
-    if not wanted:
-        raise ValueError(f"--methods names none; there are {', '.join(METHODS)}")
-    for name in wanted:
-        pick(METHODS, name, "--methods")
-    n_clusters = read_k(k)
+    output = Output(quiet, json)
+    names = _parse_methods(methods)
+    n_clusters = parse_n_clusters(k)
     check_file(out)
-    with voice.at_work(f"reading {source}"):
-        found = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
-        check_k(n_clusters, found)
-        ready = prepare(found, scale)
-    deaf = [name for name in wanted if found.steers and "labels" not in METHODS[name].takes]
-    if deaf:
-        voice.note(f"{', '.join(deaf)} cannot be told labels and {'are' if deaf[1:] else 'is'} fitted without them")
-    evidence, lines = None, []
+    with output.working(f"reading {source}"):
+        data = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
+        check_rows_for_clusters(data, n_clusters)
+        prepared = prepare(data, scale)
+    unsupervised = [name for name in names if data.is_partially_labelled and not accepts(name, "labels")]
+    if unsupervised:
+        verbs = "do not accept labels and are" if unsupervised[1:] else "does not accept labels and is"
+        output.note(f"{', '.join(unsupervised)} {verbs} fitted without them")
+    evidence, rows = None, []
     if n_clusters == "auto":
-        with voice.at_work("counting clusters") as listener:
-            n_clusters, evidence = count(ready, seed=seed, listener=listener)
-    with voice.at_work("measuring the graph"):
-        measure = _Measure(ready.rows, seed)
-    for place, name in enumerate(wanted, start=1):
-        with voice.at_work(f"{name} ({place} of {len(wanted)})") as listener:
-            lines.append(_line(found, ready, name, n_clusters, seed, measure, listener))
-    if all("failed" in line for line in lines):
-        raise ValueError(f"no method could be fitted; {lines[0]['method']}: {lines[0]['failed']}")
+        with output.working("choosing the number of clusters") as callback:
+            n_clusters, evidence = count_clusters(prepared, seed=seed, callback=callback)
+    with output.working("building the graph"):
+        scorer = UnsupervisedScorer(prepared.rows, seed)
+    for i, name in enumerate(names, start=1):
+        with output.working(f"{name} ({i} of {len(names)})") as callback:
+            rows.append(_fit_and_score(data, prepared, name, n_clusters, seed, scorer, callback))
+    if all("failed" in row for row in rows):
+        raise InputError(
+            f"no method could be fitted; {rows[0]['method']}: {rows[0]['failed']}", code="all_methods_failed"
+        )
     if out is not None:
-        _write(out, lines)
-    voice.result(
-        {"rows": found.n_rows, "methods": lines, "evidence": jsonable(evidence)},
+        _write_csv(out, rows)
+    output.result(
+        {"rows": data.n_rows, "methods": rows, "evidence": jsonable(evidence)},
         *([] if evidence is None else [f"{evidence}\n"]),
-        _as_table(f"{found.n_rows} rows", lines),
-        *(f"{line['method']} failed: {line['failed']}" for line in lines if "failed" in line),
+        _as_table(f"{data.n_rows} rows", rows),
+        *(f"{row['method']} failed: {row['failed']}" for row in rows if "failed" in row),
         *([] if out is None else [f"written to {out}"]),
     )
 
 
-class _Measure:
-    """Internal scores of labels, on one graph and the same rows for every method."""
+def _parse_methods(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(
+            "--methods is empty",
+            f"choose some of {', '.join(methods())}",
+            code="invalid_parameter",
+            parameter="methods",
+            value=text,
+        )
+    for name in names:
+        choose(methods(), name, option="methods")
+    return names
+
+
+class UnsupervisedScorer:
+    """Scores of labels that need no known classes, on the same graph and rows for every method."""
 
     def __init__(self, rows: Any, seed: int) -> None:
         self.rows, self.seed = rows, seed
-        self.graph = self_tuned(min(NEIGHBOURS, rows.shape[0] - 1)).build(rows)
+        self.graph = self_tuned(min(N_NEIGHBORS, rows.shape[0] - 1)).build(rows)
 
-    def __call__(self, labels: np.ndarray) -> dict[str, float]:
-        found = score_table(None, labels, self.graph)
+    def score(self, labels: np.ndarray) -> dict[str, float]:
+        """Return cut and modularity and, for two or more clusters, the silhouette."""
+        scores = score_table(None, labels, self.graph)
         if 1 < len(np.unique(labels)) < len(labels):
-            size = min(SAMPLE, len(labels))
-            found["silhouette"] = float(silhouette_score(self.rows, labels, sample_size=size, random_state=self.seed))
-        return found
+            size = min(SILHOUETTE_SAMPLE, len(labels))
+            scores["silhouette"] = float(silhouette_score(self.rows, labels, sample_size=size, random_state=self.seed))
+        return scores
 
 
-def _line(
-    found: Input, ready: Prepared, name: str, k: Any, seed: int, measure: _Measure, listener: Any
+def _fit_and_score(
+    data: Input,
+    prepared: PreparedRows,
+    method: str,
+    n_clusters: NClusters,
+    seed: int,
+    scorer: UnsupervisedScorer,
+    callback: ProgressCallback | None,
 ) -> dict[str, Any]:
-    """One method's row; one that cannot be fitted says why and the others go on."""
-    told = found if "labels" in METHODS[name].takes else found._replace(labels=None)
+    """Return a method's row of the table, or the reason why it could not be fitted."""
+    supervised = data if accepts(method, "labels") else data._replace(labels=None)
     try:
-        done = fit(told, ready, name, k, seed=seed, listener=listener)
+        fitted = fit(supervised, prepared, method, n_clusters, seed=seed, callback=callback)
     except EXPECTED as error:
-        return {"method": name, "failed": sentence(error)}
-    line = {
-        "method": name,
-        "clusters": len(np.unique(done.labels)),
-        **measure(done.labels),
-        **scores(found, done.labels),
+        return {"method": method, "failed": render(error)}
+    return {
+        "method": method,
+        "clusters": len(np.unique(fitted.labels)),
+        **scorer.score(fitted.labels),
+        **label_scores(data, fitted.labels),
+        "seconds": round(fitted.seconds, 3),
+        "peak_mb": fitted.peak_mb,
     }
-    return line | {"seconds": round(done.seconds, 3), "peak_mb": done.peak_mb}
 
 
-def _columns(lines: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(key for line in lines for key in line))
+def _columns(rows: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(key for row in rows for key in row))
 
 
-def _as_table(title: str, lines: list[dict[str, Any]]) -> Table:
-    columns = [name for name in _columns(lines) if name != "failed"]
-    rows = [[_shown(line.get(column)) for column in columns] for line in lines]
-    return table(title, *(SHORT.get(name, name) for name in columns), rows=rows)
+def _as_table(title: str, rows: list[dict[str, Any]]) -> Table:
+    columns = [name for name in _columns(rows) if name != "failed"]
+    cells = [[_format(row.get(column)) for column in columns] for row in rows]
+    return make_table(title, *(COLUMN_TITLES.get(name, name) for name in columns), rows=cells)
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{round(value, 3) + 0:.3f}" if isinstance(value, float) else str(value)  # + 0: no -0.000
+    return f"{round(value, 3) + 0:.3f}" if isinstance(value, float) else str(value)  # + 0 turns -0.0 into 0.0
 
 
-def _write(path: Path, lines: list[dict[str, Any]]) -> None:
+def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
     with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, _columns(lines))
+        writer = csv.DictWriter(file, _columns(rows))
         writer.writeheader()
-        writer.writerows(lines)
+        writer.writerows(rows)

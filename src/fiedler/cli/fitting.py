@@ -1,160 +1,205 @@
-"""One fit from the command line: what was read, the method, what is known; and the labels as a table."""
+"""Fit one method to an input, and write its labels as a table."""
 
 from __future__ import annotations
 
 import csv
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._files import atomic_write
+from .._registry import methods
 from ..core.backend import to_numpy
-from ..experiments.run import peak_mb, reset_peak
+from ..core.memory import peak_memory_mb, reset_peak_memory
+from ..errors import InputError
 from ..graph.constraints import PairwiseConstraints
 from ..io import Input
-from ..io.record import row_numbers
+from ..io.record import number_rows
 from ..metrics import score_table
-from .methods import METHODS, Prepared, clusterer
+from .methods import NClusters, PreparedRows, make_clusterer
 from .output import ProgressCallback
 
-DIGITS = 4  # of a membership in a file
+MEMBERSHIP_DECIMALS = 4  # in CSV files
 
 
-class Fit(NamedTuple):
-    """A fitted pipeline and what it found."""
+class FittedClustering(NamedTuple):
+    """A fitted pipeline and its clustering.
+
+    Attributes
+    ----------
+    model : Pipeline
+    labels : array of shape (n,)
+    memberships : array of shape (n, k) or None
+    evidence : NClustersChoice or None
+        Why the number of clusters was chosen, where it was.
+    seconds : float
+    peak_mb : int or None
+        Peak memory during the fit, in MiB.
+    cluster_names : list of k names or None
+        Classes of partially known labels that clusters stand for; None for clusters without one.
+    """
 
     model: Pipeline
     labels: np.ndarray
     memberships: np.ndarray | None
-    evidence: Any  # for the number of clusters, where that was asked
+    evidence: Any
     seconds: float
     peak_mb: int | None
-    names: list[str | None] | None = None  # of the clusters, where some labels gave them
+    cluster_names: list[str | None] | None = None
 
     @property
     def clusterer(self) -> Any:
-        """The last step."""
+        """The last step of the pipeline."""
         return self.model[-1]
 
     @property
     def confidence(self) -> np.ndarray | None:
-        """Each row's largest membership."""
+        """Largest membership of each row."""
         return None if self.memberships is None else self.memberships.max(axis=1)
 
     @property
     def n_clusters(self) -> int:
-        """How many there are: the columns of the memberships, or the labels in use."""
+        """Number of clusters: the columns of the memberships, or the largest label plus one."""
         return int(self.labels.max()) + 1 if self.memberships is None else self.memberships.shape[1]
 
 
 def fit(
-    found: Input,
-    ready: Prepared,
+    data: Input,
+    prepared: PreparedRows,
     method: str,
-    k: Any,
+    n_clusters: NClusters,
     *,
     seed: int = 0,
     pairs: Path | None = None,
-    listener: ProgressCallback | None = None,
-) -> Fit:
-    """Fit a method to the rows, and to what is known of them.
-
-    A column of labels that has gaps steers the clusters; one without gaps is only compared with.
-    """
-    options = _known(found, method, pairs)
-    reset_peak()
+    callback: ProgressCallback | None = None,
+) -> FittedClustering:
+    """Fit a method to the prepared rows, guided by pairs and by partially known labels."""
+    supervision = _supervision(data, method, pairs)
+    reset_peak_memory()
     started, evidence = time.perf_counter(), None
-    if k == "auto" and method != "auto":
-        k, evidence = count(ready, seed=seed, listener=listener)
-        k = max(k, len(found.codes()[1])) if found.steers else k
-    model = with_callback(clusterer(method, k, ready.rows, seed), listener).fit(ready.rows, **options)
+    classes = (data.class_names or []) if data.is_partially_labelled else []
+    if n_clusters == "auto" and method != "auto":
+        n_clusters, evidence = count_clusters(prepared, seed=seed, callback=callback)
+        n_clusters = max(n_clusters, len(classes))
+    clusterer = set_callback(make_clusterer(method, n_clusters, prepared.rows, seed), callback)
+    clusterer.fit(prepared.rows, **supervision)
     seconds = time.perf_counter() - started
-    shares = getattr(model, "memberships_", None)
-    done = Fit(
-        Pipeline([*ready.steps, ("cluster", model)]),
-        to_numpy(model.labels_),
-        None if shares is None else to_numpy(shares),
-        getattr(model, "evidence_", None) or evidence,
+    memberships = getattr(clusterer, "memberships_", None)
+    result = FittedClustering(
+        Pipeline([*prepared.steps, ("cluster", clusterer)]),
+        to_numpy(clusterer.labels_),
+        None if memberships is None else to_numpy(memberships),
+        getattr(clusterer, "evidence_", None) or evidence,
         seconds,
-        peak_mb(),
+        peak_memory_mb(),
     )
-    classes: list[str | None] = [*found.codes()[1]]
-    return done._replace(names=[*classes, *[None] * (done.n_clusters - len(classes))]) if found.steers else done
+    if not data.is_partially_labelled:
+        return result
+    return result._replace(cluster_names=[*classes, *[None] * (result.n_clusters - len(classes))])
 
 
-def _known(found: Input, method: str, pairs: Path | None) -> dict[str, Any]:
-    """What a fit is told of the rows, if the method can be told."""
-    given = ["labels"] * found.steers + ["pairs"] * (pairs is not None)
-    for name in set(given) - METHODS[method].takes:
-        able = ", ".join(key for key, row in METHODS.items() if name in row.takes)
-        raise ValueError(f"--method {method} cannot be told {name}; those that can are {able}")
-    options: dict[str, Any] = {"y": found.codes()[0]} if found.steers else {}
+def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]:
+    """Return the keyword arguments of ``fit`` for labels and pairs, if the method accepts them."""
+    kinds = ["labels"] * data.is_partially_labelled + ["pairs"] * (pairs is not None)
+    for kind in kinds:
+        if not accepts(method, kind):
+            others = ", ".join(name for name in methods() if accepts(name, kind))
+            raise InputError(
+                f"--method {method} does not accept {kind}",
+                f"use one that does: {others}",
+                code="supervision_not_supported",
+                parameter="method",
+                value=method,
+                supervision=kind,
+            )
+    options: dict[str, Any] = {"y": data.labels} if data.is_partially_labelled else {}
     if pairs is not None:
-        names = None if found.names == row_numbers(found.n_rows) else found.names
-        options["constraints"] = known = PairwiseConstraints.from_csv(pairs, found.n_rows, names=names)
-        if known.n_pairs == 0:
-            raise ValueError(f"--pairs {str(pairs)!r} holds no pairs; give some, or leave it out")
-        _refuse_contradiction(known, found)
+        row_names = None if data.row_names == number_rows(data.n_rows) else data.row_names
+        options["constraints"] = constraints = PairwiseConstraints.from_csv(pairs, data.n_rows, names=row_names)
+        if constraints.n_pairs == 0:
+            raise InputError(
+                f"--pairs {str(pairs)!r} contains no pairs",
+                "add some, or leave it out",
+                code="no_pairs",
+                file=str(pairs),
+            )
+        if data.is_partially_labelled:
+            _check_pairs_match_labels(constraints, data)
     return options
 
 
-def _refuse_contradiction(pairs: PairwiseConstraints, found: Input) -> None:
-    """Pairs and labels that steer together have to agree."""
-    codes, classes = found.codes()
-    if not found.steers:
-        return
-    for kind, links, together in (("must", pairs.must_link, True), ("cannot", pairs.cannot_link, False)):
-        of_links = codes[links]
-        wrong = (of_links >= 0).all(axis=1) & ((of_links[:, 0] == of_links[:, 1]) != together)
-        if wrong.any():
-            first, second = links[wrong][0]
-            one, other = (classes[codes[row]] for row in (first, second))
-            raise ValueError(
-                f"--pairs and --labels contradict each other: rows {first} and {second} are a {kind}-link, and their "
-                f"labels are {one!r} and {other!r}; mend one of them"
+def accepts(method: str, supervision: str) -> bool:
+    """Whether a method learns from 'labels' of some rows, or from 'pairs'."""
+    options = methods()[method].method
+    return options is not None and supervision in options.supervision
+
+
+def _check_pairs_match_labels(pairs: PairwiseConstraints, data: Input) -> None:
+    """Raise an error if pairs and partially known labels contradict each other."""
+    labels, class_names = np.asarray(data.labels), data.class_names or []
+    for kind, links, must_agree in (("must", pairs.must_link, True), ("cannot", pairs.cannot_link, False)):
+        linked = labels[links]
+        contradicts = (linked >= 0).all(axis=1) & ((linked[:, 0] == linked[:, 1]) != must_agree)
+        if contradicts.any():
+            first, second = links[contradicts][0]
+            first_class, second_class = class_names[labels[first]], class_names[labels[second]]
+            raise InputError(
+                f"--pairs and --labels contradict each other: rows {first} and {second} are a {kind}-link, but their "
+                f"labels are {first_class!r} and {second_class!r}",
+                "correct one of them",
+                code="pairs_contradict_labels",
+                pair=(int(first), int(second)),
             )
 
 
-def with_callback(model: Any, listener: ProgressCallback | None) -> Any:
-    """The model, with a listener if it can have one."""
-    if listener is not None and hasattr(model, "set_callbacks"):
-        model.set_callbacks(listener)
-    return model
+def set_callback(clusterer: Any, callback: ProgressCallback | None) -> Any:
+    """Return the estimator with a progress callback, if it supports one."""
+    if callback is not None and hasattr(clusterer, "set_callbacks"):
+        clusterer.set_callbacks(callback)
+    return clusterer
 
 
-def count(ready: Prepared, *, seed: int = 0, listener: ProgressCallback | None = None) -> tuple[int, Any]:
-    """The number of clusters by ManifoldClustering, and the evidence for it."""
-    counting = with_callback(clusterer("auto", "auto", ready.rows, seed), listener).fit(ready.rows)
-    return counting.n_clusters_, counting.evidence_
+def count_clusters(
+    prepared: PreparedRows, *, seed: int = 0, callback: ProgressCallback | None = None
+) -> tuple[int, Any]:
+    """Choose the number of clusters by ManifoldClustering; return it and the evidence."""
+    clusterer = set_callback(make_clusterer("auto", "auto", prepared.rows, seed), callback).fit(prepared.rows)
+    return clusterer.n_clusters_, clusterer.evidence_
 
 
-def scores(found: Input, labels: np.ndarray) -> dict[str, float]:
-    """Agreement with the known labels; none where these have steered the fit and would only agree with themselves."""
-    return {} if found.labels is None or found.steers else score_table(found.codes()[0], labels)
+def label_scores(data: Input, labels: np.ndarray) -> dict[str, float]:
+    """Score clusters against known labels; empty where there are none, or where they were used in the fit."""
+    return {} if data.labels is None or data.is_partially_labelled else score_table(data.labels, labels)
 
 
-def write_labels(path: Path, *columns: Any) -> None:
-    """`labels_table` into a file, whole or not at all."""
-    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        labels_table(file, *columns)
-
-
-def labels_table(
-    file: Any,
+def save_labels(
+    path: Path,
     ids: list[str],
     labels: np.ndarray,
     memberships: np.ndarray | None,
-    names: list[str | None] | None = None,
+    cluster_names: list[str | None] | None = None,
 ) -> None:
-    """id, label, the cluster's name where labels gave it one, confidence and memberships, a row each."""
+    """Write :func:`write_labels` to a file, completely or not at all."""
+    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        write_labels(file, ids, labels, memberships, cluster_names)
+
+
+def write_labels(
+    file: TextIO,
+    ids: list[str],
+    labels: np.ndarray,
+    memberships: np.ndarray | None,
+    cluster_names: list[str | None] | None = None,
+) -> None:
+    """Write one CSV row per sample: id, label, name of the cluster (if there are any), confidence and memberships."""
     writer = csv.writer(file, lineterminator="\n")
     shares = np.empty((len(labels), 0)) if memberships is None else memberships
-    soft = [] if memberships is None else ["confidence", *(f"cluster_{place}" for place in range(shares.shape[1]))]
-    writer.writerow(["id", "label", *(["name"] if names else []), *soft])
+    soft = [] if memberships is None else ["confidence", *(f"cluster_{k}" for k in range(shares.shape[1]))]
+    writer.writerow(["id", "label", *(["name"] if cluster_names else []), *soft])
     for row_id, label, row in zip(ids, labels.tolist(), shares):
-        named = [names[label] or ""] if names else []
+        name = [cluster_names[label] or ""] if cluster_names else []
         numbers = [row.max(), *row] if soft else []
-        writer.writerow([row_id, label, *named, *(f"{value:.{DIGITS}f}" for value in numbers)])
+        writer.writerow([row_id, label, *name, *(f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in numbers)])

@@ -1,60 +1,28 @@
-"""The methods of the command line, a row each, and what is done with the rows before them."""
+"""Clustering methods of the command line, which come from the registry, and the preparation of rows for them."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
-from .. import LCGMM, NLE, EmbedKMeans, GaussianMixture, LapGMM, LPIClustering, ManifoldClustering, SpectralClustering
-from .._validation import check_range, check_rows_differ, did_you_mean, first_few
+from .._registry import methods
+from .._validation import check_range, check_rows_differ, choose, first_few
+from ..errors import FiedlerWarning, InputError, warn
 from ..io import Input
 from ..text import DocumentVectorizer
 
-T = TypeVar("T")
+NClusters = int | Literal["auto"]
 
-FEW_COLUMNS = 20  # up to so many the mixtures see all of them
-KEPT = 0.98  # of the variance, by principal components, above
-KEPT_OF_TERMS = 100  # components of sparse rows
-
-
-class Method(NamedTuple):
-    """How a clusterer is made, and what it can be told."""
-
-    make: Callable[[Any, int, Any], Any]  # clusters, seed, principal components for a mixture
-    about: str
-    takes: frozenset[str] = frozenset()  # 'labels' of some rows, 'pairs'
-
-
-BOTH = frozenset({"labels", "pairs"})
-
-METHODS = {
-    "auto": Method(
-        lambda k, seed, pca: ManifoldClustering(k, random_state=seed),
-        "several partitions, one choice without labels",
-        BOTH,
-    ),
-    "lapgmm": Method(
-        lambda k, seed, pca: LapGMM(k, pca=pca, random_state=seed), "a Gaussian mixture smooth over the graph", BOTH
-    ),
-    "lcgmm": Method(
-        lambda k, seed, pca: LCGMM(k, pca=pca, random_state=seed), "the same with a Kullback-Leibler term", BOTH
-    ),
-    "spectral": Method(
-        lambda k, seed, pca: SpectralClustering(k, random_state=seed), "normalised cut", frozenset({"pairs"})
-    ),
-    "lpi": Method(lambda k, seed, pca: LPIClustering(k, random_state=seed), "locality preserving indexing"),
-    "nle": Method(
-        lambda k, seed, pca: NLE(k, random_state=seed), "nonnegative Laplacian embedding", frozenset({"pairs"})
-    ),
-    "gmm": Method(lambda k, seed, pca: GaussianMixture(k, pca=pca, random_state=seed), "a Gaussian mixture", BOTH),
-    "kmeans": Method(lambda k, seed, pca: EmbedKMeans(k, random_state=seed), "k-means"),
-}
+MAX_COLUMNS_WITHOUT_PCA = 20  # mixtures use up to this many columns as they are
+PCA_VARIANCE = 0.98  # fraction of the variance that the principal components of more columns keep
+MAX_PCA_OF_SPARSE = 100  # principal components of sparse rows
 
 SCALES: dict[str, Callable[[], Any] | None] = {
     "standard": StandardScaler,  # columns to mean 0 and variance 1
@@ -63,90 +31,120 @@ SCALES: dict[str, Callable[[], Any] | None] = {
     "none": None,
 }
 
-FOR_SPARSE = ("unit", "none")
+SCALES_FOR_SPARSE = ("unit", "none")  # those that keep zeros
 
-# What is done first with each kind of rows unless told otherwise: columns of a table have units, images a brightness.
-USUAL_SCALE = {"table": "standard", "array": "none", "images": "unit", "texts": "none"}
+# Scales of --scale auto: columns of a table differ in their units, images in their brightness.
+DEFAULT_SCALE = {"table": "standard", "array": "none", "images": "unit", "texts": "none"}
 
 
-class Prepared(NamedTuple):
-    """Rows as the methods take them, and the fitted steps that made them so."""
+class PreparedRows(NamedTuple):
+    """Rows as the methods take them, and the fitted transformers that prepared them."""
 
     steps: list[tuple[str, Any]]
     rows: Any
     scale: str
 
 
-def prepare(found: Input, scale: str = "auto") -> Prepared:
-    """From what was read to rows that differ: terms of texts, then a scale."""
-    steps, rows = [], found.X
-    if found.kind == "texts":
-        words = DocumentVectorizer("tfidf")
-        with named_by_id(found, lambda: words.empty_):
-            steps, rows = [("terms", words)], words.fit_transform(rows)
+def prepare(data: Input, scale: str = "auto") -> PreparedRows:
+    """Turn texts into term weights, scale the rows, and check that they differ."""
+    steps, rows = [], data.X
+    if data.kind == "texts":
+        vectorizer = DocumentVectorizer("tfidf")
+        with naming_texts_without_terms(data, lambda: vectorizer.empty_):
+            steps, rows = [("terms", vectorizer)], vectorizer.fit_transform(rows)
     check_range(rows.data if sp.issparse(rows) else rows)
-    scale = USUAL_SCALE[found.kind] if scale == "auto" else scale
-    maker = pick(SCALES, scale, "--scale")
-    if maker is not None:
-        if sp.issparse(rows) and scale not in FOR_SPARSE:
-            raise ValueError(f"--scale {scale} would fill sparse rows; give {' or '.join(FOR_SPARSE)}")
-        scaler = maker()
+    scale = DEFAULT_SCALE[data.kind] if scale == "auto" else scale
+    make_scaler = choose(SCALES, scale, option="scale")
+    if make_scaler is not None:
+        if sp.issparse(rows) and scale not in SCALES_FOR_SPARSE:
+            raise InputError(
+                f"--scale {scale} would make sparse rows dense",
+                f"use {' or '.join(SCALES_FOR_SPARSE)}",
+                code="scale_of_sparse",
+                parameter="scale",
+                value=scale,
+            )
+        scaler = make_scaler()
         steps, rows = [*steps, ("scale", scaler)], scaler.fit_transform(rows)
     check_rows_differ(rows)
-    return Prepared(steps, rows, scale)
+    return PreparedRows(steps, rows, scale)
 
 
 @contextmanager
-def named_by_id(found: Input, wordless: Callable[[], np.ndarray]) -> Iterator[None]:
-    """Texts of which no known word is left are named as the reader knows them; of empty ones it was said before."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"\d+ document\(s\) hold no known term")
-        yield
-        names = [found.names[row] for row in wordless() if found.X[row].strip()]
+def naming_texts_without_terms(data: Input, rows_without_terms: Callable[[], np.ndarray]) -> Iterator[None]:
+    """Replace the warning about texts without known terms by one that names them; empty texts have their own."""
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+            names = [data.row_names[row] for row in rows_without_terms() if data.X[row].strip()]
+    finally:
+        for warning in caught:
+            if not (isinstance(warning.message, FiedlerWarning) and warning.message.code == "no_known_terms"):
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if names:
-        text = f"{len(names)} document(s) hold no known word ({first_few(names)}); they are kept, and resemble nothing"
-        warnings.warn(text, UserWarning, stacklevel=2)
+        warn(
+            f"{len(names)} document(s) contain no known word ({first_few(names)})",
+            "they are kept, but are similar to no other document",
+            code="no_known_words",
+            n_documents=len(names),
+            row_names=names,
+            stacklevel=2,
+        )
 
 
-def pick(table: Mapping[str, T], name: str, option: str) -> T:
-    """The row of a table by its name; one that is mistyped is guessed at."""
-    if name in table:
-        return table[name]
-    raise ValueError(f"{option} {name!r} is not known{did_you_mean(name, table)}; choose one of {', '.join(table)}")
+def make_clusterer(method: str, n_clusters: NClusters, rows: Any, seed: int = 0) -> Any:
+    """Make the estimator of a method, with a number of principal components that suits the rows if it takes one."""
+    estimator = methods()[method].load()
+    params = {"n_clusters": n_clusters, "random_state": seed, "pca": n_principal_components(rows)}
+    accepted = inspect.signature(estimator).parameters
+    return estimator(**{name: value for name, value in params.items() if name in accepted})
 
 
-def clusterer(method: str, n_clusters: Any, rows: Any, seed: int = 0) -> Any:
-    """The method by its name, with as many principal components as suit the rows."""
-    return METHODS[method].make(n_clusters, seed, components(rows))
-
-
-def components(rows: Any) -> float | int | None:
-    """Principal components for the mixtures: all of a few columns, a number of terms, else a share of the variance."""
+def n_principal_components(rows: Any) -> float | int | None:
+    """Choose ``pca``: None for few columns, a fixed number for sparse rows, otherwise a fraction of the variance."""
     if sp.issparse(rows):
-        return max(1, min(KEPT_OF_TERMS, *(size - 1 for size in rows.shape)))
-    return None if rows.shape[1] <= FEW_COLUMNS else KEPT
+        return max(1, min(MAX_PCA_OF_SPARSE, *(size - 1 for size in rows.shape)))
+    return None if rows.shape[1] <= MAX_COLUMNS_WITHOUT_PCA else PCA_VARIANCE
 
 
-def read_k(text: str) -> int | str:
-    """``-k`` as a number, or 'auto'."""
+def parse_n_clusters(text: str) -> NClusters:
+    """Parse ``-k``."""
     if text == "auto":
-        return text
+        return "auto"
     if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise ValueError(f"-k must be a whole number of at least 1, or auto; got {text!r}")
+        raise InputError(
+            f"-k must be an integer of at least 1, or auto; got {text!r}",
+            code="invalid_parameter",
+            parameter="n_clusters",
+            value=text,
+        )
     return int(text)
 
 
-def check_k(k: int | str, found: Input) -> None:
-    """Refuse a single row, more clusters than rows, and fewer than the known classes that are to steer them."""
-    if found.n_rows < 2:
-        raise ValueError("there is one row only, and clusters are made of several; give more rows")
-    if k == "auto":
+def check_rows_for_clusters(data: Input, n_clusters: NClusters) -> None:
+    """Raise an error for a single row, more clusters than rows, or fewer clusters than partially known classes."""
+    if data.n_rows < 2:
+        raise InputError("there is only one row", "use at least two rows", code="too_few_rows", n_samples=data.n_rows)
+    if n_clusters == "auto":
         return
-    if int(k) > found.n_rows:
-        raise ValueError(f"-k {k} clusters were asked of {found.n_rows} rows; ask for at most {found.n_rows}")
-    classes = found.codes()[1]
-    if found.steers and int(k) < len(classes):
-        raise ValueError(
-            f"the known labels name {len(classes)} classes ({first_few(classes)}) and -k asks for {k} clusters; "
-            f"ask for {len(classes)} or more, or for -k auto"
+    if n_clusters > data.n_rows:
+        raise InputError(
+            f"-k {n_clusters} is more than the {data.n_rows} rows",
+            f"choose at most {data.n_rows}",
+            code="n_clusters_too_large",
+            parameter="n_clusters",
+            value=n_clusters,
+            n_samples=data.n_rows,
+        )
+    classes = data.class_names or []
+    if data.is_partially_labelled and n_clusters < len(classes):
+        raise InputError(
+            f"-k {n_clusters} is less than the {len(classes)} classes of the known labels ({first_few(classes)})",
+            f"choose at least {len(classes)}, or -k auto",
+            code="fewer_clusters_than_classes",
+            parameter="n_clusters",
+            value=n_clusters,
+            n_classes=len(classes),
         )

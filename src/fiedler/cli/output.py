@@ -1,4 +1,4 @@
-"""How a command speaks: results on standard output, notes and progress on standard error."""
+"""Print results to standard output, notes and progress to standard error."""
 
 from __future__ import annotations
 
@@ -6,64 +6,60 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from .wording import in_words
+from .messages import one_line, render
 
-WIDE = 200  # columns where no terminal sets a width
-
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
-Json = Annotated[bool, typer.Option("--json", help="The result as JSON on standard output.")]
+DEFAULT_WIDTH = 200  # characters per line where no terminal sets a width
 
 
 class Output(NamedTuple):
-    """What a command was told of how to speak."""
+    """Printer of a command, configured by ``--quiet`` and ``--json``."""
 
     quiet: bool = False
     json: bool = False
 
-    def result(self, plain: dict[str, Any], *shown: str | Table) -> None:
-        """What was found: as JSON, or as text and tables."""
+    def result(self, data: dict[str, Any], *shown: str | Table) -> None:
+        """Print the result: ``data`` as JSON, or ``shown``, text and tables."""
         if self.json:
-            sys.stdout.write(json.dumps(plain, indent=2, ensure_ascii=False, default=float) + "\n")
+            sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False, default=float) + "\n")
             return
         console = Console(soft_wrap=True, highlight=False)
         if not console.is_terminal:
-            console.width = WIDE
+            console.width = DEFAULT_WIDTH
         for part in shown:
             console.print(part, markup=False) if isinstance(part, str) else console.print(part)
 
     def note(self, text: str) -> None:
-        """A remark beside the result."""
+        """Print a note to standard error."""
         if not self.quiet:
-            sys.stderr.write(f"note: {in_words(text)}\n")
+            sys.stderr.write(f"note: {one_line(text)}\n")
 
     @contextmanager
-    def at_work(self, what: str) -> Iterator[ProgressCallback | None]:
-        """While something takes its time: how long, and how far it is; afterwards a model's warnings as notes.
+    def working(self, description: str) -> Iterator[ProgressCallback | None]:
+        """Show progress during the block, and the warnings raised in it as notes afterwards.
 
-        The block is given a callback for the model, if there is a terminal to show its steps on.
+        The block receives a callback for the model, if there is a terminal to show its steps.
         """
         caught: list[warnings.WarningMessage] = []
         try:
             with warnings.catch_warnings(record=True) as caught, self.progress() as progress:
                 warnings.simplefilter("always")
-                yield None if progress is None else ProgressCallback(progress, what)
+                yield None if progress is None else ProgressCallback(progress, description)
         finally:
-            for text in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
+            messages = [warning.message for warning in caught if issubclass(warning.category, UserWarning)]
+            for text in dict.fromkeys(render(message) for message in messages if isinstance(message, Warning)):
                 self.note(text)
 
     def progress(self) -> Any:
-        """Bars on standard error, or None where there is no terminal to show them on."""
+        """Return a context of progress bars on standard error, or of None where there is no terminal."""
         console = Console(stderr=True)
         if self.quiet or not console.is_terminal:
             return nullcontext()
@@ -73,46 +69,40 @@ class Output(NamedTuple):
 
 
 class ProgressCallback:
-    """A callback in scikit-learn's protocol: the steps of a fit's stages as one bar, a stage after the other."""
+    """Callback in scikit-learn's protocol that shows the stages of a fit one after the other in one bar."""
 
-    def __init__(self, progress: Progress, what: str) -> None:
-        self.progress, self.what = progress, what
-        self.task = progress.add_task(what, total=None)
+    def __init__(self, progress: Progress, description: str) -> None:
+        self.progress, self.description = progress, description
+        self.task = progress.add_task(description, total=None)
 
     def setup(self, estimator: Any, context: Any) -> None:
-        """A fit begins."""
+        """Do nothing before a fit."""
 
     def teardown(self, estimator: Any, context: Any) -> None:
-        """It is over."""
+        """Do nothing after a fit."""
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """A stage begins, or a step of one."""
+        """Reset the bar for a new stage."""
         if context.max_subtasks:
-            self.progress.reset(self.task, total=context.max_subtasks, description=f"{self.what}: {context.task_name}")
+            description = f"{self.description}: {context.task_name}"
+            self.progress.reset(self.task, total=context.max_subtasks, description=description)
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> None:
-        """And ends."""
+        """Advance the bar after a step."""
         if context.max_subtasks == 0:
             self.progress.advance(self.task)
 
 
 def n_cores() -> int:
-    """Those that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def check_file(path: Path | None) -> None:
-    """A place for a result is looked at before the work, not after it."""
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {str(path.parent)!r}"
-        raise ValueError(f"{str(path)!r} {what}; give another --out")
-
-
-def table(title: str, *columns: str, rows: Any) -> Table:
-    """A table for the terminal: the first column to the left, numbers to the right."""
-    made = Table(title=title or None, title_justify="left", box=None, pad_edge=False, title_style="bold")
-    for place, name in enumerate(columns):
-        made.add_column(name, justify="right" if place else "left", overflow="fold")
+def make_table(title: str, *columns: str, rows: Iterable[Sequence[Any]]) -> Table:
+    """Make a table for the terminal: the first column is left-aligned, all others right-aligned."""
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, title_style="bold")
+    for i, name in enumerate(columns):
+        table.add_column(name, justify="right" if i else "left", overflow="fold")
     for row in rows:
-        made.add_row(*(Text(str(cell)) for cell in row))  # brackets are brackets
-    return made
+        table.add_row(*(Text(str(cell)) for cell in row))  # Text, so that brackets are not taken for markup
+    return table

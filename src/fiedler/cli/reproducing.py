@@ -13,7 +13,8 @@ from ..experiments import reproduce as work
 from ..experiments.layout import as_text
 from ..experiments.reproduce import Plan
 from ..experiments.tables import Line, failures
-from .output import Json, Output, Quiet, n_cores
+from .options import Json, Quiet
+from .output import Output, n_cores
 
 
 def reproduce(

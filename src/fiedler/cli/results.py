@@ -1,4 +1,4 @@
-"""The folder of results: whose it is, and its files written all together or not at all."""
+"""The folder of results: checked before the work, and written completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..errors import InputError
 from ..persistence import read_notes
 
-DRAFT = ".fiedler-"
+DRAFT_PREFIX = ".fiedler-"  # of temporary folders
 LABELS, MODEL, SUMMARY, PAGE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
 
 
 def source_name(source: str) -> str:
-    """What an input is called: a file without its ending, a folder, a data set."""
+    """Return the short name of an input: a file without its ending, a folder, or a data set."""
     path = Path(source)
     return path.resolve().name if path.is_dir() else path.stem
 
 
 def relative_source(folder: Path, source: str) -> str:
-    """The input's address for the folder of its results, so that both can be moved together; a data set's is its name.
+    """Return the path of an input relative to its results, so that both can be moved; a data set keeps its name.
 
     Examples
     --------
@@ -34,48 +35,65 @@ def relative_source(folder: Path, source: str) -> str:
 
 
 def check_folder(folder: Path, source: str, *, force: bool) -> None:
-    """A place for results is looked at before the work: it can be written to, and no other results are lost in it."""
+    """Check before the work that results can be written to a folder and would not replace those of another input."""
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{str(folder)!r} is a file, where a folder for the results should be; give another --out")
-    _try_to_write(folder)
-    taken = next((name for name in FILES if (folder / name).exists()), None)
-    if taken and not force and (whose := _whose(folder)) != relative_source(folder, source):
-        held = f"a {taken} of unknown origin" if whose is None else f"the results of {_address(folder, whose)!r}"
-        raise ValueError(f"{str(folder)!r} holds {held}; give another --out, or replace them with --force")
+        raise _out_error(folder, "is a file, not a folder for results", code="not_a_folder")
+    _check_writable(folder)
+    existing = next((name for name in FILES if (folder / name).exists()), None)
+    if existing and not force and (origin := _origin(folder)) != relative_source(folder, source):
+        content = f"a {existing} of unknown origin" if origin is None else f"the results of {_shown(folder, origin)!r}"
+        raise InputError(
+            f"{str(folder)!r} contains {content}",
+            "choose another --out, or replace them with --force",
+            code="results_exist",
+            file=str(folder),
+        )
 
 
-def _try_to_write(folder: Path) -> None:
-    """Make a folder where the draft will be, and take it away again."""
+def check_file(path: Path | None) -> None:
+    """Check before the work that a result can be written to a file."""
+    if path is not None and path.is_dir():
+        raise _out_error(path, "is a folder", code="not_a_file")
+    if path is not None and not path.parent.is_dir():
+        raise _out_error(path, f"cannot be written: there is no folder {str(path.parent)!r}", code="no_such_folder")
+
+
+def _out_error(path: Path, problem: str, *, code: str) -> InputError:
+    return InputError(f"{str(path)!r} {problem}", "choose another --out", code=code, file=str(path))
+
+
+def _check_writable(folder: Path) -> None:
+    """Create and remove a temporary folder where the draft will be."""
     try:
-        os.rmdir(tempfile.mkdtemp(prefix=DRAFT, dir=_nearest(folder)))
+        os.rmdir(tempfile.mkdtemp(prefix=DRAFT_PREFIX, dir=_nearest_existing(folder)))
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise type(error)(f"{str(folder)!r} cannot be written to ({why}); give another --out") from None
+        reason = (error.strerror or str(error)).lower()
+        raise _out_error(folder, f"cannot be written to ({reason})", code="not_writable") from None
 
 
-def _whose(folder: Path) -> str | None:
-    """The address of the input that the results are of, if they are this tool's."""
+def _origin(folder: Path) -> str | None:
+    """Return the input of the results in a folder, relative to it; None if they are not from fiedler."""
     try:
         return read_notes(folder / MODEL).get("source")
     except (OSError, ValueError):
         return None
 
 
-def _address(folder: Path, whose: str) -> str:
-    """The input's address for the reader."""
-    path = os.path.normpath(folder / whose)
-    return path if os.path.exists(path) else whose
+def _shown(folder: Path, origin: str) -> str:
+    """Return the path of an input as seen from the working directory."""
+    path = os.path.normpath(folder / origin)
+    return path if os.path.exists(path) else origin
 
 
-def _nearest(folder: Path) -> Path:
-    """The folder, or the first one above it that is there."""
+def _nearest_existing(folder: Path) -> Path:
+    """Return the folder, or the nearest parent that exists."""
     return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
 
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """A draft beside the folder, whose files go into it when the block ends well; a failure leaves nothing."""
-    draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=_nearest(folder)))
+    """Yield a temporary folder whose files are moved to ``folder`` on success; on failure nothing is left."""
+    draft = Path(tempfile.mkdtemp(prefix=DRAFT_PREFIX, dir=_nearest_existing(folder)))
     try:
         yield draft
         folder.mkdir(parents=True, exist_ok=True)

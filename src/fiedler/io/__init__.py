@@ -1,4 +1,4 @@
-"""Data from where people keep it: tables, arrays, folders of images or texts, or a data set by its name."""
+"""Read rows to cluster from tables, arrays, folders of images or texts, or a named data set."""
 
 from .read import read_input
 from .record import Input

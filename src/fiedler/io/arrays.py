@@ -1,4 +1,4 @@
-"""Arrays in NumPy's and SciPy's files to rows. Nothing is unpickled."""
+"""Read rows from NumPy and SciPy files. Nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -8,96 +8,153 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..errors import FileFormatError, InputError
 from .images import as_rows
-from .record import TABLE_OPTIONS_ONLY, Input, Roles, class_names, row_numbers
+from .record import Input, Roles, encode_labels, number_rows, table_options_error
 
-NO_ARRAY = "{!r} is not a NumPy file, or it is damaged; write it with numpy.save, as numbers"
-UNKNOWN = "-1"  # a label that is none, in arrays
+UNKNOWN = ("-1",)  # names that mean an unknown class in arrays of labels
 
 
 def from_npy(path: Path, roles: Roles) -> Input:
-    """The rows of one array."""
-    _refuse_columns(roles, path.name)
-    return from_array(_loaded(path), None, path.name)
+    """Read the rows of one array."""
+    _check_no_roles(roles, path.name)
+    return from_array(_load(path), path.name)
 
 
 def from_npz(path: Path, roles: Roles) -> Input:
-    """The rows of a sparse matrix, of the array ``X`` (with labels in ``y``), or of the only array."""
-    with _loaded(path) as file:
+    """Read a sparse matrix, the array ``X`` (with labels such as ``y``), or the only array of an NPZ file."""
+    with _load(path) as file:
         arrays = {name: _member(file, name, path.name) for name in file.files}
     if {"format", "shape", "data"} <= set(arrays):
-        _refuse_columns(roles, path.name)
-        return from_array(_sparse(path), None, path.name)
-    _refuse_columns(roles._replace(labels=None), path.name)
+        _check_no_roles(roles, path.name)
+        return from_array(_load_sparse(path), path.name)
+    _check_no_roles(roles._replace(labels=None), path.name)
     name = "X" if "X" in arrays else next(iter(arrays), "")
     if name != "X" and len(arrays) != 1:
-        raise ValueError(f"{path.name!r} holds the arrays {sorted(arrays)}; call the one with the rows X")
-    return from_array(arrays[name], _labels(arrays, roles.labels, path.name), path.name)
+        raise FileFormatError(
+            f"{path.name!r} contains the arrays {sorted(arrays)}",
+            "name the one with the rows 'X'",
+            code="several_arrays",
+            file=path.name,
+            arrays=sorted(arrays),
+        )
+    labels, class_names = (None, None) if roles.labels is None else _labels(arrays, roles.labels, path.name)
+    return from_array(arrays[name], path.name, labels, class_names)
 
 
-def from_array(X: Any, labels: list[str] | None, file: str) -> Input:
-    """Rows of an array: (n, d), or images of shape (n, height, width) or (n, height, width, 3)."""
+def from_array(X: Any, source: str, labels: np.ndarray | None = None, class_names: list[str] | None = None) -> Input:
+    """Return the rows of an array of shape (n, d), or images of shape (n, height, width) or (n, height, width, 3)."""
     if not sp.issparse(X) and X.dtype.kind not in "iufb":
-        raise ValueError(f"{file!r} holds an array of {X.dtype}, not of numbers; give one of numbers")
+        raise FileFormatError(
+            f"{source!r} contains an array of {X.dtype}, which are not numbers",
+            "use an array of numbers",
+            code="not_numeric",
+            file=source,
+        )
     if X.ndim == 0 or 0 in X.shape:
-        raise ValueError(f"{file!r} holds an empty array, of shape {X.shape}; give it rows and columns")
+        raise FileFormatError(
+            f"{source!r} contains an empty array of shape {X.shape}",
+            "use an array with rows and columns",
+            code="empty_array",
+            file=source,
+        )
     if labels is not None and len(labels) != X.shape[0]:
-        raise ValueError(f"{file!r} holds {X.shape[0]} rows but {len(labels)} labels; give one a row")
-    names = row_numbers(X.shape[0])
+        raise FileFormatError(
+            f"{source!r} contains {X.shape[0]} rows but {len(labels)} labels",
+            "use one label per row",
+            code="wrong_length",
+            file=source,
+        )
+    row_names = number_rows(X.shape[0])
     if X.ndim == 3 or (X.ndim == 4 and X.shape[3] in (1, 3)):
-        return Input("images", as_rows(X), names, pixels=X.shape[1:], labels=labels)
+        return Input("images", as_rows(X), row_names, None, X.shape[1:], labels, class_names)
     if X.ndim != 2:
-        raise ValueError(f"{file!r} holds an array of shape {X.shape}; rows are (n, d), images (n, height, width)")
-    return Input("array", _finite(X, file), names, labels=labels)
+        raise FileFormatError(
+            f"{source!r} contains an array of shape {X.shape}",
+            "rows have shape (n, d), images (n, height, width)",
+            code="wrong_shape",
+            file=source,
+        )
+    return Input("array", _as_finite_floats(X, source), row_names, labels=labels, class_names=class_names)
 
 
-def _finite(X: Any, file: str) -> Any:
+def _as_finite_floats(X: Any, source: str) -> Any:
     values = X.data if sp.issparse(X) else X
     if values.dtype.kind != "f":
         return X.astype(np.float64)
     if not np.isfinite(values).all():
-        where = "" if sp.issparse(X) else f", row {int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])}"
-        raise ValueError(f"{file!r}{where} holds NaN or infinity; fill these values, or leave the rows out")
+        row = None if sp.issparse(X) else int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
+        raise InputError(
+            f"{source!r}{'' if row is None else f', row {row}'} contains NaN or infinity",
+            "fill these values, or remove the rows",
+            code="not_finite",
+            file=source,
+            row=row,
+        )
     return X if values.dtype in (np.float32, np.float64) else X.astype(np.float32)
 
 
-def _loaded(path: Path) -> Any:
+def _load(path: Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
-    except OSError as error:
-        if error.errno is not None:  # no permission, a folder: the system's own word
+    except Exception as error:  # a damaged file fails in many ways, and NumPy then suggests to unpickle it
+        if isinstance(error, OSError) and error.errno is not None:  # no permission, a folder: the system's own message
             raise
-        raise ValueError(NO_ARRAY.format(path.name)) from None
-    except Exception:  # a damaged file fails in more ways than can be listed, and NumPy's advice is to unpickle it
-        raise ValueError(NO_ARRAY.format(path.name)) from None
+        raise FileFormatError(
+            f"{path.name!r} is not a NumPy file, or it is damaged",
+            "write it with numpy.save, as numbers",
+            code="not_a_numpy_file",
+            file=path.name,
+        ) from None
 
 
-def _member(file: Any, name: str, called: str) -> np.ndarray:
+def _member(file: Any, name: str, file_name: str) -> np.ndarray:
     try:
         return file[name]
-    except Exception:
-        raise ValueError(f"{called!r} is damaged, or its array {name!r} is not one of numbers") from None
+    except Exception:  # as in _load
+        raise FileFormatError(
+            f"{file_name!r} is damaged, or its array {name!r} does not contain numbers",
+            "write it again with numpy.savez, as numbers",
+            code="damaged_array",
+            file=file_name,
+            array=name,
+        ) from None
 
 
-def _sparse(path: Path) -> sp.csr_array:
+def _load_sparse(path: Path) -> sp.csr_array:
     try:
         matrix = sp.csr_array(sp.load_npz(path))
         matrix.check_format(full_check=True)
-    except Exception as error:
-        raise ValueError(f"{path.name!r} holds no sound sparse matrix ({error}); write it again") from None
+    except Exception as error:  # as in _load
+        raise FileFormatError(
+            f"{path.name!r} does not contain a valid sparse matrix ({error})",
+            "write it again with scipy.sparse.save_npz",
+            code="invalid_sparse_matrix",
+            file=path.name,
+        ) from None
     return matrix
 
 
-def _labels(arrays: dict[str, np.ndarray], name: str | None, file: str) -> list[str] | None:
-    if name is None:
-        return None
+def _labels(arrays: dict[str, np.ndarray], name: str, file: str) -> tuple[np.ndarray, list[str]]:
     if name not in arrays:
-        raise ValueError(f"{file!r} has no array {name!r} of labels; its arrays are {sorted(arrays)}")
+        raise FileFormatError(
+            f"{file!r} has no array {name!r} of labels",
+            f"its arrays are {sorted(arrays)}",
+            code="no_such_array",
+            file=file,
+            array=name,
+            arrays=sorted(arrays),
+        )
     if arrays[name].ndim != 1:
-        raise ValueError(f"{file!r}: the labels {name!r} have shape {arrays[name].shape}; there is one a row")
-    return ["" if value == UNKNOWN else value for value in class_names(arrays[name])]
+        raise FileFormatError(
+            f"{file!r}: the labels {name!r} have shape {arrays[name].shape}",
+            "use one label per row",
+            code="wrong_shape",
+            file=file,
+        )
+    return encode_labels(arrays[name], unknown=UNKNOWN)
 
 
-def _refuse_columns(roles: Roles, file: str) -> None:
+def _check_no_roles(roles: Roles, file: str) -> None:
     if roles != Roles():
-        raise ValueError(f"{file!r} has no columns to name; {TABLE_OPTIONS_ONLY}")
+        raise table_options_error(repr(file))

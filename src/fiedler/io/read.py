@@ -1,4 +1,4 @@
-"""Any source to rows: which reader is asked is told by a table of endings."""
+"""Read rows from any source; the ending of a file selects its reader."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from scipy.sparse import issparse
 
 from .._validation import did_you_mean
 from ..datasets import list_datasets, load
+from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..text.read import is_hidden, read_documents
 from .arrays import from_array, from_npy, from_npz
 from .images import from_images, is_image
-from .record import TABLE_OPTIONS_ONLY, Input, Roles
+from .record import Input, Roles, table_options_error
 from .tables import TABLES
 
 
@@ -29,7 +30,7 @@ def read_input(
     features: Sequence[str] = (),
     size: int | None = None,
 ) -> Input:
-    r"""The rows of a file or folder, or of a data set by its name.
+    r"""Read the rows of a file, a folder, or a data set by its name.
 
     Parameters
     ----------
@@ -38,18 +39,18 @@ def read_input(
         matrix, a ``.jsonl`` or ``.txt`` file of texts, a folder of images or of ``.txt`` files, or a name of
         :func:`fiedler.datasets.list_datasets`.
     labels : str, optional
-        A column of known classes, '' where unknown, or the array of them in an ``.npz`` file; a data set brings its
-        own.
+        Column of known classes, or the array of them in an ``.npz`` file; empty cells, and -1 in arrays, mean that
+        the class is unknown. A data set has its own labels.
     id : str, optional
-        A column of names for the rows.
+        Column of row names.
     text : str, optional
-        A column of texts, which are then clustered instead of the numbers.
+        Column of texts, which are then clustered instead of the numbers.
     drop : sequence of str
         Columns to leave out.
     features : sequence of str
-        The columns to take, in this order; by default all that have no other role.
+        Columns to use, in this order; by default all without another role.
     size : int, optional
-        Pixels a side to bring images to.
+        Resize images to this many pixels per side.
 
     Returns
     -------
@@ -60,71 +61,100 @@ def read_input(
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "boxes.csv"
     >>> _ = path.write_text("name,height,width\na,1,2\nb,1.5,2\n")
-    >>> found = read_input(path, id="name")
-    >>> found.names, found.columns, found.X.tolist()
+    >>> data = read_input(path, id="name")
+    >>> data.row_names, data.feature_names, data.X.tolist()
     (['a', 'b'], ['height', 'width'], [[1.0, 2.0], [1.5, 2.0]])
     """
     if not str(source):
-        raise ValueError("the name of the input is empty; give a file, a folder or a data set")
+        raise InputError("the name of the input is empty", "give a file, a folder or a data set", code="empty_source")
     path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features))
     if not path.exists():
-        return _from_name(str(source), roles)
+        return _from_dataset(str(source), roles)
     if path.is_dir():
         return _from_folder(path, roles, size)
     if path.stat().st_size == 0:
-        raise ValueError(f"{path.name!r} is an empty file; was it written to its end?")
+        raise FileFormatError(
+            f"{path.name!r} is an empty file", "check that it was written completely", code="empty_file", file=path.name
+        )
     if size is not None:
-        raise ValueError(f"{path.name!r} is no folder of images, which size is for")
+        raise InputError(
+            f"size is for folders of images, but {path.name!r} is a file",
+            "leave size out",
+            code="size_without_images",
+            file=path.name,
+        )
     ending = path.suffix.lower()
     if ending not in READERS:
-        raise ValueError(f"{path.name!r} ends in none of {', '.join(READERS)}; bring it into one of these forms")
+        raise FileFormatError(
+            f"{path.name!r} has none of the known endings {', '.join(READERS)}",
+            "convert it to one of these formats",
+            code="unknown_ending",
+            file=path.name,
+        )
     return READERS[ending](path, roles)
 
 
-def _from_name(name: str, roles: Roles) -> Input:
+def _from_dataset(name: str, roles: Roles) -> Input:
     if name not in list_datasets():
-        guess = did_you_mean(name, list_datasets())
-        raise FileNotFoundError(
-            f"there is no file, folder or data set {name!r}{guess}; check the path, or see: fiedler data list"
+        raise DataNotFoundError(
+            f"there is no file, folder or data set {name!r}{did_you_mean(name, list_datasets())}",
+            "check the path; fiedler.datasets.list_datasets() lists the data sets",
+            code="no_such_source",
+            value=name,
+            suggestion=did_you_mean(name, list_datasets()),
         )
     if roles != Roles():
-        raise ValueError(f"the data set {name!r} brings its own labels and no columns to name; {TABLE_OPTIONS_ONLY}")
+        raise table_options_error(f"the data set {name!r}")
     data = load(name, verbose=False)
-    known = [str(data.target_names[label]) for label in data.y]
+    labels, class_names = np.asarray(data.y), [str(target) for target in data.target_names]
     if "image_shape" in data:
-        return from_array(_images(data), known, name)
-    found = from_array(data.X, known, name)  # refuses missing values with a sentence
+        return from_array(_as_images(data), name, labels, class_names)
+    result = from_array(data.X, name, labels, class_names)  # raises an error for missing values
     if data.feature_names is None or issparse(data.X):
-        return found
-    return found._replace(kind="table", columns=[str(one) for one in data.feature_names])
+        return result
+    return result._replace(kind="table", feature_names=[str(feature) for feature in data.feature_names])
 
 
-def _images(data: Any) -> np.ndarray:
-    """The rows of pixels as images, whichever way they were unrolled."""
+def _as_images(data: Any) -> np.ndarray:
+    """Return rows of pixels as images, whether they were flattened by row or by column."""
     return np.stack([row.reshape(data.image_shape, order=data.image_order) for row in data.X])
 
 
 def _from_folder(folder: Path, roles: Roles, size: int | None) -> Input:
-    """Images or texts, whichever the folder holds; both would be two questions."""
+    """Read the images or the texts of a folder; a folder with both is ambiguous."""
     if roles != Roles():
-        raise ValueError(f"the folder {folder.name!r} has no columns to name; {TABLE_OPTIONS_ONLY}")
+        raise table_options_error(f"the folder {folder.name!r}")
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not is_hidden(path.relative_to(folder)))
     images = [path for path in files if is_image(path)]
     texts = [path for path in files if path.suffix.lower() == ".txt"]
     if images and texts:
-        raise ValueError(f"the folder {folder.name!r} holds {len(images)} images and {len(texts)} texts; part them")
+        raise InputError(
+            f"the folder {folder.name!r} contains {len(images)} images and {len(texts)} texts",
+            "put them into separate folders",
+            code="images_and_texts",
+            file=folder.name,
+            n_images=len(images),
+            n_texts=len(texts),
+        )
     if not images and not texts:
-        raise ValueError(f"the folder {folder.name!r} holds no images and no .txt files; give one that does")
+        raise InputError(
+            f"the folder {folder.name!r} contains no images and no .txt files",
+            "choose a folder that does",
+            code="empty_folder",
+            file=folder.name,
+        )
     return from_images(folder, images, size) if images else _from_texts(folder, roles)
 
 
 def _from_texts(path: Path, roles: Roles) -> Input:
     if roles != Roles(text=roles.text):
-        raise ValueError(f"{path.name!r} has no columns to name; {TABLE_OPTIONS_ONLY}")
+        raise table_options_error(repr(path.name))
     documents = read_documents(path, column=roles.text)
     binary = next((name for text, name in zip(*documents) if "\0" in text), None)
     if binary is not None:
-        raise ValueError(f"{binary!r} is not text: it holds binary data; take it out")
+        raise FileFormatError(
+            f"{binary!r} is not text: it contains binary data", "remove it", code="binary_file", file=binary
+        )
     return Input("texts", documents.texts, documents.names)
 
 

@@ -1,31 +1,37 @@
-"""What was read: rows that a model takes, and what a person calls them."""
+"""The record that all readers return, and the encoding of known classes as integers."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-TABLE_OPTIONS_ONLY = "labels, id, text and drop are for tables"
-MISSING = {"", "na", "n/a", "nan", "null", "<na>", "?"}  # how people write that there is nothing
+from ..errors import InputError
+
+MISSING = {"", "na", "n/a", "nan", "null", "<na>", "?"}  # common ways to write a missing value, in lower case
+
+Kind = Literal["table", "array", "images", "texts"]
 
 
 class Input(NamedTuple):
-    """Rows and what is known of them.
+    """Rows to cluster, with their names and known classes.
 
     Attributes
     ----------
     kind : {'table', 'array', 'images', 'texts'}
     X : array or CSR matrix of shape (n, d), or list of n texts
         Images are rows of pixels between 0 and 1.
-    names : list of str
-        One for each row: the file, an id from the table, or the row's number, from 0.
-    columns : list of str or None
-        Of a table.
-    pixels : tuple or None
-        The shape of an image.
-    labels : list of str or None
-        Known classes, by name; '' where unknown.
+    row_names : list of str
+        One name per row: the file, an id from the table, or the row number, counted from 0.
+    feature_names : list of str or None
+        Column names of a table.
+    image_shape : tuple or None
+        Height, width and, in colour, the number of channels of an image.
+    labels : array of shape (n,) or None
+        Known classes as integer codes into ``class_names``; -1 where unknown.
+    class_names : list of str or None
+        Name of each class.
 
     Examples
     --------
@@ -34,39 +40,27 @@ class Input(NamedTuple):
     2
     """
 
-    kind: str
+    kind: Kind
     X: Any
-    names: list[str]
-    columns: list[str] | None = None
-    pixels: tuple[int, ...] | None = None
-    labels: list[str] | None = None
+    row_names: list[str]
+    feature_names: list[str] | None = None
+    image_shape: tuple[int, ...] | None = None
+    labels: np.ndarray | None = None
+    class_names: list[str] | None = None
 
     @property
     def n_rows(self) -> int:
-        """How many there are."""
-        return len(self.names)
+        """Number of rows."""
+        return len(self.row_names)
 
     @property
-    def steers(self) -> bool:
-        """Whether the known labels have gaps, and so are for the method to learn from."""
-        return self.labels is not None and "" in self.labels
-
-    def codes(self) -> tuple[np.ndarray, list[str]]:
-        """The known classes as numbers 0, 1, ... with -1 where unknown, and what the numbers stand for.
-
-        Examples
-        --------
-        >>> Input("texts", ["a", "b", "c"], ["0", "1", "2"], labels=["dog", "", "cat"]).codes()
-        (array([ 1, -1,  0]), ['cat', 'dog'])
-        """
-        labels = self.labels or [""] * self.n_rows
-        classes = sorted(set(labels) - {""})
-        number = {name: code for code, name in enumerate(classes)} | {"": -1}
-        return np.array([number[name] for name in labels]), classes
+    def is_partially_labelled(self) -> bool:
+        """Whether some but not all rows have a known class, so that a method can learn from them."""
+        return self.labels is not None and bool((self.labels < 0).any())
 
 
 class Roles(NamedTuple):
-    """What the columns of a table are for; those that are not named are features, unless these are named instead."""
+    """Roles of the columns of a table; columns without a role are features, unless ``features`` names them."""
 
     labels: str | None = None
     id: str | None = None
@@ -75,29 +69,42 @@ class Roles(NamedTuple):
     features: tuple[str, ...] = ()
 
 
-def class_names(values: Any) -> list[str]:
-    """Classes by name, '' where unknown: whole numbers without a point, whichever type they come in.
+def encode_labels(values: Iterable[Any], *, unknown: Container[str] = ()) -> tuple[np.ndarray, list[str]]:
+    """Encode classes as integers, -1 where missing, and return the codes and the sorted class names.
+
+    Floats that are whole numbers are named without a decimal point. Names in ``unknown`` count as missing.
 
     Examples
     --------
-    >>> class_names(["dog ", None, 2.0, float("nan"), 3, "NA"])
-    ['dog', '', '2', '', '3', '']
+    >>> encode_labels(["dog ", None, 2.0, float("nan"), 3, "NA"])
+    (array([ 2, -1,  0, -1,  1, -1]), ['2', '3', 'dog'])
     """
-    return [_class_name(value) for value in values]
+    names = [_class_name(value) for value in values]
+    names = [None if name in unknown else name for name in names]
+    class_names = sorted({name for name in names if name is not None})
+    code_of = {name: code for code, name in enumerate(class_names)}
+    return np.array([-1 if name is None else code_of[name] for name in names], dtype=np.int64), class_names
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether there is nothing in a cell, or a word for nothing."""
+    """Whether a cell is empty, NaN, or a word for a missing value."""
     return cell is None or cell != cell or (isinstance(cell, str) and cell.strip().lower() in MISSING)  # NaN != NaN
 
 
-def _class_name(value: Any) -> str:
+def _class_name(value: Any) -> str | None:
     if is_missing(value):
-        return ""
-    whole = isinstance(value, float | np.floating) and float(value).is_integer()
-    return str(int(value)) if whole else str(value).strip()
+        return None
+    is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if is_whole else str(value).strip()
 
 
-def row_numbers(n_rows: int) -> list[str]:
-    """Names for rows that have none."""
+def number_rows(n_rows: int) -> list[str]:
+    """Name rows by their numbers, counted from 0."""
     return [str(row) for row in range(n_rows)]
+
+
+def table_options_error(source: str) -> InputError:
+    """Make the error for options that name columns of a source without columns."""
+    return InputError(
+        f"{source} has no named columns", "labels, id, text and drop are for tables", code="no_columns", file=source
+    )

@@ -1,4 +1,4 @@
-"""Tables to rows: columns of numbers are features, the others have to be given a role or left out."""
+"""Read rows from tables: numeric columns are features, all others need a role or are dropped."""
 
 from __future__ import annotations
 
@@ -9,26 +9,37 @@ from typing import Any
 import numpy as np
 
 from .._tables import Table, csv_table, is_number, is_plain, parquet_table
+from ..errors import FileFormatError, InputError
 from ..text.read import read_documents
-from .record import Input, Roles, class_names, is_missing, row_numbers
+from .record import Input, Roles, encode_labels, is_missing, number_rows
 
-OTHERWISE = "give it a role as labels, id or text, or leave it out with drop"
-FILL = "fill it, or leave the row or the column out"
+MAX_SHOWN = 40  # characters of a cell quoted in a message
 
 
 def from_csv(path: Path, roles: Roles) -> Input:
-    """The rows of a CSV file, in UTF-8."""
+    """Read the rows of a CSV file in UTF-8."""
     try:
         content = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path.name!r} is not text in UTF-8 (byte {error.start}); save it as UTF-8") from None
+        raise FileFormatError(
+            f"{path.name!r} is not UTF-8 text (byte {error.start})",
+            "save it as UTF-8",
+            code="not_utf8",
+            file=path.name,
+            byte=error.start,
+        ) from None
     if "\0" in content:
-        raise ValueError(f"{path.name!r} is not a table: it holds binary data; save it as CSV")
+        raise FileFormatError(
+            f"{path.name!r} is not a table: it contains binary data",
+            "save it as CSV",
+            code="binary_file",
+            file=path.name,
+        )
     return from_table(csv_table(content, path.name), roles, path.name)
 
 
 def from_parquet(path: Path, roles: Roles) -> Input:
-    """The rows of a Parquet file."""
+    """Read the rows of a Parquet file."""
     return from_table(parquet_table(path), roles, path.name)
 
 
@@ -36,81 +47,112 @@ TABLES: dict[str, Callable[[Path, Roles], Input]] = {".csv": from_csv, ".tsv": f
 
 
 def from_table(table: Table, roles: Roles, file: str) -> Input:
-    """Features, or texts where a column of them is named, with ids and labels."""
+    """Return the features of a table, or its texts where a column of them is named, with row names and labels."""
     _check_roles(table, roles, file)
-    if not table.places:
-        raise ValueError(f"{file!r} holds no rows{' under its header' * bool(table.columns)}; add some")
-    names = row_numbers(len(table.places)) if roles.id is None else _as_text(table.columns[roles.id])
-    labels = None if roles.labels is None else class_names(table.columns[roles.labels])
-    if labels is not None and not any(labels):
-        raise ValueError(f"{file!r}, column {roles.labels!r}: no label is given; leave the column out")
+    if not table.numbers:
+        under_header = " below its header" if table.columns else ""
+        raise FileFormatError(f"{file!r} contains no rows{under_header}", "add some", code="no_rows", file=file)
+    row_names = number_rows(len(table.numbers)) if roles.id is None else _as_text(table.columns[roles.id])
+    labels, class_names = None, None
+    if roles.labels is not None:
+        labels, class_names = encode_labels(table.columns[roles.labels])
+        if not class_names:
+            raise InputError(
+                f"{file!r}, column {roles.labels!r} contains no label",
+                "choose another column of labels, or none",
+                code="no_labels",
+                file=file,
+                column=roles.labels,
+            )
     if roles.text is not None:
-        return Input("texts", read_documents(_as_text(table.columns[roles.text])).texts, names, labels=labels)
+        texts = read_documents(_as_text(table.columns[roles.text])).texts
+        return Input("texts", texts, row_names, labels=labels, class_names=class_names)
     others = {roles.labels, roles.id, *roles.drop}
     features = list(roles.features) or [name for name in table.columns if name not in others]
     if not features:
-        raise ValueError(f"{file!r} holds no column that is left as a feature; leave fewer of them out")
+        raise InputError(
+            f"{file!r} has no column left as a feature", "drop fewer columns", code="no_features", file=file
+        )
     X = np.stack([_numbers(table, name, file) for name in features], axis=1)
-    return Input("table", X, names, columns=features, labels=labels)
+    return Input("table", X, row_names, features, labels=labels, class_names=class_names)
 
 
 def _check_roles(table: Table, roles: Roles, file: str) -> None:
     for name in filter(None, (roles.labels, roles.id, roles.text, *roles.drop, *roles.features)):
         if name not in table.columns:
-            known = ", ".join(repr(title) for title in table.columns) or "none"
-            raise ValueError(f"{file!r} has no column {name!r}; its columns are {known}")
-    given = [*filter(None, (roles.labels, roles.id, roles.text)), *set(roles.drop)]
-    twice = next((name for name in given if given.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"{file!r}, column {twice!r} is given two roles; give it one")
+            columns = list(table.columns)
+            raise InputError(
+                f"{file!r} has no column {name!r}",
+                f"its columns are {', '.join(map(repr, columns)) or 'none'}",
+                code="missing_column",
+                file=file,
+                column=name,
+                columns=columns,
+            )
+    named = [*filter(None, (roles.labels, roles.id, roles.text)), *set(roles.drop)]
+    duplicate = next((name for name in named if named.count(name) > 1), None)
+    if duplicate is not None:
+        raise InputError(
+            f"{file!r}, column {duplicate!r} is given two roles",
+            "give it one",
+            code="two_roles",
+            file=file,
+            column=duplicate,
+        )
 
 
-def _numbers(table: Table, name: str, file: str) -> np.ndarray:
-    """A column as floats; the first cell that is no number is named with its place."""
-    cells = table.columns[name]
+def _numbers(table: Table, column: str, file: str) -> np.ndarray:
+    """Return a column as floats; the error names the location of the first cell that is not a finite number."""
+    cells = table.columns[column]
     if any(isinstance(cell, list | dict) for cell in cells[:1]):
-        raise ValueError(f"{file!r}, column {name!r} holds lists; save them as an NPY file, or leave it out with drop")
+        raise InputError(
+            f"{file!r}, column {column!r} contains lists",
+            "save them as an NPY file, or leave the column out with drop",
+            code="nested_column",
+            file=file,
+            column=column,
+        )
     try:
         numbers = _floats(cells)
-        wrong = np.flatnonzero(~np.isfinite(numbers))
+        invalid = np.flatnonzero(~np.isfinite(numbers))
     except (ValueError, TypeError):
-        wrong = np.array([row for row, cell in enumerate(cells) if not is_number(cell)])
-    if len(wrong):
-        row = int(wrong[0])
-        why = _why_no_number(cells[row], alone=len(table.columns) == 1)
-        raise ValueError(f"{file!r}, column {name!r}, {table.places[row]}: {why}")
+        invalid = np.array([row for row, cell in enumerate(cells) if not is_number(cell)])
+    if len(invalid):
+        row = int(invalid[0])
+        location = {"file": file, "column": column, table.unit: table.numbers[row]}
+        prefix = f"{file!r}, column {column!r}, {table.places[row]}: "
+        raise _cell_error(cells[row], prefix, location, is_only_column=len(table.columns) == 1)
     return numbers
 
 
 def _floats(cells: Any) -> np.ndarray:
-    """The cells as floats, if there is nothing among them that is a number to Python alone."""
+    """Convert cells to floats, unless one of them is a number to Python's ``float`` only."""
     if isinstance(cells, list) and not is_plain("".join(cell for cell in cells if isinstance(cell, str))):
         raise ValueError
     return np.asarray(cells, dtype=np.float64)
 
 
-def _why_no_number(cell: Any, *, alone: bool) -> str:
-    """What is wrong with a cell, and what to do about it; ``alone`` in the only column there is."""
-    if is_missing(cell):
-        what = f"the value is missing ({cell})" if str(cell or "").strip() else "the cell is empty"
-        return f"{what}; {FILL}"
-    if is_number(cell):
-        return f"the value is {float(cell)}; {FILL}"
-    if _has_decimal_comma(cell):
-        return f"{_shown(cell)} is no number; write decimals with a point"
-    apart = "part columns by a comma, semicolon, tab or |, or " if alone else ""
-    return f"{_shown(cell)} is no number; {apart}{OTHERWISE}"
-
-
-def _has_decimal_comma(cell: Any) -> bool:
-    return isinstance(cell, str) and cell.count(",") == 1 and is_number(cell.replace(",", "."))
-
-
-def _shown(cell: Any) -> str:
-    text = repr(cell)
-    return text if len(text) <= 40 else f"{text[:37]}...'"
+def _cell_error(cell: Any, prefix: str, location: dict[str, Any], *, is_only_column: bool) -> InputError:
+    """Say why a cell is not a finite number, and what to do about it."""
+    if is_missing(cell) or is_number(cell):
+        if is_number(cell) and not is_missing(cell):
+            problem = f"the value is {float(cell)}"
+        else:
+            problem = f"the value is missing ({cell})" if str(cell or "").strip() else "the cell is empty"
+        hint = "fill it, or leave out the row or the column"
+        return InputError(prefix + problem, hint, code="missing_value", value=cell, **location)
+    quoted = repr(cell)
+    quoted = quoted if len(quoted) <= MAX_SHOWN else f"{quoted[: MAX_SHOWN - 3]}...'"
+    problem = f"{prefix}{quoted} is not a number"
+    if isinstance(cell, str) and cell.count(",") == 1 and is_number(cell.replace(",", ".")):
+        return InputError(problem, "write decimals with a point", code="decimal_comma", value=cell, **location)
+    if is_only_column:
+        hint = "separate columns by a comma, semicolon, tab or |, or give the column a role as labels, id or text"
+        return InputError(problem, hint, code="single_column_not_numeric", value=cell, **location)
+    hint = "give the column a role as labels, id or text, or leave it out with drop"
+    return InputError(problem, hint, code="not_a_number", value=cell, **location)
 
 
 def _as_text(cells: Any) -> list[str]:
-    """Cells as they are given; '' where nothing is."""
-    return ["" if cell is None or cell != cell else str(cell) for cell in cells]  # NaN is not itself
+    """Return cells as strings, '' where missing."""
+    return ["" if cell is None or cell != cell else str(cell) for cell in cells]  # NaN differs from itself

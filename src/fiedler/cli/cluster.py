@@ -1,0 +1,163 @@
+"""``fiedler cluster``: cluster rows and write labels, a model, a summary and a report."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from .._registry import methods
+from .._validation import choose, first_few
+from ..clustering.explain import UNCERTAIN_BELOW
+from ..io import Input, read_input
+from ..persistence import save
+from ..report import summarize, write_report, write_summary
+from .fitting import FittedClustering, fit, label_scores, save_labels
+from .methods import PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
+from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text
+from .output import Output, make_table
+from .results import FILES, LABELS, MODEL, PAGE, SUMMARY, atomic_folder, check_folder, relative_source, source_name
+
+MAX_LISTED_CLUSTERS = 30  # rows of the table in the terminal
+CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
+
+
+def cluster(
+    source: Source,
+    k: Clusters = "auto",
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(methods())}.")] = "auto",
+    labels: Labels = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV file with the columns first, second (ids or row numbers) and kind (must-link or cannot-link).",
+        ),
+    ] = None,
+    id: Id = None,
+    text: Text = None,
+    drop: Drop = None,
+    size: Size = None,
+    scale: Scale = "auto",
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of results; default: out/ and the name of the input.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the results of another input.")] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Cluster rows; write labels.csv, model.npz, summary.json and report.html."""
+    output, n_clusters = Output(quiet, json), parse_n_clusters(k)
+    choose(methods(), method, option="method")
+    folder = out or Path("out") / source_name(source)
+    check_folder(folder, source, force=force)
+    with output.working(f"reading {source}"):
+        data = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
+        check_rows_for_clusters(data, n_clusters)
+        prepared = prepare(data, scale)
+    with output.working(f"clustering {data.n_rows} rows") as callback:
+        fitted = fit(data, prepared, method, n_clusters, seed=seed, pairs=pairs, callback=callback)
+    if data.is_partially_labelled:
+        output.note(_explain_guidance(data))
+    with output.working("writing the report"):
+        supervision = ["labels of some rows"] * data.is_partially_labelled + ["pairs"] * (pairs is not None)
+        settings = {
+            "method": method,
+            "scale": prepared.scale,
+            "seed": seed,
+            "supervision": " and ".join(supervision) or "none",
+        }
+        notes = _notes(data, fitted, source=relative_source(folder, source), id=id, text=text, size=size)
+        summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
+        _write_results(folder, data, fitted, notes, summary)
+    clusters = [{name: row[name] for name in CLUSTER_FIELDS if name in row} for row in summary["clusters"]]
+    result = {
+        "rows": data.n_rows,
+        "method": method,
+        "n_clusters": fitted.n_clusters,
+        "clusters": clusters,
+        "evidence": summary["evidence"],
+        "scores": label_scores(data, fitted.labels),
+        "seconds": round(fitted.seconds, 3),
+        "files": {name: str(folder / name) for name in FILES},
+    }
+    output.result(result, *_as_text(result, fitted, folder))
+
+
+def _explain_guidance(data: Input) -> str:
+    """Say which known labels guided the clusters, and which class each of the first clusters stands for."""
+    n_known = int((np.asarray(data.labels) >= 0).sum())
+    named = first_few([f"cluster {label} is {name!r}" for label, name in enumerate(data.class_names or [])])
+    return f"the known labels of {n_known} of {data.n_rows} rows guide the clustering: {named}"
+
+
+def _write_results(
+    folder: Path, data: Input, fitted: FittedClustering, notes: dict[str, Any], summary: dict[str, Any]
+) -> None:
+    """Write all files, or none."""
+    with atomic_folder(folder) as draft:
+        save_labels(draft / LABELS, data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names)
+        save(fitted.model, draft / MODEL, notes=notes)
+        write_summary(summary, draft / SUMMARY)
+        write_report(summary, draft / PAGE)
+
+
+def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]:
+    """Return what ``predict`` needs to read new rows, and the input by which the next ``cluster`` knows its results."""
+    return {
+        "kind": data.kind,
+        "feature_names": data.feature_names,
+        "image_shape": data.image_shape and list(data.image_shape),
+        "cluster_names": fitted.cluster_names,
+        **more,
+    }
+
+
+def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **about: Any) -> dict[str, Any]:
+    fully_labelled = data.labels is not None and not data.is_partially_labelled
+    return summarize(
+        fitted.clusterer,
+        prepared.rows,
+        ids=data.row_names,
+        texts=data.X if data.kind == "texts" else None,
+        images=None if data.image_shape is None else np.asarray(data.X).reshape(-1, *data.image_shape),
+        original=data.X if data.kind == "table" else None,
+        feature_names=fitted.model[0].get_feature_names_out() if data.kind == "texts" else data.feature_names,
+        truth=np.asarray(data.class_names)[data.labels] if fully_labelled else None,
+        evidence=fitted.evidence,
+        names=fitted.cluster_names,
+        seconds=fitted.seconds,
+        command=shlex.join(["fiedler", *sys.argv[1:]]),
+        **about,
+    )
+
+
+def _as_text(result: dict[str, Any], fitted: FittedClustering, folder: Path) -> list[str | Table]:
+    """Return the result as text and tables for the terminal."""
+    parts: list[str | Table] = [] if fitted.evidence is None else [f"{fitted.evidence}\n"]
+    clusters = [row for row in result["clusters"] if row["size"]]
+    count = "1 cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
+    title = f"{result['rows']} rows in {count}, by {result['method']}, in {fitted.seconds:.1f} s"
+    columns = ("cluster", "rows", "share", *(["confidence"] if fitted.confidence is not None else []))
+    parts.append(make_table(title, *columns, rows=[_cells(row) for row in clusters[:MAX_LISTED_CLUSTERS]]))
+    if len(clusters) > MAX_LISTED_CLUSTERS:
+        parts.append(f"... and {len(clusters) - MAX_LISTED_CLUSTERS} more, in {LABELS}")
+    if fitted.confidence is not None and (n_uncertain := int((fitted.confidence <= UNCERTAIN_BELOW).sum())):
+        parts.append(f"uncertain rows (confidence {UNCERTAIN_BELOW} or less): {n_uncertain}")
+    if result["scores"]:
+        scores = ", ".join(f"{name} {value:.3f}" for name, value in result["scores"].items())
+        parts.append(f"agreement with the known labels: {scores}")
+    return [*parts, f"written to {folder}: {', '.join(FILES)}"]
+
+
+def _cells(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Return a cluster's row of the table: label and name, size, share and, where known, confidence."""
+    confidence = () if row["confidence"] is None else (f"{row['confidence']:.2f}",)
+    label = row["label"] if row.get("name") is None else f"{row['label']} {row['name']}"
+    return (label, row["size"], f"{row['share']:.1%}", *confidence)

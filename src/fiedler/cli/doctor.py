@@ -1,0 +1,92 @@
+"""``fiedler doctor``: the environment that fiedler runs in."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import threadpoolctl
+
+from .. import __version__
+from .._versions import version_of
+from ..datasets.store import cache_folder, data_folder
+from .messages import one_line
+from .options import Json
+from .output import Output, make_table, n_cores
+
+# Distributions that fiedler uses, and the extra that installs each.
+PACKAGES = {
+    "numpy": "required",
+    "scipy": "required",
+    "scikit-learn": "required",
+    "array-api-compat": "required",
+    "faiss-cpu": "ann",
+    "typer": "cli",
+    "rich": "cli",
+    "matplotlib": "plot",
+    "pillow": "image",
+    "pyarrow": "text",
+    "umap-learn": "peers",
+    "torch": "torch",
+    "cupy-cuda12x": "cupy",
+}
+
+
+def doctor(json: Json = False) -> None:
+    """Show versions, array libraries, threads and folders, for example for a bug report."""
+    packages = {name: version_of(name) for name in PACKAGES}
+    import_module("sklearn.cluster")  # loads the libraries whose threads are listed
+    threads = [f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpoolctl.threadpool_info()]
+    devices = _devices()
+    result = {
+        "fiedler": __version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cores": n_cores(),
+        "threads": threads,
+        "packages": packages,
+        "devices": devices,
+        "data_folder": None if data_folder() is None else str(data_folder()),
+        "cache_folder": str(cache_folder()),
+    }
+    rows = [
+        (name, version or "-", "" if version or extra == "required" else f"pip install 'fiedler[{extra}]'")
+        for (name, extra), version in zip(PACKAGES.items(), packages.values())
+    ]
+    lines = [
+        f"fiedler {__version__}, Python {result['python']}, {result['system']}",
+        f"{n_cores()} cores; threads: {', '.join(threads) or 'unknown'}",
+        f"devices: {', '.join(devices) or 'CPU only'}",
+        f"data folder (FIEDLER_DATA): {result['data_folder'] or 'not set'}; cache: {result['cache_folder']}\n",
+    ]
+    table = make_table("", "package", "version", "to install", rows=rows)
+    for column in table.columns:
+        column.justify = "left"
+    Output(json=json).result(result, "\n".join(lines), table)
+
+
+def _devices() -> list[str]:
+    """Return the accelerators that torch and CuPy find, or why one of them fails to."""
+    devices = []
+    for name, list_devices in DEVICE_LISTS.items():
+        if find_spec(name) is None:
+            continue
+        try:
+            devices += [f"{name} {device}" for device in list_devices(import_module(name))]
+        except Exception as error:  # an incompatible driver raises many classes
+            devices.append(f"{name} finds none ({one_line(str(error))})")
+    return devices
+
+
+def _torch_devices(torch: Any) -> list[str]:
+    return [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+
+
+def _cupy_devices(cupy: Any) -> list[str]:
+    return [f"device {i}" for i in range(cupy.cuda.runtime.getDeviceCount())]
+
+
+DEVICE_LISTS: dict[str, Callable[[Any], list[str]]] = {"torch": _torch_devices, "cupy": _cupy_devices}

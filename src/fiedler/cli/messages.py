@@ -1,0 +1,149 @@
+"""Word errors and warnings for the command line.
+
+Errors and warnings of fiedler have a code and fields (:mod:`fiedler.errors`). Where the library's own sentence speaks
+of Python parameters, the tables below have one that speaks of command-line options. Exceptions of other libraries are
+recognised by their class.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._validation import did_you_mean
+from ..errors import FiedlerError, FiedlerWarning
+
+# Exceptions that other libraries raise for unusable data; their own text is shown.
+EXPECTED = (ValueError, TypeError, OSError, RuntimeError, ImportError)
+
+# Command-line options for Python parameters.
+OPTIONS = {
+    "constraints": "--pairs",
+    "dataset": "the data set",
+    "method": "--method",
+    "methods": "--methods",
+    "n_clusters": "-k",
+    "random_state": "--seed",
+    "scale": "--scale",
+    "size": "--size",
+}
+
+_FEWER_CLUSTERS = "request fewer clusters with -k, or use another --method"
+
+# Whole sentences, by code. Templates may use the fields of the error and {option}, {choices} and {suggestion}.
+SENTENCES = {
+    # options
+    "unknown_option": "{option} {value!r} is not known{suggestion}; choose one of {choices}",
+    "n_clusters_too_large": "{option} {value} is more than the {n_samples} rows; choose at most {n_samples}",
+    "size_without_images": "--size is for folders of images, but {file!r} is a file; leave it out",
+    "invalid_pca": "this method needs sparse data with at least two columns; use --method auto",
+    # rows
+    "equal_rows": "all rows are equal, so there is nothing to cluster; check the data",
+    "values_too_large": "the data contain values of magnitude {largest:.1e}, whose squares overflow; use a larger unit",
+    "values_too_small": "no value in the data exceeds {largest:.1e}, so their squares vanish; use a smaller unit",
+    "too_few_rows_for_neighbors": (
+        "this method connects every row to {n_neighbors} others, but there are only {n_samples} rows; "
+        "use --method auto or kmeans"
+    ),
+    "zero_bandwidth": "so many rows are equal that the graph has no distance scale; remove the duplicates",
+    "no_directions": "lpi compares rows by their direction, and a single column has none; use another --method",
+    "duplicate_rows": "k-means found {n_distinct} distinct groups instead of {n_clusters}; some rows are duplicates",
+    # texts
+    "no_such_column": "{file!r} has no column {column!r}; its columns are {columns}; choose one with --text",
+    "no_terms": (
+        "no words are left in the {n_documents} document(s) after removing numbers and the most common words; "
+        "use longer texts"
+    ),
+    # clusters
+    "empty_component": f"a cluster has lost all its rows; {_FEWER_CLUSTERS}",
+    "empty_clusters": f"only {{n_found}} of the {{n_clusters}} clusters contain rows; {_FEWER_CLUSTERS}",
+    "too_many_components": (
+        f"the data have {{n_directions}} independent directions, but {{n_components}} are needed; {_FEWER_CLUSTERS}"
+    ),
+    "disconnected_graph": (
+        "the graph of nearest neighbours has {n_components} connected components; if that is not intended, "
+        "use --method auto, which connects them"
+    ),
+    "no_weight_to_graph": "{n_points} new row(s) are far from all rows of the model; the nearest row decides",
+    "not_converged": "the fit did not converge within {max_iter} iterations; the result may be less accurate",
+    # pairs
+    "pairs_file_unreadable": "--pairs {file!r} cannot be read: {reason}",
+    "pairs_file_encoding": "--pairs {file!r} is not UTF-8 text; save it as UTF-8",
+    "invalid_pair": "--pairs contains the {kind} {pair}, but {problem}; correct or remove it",
+    "self_pair": "--pairs contains {n_pairs} pair(s) of a row with itself; remove them",
+}
+
+# Hints that replace those of the library, by code; the problem is stated as in Python.
+HINTS = {
+    "image_sizes_differ": "resize all to the same size, such as --size 32",
+    "nested_column": "save them as an NPY file, or leave the column out with --drop",
+    "no_columns": "--labels, --id, --text and --drop are for tables",
+    "no_labels": "choose another --labels column, or none",
+    "no_such_field": "choose another with --text",
+    "no_such_source": "check the path; 'fiedler data list' lists the data sets",
+    "not_a_number": "give the column a role with --labels, --id or --text, or leave it out with --drop",
+    "not_converged": "the result may be less accurate",
+    "single_column_not_numeric": (
+        "separate columns by a comma, semicolon, tab or |, or give the column a role with --text"
+    ),
+    "too_many_pairs": "use fewer pairs",
+    "wrong_encoding": "save the files as UTF-8",
+}
+
+
+def render(error: BaseException) -> str:
+    """Return one line that says what is wrong and what to do, in terms of the command line.
+
+    Examples
+    --------
+    >>> from fiedler.errors import InputError
+    >>> render(InputError("n_clusters=12 is more than ...", code="n_clusters_too_large", parameter="n_clusters",
+    ...     value=12, n_samples=10))
+    '-k 12 is more than the 10 rows; choose at most 10'
+    >>> render(PermissionError(13, "Permission denied", "rows.csv"))
+    "Permission denied: 'rows.csv'"
+    >>> render(KeyError("x"))
+    "unexpected KeyError ('x'); rerun with --debug to see where"
+    """
+    if isinstance(error, FiedlerError | FiedlerWarning):
+        return one_line(_from_tables(error))
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename!r}" if error.filename else error.strerror
+    text = one_line(str(error))
+    if text and isinstance(error, (*EXPECTED, Warning)):
+        return text
+    return f"unexpected {type(error).__name__} ({text}); rerun with --debug to see where"
+
+
+def one_line(text: str) -> str:
+    """Return a text with line breaks and repeated blanks replaced by single blanks."""
+    return " ".join(text.split())
+
+
+def _from_tables(error: FiedlerError | FiedlerWarning) -> str:
+    """Fill the template of the error's code; where there is none, or a field is missing, use the library's sentence."""
+    fields = _fields(error)
+    sentence = _fill(SENTENCES.get(error.code), fields)
+    hint = _fill(HINTS.get(error.code), fields)
+    return sentence or (f"{error.problem}; {hint}" if hint else str(error))
+
+
+def _fill(template: str | None, fields: dict[str, Any]) -> str | None:
+    try:
+        return None if template is None else template.format(**fields)
+    except KeyError:  # an error without one of the fields
+        return None
+
+
+def _fields(error: FiedlerError | FiedlerWarning) -> dict[str, Any]:
+    """Return the fields of an error for templates: lists are joined, and the parameter's option is added."""
+    fields = {
+        name: ", ".join(map(repr, value)) if isinstance(value, list) else value for name, value in error.fields.items()
+    }
+    if "parameter" in error.fields:
+        fields["option"] = OPTIONS.get(error.fields["parameter"], error.fields["parameter"])
+    if "options" in error.fields:
+        fields["choices"] = ", ".join(error.fields["options"])
+        fields["suggestion"] = did_you_mean(str(error.fields.get("value")), error.fields["options"])
+    return fields

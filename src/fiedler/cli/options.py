@@ -1,0 +1,37 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .methods import SCALES
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="INPUT",
+        help="CSV, Parquet, NPY or NPZ file, JSON lines, folder of images or .txt files, or name of a data set.",
+    ),
+]
+Clusters = Annotated[str, typer.Option("-k", "--clusters", metavar="K", help="Number of clusters, or auto.")]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Column of known classes. If some are missing, the known ones guide the clustering; otherwise they are "
+        "only compared with the clusters.",
+    ),
+]
+Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="Column of row names.")]
+Text = Annotated[str | None, typer.Option(metavar="COL", help="Column of texts to cluster.")]
+Drop = Annotated[list[str] | None, typer.Option(metavar="COL", help="Column to leave out; may be repeated.")]
+Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Resize images to N x N pixels.")]
+Scale = Annotated[
+    str, typer.Option(help=f"auto, {', '.join(SCALES)}. auto is standard for tables, unit for images, else none.")
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no notes and no progress.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback instead of a one-line error.")]

@@ -1,0 +1,115 @@
+"""``fiedler predict``: assign new rows to the clusters of a model."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from sklearn.pipeline import Pipeline
+
+from ..core.backend import to_numpy
+from ..errors import InputError
+from ..io import Input, read_input
+from ..io.tables import TABLES
+from ..persistence import load, read_notes
+from .fitting import save_labels, write_labels
+from .methods import naming_texts_without_terms
+from .options import Drop, Id, Json, Quiet, Size, Source, Text
+from .output import Output
+from .results import MODEL, check_file
+
+KIND_NAMES = {"table": "a table", "array": "an array", "images": "images", "texts": "texts"}
+
+
+def predict(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model.npz written by fiedler cluster, or its folder.")
+    ],
+    source: Source,
+    id: Id = None,
+    text: Text = None,
+    drop: Drop = None,
+    size: Size = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file; default: standard output.")] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Predict the clusters of new rows: id, label, confidence and memberships as CSV."""
+    output = Output(quiet, json)
+    path = model / MODEL if model.is_dir() else model
+    notes, fitted = read_notes(path), load(path)
+    if not hasattr(fitted, "predict"):
+        raise InputError(
+            f"{str(path)!r} contains a {type(fitted).__name__}, which cannot predict",
+            "choose the model of a clustering",
+            code="cannot_predict",
+            file=str(path),
+        )
+    check_file(out)
+    with output.working(f"reading {source}"):
+        options = _reading_options(source, notes, text=text, size=size)
+        if needed := set(drop or ()) & set(options.get("features", ())):
+            raise InputError(
+                f"the model needs the column {min(needed)!r}",
+                "do not drop it",
+                code="column_needed",
+                column=min(needed),
+            )
+        data = read_input(source, id=id, drop=drop or (), **options)
+    _check_matches_model(data, fitted, notes)
+    with output.working(f"predicting {data.n_rows} rows"), _naming_texts(data, fitted):
+        memberships = to_numpy(fitted.predict_proba(data.X)) if hasattr(fitted, "predict_proba") else None
+        labels = to_numpy(fitted.predict(data.X)) if memberships is None else memberships.argmax(axis=1)
+    cluster_names = notes.get("cluster_names")
+    if out is not None:
+        save_labels(out, data.row_names, labels, memberships, cluster_names)
+    if json:
+        confidence = {} if memberships is None else {"confidence": memberships.max(axis=1).tolist()}
+        output.result({"ids": data.row_names, "labels": labels.tolist(), **confidence})
+    elif out is None:
+        write_labels(sys.stdout, data.row_names, labels, memberships, cluster_names)
+    else:
+        output.result({}, f"{data.n_rows} rows; written to {out}")
+
+
+def _reading_options(source: str, notes: dict[str, Any], *, text: str | None, size: int | None) -> dict[str, Any]:
+    """Return the options with which the model's input was read: text column, features, or size of images."""
+    if Path(source).suffix.lower() in TABLES:
+        text = text or notes.get("text")
+        return {"text": text, "features": [] if text else notes.get("feature_names") or [], "size": size}
+    return {"text": text, "size": size or (notes.get("size") if Path(source).is_dir() else None)}
+
+
+def _naming_texts(data: Input, fitted: Any) -> AbstractContextManager[None]:
+    """Name texts without known words in the warning about them."""
+    if data.kind != "texts" or not isinstance(fitted, Pipeline):
+        return nullcontext()
+    return naming_texts_without_terms(data, lambda: np.flatnonzero(np.diff(fitted[0].transform(data.X).indptr) == 0))
+
+
+def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> None:
+    """Raise an error for rows of another kind or shape than the model was fitted to."""
+    if data.kind != notes.get("kind", data.kind):
+        raise InputError(
+            f"the model was fitted to {KIND_NAMES[notes['kind']]}, but the input is {KIND_NAMES[data.kind]}",
+            "use the same kind of input",
+            code="wrong_kind",
+        )
+    if data.image_shape is not None and list(data.image_shape) != notes.get("image_shape"):
+        expected, actual = ("x".join(map(str, shape)) for shape in (notes.get("image_shape") or (), data.image_shape))
+        raise InputError(
+            f"the model was fitted to images of {expected}, but these are {actual}",
+            "convert them to the same size and colours",
+            code="wrong_image_shape",
+        )
+    n_features = getattr(fitted, "n_features_in_", None)
+    if data.kind != "texts" and n_features not in (None, data.X.shape[1]):
+        raise InputError(
+            f"the model was fitted to {n_features} columns, but the input has {data.X.shape[1]}",
+            "use the same columns",
+            code="wrong_n_features",
+        )
