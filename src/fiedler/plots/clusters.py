@@ -10,9 +10,17 @@ import numpy as np
 from .._validation import check_labels
 from ..metrics.matching import on_host
 from .layouts import Layout2D, check_points, resolve_layout
-from .memberships import check_memberships, class_color_codes
-from .rows import labeled_rows
-from .style import DARK, LABEL_SIZE, MIN_OPACITY, color_codes, get_axes, palette_rgb, style_axes
+from .rows import check_memberships, labeled_rows
+from .style import (
+    DARK,
+    LABEL_SIZE,
+    MIN_OPACITY,
+    class_color_codes,
+    color_codes,
+    get_axes,
+    palette_rgb,
+    style_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,7 @@ import numpy as np
 from .._validation import check_int, check_labels, choose
 from ..errors import InputError
 from ..metrics.matching import on_host
-from .memberships import check_memberships
-from .rows import labeled_rows
+from .rows import check_memberships, labeled_rows
 from .style import UNASSIGNED, color_codes, get_axes, palette_rgb, style_axes
 
 if TYPE_CHECKING:

@@ -69,6 +69,27 @@ def as_rows(X: MatrixLike | AffinityGraph | None) -> Array | None:
     return None if X is None or isinstance(X, AffinityGraph) else check_data(X)
 
 
+def check_memberships(memberships: Array, n: int | None = None) -> np.ndarray:
+    """Validate memberships: one row per sample, one column per cluster, entries between 0 and 1."""
+    array = to_numpy(memberships)
+    if array.ndim != 2 or 0 in array.shape or n not in (None, len(array)):
+        raise InputError(
+            f"memberships must have shape ({'n' if n is None else n}, n_clusters), one row per sample; "
+            f"got shape {array.shape}",
+            code="wrong_shape",
+            parameter="memberships",
+            shape=array.shape,
+        )
+    if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1 + 1e-6):
+        raise InputError(
+            "memberships must lie between 0 and 1",
+            "scale the rows to sum to one",
+            code="invalid_memberships",
+            parameter="memberships",
+        )
+    return array.astype(np.float64)
+
+
 def was_fitted_to(model: Any, X: Array) -> bool:
     """Whether ``X`` are the training rows, as far as the model can tell; without ``predict`` they must be."""
     if not hasattr(model, "predict"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._validation import check_labels, import_optional
+from ..metrics import match_labels
 from ..metrics.matching import on_host
 
 if TYPE_CHECKING:  # matplotlib is optional and slow to import
@@ -64,6 +65,26 @@ def palette_rgb(codes: ArrayLike) -> np.ndarray:
     rgb = np.array([[int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)] for color in (*PALETTE, UNASSIGNED)])
     codes = np.asarray(codes, dtype=np.int64)
     return rgb[np.where(codes < 0, -1, codes % len(PALETTE))]
+
+
+def class_color_codes(labels: LabelsLike, y: LabelsLike) -> np.ndarray:
+    """Return the colour number of each row's class: that of the best matching cluster, or a new one if none is left.
+
+    Examples
+    --------
+    >>> class_color_codes([0, 0, 1, 1], ["b", "b", "a", "-1"])
+    array([ 0,  0,  1, -1])
+    """
+    clusters = color_codes(labels)
+    y = check_labels(on_host(y), "y", n_samples=len(clusters))
+    classes = color_codes(y)
+    known, codes = classes >= 0, np.full(len(y), -1)
+    if known.any():
+        matched = match_labels(clusters[known], classes[known])
+        unmatched = matched < 0
+        matched[unmatched] = clusters.max() + 1 + np.unique(classes[known][unmatched], return_inverse=True)[1]
+        codes[known] = matched
+    return codes
 
 
 def get_axes(ax: Axes | None, size: tuple[float, float] = (5.2, 4.0)) -> tuple[Axes, Figure | SubFigure]:

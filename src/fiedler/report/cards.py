@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MAX_TERMS, MAX_FEATURES = 10, 6  # per cluster
 MIN_DIFFERENCE = 0.05  # in standard deviations: smaller ones are displayed as 0.0
-FULL_CONFIDENCE = 0.995  # from here on the confidence is displayed as 100 %
+FULL_CONFIDENCE = 0.995  # rows of at least this confidence are not listed as least confident
 
 
 class CardRows(NamedTuple):
