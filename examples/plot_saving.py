@@ -39,7 +39,7 @@ new = wine.X[1::2]
 print("the same predictions:", bool(np.array_equal(again.predict_proba(new), model.predict_proba(new))))
 
 rows = again[:-1].transform(new)
-ClustersDisplay.from_estimator(again[-1], rows, plane="pca", y=wine.y[1::2])
+ClustersDisplay.from_estimator(again[-1], rows, layout="pca", y=wine.y[1::2])
 
 # %%
 # A file that is none of ours, or that was tampered with, is refused with a sentence.

@@ -1,4 +1,4 @@
-"""Displays of single rows: clusters, the graph, memberships, clusters beside classes."""
+"""Displays of rows: clusters, graph, memberships, confusion matrix."""
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -16,8 +16,9 @@ from fiedler import LLGC, NLE, AffinityGraph, KNNGraph, LandmarkGraph, LapGMM, L
 from fiedler.core.backend import to_numpy
 from fiedler.metrics import clustering_accuracy
 from fiedler.plots import ClustersDisplay, ConfusionDisplay, GraphDisplay, MembershipDisplay
-from fiedler.plots.membership import FULL
-from fiedler.plots.style import FAINTEST, MIDDLE, OTHER, UNASSIGNED, colours
+from fiedler.plots.membership import MAX_SIDE
+from fiedler.plots.style import MIDDLE, MIN_OPACITY, SECONDARY, UNASSIGNED, palette_rgb
+from fiedler.plots.tsne import embed_tsne
 
 matplotlib.use("Agg")
 
@@ -48,31 +49,31 @@ def wide():
 # ------------------------------------------------------------------------------------------------------------- clusters
 
 
-def test_rows_are_where_they_are_in_the_colour_of_their_cluster(blobs, model):
+def test_rows_are_drawn_at_their_features_in_the_colour_of_their_cluster(blobs, model):
     display = ClustersDisplay.from_estimator(model, blobs[0])
 
     faces = display.points_.get_facecolors()
     assert_allclose(display.points_.get_offsets(), blobs[0])
-    assert_allclose(faces[:, :3], colours(model.labels_))
+    assert_allclose(faces[:, :3], palette_rgb(model.labels_))
     assert_allclose(faces[:, 3], model.memberships_.max(axis=1))  # transparency is the confidence
     assert display.ax_.get_xlabel() == "feature 0"
     assert display.ax_.get_title() == f"3 clusters, mean confidence {model.memberships_.max(axis=1).mean():.2f}"
 
 
-def test_a_model_and_its_predictions_look_alike(blobs, model):
-    one = ClustersDisplay.from_estimator(model, blobs[0], y=blobs[1])
-    other = ClustersDisplay.from_predictions(blobs[0], model.labels_, model.memberships_, y=blobs[1])
+def test_from_estimator_and_from_predictions_agree(blobs, model):
+    from_model = ClustersDisplay.from_estimator(model, blobs[0], y=blobs[1])
+    direct = ClustersDisplay.from_predictions(blobs[0], model.labels_, model.memberships_, y=blobs[1])
 
-    for name in ("plane", "labels", "confidence", "y"):
-        assert_array_equal(getattr(one, name), getattr(other, name))
-    assert_array_equal(one.points_.get_facecolors(), other.points_.get_facecolors())
+    for name in ("layout", "labels", "confidence", "y"):
+        assert_array_equal(getattr(from_model, name), getattr(direct, name))
+    assert_array_equal(from_model.points_.get_facecolors(), direct.points_.get_facecolors())
 
 
-def test_unassigned_rows_are_grey_and_nobody_vanishes():
-    shares = [[1.0, 0.0], [0.05, 0.05], [0.3, 0.7]]
-    display = ClustersDisplay.from_predictions([[0, 0], [1, 1], [2, 2]], [0, -1, 1], shares)
+def test_unassigned_rows_are_grey_and_every_row_is_visible():
+    memberships = [[1.0, 0.0], [0.05, 0.05], [0.3, 0.7]]
+    display = ClustersDisplay.from_predictions([[0, 0], [1, 1], [2, 2]], [0, -1, 1], memberships)
 
-    assert_allclose(display.points_.get_facecolors()[1], [*to_rgb(UNASSIGNED), FAINTEST])
+    assert_allclose(display.points_.get_facecolors()[1], [*to_rgb(UNASSIGNED), MIN_OPACITY])
     assert [text.get_text() for text in display.names_] == ["0", "1"]
     assert display.ax_.get_title().endswith(", 1 unassigned")
 
@@ -85,9 +86,9 @@ def test_rows_without_memberships_are_opaque():
     ("names", "written"),
     [(True, ["0", "2"]), (["x", "y", "z"], ["x", "z"]), ({0: "zero"}, ["zero", "2"]), (["x"], ["x", "2"])],
 )
-def test_names_stand_at_the_medians(names, written):
-    plane = [[0, 0], [1, 5], [9, 1], [4, 4], [6, 6]]
-    display = ClustersDisplay.from_predictions(plane, [0, 0, 0, 2, 2], names=names)
+def test_names_are_written_at_the_medians(names, written):
+    layout = [[0, 0], [1, 5], [9, 1], [4, 4], [6, 6]]
+    display = ClustersDisplay.from_predictions(layout, [0, 0, 0, 2, 2], names=names)
 
     assert [text.get_text() for text in display.names_] == written
     assert_allclose([text.get_position() for text in display.names_], [[1, 1], [5, 5]])
@@ -99,43 +100,52 @@ def test_a_known_class_is_an_edge_in_the_colour_of_the_cluster_it_matches():
     display = ClustersDisplay.from_predictions(np.eye(6)[:, :2], labels, y=y)
 
     edges = display.points_.get_edgecolors()
-    assert_allclose(edges[:5, :3], colours([0, 0, 1, 1, 1]))  # row 2 is of the class that cluster 1 matches
+    assert_allclose(edges[:5, :3], palette_rgb([0, 0, 1, 1, 1]))  # row 2 is of the class that cluster 1 matches
     assert_array_equal(edges[:, 3], [1, 1, 1, 1, 1, 0])  # row 5 is of no known class
 
 
-def test_classes_beyond_the_clusters_have_colours_of_their_own():
+def test_unmatched_classes_have_new_colours():
     display = ClustersDisplay.from_predictions(np.eye(4)[:, :2], [0, 0, 0, 0], y=[5, 5, 6, 7])
 
-    assert_allclose(display.points_.get_edgecolors()[:, :3], colours([0, 0, 1, 2]))
+    assert_allclose(display.points_.get_edgecolors()[:, :3], palette_rgb([0, 0, 1, 2]))
 
 
-def test_planes(wide):
+def test_layouts(wide):
     model = ManifoldClustering(5, random_state=0).fit(wide)
     offsets = lambda *args: to_numpy(ClustersDisplay.from_estimator(model, *args).points_.get_offsets())  # noqa: E731
 
     principal = PCA(2).fit_transform(wide)
-    assert_allclose(np.abs(offsets(wide)), np.abs(principal), atol=1e-8)  # five clusters: too many for two eigenvectors
+    assert_allclose(np.abs(offsets(wide)), np.abs(principal), atol=1e-8)  # the default for five clusters
     degrees, Y = model.graph_.degrees, offsets(wide, "spectral")
     assert_allclose(degrees @ Y**2 / degrees.sum(), 1)
     assert_allclose(degrees @ Y, 0, atol=1e-6 * degrees.sum())
-    assert_array_equal(offsets(None), Y)  # without rows there are no components
+    assert_array_equal(offsets(None), Y)  # the default without rows
     assert_array_equal(offsets(wide, wide[:, 3:5]), wide[:, 3:5])
+    assert_array_equal(offsets(wide, "tsne"), embed_tsne(wide, model.graph_, random_state=0)[0])
 
 
-def test_few_clusters_are_told_apart_by_spectral_coordinates(wide):
+def test_tsne_layout_needs_no_graph_or_no_rows(blobs, model):
+    by_rows = ClustersDisplay.from_estimator(DBSCAN().fit(blobs[0]), blobs[0], "tsne")
+    by_graph = GraphDisplay.from_graph(model.graph_, "tsne")
+
+    assert by_rows.axis_names == by_graph.axis_names == ("t-SNE 1", "t-SNE 2")
+    assert np.isfinite(by_graph.layout).all()
+
+
+def test_few_clusters_are_drawn_in_spectral_coordinates(wide):
     display = ClustersDisplay.from_estimator(ManifoldClustering(3, random_state=0).fit(wide), wide)
 
     assert display.axis_names == ("spectral coordinate 1", "spectral coordinate 2")
 
 
-def test_features_have_the_names_of_their_columns(blobs):
+def test_axes_are_named_after_the_columns(blobs):
     frame = pd.DataFrame(blobs[0], columns=["width", "height"])
     display = ClustersDisplay.from_estimator(ManifoldClustering(3, random_state=0).fit(frame), frame)
 
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("width", "height")
 
 
-def test_new_rows_are_predicted_even_if_there_are_as_many(blobs, model):
+def test_new_rows_are_predicted_even_if_their_number_is_that_of_the_training_rows(blobs, model):
     new = blobs[0][::-1] + 0.1
     display = ClustersDisplay.from_estimator(model, new)
 
@@ -144,8 +154,8 @@ def test_new_rows_are_predicted_even_if_there_are_as_many(blobs, model):
     assert (display.labels != model.labels_).any()
 
 
-def test_rows_of_the_fit_show_what_it_found(blobs):
-    """A mixture with a graph predicts by its densities alone, which is not what it found."""
+def test_training_rows_show_the_memberships_of_the_fit(blobs):
+    """A mixture with a graph predicts by its densities alone, so ``predict_proba`` differs from ``memberships_``."""
     model = LapGMM(3, random_state=0).fit(blobs[0])
     display = ClustersDisplay.from_estimator(model, blobs[0])
 
@@ -153,7 +163,7 @@ def test_rows_of_the_fit_show_what_it_found(blobs):
     assert np.abs(model.predict_proba(blobs[0]) - model.memberships_).max() > 0
 
 
-def test_models_of_other_libraries_and_of_classes(blobs):
+def test_models_of_scikit_learn_and_classifiers(blobs):
     X, y = blobs
     few = np.where(np.arange(90) < 12, y, -1)
 
@@ -176,68 +186,84 @@ def test_sparse_rows(wide):
     X = sp.csr_array(wide)
     display = ClustersDisplay.from_estimator(ManifoldClustering(5, random_state=0).fit(X), X)
 
-    assert_allclose(np.abs(display.plane), np.abs(PCA(2).fit_transform(wide)), atol=1e-6)
+    assert_allclose(np.abs(display.layout), np.abs(PCA(2).fit_transform(wide)), atol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("draw", "sentence"),
+    ("draw", "message"),
     [
         (
             lambda: ClustersDisplay.from_predictions(np.zeros((3, 3)), [0, 0, 0]),
-            r"plane must be numbers of shape \(n, 2",
+            r"layout must be an array of numbers of shape \(n, 2",
         ),
-        (lambda: ClustersDisplay.from_predictions([[0, np.nan]], [0]), "plane holds NaN"),
-        (lambda: ClustersDisplay.from_predictions(np.zeros((3, 2)), [0, 0]), "labels hold 2 entries, but 3 are needed"),
+        (lambda: ClustersDisplay.from_predictions([[0, np.nan]], [0]), "layout contains NaN"),
+        (
+            lambda: ClustersDisplay.from_predictions(np.zeros((3, 2)), [0, 0]),
+            "labels has 2 entries, but 3 are required",
+        ),
         (
             lambda: ClustersDisplay.from_predictions(np.zeros((1, 2)), [0], [[1], [0]]),
-            r"memberships must be of shape \(1,",
+            r"memberships must have shape \(1,",
         ),
-        (lambda: ClustersDisplay.from_predictions(np.zeros((1, 2)), [0], [[2.0]]), "shares between 0 and 1"),
-        (lambda: ClustersDisplay.from_predictions(np.zeros((1, 2)), [0], y=[1, 2]), "y hold 2 entries, but 1"),
-        (lambda: MembershipDisplay.from_predictions([0.5, 0.5]), r"memberships must be of shape \(n, n_clusters\)"),
+        (
+            lambda: ClustersDisplay.from_predictions(np.zeros((1, 2)), [0], [[2.0]]),
+            "memberships must lie between 0 and 1",
+        ),
+        (lambda: ClustersDisplay.from_predictions(np.zeros((1, 2)), [0], y=[1, 2]), "y has 2 entries, but 1"),
+        (lambda: MembershipDisplay.from_predictions([0.5, 0.5]), r"memberships must have shape \(n, n_clusters\)"),
         (lambda: MembershipDisplay.from_predictions([[1.0]], show="all"), "show='all' is not known"),
-        (lambda: MembershipDisplay.from_predictions([[1.0]], max_rows=0), "max_rows must be a whole number"),
-        (lambda: GraphDisplay.from_graph(np.zeros((2, 2)), np.zeros((3, 2))), r"shape \(2, 2\), two a row; got"),
-        (lambda: GraphDisplay.from_graph(np.zeros((2, 2)), np.zeros((2, 2)), [0]), "labels hold 1 entries"),
-        (lambda: ConfusionDisplay.from_predictions([0, 1], [0]), "labels_pred hold 1 entries"),
+        (lambda: MembershipDisplay.from_predictions([[1.0]], max_rows=0), "max_rows must be an integer"),
+        (
+            lambda: GraphDisplay.from_graph(np.zeros((2, 2)), np.zeros((3, 2))),
+            r"shape \(2, 2\), one row per sample; got",
+        ),
+        (lambda: GraphDisplay.from_graph(np.zeros((2, 2)), np.zeros((2, 2)), [0]), "labels has 1 entries"),
+        (lambda: ConfusionDisplay.from_predictions([0, 1], [0]), "labels_pred has 1 entries"),
     ],
 )
-def test_bad_input_gets_a_sentence(draw, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_input_raises_an_error(draw, message):
+    with pytest.raises(ValueError, match=message):
         draw()
 
 
-def test_models_that_do_not_fit_the_rows_get_a_sentence(blobs, model):
+def test_models_that_do_not_match_the_rows_raise_an_error(blobs, model):
     X = blobs[0]
-    for draw, sentence in (
-        (lambda: ClustersDisplay.from_estimator(DBSCAN().fit(X), X[:9]), "X has 9 rows, but DBSCAN labels only the 90"),
+    for draw, message in (
+        (
+            lambda: ClustersDisplay.from_estimator(DBSCAN().fit(X), X[:9]),
+            "X has 9 rows, but DBSCAN has labels for the 90",
+        ),
         (lambda: ClustersDisplay.from_estimator(LaplacianEigenmaps(graph=model.graph_).fit(X), X), "no labels to draw"),
-        (lambda: ClustersDisplay.from_estimator(model, X, "umap"), r"plane='umap' is not known; choose one of"),
+        (lambda: ClustersDisplay.from_estimator(model, X, "umap"), r"layout='umap' is not known; choose one of"),
         (lambda: ClustersDisplay.from_estimator(model, X + 1, "spectral"), "needs a model with a graph on these rows"),
-        (lambda: ClustersDisplay.from_estimator(model, None, "pca"), "plane='pca' needs rows X"),
-        (lambda: ClustersDisplay.from_estimator(model, None, "features"), "plane='features' needs rows X of two"),
+        (lambda: ClustersDisplay.from_estimator(model, None, "pca"), "layout='pca' needs rows X"),
+        (
+            lambda: ClustersDisplay.from_estimator(DBSCAN().fit(X), None, "tsne"),
+            "layout='tsne' needs rows X or a model",
+        ),
+        (lambda: ClustersDisplay.from_estimator(model, None, "features"), "layout='features' needs rows X with two"),
         (lambda: GraphDisplay.from_estimator(model, X[:9]), "X has 9 rows, but the graph has 90 nodes"),
     ):
-        with pytest.raises(ValueError, match=sentence):
+        with pytest.raises(ValueError, match=message):
             draw()
 
 
 # ---------------------------------------------------------------------------------------------------------------- graph
 
 
-def test_every_edge_is_a_line_once(uneven_graph, rng):
-    plane = rng.normal(size=(10, 2))
-    display = GraphDisplay.from_graph(uneven_graph, plane)
+def test_every_edge_is_drawn_once(uneven_graph, rng):
+    layout = rng.normal(size=(10, 2))
+    display = GraphDisplay.from_graph(uneven_graph, layout)
 
     W = uneven_graph.weights.toarray()
     assert [tuple(edge) for edge in display.edges] == [(i, j) for i in range(10) for j in range(i, 10) if W[i, j]]
     assert_array_equal(display.weights, [W[i, j] for i, j in display.edges])
-    assert_allclose(display.lines_.get_segments(), plane[display.edges])
-    assert_allclose(display.points_.get_offsets(), plane)
+    assert_allclose(display.lines_.get_segments(), layout[display.edges])
+    assert_allclose(display.points_.get_offsets(), layout)
     assert display.ax_.get_title() == "11 edges"
 
 
-def test_heavier_edges_are_wider_and_stronger(uneven_graph, rng):
+def test_edges_with_larger_weights_are_wider_and_more_opaque(uneven_graph, rng):
     display = GraphDisplay.from_graph(uneven_graph, rng.normal(size=(10, 2)))
 
     order = np.argsort(display.weights)
@@ -250,13 +276,13 @@ def test_negative_edges_have_another_colour(signed_graph, rng):
 
     negative, shades = display.weights < 0, display.lines_.get_colors()[:, :3]
     assert negative.sum() == 3
-    assert_allclose(shades[negative], [to_rgb(OTHER)] * 3)
+    assert_allclose(shades[negative], [to_rgb(SECONDARY)] * 3)
     assert_allclose(shades[~negative], [to_rgb(MIDDLE)] * 4)
     assert display.ax_.get_title() == "7 edges, 3 negative"
-    assert_allclose(display.points_.get_facecolors()[:, :3], colours(np.arange(8) % 2))
+    assert_allclose(display.points_.get_facecolors()[:, :3], palette_rgb(np.arange(8) % 2))
 
 
-def test_of_too_many_edges_a_sample_is_drawn_and_the_title_says_so(blobs):
+def test_a_sample_of_too_many_edges_is_drawn_and_the_title_says_so(blobs):
     graph = KNNGraph(5).build(blobs[0])
     display = GraphDisplay.from_graph(graph, blobs[0], max_edges=40)
 
@@ -267,15 +293,15 @@ def test_of_too_many_edges_a_sample_is_drawn_and_the_title_says_so(blobs):
     assert_array_equal(display.weights, [graph.weights[i, j] for i, j in display.edges])
 
 
-def test_the_graph_of_a_model_is_drawn_as_the_graph_is(blobs, model):
-    one = GraphDisplay.from_estimator(model, blobs[0])
-    other = GraphDisplay.from_graph(model.graph_, blobs[0], model.labels_)
+def test_graph_from_estimator_and_from_graph_agree(blobs, model):
+    from_model = GraphDisplay.from_estimator(model, blobs[0])
+    direct = GraphDisplay.from_graph(model.graph_, blobs[0], model.labels_)
 
-    for name in ("plane", "edges", "weights", "labels", "n_edges"):
-        assert_array_equal(getattr(one, name), getattr(other, name))
+    for name in ("layout", "edges", "weights", "labels", "n_edges"):
+        assert_array_equal(getattr(from_model, name), getattr(direct, name))
 
 
-def test_graphs_need_no_rows_and_no_labels(blobs):
+def test_graphs_can_be_drawn_without_rows_and_labels(blobs):
     model = LaplacianEigenmaps(graph=KNNGraph(8, connect="mst"), random_state=0).fit(blobs[0])
     display = GraphDisplay.from_estimator(model)
 
@@ -291,59 +317,60 @@ def test_graphs_need_no_rows_and_no_labels(blobs):
 
 
 def test_the_area_of_a_square_is_the_membership(rng):
-    shares = rng.dirichlet(np.ones(3), size=5)
-    display = MembershipDisplay.from_predictions(shares)
+    memberships = rng.dirichlet(np.ones(3), size=5)
+    display = MembershipDisplay.from_predictions(memberships)
 
     corners = np.array([path.vertices[:4] for path in display.squares_.get_paths()])
     sides = np.ptp(corners, axis=1)
-    assert_allclose(sides[:, 0] * sides[:, 1], FULL**2 * display.memberships.ravel())
+    assert_allclose(sides[:, 0] * sides[:, 1], MAX_SIDE**2 * display.memberships.ravel())
     assert_allclose(corners.mean(axis=1), [(i, k) for i in range(5) for k in range(3)], atol=1e-12)
-    assert_allclose(display.squares_.get_facecolors()[:3, :3], colours([0, 1, 2]))
+    assert_allclose(display.squares_.get_facecolors()[:3, :3], palette_rgb([0, 1, 2]))
 
 
-def test_rows_stand_by_cluster_and_the_surest_first():
-    shares = np.array([[0.6, 0.4], [0.1, 0.9], [0.8, 0.2], [0.5, 0.5], [0.3, 0.7]])
-    display = MembershipDisplay.from_predictions(shares, [0, 1, 0, -1, 1])
+def test_rows_are_sorted_by_cluster_and_confidence():
+    memberships = np.array([[0.6, 0.4], [0.1, 0.9], [0.8, 0.2], [0.5, 0.5], [0.3, 0.7]])
+    display = MembershipDisplay.from_predictions(memberships, [0, 1, 0, -1, 1])
 
-    assert_array_equal(display.memberships, shares[[2, 0, 1, 4, 3]])
+    assert_array_equal(display.memberships, memberships[[2, 0, 1, 4, 3]])
     assert_array_equal(display.labels, [0, 0, 1, 1, -1])
     assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["0", "1", "-1"]
     assert_allclose(display.ax_.get_xticks(), [0.5, 2.5, 4])
 
 
-def test_of_many_rows_some_of_every_cluster_are_drawn(rng):
-    shares = rng.dirichlet(np.ones(3), size=500)
+def test_a_selection_of_every_cluster_is_drawn_if_there_are_many_rows(rng):
+    memberships = rng.dirichlet(np.ones(3), size=500)
     labels = np.repeat([0, 1, 2], [300, 199, 1])
-    display = MembershipDisplay.from_predictions(shares, labels, max_rows=50)
+    display = MembershipDisplay.from_predictions(memberships, labels, max_rows=50)
 
     assert_array_equal(np.bincount(display.labels), [30, 20, 1])
-    own = shares[:300].max(axis=1)
-    assert_allclose(display.memberships[[0, 29]].max(axis=1), [own.max(), own.min()])  # from the surest to the least
+    confidence = memberships[:300].max(axis=1)
+    drawn = display.memberships[:30].max(axis=1)
+    assert_allclose(drawn[[0, -1]], [confidence.max(), confidence.min()])  # from the most to the least confident
     assert display.ax_.get_title() == "memberships of 51 of 500 rows"
 
 
-def test_means_of_clusters(rng):
-    shares = rng.dirichlet(np.ones(3), size=40)
+def test_mean_memberships_of_clusters(rng):
+    memberships = rng.dirichlet(np.ones(3), size=40)
     labels = np.arange(40) % 3
-    display = MembershipDisplay.from_predictions(shares, labels, show="means")
+    display = MembershipDisplay.from_predictions(memberships, labels, show="means")
 
-    assert_allclose(display.memberships, [shares[labels == k].mean(axis=0) for k in range(3)])
+    assert_allclose(display.memberships, [memberships[labels == k].mean(axis=0) for k in range(3)])
     assert display.ax_.get_title() == "mean memberships of 40 rows"
 
 
-def test_memberships_of_a_model_are_its_own(blobs, model):
-    one = MembershipDisplay.from_estimator(model, blobs[0])
-    other = MembershipDisplay.from_predictions(model.memberships_, model.labels_)
+def test_memberships_from_estimator_and_from_predictions_agree(blobs, model):
+    from_model = MembershipDisplay.from_estimator(model, blobs[0])
+    direct = MembershipDisplay.from_predictions(model.memberships_, model.labels_)
 
-    assert_array_equal(one.memberships, other.memberships)
-    assert_array_equal(one.labels, other.labels)
+    assert_array_equal(from_model.memberships, direct.memberships)
+    assert_array_equal(from_model.labels, direct.labels)
 
 
 # ------------------------------------------------------------------------------------------------- clusters and classes
 
 
-def test_the_table_is_that_of_a_hand():
-    """Clusters 7, 2 and 5 match a, b and c; 9 is left over."""
+def test_confusion_matrix_equals_a_worked_example():
+    """Clusters 7, 2 and 5 match a, b and c; 9 has no match."""
     y_true = list("aaaabbbbcc")
     labels = [7, 7, 7, 2, 2, 2, 9, 9, 5, 5]
     display = ConfusionDisplay.from_predictions(y_true, labels)
@@ -359,7 +386,7 @@ def test_the_table_is_that_of_a_hand():
     assert [tick.get_text() for tick in display.ax_.get_xticklabels()] == ["7", "2", "5", "9"]
 
 
-def test_classes_without_a_cluster_come_last():
+def test_unmatched_classes_come_last():
     display = ConfusionDisplay.from_predictions([0, 1, 1, 2, 2, 2], [4, 4, 4, 6, 6, 6])
 
     assert_array_equal(display.classes, [1, 2, 0])
@@ -368,7 +395,7 @@ def test_classes_without_a_cluster_come_last():
 
 
 @pytest.mark.parametrize(("n_classes", "n_clusters"), [(4, 4), (3, 7), (7, 3), (1, 3), (30, 30)])
-def test_the_diagonal_is_the_accuracy(n_classes, n_clusters, rng):
+def test_the_trace_of_the_matrix_is_the_accuracy(n_classes, n_clusters, rng):
     y, labels = rng.randint(n_classes, size=200), rng.randint(n_clusters, size=200)
     display = ConfusionDisplay.from_predictions(y, labels)
 
@@ -377,11 +404,11 @@ def test_the_diagonal_is_the_accuracy(n_classes, n_clusters, rng):
     assert bool(display.texts_) == (n_clusters <= 25)
 
 
-def test_the_table_of_a_model_is_that_of_its_labels(blobs, model):
-    one = ConfusionDisplay.from_estimator(model, *blobs)
-    other = ConfusionDisplay.from_predictions(blobs[1], model.labels_)
+def test_confusion_from_estimator_and_from_predictions_agree(blobs, model):
+    from_model = ConfusionDisplay.from_estimator(model, *blobs)
+    direct = ConfusionDisplay.from_predictions(blobs[1], model.labels_)
 
-    assert_array_equal(one.counts, other.counts)
-    assert one.accuracy == other.accuracy == 1
-    with pytest.raises(ValueError, match="labels_pred hold 90 entries, but 9 are needed"):
+    assert_array_equal(from_model.counts, direct.counts)
+    assert from_model.accuracy == direct.accuracy == 1
+    with pytest.raises(ValueError, match="labels_pred has 90 entries, but 9 are required"):
         ConfusionDisplay.from_estimator(model, blobs[0], blobs[1][:9])

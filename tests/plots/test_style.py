@@ -1,4 +1,4 @@
-"""What every display keeps to: the palette, the axes it is given, and the settings it leaves alone."""
+"""Behaviour common to all displays: the palette, the use of given axes, and no change of global settings."""
 
 import subprocess
 import sys
@@ -13,28 +13,27 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 import fiedler._validation
-from fiedler import GaussianMixture, KNNGraph, LapGMM, ManifoldClustering, SpectralClustering
-from fiedler import plots as folder
+from fiedler import GaussianMixture, KNNGraph, LapGMM, ManifoldClustering, SpectralClustering, plots
 from fiedler.clustering import NClustersChoice
-from fiedler.plots.style import PALETTE, UNASSIGNED, codes, colours
+from fiedler.plots.style import PALETTE, UNASSIGNED, color_codes, palette_rgb
 
 matplotlib.use("Agg")
 
-PLANE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+LAYOUT = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 LABELS = np.array([0, 0, 1, -1])
-SHARES = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.5, 0.5]])
+MEMBERSHIPS = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.5, 0.5]])
 W = np.array([[0, 2, 1, 0], [2, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0.0]])
 CHOICE = NClustersChoice(3, "stability", [2, 3, 4], [0.1, 0.5, 0.2], [1.0, 0.9, 0.4], [0.0, 0.1, 0.1])
 
 DISPLAYS = {
-    "ClustersDisplay": lambda ax: folder.ClustersDisplay.from_predictions(PLANE, LABELS, SHARES, y=LABELS, ax=ax),
-    "GraphDisplay": lambda ax: folder.GraphDisplay.from_graph(W, PLANE, LABELS, ax=ax),
-    "SpectrumDisplay": lambda ax: folder.SpectrumDisplay.from_values([0.0, 0.1, 0.5], n_clusters=2, ax=ax),
-    "HistoryDisplay": lambda ax: folder.HistoryDisplay.from_values([1.0, 2.0], [1.5, 2.2], ax=ax),
-    "MembershipDisplay": lambda ax: folder.MembershipDisplay.from_predictions(SHARES, LABELS, ax=ax),
-    "ConfusionDisplay": lambda ax: folder.ConfusionDisplay.from_predictions([0, 0, 1, 1], LABELS, ax=ax),
-    "EvidenceDisplay": lambda ax: folder.EvidenceDisplay.from_choice(CHOICE, ax=ax),
-    "StabilityDisplay": lambda ax: folder.StabilityDisplay.from_results("lam", [1, 2], [LABELS, LABELS], ax=ax),
+    "ClustersDisplay": lambda ax: plots.ClustersDisplay.from_predictions(LAYOUT, LABELS, MEMBERSHIPS, y=LABELS, ax=ax),
+    "GraphDisplay": lambda ax: plots.GraphDisplay.from_graph(W, LAYOUT, LABELS, ax=ax),
+    "SpectrumDisplay": lambda ax: plots.SpectrumDisplay.from_values([0.0, 0.1, 0.5], n_clusters=2, ax=ax),
+    "HistoryDisplay": lambda ax: plots.HistoryDisplay.from_values([1.0, 2.0], [1.5, 2.2], ax=ax),
+    "MembershipDisplay": lambda ax: plots.MembershipDisplay.from_predictions(MEMBERSHIPS, LABELS, ax=ax),
+    "ConfusionDisplay": lambda ax: plots.ConfusionDisplay.from_predictions([0, 0, 1, 1], LABELS, ax=ax),
+    "EvidenceDisplay": lambda ax: plots.EvidenceDisplay.from_choice(CHOICE, ax=ax),
+    "StabilityDisplay": lambda ax: plots.StabilityDisplay.from_results("lam", [1, 2], [LABELS, LABELS], ax=ax),
 }
 
 
@@ -49,11 +48,11 @@ def draw(request):
     return DISPLAYS[request.param]
 
 
-def test_every_display_is_here():
-    assert set(DISPLAYS) == set(folder.__all__)
+def test_every_display_is_tested():
+    assert set(DISPLAYS) == set(plots.__all__)
 
 
-def test_given_axes_are_used_and_pyplot_is_left_alone(draw):
+def test_given_axes_are_used_without_pyplot(draw):
     figure = matplotlib.figure.Figure()
     _, ax = figure.subplots(1, 2)
 
@@ -64,7 +63,7 @@ def test_given_axes_are_used_and_pyplot_is_left_alone(draw):
     assert plt.get_fignums() == []
 
 
-def test_new_axes_are_made_and_can_be_saved_without_a_warning(draw, tmp_path):
+def test_new_axes_are_created_and_saved_without_a_warning(draw, tmp_path):
     display = draw(None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -83,7 +82,7 @@ def test_a_display_can_be_drawn_again(draw):
     assert display.ax_ is not first
 
 
-def test_no_setting_is_changed_and_nothing_is_shown(draw, monkeypatch):
+def test_no_global_setting_is_changed_and_nothing_is_shown(draw, monkeypatch):
     monkeypatch.setattr(plt, "show", lambda: pytest.fail("a display was shown"))
     before, backend = dict(matplotlib.rcParams), matplotlib.get_backend()
 
@@ -93,7 +92,7 @@ def test_no_setting_is_changed_and_nothing_is_shown(draw, monkeypatch):
     assert matplotlib.get_backend() == backend
 
 
-def test_without_matplotlib_one_sentence_names_the_extra(draw, monkeypatch):
+def test_missing_matplotlib_error_names_the_extra(draw, monkeypatch):
     def missing(name):
         raise ImportError(name)
 
@@ -102,7 +101,7 @@ def test_without_matplotlib_one_sentence_names_the_extra(draw, monkeypatch):
         draw(None)
 
 
-def test_importing_the_displays_loads_no_matplotlib():
+def test_importing_the_displays_does_not_import_matplotlib():
     code = "import sys, fiedler.plots; print('matplotlib' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
@@ -111,14 +110,14 @@ def test_importing_the_displays_loads_no_matplotlib():
 @pytest.mark.parametrize(
     "draw_model",
     [
-        lambda model: folder.ClustersDisplay.from_estimator(model, PLANE),
-        lambda model: folder.GraphDisplay.from_estimator(model),
-        lambda model: folder.SpectrumDisplay.from_estimator(model),
-        lambda model: folder.HistoryDisplay.from_estimator(model),
-        lambda model: folder.MembershipDisplay.from_estimator(model, PLANE),
-        lambda model: folder.ConfusionDisplay.from_estimator(model, PLANE, LABELS),
-        lambda model: folder.EvidenceDisplay.from_estimator(model),
-        lambda model: folder.StabilityDisplay.from_estimator(model, PLANE, "lam", [1, 2]),
+        lambda model: plots.ClustersDisplay.from_estimator(model, LAYOUT),
+        lambda model: plots.GraphDisplay.from_estimator(model),
+        lambda model: plots.SpectrumDisplay.from_estimator(model),
+        lambda model: plots.HistoryDisplay.from_estimator(model),
+        lambda model: plots.MembershipDisplay.from_estimator(model, LAYOUT),
+        lambda model: plots.ConfusionDisplay.from_estimator(model, LAYOUT, LABELS),
+        lambda model: plots.EvidenceDisplay.from_estimator(model),
+        lambda model: plots.StabilityDisplay.from_estimator(model, LAYOUT, "lam", [1, 2]),
     ],
 )
 @pytest.mark.parametrize("model", [ManifoldClustering(2), LapGMM(2), SpectralClustering(2)])
@@ -149,51 +148,53 @@ SIGHT = {  # Machado, Oliveira & Fernandes 2009, severity 1
 }
 
 
-def least_distance(n, sight):
-    """Of two among the first n colours, as such eyes see them."""
-    seen = lab(np.clip(linear(colours(range(n))) @ np.transpose(SIGHT[sight]), 0, 1))
+def smallest_distance(n, sight):
+    """The smallest CIELAB distance among the first n colours, for one kind of colour vision."""
+    seen = lab(np.clip(linear(palette_rgb(range(n))) @ np.transpose(SIGHT[sight]), 0, 1))
     return np.linalg.norm(seen[:, None] - seen[None], axis=2)[~np.eye(n, dtype=bool)].min()
 
 
-@pytest.mark.parametrize(("sight", "of_ten", "of_all"), [("usual", 25, 18), ("protan", 17, 8), ("deutan", 17, 8)])
-def test_colours_are_told_apart_by_everyone_the_first_ten_easily(sight, of_ten, of_all):
-    assert least_distance(10, sight) > of_ten
-    assert least_distance(len(PALETTE), sight) > of_all
+@pytest.mark.parametrize(
+    ("sight", "min_of_ten", "min_of_all"), [("usual", 25, 18), ("protan", 17, 8), ("deutan", 17, 8)]
+)
+def test_colours_differ_for_every_colour_vision(sight, min_of_ten, min_of_all):
+    assert smallest_distance(10, sight) > min_of_ten
+    assert smallest_distance(len(PALETTE), sight) > min_of_all
 
 
 @pytest.mark.parametrize("paper", ["#ffffff", "#1a1d22"])
-def test_colours_are_seen_on_white_and_on_a_dark_page(paper):
-    luminance = linear(colours(range(len(PALETTE)))) @ [0.2126, 0.7152, 0.0722] + 0.05
-    ground = linear(np.array(to_rgb(paper))) @ [0.2126, 0.7152, 0.0722] + 0.05
+def test_colours_are_visible_on_white_and_on_a_dark_page(paper):
+    luminance = linear(palette_rgb(range(len(PALETTE)))) @ [0.2126, 0.7152, 0.0722] + 0.05
+    background = linear(np.array(to_rgb(paper))) @ [0.2126, 0.7152, 0.0722] + 0.05
 
-    assert np.maximum(luminance / ground, ground / luminance).min() > 2.2  # WCAG's contrast
-
-
-def test_thirty_colours_come_again():
-    assert_allclose(colours([30, 31]), colours([0, 1]))
-    assert colours(range(100)).min() >= 0
-    assert colours(range(100)).max() <= 1
-    assert_allclose(colours([-1]), [to_rgb(UNASSIGNED)])
+    assert np.maximum(luminance / background, background / luminance).min() > 2.2  # WCAG's contrast
 
 
-def test_a_label_has_its_colour_whatever_other_labels_there_are(foreign):
-    assert_array_equal(codes([3, 7, -1, -5]), [3, 7, -1, -1])
-    assert_array_equal(codes(foreign(np.array([3, 7]))), [3, 7])
-    assert_array_equal(codes(["b", "-1", "a"]), [1, -1, 0])
-    assert_array_equal(codes([2.0, -1.0, 5.0]), [0, -1, 1])
-    assert_array_equal(codes([True, False]), [1, 0])
+def test_colours_repeat_after_thirty():
+    assert_allclose(palette_rgb([30, 31]), palette_rgb([0, 1]))
+    assert palette_rgb(range(100)).min() >= 0
+    assert palette_rgb(range(100)).max() <= 1
+    assert_allclose(palette_rgb([-1]), [to_rgb(UNASSIGNED)])
 
 
-def test_models_without_what_is_drawn_say_so():
+def test_the_colour_of_an_integer_label_does_not_depend_on_other_labels(foreign):
+    assert_array_equal(color_codes([3, 7, -1, -5]), [3, 7, -1, -1])
+    assert_array_equal(color_codes(foreign(np.array([3, 7]))), [3, 7])
+    assert_array_equal(color_codes(["b", "-1", "a"]), [1, -1, 0])
+    assert_array_equal(color_codes([2.0, -1.0, 5.0]), [0, -1, 1])
+    assert_array_equal(color_codes([True, False]), [1, 0])
+
+
+def test_models_without_the_data_to_draw_raise_an_error():
     X = np.random.RandomState(0).normal(size=(30, 3))
     mixture, graph = GaussianMixture(2, random_state=0).fit(X), KNNGraph(5).build(X)
     spectral = SpectralClustering(2, random_state=0).fit(graph)
-    for draw_model, sentence in (
-        (lambda: folder.GraphDisplay.from_estimator(mixture), "GaussianMixture has no graph"),
-        (lambda: folder.SpectrumDisplay.from_estimator(mixture), "neither a graph of single edges nor eigenvalues"),
-        (lambda: folder.HistoryDisplay.from_estimator(spectral), "SpectralClustering keeps no history"),
-        (lambda: folder.MembershipDisplay.from_estimator(spectral), "no memberships to draw, only labels"),
-        (lambda: folder.EvidenceDisplay.from_estimator(spectral), "has counted no clusters"),
+    for draw_model, message in (
+        (lambda: plots.GraphDisplay.from_estimator(mixture), "GaussianMixture has no graph"),
+        (lambda: plots.SpectrumDisplay.from_estimator(mixture), "neither a graph of single edges nor eigenvalues"),
+        (lambda: plots.HistoryDisplay.from_estimator(spectral), "SpectralClustering has no history"),
+        (lambda: plots.MembershipDisplay.from_estimator(spectral), "has labels but no memberships to draw"),
+        (lambda: plots.EvidenceDisplay.from_estimator(spectral), "did not choose the number of clusters"),
     ):
-        with pytest.raises(ValueError, match=sentence):
+        with pytest.raises(ValueError, match=message):
             draw_model()

@@ -1,4 +1,4 @@
-"""The page in a real browser, cut off from the network; skipped where there is none."""
+"""The page in a real browser without network; skipped if there is no browser."""
 
 import shutil
 from types import SimpleNamespace
@@ -9,20 +9,20 @@ from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_digits
 
-from fiedler.plots.style import colours
+from fiedler.plots.style import palette_rgb
 from fiedler.report import summarize, write_report
 from fiedler.text import DocumentVectorizer
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
-BINARY = next((path for path in map(shutil.which, NAMES) if path), None)
-pytestmark = pytest.mark.skipif(BINARY is None, reason=f"no browser on the path: none of {', '.join(NAMES)}")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
+BINARY = next((path for path in map(shutil.which, BROWSERS) if path), None)
+pytestmark = pytest.mark.skipif(BINARY is None, reason=f"no browser on the path: none of {', '.join(BROWSERS)}")
 
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
 NARROW = PHONE | {"viewport": {"width": 360, "height": 640}}
-EVIL = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 1'>"
+MARKUP = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 1'>"
 
 
 class Fitted(BaseEstimator):
@@ -30,7 +30,7 @@ class Fitted(BaseEstimator):
         return self
 
 
-def a_model(labels, memberships):
+def fitted_model(labels, memberships):
     model = Fitted()
     model.labels_, model.memberships_ = labels, memberships
     return model
@@ -46,20 +46,20 @@ def browser():
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """300 digits with images, texts, a truth, and names that try to be markup."""
+    """300 digits with images, texts, classes, and markup in texts and names."""
     X, y = load_digits(return_X_y=True)
     X, y = X[:300], y[:300]
     Q = np.full((300, 10), 0.03) + 0.7 * np.eye(10)[y]
     names = [f"digit {i}" for i in range(300)]
     summary = summarize(
-        a_model(y, Q),
+        fitted_model(y, Q),
         X,
-        plane=np.column_stack([y % 4 + 0.02 * (np.arange(300) % 17), y // 4 + 0.02 * (np.arange(300) % 13)]),
+        layout=np.column_stack([y % 4 + 0.02 * (np.arange(300) % 17), y // 4 + 0.02 * (np.arange(300) % 13)]),
         ids=names,
-        texts=[f"needle {i} {EVIL}" for i in range(300)],
+        texts=[f"needle {i} {MARKUP}" for i in range(300)],
         images=X.reshape(-1, 8, 8),
-        truth=[EVIL if digit == 0 else str(digit) for digit in y],
-        title=EVIL,
+        truth=[MARKUP if digit == 0 else str(digit) for digit in y],
+        title=MARKUP,
     )
     return write_report(summary, tmp_path_factory.mktemp("report") / "small.html")
 
@@ -73,7 +73,7 @@ def large(tmp_path_factory):
     Q = np.full((len(y), 25), 0.01) + 0.75 * np.eye(25)[y]
     words = rng.randint(500, size=(len(y), 12))
     summary = summarize(
-        a_model(y, Q),
+        fitted_model(y, Q),
         xy,
         ids=[f"folder/row-{i:06}.txt" for i in range(len(y))],
         texts=[" ".join(f"word{word}" for word in row) for row in words],
@@ -82,61 +82,61 @@ def large(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def named(tmp_path_factory):
-    """Eight texts in three clusters: one with a name that tries to be markup, one with terms alone, one row alone."""
+def named_clusters(tmp_path_factory):
+    """Eight texts in three clusters: one whose name contains markup, one with terms only, one of a single row."""
     texts = ["oak and elm", "oak or elm", "elm", "oak"] + ["bread " * 30 + "and fresh butter"] * 3 + ["stars"]
     labels = np.array([0, 0, 0, 0, 1, 1, 1, 2])
     Q = 0.2 + 0.4 * np.eye(3)[labels]
     words = DocumentVectorizer()
     summary = summarize(
-        a_model(labels, Q),
+        fitted_model(labels, Q),
         words.fit_transform(texts),
         texts=texts,
         feature_names=words.get_feature_names_out(),
         names=["<b>ash</b>", None, None],
-        plane=np.column_stack([np.arange(8.0), np.zeros(8)]),
+        layout=np.column_stack([np.arange(8.0), np.zeros(8)]),
     )
     return write_report(summary, tmp_path_factory.mktemp("report") / "named.html")
 
 
 @pytest.fixture
 def visit(browser):
-    """A function from a page's file to the page in the browser, with all that it asked for and complained about."""
+    """A function that opens a file in the browser and records its requests and console messages."""
     contexts = []
 
-    def go(path, **options):
+    def open_page(path, **options):
         context = browser.new_context(offline=True, reduced_motion="reduce", **options)
         contexts.append(context)
-        page, heard = context.new_page(), SimpleNamespace(requests=[], complaints=[])
-        page.on("request", lambda request: heard.requests.append(request.url))
-        page.on("console", lambda message: heard.complaints.append(message.text))
-        page.on("pageerror", lambda error: heard.complaints.append(str(error)))
+        page, log = context.new_page(), SimpleNamespace(requests=[], messages=[])
+        page.on("request", lambda request: log.requests.append(request.url))
+        page.on("console", lambda message: log.messages.append(message.text))
+        page.on("pageerror", lambda error: log.messages.append(str(error)))
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-ready]")
-        page.heard = heard
+        page.log = log
         return page
 
-    yield go
+    yield open_page
     for context in contexts:
         context.close()
 
 
-def settled(page):
-    """The page after its next frame."""
+def after_next_frame(page):
+    """Wait for the next frame and return the page."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return page
 
 
 def zoom_of(page):
-    return float(settled(page).locator("#canvas").get_attribute("data-zoom"))
+    return float(after_next_frame(page).locator("#canvas").get_attribute("data-zoom"))
 
 
 def picture(page):
-    return settled(page).evaluate("document.getElementById('canvas').toDataURL()")
+    return after_next_frame(page).evaluate("document.getElementById('canvas').toDataURL()")
 
 
-def pointed_at_a_row(page):
-    """The mouse moved over the map until it meets a row."""
+def hover_a_row(page):
+    """Move the mouse over the map until it is at a row."""
     page.locator("#canvas").scroll_into_view_if_needed()
     box = page.locator("#canvas").bounding_box()
     for step in range(0, int(box["width"]), 8):
@@ -147,12 +147,12 @@ def pointed_at_a_row(page):
 
 
 def scrolls_beyond(page, y):
-    """Whether the page gets there within a few hundred frames."""
+    """Whether the page scrolls beyond y within 300 frames."""
     return page.evaluate(
         """(y) => new Promise((done) => {
             let frames = 0;
-            const look = () => scrollY > y || ++frames > 300 ? done(scrollY > y) : requestAnimationFrame(look);
-            look();
+            const check = () => scrollY > y || ++frames > 300 ? done(scrollY > y) : requestAnimationFrame(check);
+            check();
         })""",
         y,
     )
@@ -162,74 +162,74 @@ def overflow(page):
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
-def test_the_page_asks_for_nothing_and_complains_of_nothing(visit, small):
+def test_the_page_makes_no_requests_and_logs_no_errors(visit, small):
     page = visit(small, **DESKTOP)
 
-    assert [url for url in page.heard.requests if not url.startswith("data:")] == [small.as_uri()]
-    assert page.heard.complaints == []
+    assert [url for url in page.log.requests if not url.startswith("data:")] == [small.as_uri()]
+    assert page.log.messages == []
     assert page.locator(".card").count() == 10
     assert page.locator("#scores dd").first.inner_text() == "1.000"
 
 
-def test_markup_in_data_stays_text(visit, small):
+def test_markup_in_data_is_shown_as_text(visit, small):
     page = visit(small, **DESKTOP)
     page.fill("#search", "needle 7 ")
-    page.wait_for_selector("#found button")
+    page.wait_for_selector("#results button")
 
-    assert page.title() == EVIL
-    assert EVIL in page.locator("#found small").first.inner_text()
+    assert page.title() == MARKUP
+    assert MARKUP in page.locator("#results small").first.inner_text()
     assert page.evaluate("[window.broken, document.images.length]") == [None, 0]
 
 
-def test_a_clusters_name_stands_wherever_it_is_called(visit, named):
-    page = visit(named, **DESKTOP)
+def test_the_name_of_a_cluster_is_shown_everywhere(visit, named_clusters):
+    page = visit(named_clusters, **DESKTOP)
     page.fill("#search", "oak and")
-    page.wait_for_selector("#found button")
+    page.wait_for_selector("#results button")
     first, second = (page.locator(".card").nth(place) for place in (0, 1))
 
     assert first.locator("h3").inner_text() == "<b>ash</b>"
     assert first.locator(".size").inner_text() == "Cluster 0 · 4 rows · 50\u00a0%"
-    assert second.locator("h3").inner_text().startswith("bread, ")  # as without names
+    assert second.locator("h3").inner_text().startswith("bread, ")  # leading terms, since it has no name
     assert "or <b>ash</b> (20\u00a0%)" in second.inner_text()
     assert page.locator("#legend button").nth(0).inner_text().split("\n") == ["<b>ash</b>", "4", "Cluster 0"]
     assert page.locator("#legend button").nth(1).inner_text().startswith("Cluster 1\n3\nbread, ")
-    assert page.locator("#found .of").inner_text().split() == ["<b>ash</b>", "Cluster", "0"]
-    page.locator("#found button").click()
-    assert page.locator("#tooltip span").first.inner_text().strip() == "<b>ash</b> · 60\u00a0% sure"
+    assert page.locator("#results .cluster").inner_text().split() == ["<b>ash</b>", "Cluster", "0"]
+    page.locator("#results button").click()
+    assert page.locator("#tooltip span").first.inner_text().strip() == "<b>ash</b> · confidence 60\u00a0%"
     assert page.locator("#tooltip small").inner_text() == "Cluster 0"
     assert page.locator("b").count() == 0
-    assert page.heard.complaints == []
+    assert page.log.messages == []
 
 
-def test_texts_have_terms_and_one_is_no_plural(visit, named, tmp_path):
-    page = visit(named, **DESKTOP)
-    assert "3 clusters among 8 rows of 6 terms." in page.locator("#lede").inner_text()
+def test_columns_of_texts_are_terms_and_one_row_is_singular(visit, named_clusters, tmp_path):
+    page = visit(named_clusters, **DESKTOP)
+    assert "3 clusters among 8 rows with 6 terms." in page.locator("#lede").inner_text()
 
-    alone = write_report(summarize(a_model(np.array([0]), np.ones((1, 1))), [[1.0]]), tmp_path / "one.html")
-    page = visit(alone, **DESKTOP)
-    assert "1 cluster among 1 row of 1 feature." in page.locator("#lede").inner_text()
+    single = write_report(summarize(fitted_model(np.array([0]), np.ones((1, 1))), [[1.0]]), tmp_path / "one.html")
+    page = visit(single, **DESKTOP)
+    assert "1 cluster among 1 row with 1 feature." in page.locator("#lede").inner_text()
     assert page.locator("#figures dt").all_inner_texts()[:2] == ["row", "cluster"]
 
 
-def test_a_text_that_is_found_is_shown_where_the_word_is(visit, named):
-    page = visit(named, **DESKTOP)
+def test_search_results_show_the_text_around_the_match(visit, named_clusters):
+    page = visit(named_clusters, **DESKTOP)
     page.fill("#search", "Butter")
-    page.locator("#found p", has_text="3 rows match").wait_for()
+    page.locator("#results p", has_text="3 rows match").wait_for()
 
-    assert page.locator("#found small").first.inner_text() == "…and fresh butter"
+    assert page.locator("#results small").first.inner_text() == "…and fresh butter"
 
 
-def test_pointing_at_a_row_tells_of_it(visit, small):
+def test_hovering_a_row_shows_its_tooltip(visit, small):
     page = visit(small, **DESKTOP)
-    pointed_at_a_row(page)
+    hover_a_row(page)
 
-    told = page.locator("#tooltip").inner_text()
-    assert "digit" in told
-    assert "73\u00a0% sure" in told
+    tooltip = page.locator("#tooltip").inner_text()
+    assert "digit" in tooltip
+    assert "confidence 73\u00a0%" in tooltip
     assert page.locator("#tooltip .thumb").count() == 1
 
 
-def test_the_wheel_scrolls_the_page_until_the_map_is_meant(visit, small):
+def test_the_wheel_scrolls_the_page_until_the_map_is_clicked(visit, small):
     page = visit(small, **DESKTOP)
     page.locator("#canvas").hover(position={"x": 3, "y": 3})
     page.mouse.wheel(0, 100)
@@ -248,36 +248,36 @@ def test_the_wheel_scrolls_the_page_until_the_map_is_meant(visit, small):
     page.mouse.wheel(0, 1)
     page.locator("#hint.shown").wait_for()
     page.locator("#canvas").click(position={"x": 3, "y": 3})
-    assert page.locator("#hint.shown").count() == 0  # who has clicked need not be told to
+    assert page.locator("#hint.shown").count() == 0  # no hint is needed after a click
     page.mouse.wheel(0, 4000)
     assert zoom_of(page) < closer
     page.mouse.move(1, 1)
     scrolled = page.evaluate("window.scrollY")
     page.locator("#canvas").hover(position={"x": 3, "y": 3})
     page.mouse.wheel(0, 100)
-    assert scrolls_beyond(page, scrolled)  # having left it, one is free again
+    assert scrolls_beyond(page, scrolled)  # the page scrolls again after the mouse has left the map
 
 
 def stroke(page, *steps):
-    """Fingers on the screen: where each of them is, step by step, until they are lifted."""
+    """Touch the screen: the positions of all fingers step by step, until they are lifted."""
     session = page.context.new_cdp_session(page)
-    for number, spots in enumerate(steps):
-        points = [{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(spots)]
+    for number, positions in enumerate(steps):
+        points = [{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(positions)]
         kind = "touchMove" if number else "touchStart"
         session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-        settled(page)
+        after_next_frame(page)
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
-def middle_of_the_map(page):
+def centre_of_the_map(page):
     page.locator("#stage").evaluate("node => node.scrollIntoView({block: 'center'})")
     box = page.locator("#canvas").bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_one_finger_scrolls_the_page_and_leaves_the_map(visit, small):
+def test_one_finger_scrolls_the_page_but_not_the_map(visit, small):
     page = visit(small, **PHONE)
-    (x, y), before = middle_of_the_map(page), page.evaluate("window.scrollY")
+    (x, y), before = centre_of_the_map(page), page.evaluate("window.scrollY")
 
     stroke(page, *([(x, y - up)] for up in range(0, 200, 20)))
 
@@ -285,17 +285,17 @@ def test_one_finger_scrolls_the_page_and_leaves_the_map(visit, small):
     assert zoom_of(page) == 1
 
 
-def test_two_fingers_zoom_the_map_and_leave_the_page(visit, small):
+def test_two_fingers_zoom_the_map_but_do_not_scroll_the_page(visit, small):
     page = visit(small, **PHONE)
-    (x, y), before = middle_of_the_map(page), page.evaluate("window.scrollY")
+    (x, y), before = centre_of_the_map(page), page.evaluate("window.scrollY")
 
-    stroke(page, *([(x - apart, y - apart), (x + apart, y + apart)] for apart in (30, 45, 60, 90)))
+    stroke(page, *([(x - offset, y - offset), (x + offset, y + offset)] for offset in (30, 45, 60, 90)))
 
-    assert 2.5 < zoom_of(page) < 3.5  # they end three times as far apart as they began
+    assert 2.5 < zoom_of(page) < 3.5  # their distance grows by a factor of three
     assert page.evaluate("window.scrollY") == before
 
 
-def test_buttons_keys_and_double_click_zoom(visit, small):
+def test_buttons_keys_and_double_clicks_zoom(visit, small):
     page = visit(small, **DESKTOP)
     assert zoom_of(page) == 1
 
@@ -322,13 +322,13 @@ def test_dragging_moves_the_map(visit, small):
     assert zoom_of(page) == 1
 
 
-def test_a_cluster_is_highlighted_from_legend_card_and_map(visit, small):
+def test_a_cluster_can_be_highlighted_by_legend_card_and_map(visit, small):
     page = visit(small, **DESKTOP)
     before = picture(page)
 
     page.locator("#legend button").nth(3).click()
     assert page.locator("#legend button").nth(3).get_attribute("aria-pressed") == "true"
-    assert "lit" in page.locator(".card").nth(3).get_attribute("class")
+    assert "highlighted" in page.locator(".card").nth(3).get_attribute("class")
     assert picture(page) != before
     page.locator("#legend button").nth(3).click()
     assert picture(page) == before
@@ -336,48 +336,48 @@ def test_a_cluster_is_highlighted_from_legend_card_and_map(visit, small):
     assert page.locator("#legend button[aria-pressed=true]").count() == 1
     page.locator("#canvas").press("Escape")
     assert page.locator("#legend button[aria-pressed=true]").count() == 0
-    page.mouse.click(*pointed_at_a_row(page))
+    page.mouse.click(*hover_a_row(page))
     assert page.locator("#legend button[aria-pressed=true]").count() == 1
 
 
-def test_search_finds_rows_and_shows_them(visit, small):
+def test_search_lists_rows_and_opens_them(visit, small):
     page = visit(small, **DESKTOP)
     before = picture(page)
 
     page.fill("#search", "digit 123")
-    page.wait_for_selector("#found button")
-    assert page.locator("#found p").inner_text() == "1 row matches"
+    page.wait_for_selector("#results button")
+    assert page.locator("#results p").inner_text() == "1 row matches"
     assert picture(page) != before
-    page.locator("#found button").click()
+    page.locator("#results button").click()
     assert zoom_of(page) == 3
     assert "digit 123" in page.locator("#tooltip").inner_text()
-    page.fill("#search", "no such thing")
-    page.locator("#found p", has_text="Nothing matches").wait_for()
+    page.fill("#search", "no such row")
+    page.locator("#results p", has_text="No matches").wait_for()
 
 
-@pytest.mark.parametrize("way", ["truth", "confidence"])
-def test_rows_can_be_coloured_otherwise(way, visit, small):
+@pytest.mark.parametrize("colouring", ["truth", "confidence"])
+def test_rows_can_be_coloured_by_class_or_confidence(colouring, visit, small):
     page = visit(small, **DESKTOP)
     before = picture(page)
-    page.locator(f"#colour input[value={way}]").check(force=True)
+    page.locator(f"#colour input[value={colouring}]").check(force=True)
 
     assert picture(page) != before
-    assert page.heard.complaints == []
+    assert page.log.messages == []
 
 
 @pytest.mark.parametrize("screen", [DESKTOP, PHONE, NARROW], ids=["desktop", "phone", "narrow"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wider_than_the_screen_in_either_theme(screen, scheme, visit, small):
+def test_the_page_fits_the_width_of_the_screen_in_both_themes(screen, scheme, visit, small):
     page = visit(small, color_scheme=scheme, **screen)
 
     assert overflow(page) <= 0
     assert page.locator("html").get_attribute("data-theme") == scheme
     page.click("#theme")
     assert page.locator("html").get_attribute("data-theme") != scheme
-    assert page.heard.complaints == []
+    assert page.log.messages == []
 
 
-def test_a_tap_tells_of_a_row(visit, small):
+def test_a_tap_shows_the_tooltip(visit, small):
     page = visit(small, **PHONE)
     box = page.locator("#canvas").bounding_box()
     page.locator("#canvas").scroll_into_view_if_needed()
@@ -388,11 +388,11 @@ def test_a_tap_tells_of_a_row(visit, small):
             break
 
     assert page.locator("#tooltip").is_visible()
-    assert "sure" in page.locator("#tooltip").inner_text()
+    assert "confidence" in page.locator("#tooltip").inner_text()
 
 
-def test_a_hundred_thousand_rows_load_move_and_answer(visit, large):
-    """With names and texts. Seconds are measured in benchmarks/report_page.py."""
+def test_a_report_of_100_000_rows_can_be_used(visit, large):
+    """With names and texts. Times are measured by benchmarks/report_page.py."""
     assert large.stat().st_size < 20e6  # so that it can be sent by mail
     page = visit(large, **DESKTOP)
     page.locator("#canvas").click(position={"x": 3, "y": 3})
@@ -403,41 +403,42 @@ def test_a_hundred_thousand_rows_load_move_and_answer(visit, large):
     assert picture(page) != before
 
     page.locator("#canvas").press("0")
-    pointed_at_a_row(page)
+    hover_a_row(page)
     assert "folder/row-" in page.locator("#tooltip").inner_text()
     assert "word" in page.locator("#tooltip p").inner_text()
     page.fill("#search", "row-099999")
-    page.locator("#found p", has_text="1 row matches").wait_for()
+    page.locator("#results p", has_text="1 row matches").wait_for()
     page.fill("#search", "word499")
-    page.locator("#found p", has_text="the first 12").wait_for()
-    assert page.heard.complaints == []
+    page.locator("#results p", has_text="the first 12").wait_for()
+    assert page.log.messages == []
     assert overflow(page) <= 0
 
 
-def test_many_movements_between_two_frames_are_drawn_once(visit, large):
+def test_many_movements_within_a_frame_are_drawn_once(visit, large):
     page = visit(large, **DESKTOP)
-    settled(page)
+    after_next_frame(page)
 
-    drawn = page.evaluate(
+    n_draws = page.evaluate(
         """async () => {
             performance.clearMeasures();
-            const turn = { deltaY: -10, ctrlKey: true, clientX: 400, clientY: 500, cancelable: true };
-            for (let i = 0; i < 50; i++) document.getElementById("canvas").dispatchEvent(new WheelEvent("wheel", turn));
+            const options = { deltaY: -10, ctrlKey: true, clientX: 400, clientY: 500, cancelable: true };
+            const canvas = document.getElementById("canvas");
+            for (let i = 0; i < 50; i++) canvas.dispatchEvent(new WheelEvent("wheel", options));
             await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
             return performance.getEntriesByName("draw").length;
         }"""
     )
 
-    assert drawn == 1
+    assert n_draws == 1
     assert zoom_of(page) > 1
 
 
-# ------------------------------------------------------------------------------------------------- honest and readable
+# ------------------------------------------------------------------------------------- consistency and accessibility
 
 
 def colour_of_the_first_row(visit, path):
-    """In the middle of its disc; it lies in the lower left corner."""
-    page = settled(visit(path, **DESKTOP))
+    """The colour at the centre of the first row, which is in the lower left corner."""
+    page = after_next_frame(visit(path, **DESKTOP))
     return page.evaluate(
         """() => {
             const canvas = document.getElementById("canvas");
@@ -453,15 +454,15 @@ def colour_of_the_first_row(visit, path):
 
 
 @pytest.mark.parametrize("others", [0.61, 0.99])
-def test_a_confidence_looks_the_same_whatever_the_others_are(others, visit, tmp_path):
+def test_the_colour_of_a_confidence_does_not_depend_on_other_rows(others, visit, tmp_path):
     """Opacity is confidence: colour = c · palette + (1 - c) · white."""
     Q = np.array([[0.6, 0.4], [others, 1 - others], [1 - others, others]])
     xy = np.array([[0.0, 0.0], [1.0, 0.4], [1.0, 1.0]])
-    path = write_report(summarize(a_model(np.array([0, 0, 1]), Q), xy), tmp_path / "page.html")
+    path = write_report(summarize(fitted_model(np.array([0, 0, 1]), Q), xy), tmp_path / "page.html")
 
-    found = colour_of_the_first_row(visit, path)
+    colour = colour_of_the_first_row(visit, path)
 
-    assert_allclose(found, 255 * (0.6 * colours([0])[0] + 0.4), atol=3)
+    assert_allclose(colour, 255 * (0.6 * palette_rgb([0])[0] + 0.4), atol=3)
 
 
 CONTRASTS = """() => {
@@ -478,28 +479,30 @@ CONTRASTS = """() => {
         over(rgba(getComputedStyle(node).backgroundColor), ground(node.parentElement));
     const linear = (part) => part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4;
     const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) + 0.05;
-    const told = [];
+    const contrasts = [];
     for (const node of document.body.querySelectorAll("*")) {
-        const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
-        if (!own || !node.checkVisibility() || node.matches("script, .none, .unseen, .hint, .skip")) continue;
+        const hasText = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+        const ignored = node.matches("script, .none, .visually-hidden, .hint, .skip");
+        if (!hasText || !node.checkVisibility() || ignored) continue;
         const style = getComputedStyle(node), behind = ground(node);
-        const [one, other] = [light(over(rgba(node.closest("svg") ? style.fill : style.color), behind)), light(behind)];
-        told.push([Math.max(one, other) / Math.min(one, other), node.textContent.slice(0, 30)]);
+        const colour = rgba(node.closest("svg") ? style.fill : style.color);
+        const [text, background] = [light(over(colour, behind)), light(behind)];
+        contrasts.push([Math.max(text, background) / Math.min(text, background), node.textContent.slice(0, 30)]);
     }
-    return told;
+    return contrasts;
 }"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_word_stands_out_from_what_is_behind_it(scheme, visit, small):
+def test_every_text_has_sufficient_contrast(scheme, visit, small):
     """WCAG 2, level AA: a contrast of 4.5."""
-    found = visit(small, color_scheme=scheme, **DESKTOP).evaluate(CONTRASTS)
+    contrasts = visit(small, color_scheme=scheme, **DESKTOP).evaluate(CONTRASTS)
 
-    assert len(found) > 100
-    assert [each for each in found if each[0] < 4.5] == []
+    assert len(contrasts) > 100
+    assert [(contrast, text) for contrast, text in contrasts if contrast < 4.5] == []
 
 
-def test_keys_alone_lead_from_a_card_to_its_row_on_the_map_and_back(visit, small):
+def test_the_keyboard_leads_from_a_card_to_its_row_on_the_map_and_back(visit, small):
     page = visit(small, **DESKTOP)
     page.locator(".card h3 button").first.focus()
     page.keyboard.press("Tab")
@@ -513,7 +516,7 @@ def test_keys_alone_lead_from_a_card_to_its_row_on_the_map_and_back(visit, small
     assert not page.locator("#back").is_visible()
 
 
-def test_everything_that_can_be_used_has_a_name_and_a_place_in_the_order_of_keys(visit, small):
+def test_every_control_has_a_name_and_can_be_reached_by_keyboard(visit, small):
     page = visit(small, **DESKTOP)
 
     nameless = page.evaluate(

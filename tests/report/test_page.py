@@ -11,12 +11,13 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.cluster import KMeans
 
+from fiedler.errors import DataNotFoundError, FileFormatError, InputError
 from fiedler.plots.style import PALETTE, UNASSIGNED
 from fiedler.report import read_summary, summarize, write_report, write_summary
-from fiedler.report.page import VERSION, packed_array, png, render
-from fiedler.report.script import EXPORT, IMPORT, bundled, template
+from fiedler.report.page import VERSION, encode_array, encode_png, render
+from fiedler.report.script import EXPORT, IMPORT, bundle_script, read_template
 
-EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)> {{script}} \ud800 &amp; 'quoted' \"twice\""
+MARKUP = "</script><script>alert(1)</script><img src=x onerror=alert(1)> {{script}} \ud800 &amp; 'quoted' \"twice\""
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +28,14 @@ def summary():
     return summarize(
         model,
         X,
-        ids=[EVIL] * 30,
-        texts=[EVIL] * 30,
+        ids=[MARKUP] * 30,
+        texts=[MARKUP] * 30,
         images=pixels,
-        feature_names=[EVIL, "b"],
-        truth=[EVIL] * 15 + ["other"] * 15,
-        title=EVIL,
-        command=EVIL,
-        settings={EVIL: EVIL},
+        feature_names=[MARKUP, "b"],
+        truth=[MARKUP] * 15 + ["other"] * 15,
+        title=MARKUP,
+        command=MARKUP,
+        settings={MARKUP: MARKUP},
     )
 
 
@@ -42,24 +43,24 @@ def data_of(page):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
 
 
-def test_the_page_names_no_other_place(summary, tmp_path):
+def test_the_page_contains_no_external_addresses(summary, tmp_path):
     page = write_report(summary, tmp_path / "report.html").read_text(encoding="utf-8")
 
     assert not re.search(r"https?://|//[a-z]+\.|@import|<link|<iframe|src=[\"']", page.replace("src=x", ""))
     assert "default-src 'none'" in page
 
 
-def test_what_comes_from_data_is_never_markup(summary):
+def test_data_never_becomes_markup(summary):
     page = render(summary)
 
     assert page.count("<script") == 2  # the data and the script
     assert page.count("</script") == 2
     assert "<img" not in page
-    assert data_of(page)["rows"]["ids"][0] == EVIL.replace("\ud800", "?")  # and arrives as it was
+    assert data_of(page)["rows"]["ids"][0] == MARKUP.replace("\ud800", "?")  # unchanged, apart from the lone surrogate
     assert "{{script}}" in data_of(page)["title"]
 
 
-def test_the_policy_names_the_script_by_its_hash(summary):
+def test_the_policy_contains_the_hash_of_the_script(summary):
     page = render(summary)
     script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1]
 
@@ -67,44 +68,44 @@ def test_the_policy_names_the_script_by_its_hash(summary):
     assert f"script-src 'sha256-{digest}'" in page
 
 
-def test_every_module_is_in_the_script_once_and_after_those_it_uses():
-    script = bundled()
+def test_every_module_is_bundled_once_and_after_its_imports():
+    script = bundle_script()
     modules = re.findall(r"^const \$(\w+) = ", script, re.MULTILINE)
 
     assert modules[-1] == "main"
     assert len(set(modules)) == len(modules)
     assert not re.search(r"^(import|export) ", script, re.MULTILINE)
-    for place, name in enumerate(modules):
-        text = template(f"script/{name}.js")
-        for names, home in IMPORT.findall(text):
-            wanted = set(re.findall(r"\w+", names))
-            assert home in modules[:place]
-            assert wanted <= set(EXPORT.findall(template(f"script/{home}.js")))
-            assert wanted <= set(re.findall(r"\w+", IMPORT.sub("", text)))  # and uses it
+    for position, name in enumerate(modules):
+        text = read_template(f"script/{name}.js")
+        for names, module in IMPORT.findall(text):
+            imported = set(re.findall(r"\w+", names))
+            assert module in modules[:position]
+            assert imported <= set(EXPORT.findall(read_template(f"script/{module}.js")))
+            assert imported <= set(re.findall(r"\w+", IMPORT.sub("", text)))  # every import is used
 
 
-def test_the_page_has_the_colours_of_the_plots(summary):
+def test_the_page_uses_the_colours_of_the_plots(summary):
     page = render(summary)
 
-    assert data_of(page)["palette"]["groups"] == list(PALETTE)
-    assert data_of(page)["palette"]["none"] == UNASSIGNED
-    assert not re.search(r"#[0-9a-f]{6}\b", bundled())  # the script has none of its own
+    assert data_of(page)["colours"]["groups"] == list(PALETTE)
+    assert data_of(page)["colours"]["unassigned"] == UNASSIGNED
+    assert not re.search(r"#[0-9a-f]{6}\b", bundle_script())  # no colours are defined in the script
 
 
-def test_numbers_of_rows_come_back_from_their_bytes(summary):
+def test_encoded_arrays_can_be_decoded(summary):
     data = data_of(render(summary))
 
     x = np.frombuffer(base64.b64decode(data["rows"]["x"]), dtype="<u2")
     assert_array_equal(x, summary["rows"]["x"])
     labels = np.frombuffer(base64.b64decode(data["rows"]["labels"]), dtype="<u2")
     assert_array_equal(labels, summary["rows"]["labels"])
-    assert packed_array([255.0], "uint8") == "/w=="
+    assert encode_array([255.0], "uint8") == "/w=="
 
 
-def test_a_png_holds_the_pixels_it_was_given(rng):
+def test_encoded_png_contains_the_pixels(rng):
     pixels = rng.randint(256, size=(3, 5, 3)).astype(np.uint8)
 
-    file = png(pixels)
+    file = encode_png(pixels)
 
     assert file.startswith(b"\x89PNG\r\n\x1a\n")
     assert struct.unpack(">IIBB", file[16:26]) == (5, 3, 8, 2)
@@ -114,7 +115,7 @@ def test_a_png_holds_the_pixels_it_was_given(rng):
     assert_array_equal(lines[:, 1:].reshape(3, 5, 3), pixels)
 
 
-def test_the_sheet_of_thumbnails_begins_with_the_means(summary):
+def test_the_image_of_thumbnails_begins_with_the_means(summary):
     sheet = data_of(render(summary))["thumbnails"]
 
     assert (sheet["width"], sheet["height"], sheet["n_means"], len(sheet["rows"])) == (4, 3, 2, 30)
@@ -122,10 +123,10 @@ def test_the_sheet_of_thumbnails_begins_with_the_means(summary):
     assert base64.b64decode(sheet["png"]).startswith(b"\x89PNG")
 
 
-def test_a_page_is_whole_or_absent(summary, tmp_path):
+def test_a_failed_write_leaves_the_old_page(summary, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old")
-    with pytest.raises(ValueError, match="no summary of a clustering"):
+    with pytest.raises(ValueError, match="is not a summary of a clustering"):
         write_report({}, path)
     with pytest.raises(ValueError, match="Out of range float"):
         write_report({**summary, "settings": {"scale": float("nan")}}, path)
@@ -136,82 +137,85 @@ def test_a_page_is_whole_or_absent(summary, tmp_path):
         write_report(summary, tmp_path / "nowhere" / "report.html")
 
 
-LACKING = object()
+MISSING = object()
 
 
-def changed(summary, place, value):
-    """The summary with something else in a place, or without it."""
-    found = copy.deepcopy(summary)
-    *outer, last = place
-    part = found
+def changed(summary, path, value):
+    """The summary with another value at a path, or without it."""
+    result = copy.deepcopy(summary)
+    *outer, last = path
+    part = result
     for key in outer:
         part = part[key]
-    if value is LACKING:
+    if value is MISSING:
         del part[last]
     else:
         part[last] = value
-    return found
+    return result
 
 
 def zeros(size):
     return base64.b64encode(zlib.compress(bytes(size))).decode()
 
 
+HISTORY = {"maximize": True, "iterations": [1, 2], "values": {}}
 DAMAGES = [
-    (("n_rows",), LACKING, "it lacks n_rows"),
-    (("n_rows",), True, "n_rows is not a whole number from 1"),
+    (("n_rows",), MISSING, "n_rows is missing"),
+    (("n_rows",), True, "n_rows is not an integer of at least 1"),
     (("n_rows",), 29, "rows.x has length 30, not 29"),
     (("n_clusters",), 3, "clusters has length 2, not 3"),
     (("seconds",), float("nan"), "seconds is not a number"),
     (("column",), "pixel", "column is not 'term' or 'feature'"),
-    (("rows",), [], "rows is not a record"),
-    (("rows", "labels"), LACKING, "it lacks rows.labels"),
+    (("rows",), [], "rows is not an object"),
+    (("rows", "labels"), MISSING, "rows.labels is missing"),
     (("rows", "labels"), [0, 1], "rows.labels has length 2, not 30"),
-    (("rows", "labels", 3), 7, "rows.labels[3] is not a whole number from -1 to 1"),
-    (("rows", "x", 0), 70_000, "rows.x[0] is not a whole number from 0 to 65535"),
-    (("rows", "ids", 2), 5, "rows.ids[2] is not a text"),
+    (("rows", "labels", 3), 7, "rows.labels[3] is not an integer from -1 to 1"),
+    (("rows", "x", 0), 70_000, "rows.x[0] is not an integer from 0 to 65535"),
+    (("rows", "ids", 2), 5, "rows.ids[2] is not a string"),
     (("rows", "confidence"), [2] * 30, "rows.confidence[0] is not a number from 0 to 1"),
-    (("clusters", 1), "nonsense", "clusters[1] is not a record"),
-    (("clusters", 1, "typical", 0), 30, "clusters[1].typical[0] is not a whole number from 0 to 29"),
+    (("clusters", 1), "nonsense", "clusters[1] is not an object"),
+    (("clusters", 1, "typical", 0), 30, "clusters[1].typical[0] is not an integer from 0 to 29"),
     (("clusters", 0, "terms"), [["ash"]], "clusters[0].terms[0] has length 1, not 2"),
-    (("clusters", 0, "terms"), [[1, 2]], "clusters[0].terms[0][0] is not a text"),
-    (("clusters", 0, "doubtful"), [{"row": 0}], "it lacks clusters[0].doubtful[0].confidence, "),
-    (("clusters", 0, "name"), 5, "clusters[0].name is not a text"),
-    (("history",), "nonsense", "history is not a record"),
-    (("history",), {"objective": [1, "two"]}, "history.objective[1] is not a number"),
-    (("evidence",), {"n_clusters": 2}, "it lacks evidence.candidates, "),
-    (("spectrum",), {"values": [], "gap": 1}, "spectrum.gap is not a whole number from 1 to 0"),
+    (("clusters", 0, "terms"), [[1, 2]], "clusters[0].terms[0][0] is not a string"),
+    (("clusters", 0, "least_confident"), [{"row": 0}], "clusters[0].least_confident[0].confidence, "),
+    (("clusters", 0, "name"), 5, "clusters[0].name is not a string"),
+    (("history",), "nonsense", "history is not an object"),
+    (("history",), HISTORY | {"values": {"objective": [1, "two"]}}, "history.values.objective[1] is not a number"),
+    (("history",), HISTORY | {"values": {"cut": [1]}}, "history.values.cut has length 1, not 2"),
+    (("evidence",), {"n_clusters": 2}, "evidence.candidates, "),
+    (("spectrum",), {"values": [], "gap": 1}, "spectrum.gap is not an integer from 1 to 0"),
     (("texts", "values"), ["one"], "texts.values has length 1, not 30"),
-    (("truth", "codes", 0), 2, "truth.codes[0] is not a whole number from 0 to 1"),
+    (("truth", "codes", 0), 2, "truth.codes[0] is not an integer from 0 to 1"),
     (("agreement", "counts", 0), [1], "agreement.counts[0] has length 1, not 2"),
-    (("thumbnails", "pixels"), "no base64", "thumbnails.pixels is not as many pixels as there should be"),
-    (("thumbnails", "pixels"), zeros(32 * 12 - 1), "thumbnails.pixels is not as many pixels as there should be"),
-    (("model", "versions"), {}, "it lacks model.versions.fiedler"),
+    (("thumbnails", "pixels"), "no base64", "thumbnails.pixels is not the expected number of pixels"),
+    (("thumbnails", "pixels"), zeros(32 * 12 - 1), "thumbnails.pixels is not the expected number of pixels"),
+    (("model", "versions"), {}, "model.versions.fiedler is missing"),
 ]
 
 
-@pytest.mark.parametrize(("place", "value", "fault"), DAMAGES, ids=[fault for *_, fault in DAMAGES])
-def test_a_damaged_summary_is_told_in_a_sentence_and_leaves_the_page(place, value, fault, summary, tmp_path):
+@pytest.mark.parametrize(("path", "value", "fault"), DAMAGES, ids=[fault for *_, fault in DAMAGES])
+def test_a_damaged_summary_raises_an_error_and_leaves_the_old_page(path, value, fault, summary, tmp_path):
     page, file = tmp_path / "report.html", tmp_path / "summary.json"
     page.write_text("old")
-    damaged = changed(summary, place, value)
+    damaged = changed(summary, path, value)
     file.write_text(json.dumps(damaged))
-    sentence = re.escape(f" is damaged: {fault}") + ".*; make it again with fiedler cluster$"
+    message = re.escape(f" is damaged: {fault}") + ".*; create it again with fiedler cluster$"
 
-    with pytest.raises(ValueError, match=f"^the summary{sentence}"):
+    with pytest.raises(InputError, match=f"^the summary{message}"):
         write_report(damaged, page)
-    with pytest.raises(ValueError, match=f"summary.json'{sentence}"):
+    with pytest.raises(FileFormatError, match=f"summary.json'{message}") as error:
         read_summary(file)
+    assert (error.value.code, error.value.fields["file"]) == ("damaged_summary", str(file))
     assert page.read_text() == "old"
 
 
-def test_a_summary_from_before_clusters_had_names_is_still_read(summary, tmp_path):
-    older = changed(changed(changed(summary, ["column"], LACKING), ["clusters", 0, "name"], LACKING), ["seconds"], 2)
+def test_a_summary_without_names_of_clusters_is_valid(summary, tmp_path):
+    older = changed(changed(changed(summary, ["column"], MISSING), ["clusters", 0, "name"], MISSING), ["seconds"], 2)
 
     assert write_report(older, tmp_path / "report.html").exists()
 
 
-def test_the_page_of_a_summary_read_again_is_the_same(summary, tmp_path):
+def test_a_summary_read_from_its_file_gives_the_same_page(summary, tmp_path):
     again = read_summary(write_summary(summary, tmp_path / "summary.json"))
 
     assert render(again) == render(summary)
@@ -220,26 +224,27 @@ def test_the_page_of_a_summary_read_again_is_the_same(summary, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is not a summary, or it is damaged"),
-        ("[1]", "is no summary of a clustering"),
-        ('{"format": "something else"}', "is no summary of a clustering"),
+        ("{", "is not a valid summary file"),
+        ("[1]", "is not a summary of a clustering"),
+        ('{"format": "something else"}', "is not a summary of a clustering"),
         (f'{{"format": "fiedler clustering", "version": {VERSION + 1}}}', "update fiedler"),
         (
             f'{{"format": "fiedler clustering", "version": {VERSION}}}',
-            "is damaged: it lacks n_rows, n_clusters; make it again with fiedler cluster",
+            "is damaged: n_rows, n_clusters are missing; create it again with fiedler cluster",
         ),
     ],
 )
-def test_files_that_hold_no_summary_are_told_in_one_sentence(text, message, tmp_path):
+def test_files_that_are_not_summaries_raise_an_error(text, message, tmp_path):
     path = tmp_path / "summary.json"
     path.write_text(text)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(FileFormatError, match=message):
         read_summary(path)
 
 
-def test_a_summary_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no summary file"):
+def test_missing_and_undecodable_summaries_raise_an_error(tmp_path):
+    with pytest.raises(DataNotFoundError, match="there is no summary file") as error:
         read_summary(tmp_path / "summary.json")
+    assert error.value.code == "summary_not_found"
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match="is not a summary, or it is damaged"):
+    with pytest.raises(FileFormatError, match="is not a valid summary file"):
         read_summary(tmp_path / "bytes.json")

@@ -1,7 +1,7 @@
-"""Pictures of clusterings, in the way of scikit-learn's displays: data in the constructor, ``plot`` draws it.
+"""Plots of clusterings in the style of scikit-learn's Displays: the constructor takes the data, ``plot`` draws it.
 
-``from_estimator`` and its sisters collect the data and draw at once. Axes may be given; ``ax_`` and ``figure_`` are
-what was drawn on. Nothing is shown, and no global setting of matplotlib is touched.
+``from_estimator`` and the other class methods collect the data and draw it. They accept axes (``ax``); ``ax_`` and
+``figure_`` are the axes and the figure of the plot. No window is opened, and no global setting of matplotlib changes.
 """
 
 from .clusters import ClustersDisplay

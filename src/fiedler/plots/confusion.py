@@ -1,8 +1,8 @@
-"""Clusters beside classes, after the best matching of one to the other."""
+"""Confusion matrix of clusters and classes after the best one-to-one matching."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.metrics.cluster import contingency_matrix
@@ -10,22 +10,30 @@ from sklearn.metrics.cluster import contingency_matrix
 from ..core.rows import normalize_row_sums
 from ..metrics import clustering_accuracy, match_labels
 from ..metrics.matching import check_pair
-from .fitted import shown
-from .style import DARK, MIDDLE, SMALL, Axes, canvas, quiet
+from .rows import labeled_rows
+from .style import DARK, MIDDLE, SMALL_SIZE, get_axes, style_axes
 
-WITH_SHARES, WITH_COUNTS = 12, 25  # columns, at most, for which there is room to write them
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
+    from .._typing import LabelsLike, MatrixLike
+    from ..graph.affinity import AffinityGraph
+
+MAX_COLUMNS_WITH_SHARES, MAX_COLUMNS_WITH_COUNTS = 12, 25  # more columns leave no room for text in the cells
 
 
 class ConfusionDisplay:
-    """Counts by class (rows) and cluster (columns), the matched ones on the diagonal; colour is the share of the class.
+    """Counts by class (rows) and cluster (columns), matched pairs on the diagonal; colour is the share of the class.
 
     Parameters
     ----------
     counts : array of shape (n_classes, n_clusters)
+        The number of rows of each class in each cluster.
     classes : array of shape (n_classes,)
-        Those that a cluster matches come first.
+        Classes that match a cluster come first.
     clusters : array of shape (n_clusters,)
-        In the order of the classes they match; those left over come last.
+        In the order of the classes they match; clusters without a match come last.
     accuracy : float
         The share of all rows on the diagonal.
 
@@ -34,8 +42,11 @@ class ConfusionDisplay:
     shares : array of shape (n_classes, n_clusters)
         Counts as shares of their class.
     image_ : AxesImage
+        The coloured cells.
     texts_ : list of Text
-    ax_, figure_
+        The numbers in the cells.
+    ax_ : matplotlib axes
+    figure_ : matplotlib figure
 
     Examples
     --------
@@ -48,7 +59,7 @@ class ConfusionDisplay:
     (array([1, 0, 2]), 0.8)
     """
 
-    def __init__(self, counts: Any, classes: Any, clusters: Any, accuracy: float) -> None:
+    def __init__(self, counts: np.ndarray, classes: np.ndarray, clusters: np.ndarray, accuracy: float) -> None:
         self.counts = counts
         self.classes = classes
         self.clusters = clusters
@@ -60,22 +71,33 @@ class ConfusionDisplay:
         return normalize_row_sums(np.asarray(self.counts))
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Axes = None) -> ConfusionDisplay:
-        """The clusters that a model gives to ``X``, beside the classes ``y``.
+    def from_estimator(
+        cls,
+        model: BaseEstimator,
+        X: MatrixLike | AffinityGraph | None,
+        y: LabelsLike,
+        *,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Compare the clusters that a model gives to ``X`` with the classes ``y``.
 
         Parameters
         ----------
         model : fitted clusterer
         X : array or CSR matrix of shape (n, d), AffinityGraph or None
-            Rows of the fit, which show what it found, or new ones, which are predicted; None for those of the fit.
+            The training rows, compared by the labels of the fit, or new rows, whose labels are predicted; None for the
+            training rows.
         y : array of shape (n,)
+            Classes.
         ax : matplotlib axes, optional
         """
-        return cls.from_predictions(y, shown(model, X).labels, ax=ax)
+        labels = labeled_rows(model, X).labels
+        assert labels is not None
+        return cls.from_predictions(y, labels, ax=ax)
 
     @classmethod
-    def from_predictions(cls, y_true: Any, labels: Any, *, ax: Axes = None) -> ConfusionDisplay:
-        """Clusters that are known, beside classes.
+    def from_predictions(cls, y_true: LabelsLike, labels: LabelsLike, *, ax: Axes | None = None) -> Self:
+        """Compare clusters found by any method with classes.
 
         Parameters
         ----------
@@ -85,48 +107,49 @@ class ConfusionDisplay:
             Clusters.
         ax : matplotlib axes, optional
         """
-        return cls(*matched_table(y_true, labels), clustering_accuracy(y_true, labels)).plot(ax)
+        return cls(*matched_contingency(y_true, labels), clustering_accuracy(y_true, labels)).plot(ax)
 
-    def plot(self, ax: Axes = None) -> ConfusionDisplay:
-        """Draw the table.
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the matrix.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
         """
         n_classes, n_clusters = np.shape(self.counts)
-        cell = 0.5 if n_clusters <= WITH_SHARES else 0.32
-        self.ax_, self.figure_ = canvas(ax, (1.6 + cell * max(n_clusters, 5), 1.2 + cell * max(n_classes, 4)))
+        cell = 0.5 if n_clusters <= MAX_COLUMNS_WITH_SHARES else 0.32  # inches
+        self.ax_, self.figure_ = get_axes(ax, (1.6 + cell * max(n_clusters, 5), 1.2 + cell * max(n_classes, 4)))
         self.image_ = self.ax_.imshow(self.shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        self.texts_ = self._write() if n_clusters <= WITH_COUNTS else []
+        self.texts_ = self._draw_numbers() if n_clusters <= MAX_COLUMNS_WITH_COUNTS else []
         self.ax_.set_xticks(range(n_clusters), [str(name) for name in self.clusters])
         self.ax_.set_yticks(range(n_classes), [str(name) for name in self.classes])
         if n_clusters > n_classes:
             self.ax_.axvline(n_classes - 0.5, color=MIDDLE, lw=1, ls="--")
-        quiet(self.ax_, title=f"accuracy {self.accuracy:.3f}", xlabel="cluster", ylabel="class")
+        style_axes(self.ax_, title=f"accuracy {self.accuracy:.3f}", xlabel="cluster", ylabel="class")
         self.ax_.tick_params(length=0)
         return self
 
-    def _write(self) -> list[Any]:
-        """Counts and, where there is room, shares into the cells; nothing into empty ones."""
-        written, counts = [], np.asarray(self.counts)
+    def _draw_numbers(self) -> list[Any]:
+        """Write counts and, if there is room, shares into the cells that are not empty."""
+        texts, counts = [], np.asarray(self.counts)
         for (row, column), share in np.ndenumerate(self.shares):
             if counts[row, column] == 0:
                 continue
             text = f"{counts[row, column]}"
-            text += f"\n{100 * share:.0f}%" if counts.shape[1] <= WITH_SHARES else ""
-            style = {"ha": "center", "va": "center", "fontsize": SMALL - 1, "color": "white" if share > 0.6 else DARK}
-            written.append(self.ax_.text(column, row, text, **style))
-        return written
+            text += f"\n{100 * share:.0f}%" if counts.shape[1] <= MAX_COLUMNS_WITH_SHARES else ""
+            color = "white" if share > 0.6 else DARK
+            size = SMALL_SIZE - 1
+            texts.append(self.ax_.text(column, row, text, ha="center", va="center", fontsize=size, color=color))
+        return texts
 
 
-def matched_table(y_true: Any, labels: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Counts, classes and clusters, the matched ones on the diagonal."""
-    truth, found = check_pair(y_true, labels)
-    classes, numbers = np.unique(truth, return_inverse=True)
-    clusters, first = np.unique(found, return_index=True)
-    match = match_labels(numbers, found)[first]  # the class of every cluster, -1 for those left over
-    columns = np.argsort(np.where(match < 0, len(classes), match), kind="stable")
-    rows = np.argsort(~np.isin(np.arange(len(classes)), match), kind="stable")
-    counts = contingency_matrix(truth, found)[rows][:, columns]
+def matched_contingency(y_true: LabelsLike, labels: LabelsLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return counts, classes and clusters, with matched pairs on the diagonal."""
+    y_true, labels = check_pair(y_true, labels)
+    classes, class_codes = np.unique(y_true, return_inverse=True)
+    clusters, first = np.unique(labels, return_index=True)
+    matches = match_labels(class_codes, labels)[first]  # the class of every cluster, -1 if it has none
+    columns = np.argsort(np.where(matches < 0, len(classes), matches), kind="stable")
+    rows = np.argsort(~np.isin(np.arange(len(classes)), matches), kind="stable")
+    counts = contingency_matrix(y_true, labels)[rows][:, columns]
     return counts, classes[rows], clusters[columns]

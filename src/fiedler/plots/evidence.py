@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
 from ..clustering.n_clusters import NClustersChoice
-from .style import LABEL, MAIN, MIDDLE, OTHER, Axes, canvas, legend, quiet
+from ..errors import InputError
+from .style import LABEL_SIZE, MIDDLE, PRIMARY, SECONDARY, add_legend, get_axes, style_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
 
 
 class EvidenceDisplay:
-    """Stability for every number of clusters as a line, the eigengap as bars, the chosen number in colour.
+    """Stability of each number of clusters as a line, eigengaps as bars, the chosen number highlighted.
 
     Parameters
     ----------
     choice : NClustersChoice
-        As :func:`fiedler.choose_n_clusters` returns it.
+        The result of :func:`fiedler.choose_n_clusters`.
 
     Attributes
     ----------
     line_ : ErrorbarContainer or None
-        Stability with its standard errors.
+        Stability with standard errors.
     bars_ : BarContainer or None
         Eigengaps.
-    ax_, figure_
+    ax_ : matplotlib axes
+    figure_ : matplotlib figure
     gap_ax_ : matplotlib axes or None
-        Those of the bars, with their scale on the right; ``ax_`` itself where there is no stability.
+        The axes of the bars, with their scale on the right; ``ax_`` itself if there is no stability.
 
     Examples
     --------
@@ -43,25 +49,27 @@ class EvidenceDisplay:
         self.choice = choice
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Axes = None) -> EvidenceDisplay:
-        """The evidence of a model that was fitted with ``n_clusters='auto'``.
+    def from_estimator(cls, model: BaseEstimator, *, ax: Axes | None = None) -> Self:
+        """Draw the evidence of a model fitted with ``n_clusters='auto'``.
 
         Parameters
         ----------
-        model : fitted ManifoldClustering, or another with an ``evidence_``
+        model : fitted ManifoldClustering, or another estimator with ``evidence_``
         ax : matplotlib axes, optional
         """
         check_is_fitted(model)
         if not isinstance(choice := getattr(model, "evidence_", None), NClustersChoice):
-            raise ValueError(
-                f"{type(model).__name__} has counted no clusters; fit ManifoldClustering(n_clusters='auto'), or draw "
-                "what choose_n_clusters returns"
+            raise InputError(
+                f"{type(model).__name__} did not choose the number of clusters",
+                "fit ManifoldClustering(n_clusters='auto'), or pass the result of choose_n_clusters to from_choice",
+                code="no_evidence",
+                estimator=type(model).__name__,
             )
         return cls.from_choice(choice, ax=ax)
 
     @classmethod
-    def from_choice(cls, choice: NClustersChoice, *, ax: Axes = None) -> EvidenceDisplay:
-        """What :func:`fiedler.choose_n_clusters` returns.
+    def from_choice(cls, choice: NClustersChoice, *, ax: Axes | None = None) -> Self:
+        """Draw the result of :func:`fiedler.choose_n_clusters`.
 
         Parameters
         ----------
@@ -69,52 +77,57 @@ class EvidenceDisplay:
         ax : matplotlib axes, optional
         """
         if choice.gaps is None and choice.stability is None:
-            raise ValueError(f"there is no evidence to draw: {choice.n_clusters} clusters, by {choice.by}")
+            raise InputError(
+                f"there is no evidence to draw: {choice.n_clusters} clusters, by {choice.by}",
+                code="no_evidence",
+                n_clusters=choice.n_clusters,
+            )
         return cls(choice).plot(ax)
 
-    def plot(self, ax: Axes = None) -> EvidenceDisplay:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the evidence.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
         """
-        self.ax_, self.figure_ = canvas(ax, (5.6, 3.6))
+        self.ax_, self.figure_ = get_axes(ax, (5.6, 3.6))
         self.line_: Any = None
         self.bars_: Any = None
         self.gap_ax_: Any = None
         title = f"{self.choice.n_clusters} clusters, by {self.choice.by}"
-        quiet(self.ax_, title=title, xlabel="number of clusters", ylabel="eigengap")
+        style_axes(self.ax_, title=title, xlabel="number of clusters", ylabel="eigengap")
         if self.choice.stability is not None:
-            self.line_ = self._line()
+            self.line_ = self._draw_stability()
         if self.choice.gaps is not None:
-            self.gap_ax_ = self.ax_ if self.line_ is None else self._second_scale()
-            self.bars_ = self._bars()
+            self.gap_ax_ = self.ax_ if self.line_ is None else self._add_right_axes()
+            self.bars_ = self._draw_gaps()
         self.ax_.set_xticks(self.choice.candidates)
-        legend(self.ax_, [handle for handle in (self.line_, self.bars_) if handle is not None])
+        add_legend(self.ax_, [handle for handle in (self.line_, self.bars_) if handle is not None])
         return self
 
-    def _line(self) -> Any:
+    def _draw_stability(self) -> Any:
         choice = self.choice
+        assert choice.stability is not None
         line = self.ax_.errorbar(
-            choice.candidates, choice.stability, yerr=choice.stability_error, color=MAIN, marker="o", ms=4, lw=1.6,
+            choice.candidates, choice.stability, yerr=choice.stability_error, color=PRIMARY, marker="o", ms=4, lw=1.6,
             elinewidth=1, capsize=2, label="stability", zorder=3,
         )  # fmt: skip
-        at = choice.candidates.index(choice.n_clusters)
-        self.ax_.plot(choice.n_clusters, choice.stability[at], "o", ms=11, mfc="none", mec=OTHER, mew=1.6, zorder=4)  # type: ignore[index]
-        self.ax_.set_ylabel("stability (adjusted Rand index)", fontsize=LABEL)
+        chosen = choice.stability[choice.candidates.index(choice.n_clusters)]
+        self.ax_.plot(choice.n_clusters, chosen, "o", ms=11, mfc="none", mec=SECONDARY, mew=1.6, zorder=4)
+        self.ax_.set_ylabel("stability (adjusted Rand index)", fontsize=LABEL_SIZE)
         return line
 
-    def _second_scale(self) -> Axes:
-        """Axes behind the line, with their scale on the right."""
-        behind = self.ax_.twinx()
-        self.ax_.set_zorder(behind.get_zorder() + 1)
+    def _add_right_axes(self) -> Axes:
+        """Add axes behind the line, with their scale on the right."""
+        right_ax = self.ax_.twinx()
+        self.ax_.set_zorder(right_ax.get_zorder() + 1)
         self.ax_.patch.set_visible(False)
-        quiet(behind, ylabel="eigengap")
-        behind.spines["right"].set(visible=True, color=MIDDLE)
-        return behind
+        style_axes(right_ax, ylabel="eigengap")
+        right_ax.spines["right"].set(visible=True, color=MIDDLE)
+        return right_ax
 
-    def _bars(self) -> Any:
+    def _draw_gaps(self) -> Any:
         candidates, gaps = self.choice.candidates, self.choice.gaps
-        shades = [OTHER if k == self.choice.n_clusters else MIDDLE for k in candidates]
-        return self.gap_ax_.bar(candidates, gaps, width=0.7, color=shades, alpha=0.35, lw=0, label="eigengap")
+        colors = [SECONDARY if k == self.choice.n_clusters else MIDDLE for k in candidates]
+        return self.gap_ax_.bar(candidates, gaps, width=0.7, color=colors, alpha=0.35, lw=0, label="eigengap")

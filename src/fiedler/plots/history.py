@@ -1,46 +1,51 @@
-"""The objective by iteration."""
+"""The objective of a fit by iteration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..baselines.gnmf import GNMF, OBJECTIVE_INTERVAL
+from .._records import FitHistory
 from ..core.backend import to_numpy
-from .style import DARK, MAIN, OTHER, Axes, canvas, legend, quiet, whole_numbers
+from ..errors import InputError
+from .style import DARK, PRIMARY, SECONDARY, add_legend, get_axes, style_axes, use_integer_ticks
 
-FAR = 10  # from the highest to the lowest value: a logarithmic scale shows both
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
 
+    from .._typing import Array
 
-class Course(NamedTuple):
-    """An objective, itself without its penalty, and what that is called."""
-
-    objective: Sequence[float]
-    free: Sequence[float] | None = None
-    free_name: str = "without the penalty"
+MIN_LOG_SCALE_RATIO = 10  # of the highest to the lowest value: from here on the scale is logarithmic
 
 
 class HistoryDisplay:
-    """How an objective changed, and with it its part that is no penalty: the penalty is the band between them.
+    """The objective by iteration, and the objective without its penalty; the band between them is the penalty.
 
     Parameters
     ----------
     objective : array of shape (m,)
-    free : array of shape (m,), optional
+        The values of the objective.
+    unpenalized : array of shape (m,), optional
         The objective without its penalty; the likelihood of a mixture.
     iterations : array of shape (m,), optional
-        When each was measured; default 1, 2, ...
-    free_name : str, default='without the penalty'
+        The iteration after which each value was recorded; by default 1, 2, ...
+    unpenalized_name : str, default='without the penalty'
+        The name of the second curve.
 
     Attributes
     ----------
     penalty : array of shape (m,) or None
+        The distance of the two curves.
     lines_ : list of Line2D
+        The curves.
     band_ : FillBetweenPolyCollection or None
-    ax_, figure_
+        The area between them.
+    ax_ : matplotlib axes
+    figure_ : matplotlib figure
 
     Examples
     --------
@@ -55,56 +60,87 @@ class HistoryDisplay:
     """
 
     def __init__(
-        self, objective: Any, *, free: Any = None, iterations: Any = None, free_name: str = "without the penalty"
+        self,
+        objective: np.ndarray,
+        *,
+        unpenalized: np.ndarray | None = None,
+        iterations: np.ndarray | None = None,
+        unpenalized_name: str = "without the penalty",
     ) -> None:
         self.objective = objective
-        self.free = free
+        self.unpenalized = unpenalized
         self.iterations = iterations
-        self.free_name = free_name
+        self.unpenalized_name = unpenalized_name
 
     @property
     def penalty(self) -> np.ndarray | None:
-        """What the objective pays, whether it is to rise or to fall."""
-        return None if self.free is None else np.abs(np.asarray(self.objective) - np.asarray(self.free))
+        """The distance of the objective with and without its penalty, whether it is maximised or minimised."""
+        if self.unpenalized is None:
+            return None
+        return np.abs(np.asarray(self.objective) - np.asarray(self.unpenalized))
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: Axes = None) -> HistoryDisplay:
-        """The history of a fitted model.
+    def from_estimator(cls, model: BaseEstimator, *, ax: Axes | None = None) -> Self:
+        """Draw the history of a fitted model.
 
         Parameters
         ----------
-        model : fitted mixture, NLE, GNMF, LearnedLaplacian or another with a ``history_``
+        model : fitted mixture, NLE, GNMF, LearnedLaplacian or another estimator with ``history_``
         ax : matplotlib axes, optional
         """
         check_is_fitted(model)
-        if not hasattr(model, "history_"):
-            raise ValueError(f"{type(model).__name__} keeps no history of its objective")
-        course = _course(model.history_)
-        iterations = _iterations(model, len(course.objective))
+        if not isinstance(history := getattr(model, "history_", None), FitHistory):
+            name = type(model).__name__
+            raise InputError(f"{name} has no history of an objective to draw", code="no_history", estimator=name)
+        return cls.from_history(history, ax=ax)
+
+    @classmethod
+    def from_history(cls, history: FitHistory, *, ax: Axes | None = None) -> Self:
+        """Draw the ``history_`` of an estimator.
+
+        Parameters
+        ----------
+        history : FitHistory
+        ax : matplotlib axes, optional
+
+        Examples
+        --------
+        >>> from fiedler._records import FitHistory
+        >>> from fiedler.plots import HistoryDisplay
+        >>> history = FitHistory([3.0, 2.0], maximize=False, terms={"penalty": [1.0, 0.5]})
+        >>> HistoryDisplay.from_history(history).unpenalized
+        array([2. , 1.5])
+        """
+        penalty, unpenalized = history.terms.get("penalty"), None
+        if penalty is not None and np.any(penalty != 0):
+            unpenalized = history.objective + penalty if history.maximize else history.objective - penalty
+        name = "likelihood" if "likelihood" in history.terms else "without the penalty"
         return cls.from_values(
-            course.objective, course.free, iterations=iterations, free_name=course.free_name, ax=ax
-        )  # fmt: skip
+            history.objective, unpenalized, iterations=history.iterations, unpenalized_name=name, ax=ax
+        )
 
     @classmethod
     def from_values(
         cls,
-        objective: Any,
-        free: Any = None,
+        objective: ArrayLike,
+        unpenalized: ArrayLike | None = None,
         *,
-        iterations: Any = None,
-        free_name: str = "without the penalty",
-        ax: Axes = None,
-    ) -> HistoryDisplay:
-        """Values that are known.
+        iterations: ArrayLike | None = None,
+        unpenalized_name: str = "without the penalty",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the values of any objective.
 
         Parameters
         ----------
         objective : array of shape (m,)
-        free : array of shape (m,), optional
+            The values of the objective.
+        unpenalized : array of shape (m,), optional
             The objective without its penalty.
         iterations : array of shape (m,), optional
-            When each was measured; default 1, 2, ...
-        free_name : str, default='without the penalty'
+            The iteration after which each value was recorded; by default 1, 2, ...
+        unpenalized_name : str, default='without the penalty'
+            The name of the second curve.
         ax : matplotlib axes, optional
 
         Examples
@@ -114,70 +150,55 @@ class HistoryDisplay:
         array([0.5 , 0.25, 0.  ])
         """
         objective = _check_values(objective, "objective")
-        free = None if free is None else _check_values(free, "free", len(objective))
-        iterations = np.arange(1, len(objective) + 1) if iterations is None else iterations
-        iterations = _check_values(iterations, "iterations", len(objective))
-        return cls(objective, free=free, iterations=iterations, free_name=free_name).plot(ax)
+        m = len(objective)
+        unpenalized = None if unpenalized is None else _check_values(unpenalized, "unpenalized", m)
+        iterations = _check_values(np.arange(1, m + 1) if iterations is None else iterations, "iterations", m)
+        return cls(
+            objective, unpenalized=unpenalized, iterations=iterations, unpenalized_name=unpenalized_name
+        ).plot(ax)  # fmt: skip
 
-    def plot(self, ax: Axes = None) -> HistoryDisplay:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curves.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
         """
-        self.ax_, self.figure_ = canvas(ax, (5.2, 3.4))
-        m = len(self.objective)
-        x = np.arange(1, m + 1) if self.iterations is None else self.iterations
+        self.ax_, self.figure_ = get_axes(ax, (5.2, 3.4))
+        objective = np.asarray(self.objective)
+        m = len(objective)
+        x = np.arange(1, m + 1) if self.iterations is None else np.asarray(self.iterations)
         marker = "." if m <= 40 else ""
-        (line,) = self.ax_.plot(x, self.objective, color=MAIN, lw=1.8, marker=marker, label="objective", zorder=3)
+        (line,) = self.ax_.plot(x, objective, color=PRIMARY, lw=1.8, marker=marker, label="objective", zorder=3)
         self.lines_, self.band_ = [line], None
-        if self.free is not None:
-            self.lines_ += self.ax_.plot(x, self.free, color=OTHER, lw=1.2, marker=marker, label=self.free_name)
-            self.band_ = self.ax_.fill_between(x, self.objective, self.free, color=DARK, alpha=0.1, lw=0)
+        if self.unpenalized is not None:
+            self.lines_ += self.ax_.plot(
+                x, self.unpenalized, color=SECONDARY, lw=1.2, marker=marker, label=self.unpenalized_name
+            )
+            self.band_ = self.ax_.fill_between(x, objective, self.unpenalized, color=DARK, alpha=0.1, lw=0)
             self.band_.set_label("penalty")
-            legend(self.ax_)
-        self.ax_.set_yscale("log" if _falls_far(self.objective) else "linear")
-        whole_numbers(self.ax_.xaxis)
-        quiet(self.ax_, title=self._title(), xlabel="iteration", ylabel="objective")
+            add_legend(self.ax_)
+        self.ax_.set_yscale("log" if _needs_log_scale(objective) else "linear")
+        use_integer_ticks(self.ax_.xaxis)
+        title = f"objective {objective[-1]:.6g} after {int(x[-1])} iterations"
+        style_axes(self.ax_, title=title, xlabel="iteration", ylabel="objective")
         return self
 
-    def _title(self) -> str:
-        last = self.iterations[-1] if self.iterations is not None else len(self.objective)
-        return f"objective {self.objective[-1]:.6g} after {int(last)} iterations"
+
+def _needs_log_scale(objective: np.ndarray) -> bool:
+    """Whether a linear scale would hide the changes among the lower values."""
+    low, high = float(objective.min()), float(objective.max())
+    return low > 0 and high / low > MIN_LOG_SCALE_RATIO
 
 
-def _course(history: Any) -> Course:
-    """The curves in a model's history: steps of EM, a dictionary of lists or a list."""
-    if isinstance(history, Mapping):
-        free = history["objective"]
-        if "penalty" not in history:
-            return Course(free)
-        return Course(np.add(free, history["penalty"]).tolist(), free)  # there the penalty is kept apart, and falls too
-    if history and hasattr(history[0], "likelihood"):
-        likelihood = [step.likelihood for step in history]
-        plain = all(step.penalty == 0 for step in history)
-        return Course([step.objective for step in history], None if plain else likelihood, "likelihood")
-    return Course(history)
-
-
-def _iterations(model: Any, m: int) -> list[int]:
-    """When the values were measured: after every iteration, from before the first one on, or now and then."""
-    if isinstance(model, GNMF):
-        return [*range(0, model.n_iter_, OBJECTIVE_INTERVAL), model.n_iter_]
-    first = 0 if getattr(model, "n_iter_", m) == m - 1 else 1
-    return list(range(first, first + m))
-
-
-def _falls_far(objective: Any) -> bool:
-    """Whether the first values would hide the others."""
-    lowest, highest = float(np.min(objective)), float(np.max(objective))
-    return lowest > 0 and highest / lowest > FAR
-
-
-def _check_values(values: Any, name: str, m: int | None = None) -> np.ndarray:
-    values = to_numpy(values)
-    if values.ndim != 1 or values.size == 0 or m not in (None, len(values)):
-        wanted = "a value an iteration" if m is None else f"{m} values, one an iteration"
-        raise ValueError(f"{name} must be {wanted}; got shape {values.shape}")
-    return values.astype(np.float64)
+def _check_values(values: Array, name: str, m: int | None = None) -> np.ndarray:
+    array = to_numpy(values)
+    if array.ndim != 1 or array.size == 0 or m not in (None, len(array)):
+        expected = "one value per iteration" if m is None else f"{m} values, one per iteration"
+        raise InputError(
+            f"{name} must have {expected}; got shape {array.shape}",
+            code="wrong_shape",
+            parameter=name,
+            shape=array.shape,
+        )
+    return array.astype(np.float64)

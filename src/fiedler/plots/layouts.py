@@ -1,8 +1,9 @@
-"""Where rows lie in two dimensions: given coordinates, their two features, spectral coordinates or principal ones."""
+"""Positions of rows in two dimensions: their two features, spectral coordinates, principal components or t-SNE."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, Union
 
 import numpy as np
 
@@ -10,76 +11,127 @@ from .._validation import choose
 from ..core.backend import to_numpy
 from ..core.pca import fit_pca
 from ..embedding.eigenmaps import eigenmap
+from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from .fitted import Shown
+from .rows import LabeledRows
+from .tsne import embed_tsne
 
-TOLD_APART = 3  # clusters: K of them need K - 1 spectral coordinates
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .._typing import Array, RandomState, SupportsArrayAPI
+
+LayoutName: TypeAlias = Literal["features", "spectral", "pca", "tsne"]
+LayoutLike: TypeAlias = Union["ArrayLike", "SupportsArrayAPI", LayoutName, "Layout2D", None]
+
+MAX_SPECTRAL_CLUSTERS = 3  # K clusters need K - 1 spectral coordinates, and two are drawn
 
 
 class Layout2D(NamedTuple):
-    """Points (n, 2), what the axes are called, and in a few words how the points were found."""
+    """Points of shape (n, 2), the names of the axes, and a short description of how the points were computed."""
 
     points: np.ndarray
-    names: tuple[str, str] = ("", "")
-    how: str = "as given"
+    axis_names: tuple[str, str] = ("", "")
+    description: str = "as given"
 
 
-def check_layout(plane: Any, n: int | None = None) -> np.ndarray:
-    """Finite coordinates, two a row."""
-    points = to_numpy(plane)
-    if points.ndim != 2 or points.shape[1] != 2 or points.dtype.kind not in "iuf" or n not in (None, len(points)):
-        wanted = f"({'n' if n is None else n}, 2)"
-        raise ValueError(f"plane must be numbers of shape {wanted}, two a row; got shape {points.shape}")
-    if not np.isfinite(points).all():
-        raise ValueError("plane holds NaN or infinity; remove those rows or give them a place")
-    return points.astype(np.float64)
+def check_points(points: Array, n: int | None = None) -> np.ndarray:
+    """Validate points as a finite array of shape (n, 2)."""
+    array = to_numpy(points)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iuf" or n not in (None, len(array)):
+        expected = f"({'n' if n is None else n}, 2)"
+        raise InputError(
+            f"layout must be an array of numbers of shape {expected}, one row per sample; got shape {array.shape}",
+            code="wrong_shape",
+            parameter="layout",
+            shape=array.shape,
+        )
+    if not np.isfinite(array).all():
+        raise InputError(
+            "layout contains NaN or infinity",
+            "remove those rows or give them coordinates",
+            code="not_finite",
+            parameter="layout",
+        )
+    return array.astype(np.float64)
 
 
-def spectral(graph: AffinityGraph) -> Layout2D:
-    """The two smoothest functions on the graph beside the constant, at mean square one by degrees."""
-    height = float(to_numpy(graph.degrees).sum()) ** 0.5
-    return _numbered("spectral coordinate", height * to_numpy(eigenmap(graph, 2, random_state=0).vectors))
+def spectral_layout(graph: AffinityGraph) -> Layout2D:
+    """Return the two smoothest functions on the graph besides the constant, with degree-weighted mean square one."""
+    scale = float(to_numpy(graph.degrees).sum()) ** 0.5
+    return _numbered("spectral coordinate", scale * to_numpy(eigenmap(graph, 2, random_state=0).vectors))
 
 
-def _of_graph(rows: Shown) -> Layout2D:
-    if rows.graph is None:
-        raise ValueError("plane='spectral' needs a model with a graph on these rows; try plane='pca'")
-    return spectral(rows.graph)
-
-
-def _of_features(rows: Shown) -> Layout2D:
-    if rows.rows is None or rows.rows.shape[1] != 2:
-        raise ValueError("plane='features' needs rows X of two features; try plane='pca' or 'spectral'")
-    dense = rows.rows.toarray() if hasattr(rows.rows, "toarray") else to_numpy(rows.rows)
+def _features(rows: LabeledRows, random_state: RandomState) -> Layout2D:
+    if rows.X is None or rows.X.shape[1] != 2:
+        raise _not_available("features", "needs rows X with two features", "try layout='pca' or 'spectral'")
+    dense = rows.X.toarray() if hasattr(rows.X, "toarray") else to_numpy(rows.X)
     first, second = rows.feature_names or ("feature 0", "feature 1")
-    return Layout2D(check_layout(dense), (first, second), "the two features")
+    return Layout2D(check_points(dense), (first, second), "the two features")
 
 
-def _of_components(rows: Shown) -> Layout2D:
-    if rows.rows is None or min(rows.rows.shape) < 2:
-        raise ValueError("plane='pca' needs rows X of at least two features; give plane as an array of shape (n, 2)")
-    return _numbered("principal component", to_numpy(fit_pca(rows.rows, 2, random_state=0)(rows.rows)))
+def _spectral(rows: LabeledRows, random_state: RandomState) -> Layout2D:
+    if rows.graph is None:
+        raise _not_available("spectral", "needs a model with a graph on these rows", "try layout='pca'")
+    return spectral_layout(rows.graph)
+
+
+def _pca(rows: LabeledRows, random_state: RandomState) -> Layout2D:
+    if rows.X is None or min(rows.X.shape) < 2:
+        raise _not_available(
+            "pca", "needs rows X with at least two features", "pass layout as an array of shape (n, 2)"
+        )
+    return _numbered("principal component", to_numpy(fit_pca(rows.X, 2, random_state=0)(rows.X)))
+
+
+def _tsne(rows: LabeledRows, random_state: RandomState) -> Layout2D:
+    if rows.X is None and rows.graph is None:
+        raise _not_available("tsne", "needs rows X or a model with a graph", "pass layout as an array of shape (n, 2)")
+    X = rows.X if rows.X is None or hasattr(rows.X, "toarray") else to_numpy(rows.X)
+    points, description = embed_tsne(X, rows.graph, random_state=random_state)
+    return Layout2D(points, ("t-SNE 1", "t-SNE 2"), description)
 
 
 def _numbered(name: str, points: np.ndarray) -> Layout2D:
     return Layout2D(points, (f"{name} 1", f"{name} 2"), f"{name}s")
 
 
-LAYOUTS = {"features": _of_features, "spectral": _of_graph, "pca": _of_components}
+def _not_available(layout: str, requirement: str, hint: str) -> InputError:
+    return InputError(
+        f"layout={layout!r} {requirement}", hint, code="layout_not_available", parameter="layout", value=layout
+    )
 
 
-def _suitable(rows: Shown) -> str:
-    """Features if they are two; spectral for a bare graph and few clusters; components for the rest."""
-    if rows.rows is None or rows.rows.shape[1] == 2:
-        return "spectral" if rows.rows is None else "features"
-    few = rows.labels is not None and len(np.unique(rows.labels)) <= TOLD_APART
-    return "spectral" if rows.graph is not None and (few or rows.labels is None) else "pca"
+LAYOUTS: dict[str, Callable[[LabeledRows, RandomState], Layout2D]] = {
+    "features": _features,
+    "spectral": _spectral,
+    "pca": _pca,
+    "tsne": _tsne,
+}
 
 
-def resolve_layout(plane: Any, rows: Shown, n: int) -> Layout2D:
-    """Coordinates as given, by a name of `LAYOUTS`, or (None) by the one that suits."""
-    plane = _suitable(rows) if plane is None else plane
-    if isinstance(plane, str):
-        plane = choose(LAYOUTS, plane, option="plane")(rows)
-    plane = plane if isinstance(plane, Layout2D) else Layout2D(plane)
-    return Layout2D(check_layout(plane.points, n), plane.names, plane.how)
+def default_layout(rows: LabeledRows) -> LayoutName:
+    """Choose two features if there are two, spectral for a graph alone or few clusters, and otherwise PCA."""
+    if rows.X is None or rows.X.shape[1] == 2:
+        return "spectral" if rows.X is None else "features"
+    few = rows.labels is None or len(np.unique(rows.labels)) <= MAX_SPECTRAL_CLUSTERS
+    return "spectral" if rows.graph is not None and few else "pca"
+
+
+def resolve_layout(layout: LayoutLike, rows: LabeledRows, n: int, *, random_state: RandomState = 0) -> Layout2D:
+    """Return a layout given as points or as a name of `LAYOUTS`; None is :func:`default_layout`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from fiedler.plots.rows import LabeledRows
+    >>> layout = resolve_layout("tsne", LabeledRows(None, X=load_iris().data), 150)
+    >>> layout.points.shape, layout.description
+    ((150, 2), 't-SNE of 12 nearest neighbours')
+    """
+    layout = default_layout(rows) if layout is None else layout
+    if isinstance(layout, str):
+        layout = choose(LAYOUTS, layout, option="layout")(rows, random_state)
+    if not isinstance(layout, Layout2D):
+        layout = Layout2D(layout)  # type: ignore[arg-type]
+    return layout._replace(points=check_points(layout.points, n))

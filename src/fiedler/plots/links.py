@@ -1,43 +1,58 @@
-"""The edges of a graph over a plane."""
+"""The edges of a graph."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._validation import check_int, check_labels
 from ..core.sparse import to_scipy
+from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..metrics.matching import on_host
-from .fitted import Shown, as_rows, kept
 from .layouts import Layout2D, resolve_layout
-from .style import DARK, MIDDLE, OTHER, Axes, canvas, codes, colours, quiet
+from .rows import LabeledRows, as_rows, training_rows
+from .style import DARK, MIDDLE, SECONDARY, color_codes, get_axes, palette_rgb, style_axes
 
-MANY = 20_000  # edges: more are a blot
-CROWD = 1500  # edges from which each is fainter
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
+    from .._typing import LabelsLike, MatrixLike
+    from .layouts import LayoutLike
+
+MAX_EDGES = 20_000  # more edges merge into a blot
+FADING_EDGES = 1500  # with more edges than this each is fainter
 
 
 class GraphDisplay:
-    """Edges as lines, the heavier the stronger, negative ones in another colour; nodes coloured by label.
+    """Edges as lines, stronger for larger weights and in another colour for negative ones; nodes coloured by label.
 
     Parameters
     ----------
-    plane : array of shape (n, 2)
+    layout : array of shape (n, 2)
+        Coordinates of the nodes.
     edges : array of shape (m, 2)
         Pairs of nodes.
     weights : array of shape (m,)
+        The weights of the edges.
     labels : array of shape (n,), optional
+        The labels of the nodes.
     n_edges : int, optional
-        Of the whole graph, where ``edges`` are a sample of them.
+        The number of edges of the graph, if ``edges`` is a sample of them.
     axis_names : pair of str, optional
+        Labels of the axes.
 
     Attributes
     ----------
     lines_ : LineCollection
+        The edges.
     points_ : PathCollection
-    ax_, figure_
+        The nodes.
+    ax_ : matplotlib axes
+    figure_ : matplotlib figure
 
     Examples
     --------
@@ -53,15 +68,15 @@ class GraphDisplay:
 
     def __init__(
         self,
-        plane: Any,
-        edges: Any,
-        weights: Any,
+        layout: np.ndarray,
+        edges: np.ndarray,
+        weights: np.ndarray,
         *,
-        labels: Any = None,
+        labels: np.ndarray | None = None,
         n_edges: int | None = None,
         axis_names: tuple[str, str] = ("", ""),
     ) -> None:
-        self.plane = plane
+        self.layout = layout
         self.edges = edges
         self.weights = weights
         self.labels = labels
@@ -70,71 +85,90 @@ class GraphDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any = None, plane: Any = None, *, max_edges: int = MANY, ax: Axes = None, **options: Any
-    ) -> GraphDisplay:
-        """The graph of a fitted model, its nodes coloured by its labels where it has some.
+        cls,
+        model: BaseEstimator,
+        X: MatrixLike | AffinityGraph | None = None,
+        layout: LayoutLike = None,
+        *,
+        max_edges: int = MAX_EDGES,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the graph of a fitted model, with the nodes coloured by its labels if it has labels.
 
         Parameters
         ----------
         model : fitted estimator with a ``graph_``
         X : array or CSR matrix of shape (n, d), optional
-            The rows of the fit.
-        plane : array of shape (n, 2), 'features', 'spectral', 'pca' or None, default=None
+            The training rows.
+        layout : array of shape (n, 2), 'features', 'spectral', 'pca', 'tsne' or None, default=None
             As in :meth:`ClustersDisplay.from_estimator`.
         max_edges : int, default=20000
-            A random sample of so many is drawn where there are more.
+            Of more edges a random sample of this size is drawn.
         ax : matplotlib axes, optional
         **options
-            Of :meth:`plot`.
+            Parameters of :meth:`plot`.
         """
-        rows = kept(model, as_rows(X))
+        rows = training_rows(model, as_rows(X))
         if rows.graph is None:
-            raise ValueError(f"{type(model).__name__} has no graph of single edges to draw")
+            name = type(model).__name__
+            raise InputError(f"{name} has no graph of single edges to draw", code="no_graph", estimator=name)
         n = rows.graph.n_nodes
-        if rows.rows is not None and rows.rows.shape[0] != n:
-            raise ValueError(f"X has {rows.rows.shape[0]} rows, but the graph has {n} nodes; pass the rows of the fit")
-        return cls._of(rows, resolve_layout(plane, rows, n), max_edges).plot(ax, **options)
+        if rows.X is not None and rows.X.shape[0] != n:
+            raise InputError(
+                f"X has {rows.X.shape[0]} rows, but the graph has {n} nodes",
+                "pass the training rows",
+                code="not_the_training_rows",
+                n_rows=rows.X.shape[0],
+                n_training_rows=n,
+            )
+        return cls._from_layout(rows, resolve_layout(layout, rows, n), max_edges).plot(ax, **options)
 
     @classmethod
     def from_graph(
         cls,
-        graph: Any,
-        plane: Any = None,
-        labels: Any = None,
+        graph: AffinityGraph | MatrixLike,
+        layout: LayoutLike = None,
+        labels: LabelsLike | None = None,
         *,
-        max_edges: int = MANY,
-        ax: Axes = None,
+        max_edges: int = MAX_EDGES,
+        ax: Axes | None = None,
         **options: Any,
-    ) -> GraphDisplay:
-        """The edges of a graph or of an affinity matrix.
+    ) -> Self:
+        """Draw the edges of a graph or an affinity matrix.
 
         Parameters
         ----------
         graph : AffinityGraph, or symmetric matrix of shape (n, n)
-        plane : array of shape (n, 2), 'spectral' or None, default=None
-            None is spectral.
+        layout : array of shape (n, 2), 'spectral', 'tsne' or None, default=None
+            Coordinates of the nodes, or how to compute them; None is 'spectral'.
         labels : array of shape (n,), optional
+            The labels of the nodes.
         max_edges : int, default=20000
-            A random sample of so many is drawn where there are more.
+            Of more edges a random sample of this size is drawn.
         ax : matplotlib axes, optional
         **options
-            Of :meth:`plot`.
+            Parameters of :meth:`plot`.
         """
         graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
-        rows = Shown(labels, graph=graph)
-        return cls._of(rows, resolve_layout(plane, rows, graph.n_nodes), max_edges).plot(ax, **options)
+        n = graph.n_nodes
+        rows = LabeledRows(None if labels is None else check_labels(on_host(labels), n_samples=n), graph=graph)
+        return cls._from_layout(rows, resolve_layout(layout, rows, n), max_edges).plot(ax, **options)
 
     @classmethod
-    def _of(cls, rows: Shown, plane: Layout2D, max_edges: int) -> GraphDisplay:
+    def _from_layout(cls, rows: LabeledRows, layout: Layout2D, max_edges: int) -> Self:
         assert rows.graph is not None
-        n = rows.graph.n_nodes
-        labels = None if rows.labels is None else check_labels(on_host(rows.labels), n_samples=n)
-        edges, weights = _sample(rows.graph, check_int(max_edges, "max_edges"))
+        edges, weights = _sample_edges(rows.graph, check_int(max_edges, "max_edges"))
         return cls(
-            plane.points, edges, weights, labels=labels, n_edges=rows.graph.n_edges, axis_names=plane.names
-        )  # fmt: skip
+            layout.points,
+            edges,
+            weights,
+            labels=rows.labels,
+            n_edges=rows.graph.n_edges,
+            axis_names=layout.axis_names,
+        )
 
-    def plot(self, ax: Axes = None, *, size: float | None = None) -> GraphDisplay:
+    def plot(self, ax: Axes | None = None, *, size: float | None = None) -> Self:
         """Draw the edges and the nodes over them.
 
         Parameters
@@ -143,41 +177,44 @@ class GraphDisplay:
         size : float, optional
             The area of a node, in square points.
         """
-        self.ax_, self.figure_ = canvas(ax)
+        self.ax_, self.figure_ = get_axes(ax)
         from matplotlib.collections import LineCollection
 
-        plane, weights = np.asarray(self.plane), np.asarray(self.weights)
+        points, weights = np.asarray(self.layout), np.asarray(self.weights)
         strength = np.abs(weights) / max(float(np.abs(weights).max(initial=0)), 1e-300)
-        self.lines_ = LineCollection(plane[self.edges], linewidths=0.3 + 1.2 * strength, colors=self._shades(strength))
+        edge_colors = self._edge_colors(strength)
+        self.lines_ = LineCollection(list(points[self.edges]), linewidths=0.3 + 1.2 * strength, colors=edge_colors)
         self.ax_.add_collection(self.lines_, autolim=False)
-        size = float(np.clip(250 / len(plane) ** 0.5, 2, 30)) if size is None else size
-        faces = DARK if self.labels is None else colours(codes(self.labels))
-        self.points_ = self.ax_.scatter(*plane.T, s=size, c=faces, linewidths=0, zorder=2)
-        x, y = self.axis_names
-        quiet(self.ax_, title=self._title(), xlabel=x, ylabel=y)
+        size = float(np.clip(250 / len(points) ** 0.5, 2, 30)) if size is None else size
+        node_colors = DARK if self.labels is None else palette_rgb(color_codes(self.labels))
+        x, y = points.T
+        self.points_ = self.ax_.scatter(x, y, s=size, c=node_colors, linewidths=0, zorder=2)
+        xlabel, ylabel = self.axis_names
+        style_axes(self.ax_, title=self._title(), xlabel=xlabel, ylabel=ylabel)
         return self
 
-    def _shades(self, strength: np.ndarray) -> np.ndarray:
-        """Colour by sign and opacity by weight, (m, 4)."""
+    def _edge_colors(self, strength: np.ndarray) -> np.ndarray:
+        """Return colours by sign with opacity by weight, shape (m, 4)."""
         from matplotlib.colors import to_rgb
 
         negative = np.asarray(self.weights) < 0
-        most = float(np.clip((CROWD / max(len(strength), 1)) ** 0.5, 0.25, 0.85))
-        shade = np.where(negative[:, None], to_rgb(OTHER), to_rgb(MIDDLE))
-        return np.column_stack([shade, most * (0.1 + 0.9 * strength)])
+        max_opacity = float(np.clip((FADING_EDGES / max(len(strength), 1)) ** 0.5, 0.25, 0.85))
+        rgb = np.where(negative[:, None], to_rgb(SECONDARY), to_rgb(MIDDLE))
+        return np.column_stack([rgb, max_opacity * (0.1 + 0.9 * strength)])
 
     def _title(self) -> str:
-        drawn, negative = len(self.weights), int((np.asarray(self.weights) < 0).sum())
-        whole = drawn if self.n_edges is None else self.n_edges
-        title = f"{drawn:,} of {whole:,} edges" if whole > drawn else f"{drawn:,} edges"
-        return title + (f", {negative:,} negative" if negative else "")
+        weights = np.asarray(self.weights)
+        n_drawn, n_negative = len(weights), int((weights < 0).sum())
+        n_edges = n_drawn if self.n_edges is None else self.n_edges
+        title = f"{n_drawn:,} of {n_edges:,} edges" if n_edges > n_drawn else f"{n_drawn:,} edges"
+        return title + (f", {n_negative:,} negative" if n_negative else "")
 
 
-def _sample(graph: AffinityGraph, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Edges (m, 2) and their weights, each once; drawn at random where there are more than ``most``."""
+def _sample_edges(graph: AffinityGraph, max_edges: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return every edge once, shape (m, 2), and the weights; a random sample if there are more than ``max_edges``."""
     upper = sp.triu(to_scipy(graph.weights), k=1, format="coo")
     edges, weights = np.column_stack([upper.row, upper.col]), upper.data
-    if len(weights) > most:
-        chosen = np.sort(np.random.RandomState(0).permutation(len(weights))[:most])
+    if len(weights) > max_edges:
+        chosen = np.sort(np.random.RandomState(0).permutation(len(weights))[:max_edges])
         edges, weights = edges[chosen], weights[chosen]
     return edges, weights

@@ -1,40 +1,52 @@
-"""Memberships as a Hinton diagram: a square for every share, as large as it is."""
+"""Memberships as a Hinton diagram: squares whose area is the membership."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from .._validation import check_int, check_labels, choose
+from ..errors import InputError
 from ..metrics.matching import on_host
-from .fitted import shown
-from .shares import check_memberships
-from .style import UNASSIGNED, Axes, canvas, codes, colours, quiet
+from .rows import check_memberships, labeled_rows
+from .style import UNASSIGNED, color_codes, get_axes, palette_rgb, style_axes
 
-FULL = 0.92  # the side of the square of a whole membership, a cell being 1
-MANY = 60  # rows side by side
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+    from .._typing import LabelsLike, MatrixLike
+    from ..graph.affinity import AffinityGraph
+
+    Show = Literal["rows", "means"]
+
+MAX_SIDE = 0.92  # side of the square of a membership of 1, in cells
+MAX_ROWS = 60  # rows drawn by default
+MAX_NAMED_CLUSTERS = 30  # more clusters leave no room for their numbers
 
 
 class MembershipDisplay:
-    """Squares whose area is the membership: rows from left to right, grouped by cluster, clusters from top to bottom.
+    """Squares whose area is the membership, with one column per row, grouped by cluster, and one line per cluster.
 
     Parameters
     ----------
     memberships : array of shape (m, n_clusters)
-        Of the rows drawn, in their order.
+        Memberships of the rows that are drawn, in their order.
     labels : array of shape (m,)
-        Their clusters, equal ones side by side.
+        Clusters of these rows, equal ones side by side.
     n_rows : int
-        How many rows there are, drawn or not.
+        The number of all rows, drawn or not.
     show : {'rows', 'means'}, default='rows'
-        What ``memberships`` are: of single rows or means of clusters.
+        Whether ``memberships`` are those of single rows or means over clusters.
 
     Attributes
     ----------
     squares_ : PatchCollection
-        One a membership, row by row.
-    ax_, figure_
+        One square per membership, row by row.
+    ax_ : matplotlib axes
+    figure_ : matplotlib figure
 
     Examples
     --------
@@ -46,7 +58,7 @@ class MembershipDisplay:
            [0.2, 0.8]])
     """
 
-    def __init__(self, memberships: Any, labels: Any, *, n_rows: int, show: str = "rows") -> None:
+    def __init__(self, memberships: np.ndarray, labels: np.ndarray, *, n_rows: int, show: Show = "rows") -> None:
         self.memberships = memberships
         self.labels = labels
         self.n_rows = n_rows
@@ -54,41 +66,55 @@ class MembershipDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any = None, *, show: str = "rows", max_rows: int = MANY, ax: Axes = None
-    ) -> MembershipDisplay:
-        """The memberships that a model gives to rows.
+        cls,
+        model: BaseEstimator,
+        X: MatrixLike | AffinityGraph | None = None,
+        *,
+        show: Show = "rows",
+        max_rows: int = MAX_ROWS,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the memberships that a model gives to rows.
 
         Parameters
         ----------
         model : fitted clusterer with memberships
         X : array or CSR matrix of shape (n, d), optional
-            Rows of the fit or new ones; None for those of the fit.
+            The training rows or new ones; None for the training rows.
         show : {'rows', 'means'}, default='rows'
             Single rows, or the mean of every cluster.
         max_rows : int, default=60
-            The most rows that are drawn; of more, some of every cluster, from its surest to its least sure.
+            The number of rows to draw; of more rows, a selection of every cluster, from its most confident row to its
+            least confident one.
         ax : matplotlib axes, optional
         """
-        rows = shown(model, X)
+        rows = labeled_rows(model, X)
         if rows.memberships is None:
-            raise ValueError(f"{type(model).__name__} has no memberships to draw, only labels")
+            name = type(model).__name__
+            raise InputError(f"{name} has labels but no memberships to draw", code="no_memberships", estimator=name)
         return cls.from_predictions(rows.memberships, rows.labels, show=show, max_rows=max_rows, ax=ax)
 
     @classmethod
     def from_predictions(
-        cls, memberships: Any, labels: Any = None, *, show: str = "rows", max_rows: int = MANY, ax: Axes = None
-    ) -> MembershipDisplay:
-        """Memberships that are known.
+        cls,
+        memberships: ArrayLike,
+        labels: LabelsLike | None = None,
+        *,
+        show: Show = "rows",
+        max_rows: int = MAX_ROWS,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw memberships found by any method.
 
         Parameters
         ----------
         memberships : array of shape (n, n_clusters)
         labels : array of shape (n,), optional
-            Default the largest membership of each row.
+            Clusters; by default that of the largest membership of each row.
         show : {'rows', 'means'}, default='rows'
             Single rows, or the mean of every cluster.
         max_rows : int, default=60
-            The most rows that are drawn.
+            The number of rows to draw.
         ax : matplotlib axes, optional
 
         Examples
@@ -98,12 +124,12 @@ class MembershipDisplay:
         array([[0.95, 0.05],
                [0.2 , 0.8 ]])
         """
-        shares = check_memberships(memberships)
-        labels = shares.argmax(axis=1) if labels is None else check_labels(on_host(labels), n_samples=len(shares))
-        picked = choose(SHOW, show, option="show")(shares, labels, check_int(max_rows, "max_rows"))
-        return cls(*picked, n_rows=len(shares), show=show).plot(ax)
+        Q = check_memberships(memberships)
+        labels = Q.argmax(axis=1) if labels is None else check_labels(on_host(labels), n_samples=len(Q))
+        selected = choose(SHOW, show, option="show")(Q, labels, check_int(max_rows, "max_rows"))
+        return cls(*selected, n_rows=len(Q), show=show).plot(ax)
 
-    def plot(self, ax: Axes = None) -> MembershipDisplay:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the squares.
 
         Parameters
@@ -112,7 +138,7 @@ class MembershipDisplay:
         """
         m, k = np.shape(self.memberships)
         width = float(np.clip(0.8 + 0.17 * m, 3.2, 12))
-        self.ax_, self.figure_ = canvas(ax, (width, max(1.5, 0.9 + (width - 0.8) * k / m)))
+        self.ax_, self.figure_ = get_axes(ax, (width, max(1.5, 0.9 + (width - 0.8) * k / m)))
         self.squares_ = self.ax_.add_collection(self._squares())
         self.ax_.set(xlim=(-0.5, m - 0.5), ylim=(k - 0.5, -0.5), aspect="equal")
         starts, names = self._groups()
@@ -120,24 +146,24 @@ class MembershipDisplay:
             self.ax_.axvline(start - 0.5, color=UNASSIGNED, lw=0.8)
         middles = (starts + np.append(starts[1:], m) - 1) / 2
         self.ax_.set_xticks(middles, names)
-        self.ax_.set_yticks(range(k), [str(number) if k <= 30 else "" for number in range(k)])
+        self.ax_.set_yticks(range(k), [str(number) if k <= MAX_NAMED_CLUSTERS else "" for number in range(k)])
         self.ax_.tick_params(length=0)
-        quiet(self.ax_, title=self._title(), ylabel="cluster", xlabel="rows by cluster")
+        style_axes(self.ax_, title=self._title(), ylabel="cluster", xlabel="rows by cluster")
         return self
 
     def _squares(self) -> Any:
-        """A square for every membership, in the colour of its cluster."""
+        """Build a square for every membership, in the colour of its cluster."""
         from matplotlib.collections import PolyCollection
 
         m, k = np.shape(self.memberships)
         row, column = (index.ravel() for index in np.indices((m, k)))
-        half = 0.5 * FULL * np.sqrt(np.ravel(self.memberships))
+        half = 0.5 * MAX_SIDE * np.sqrt(np.ravel(self.memberships))
         corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
         squares = np.column_stack([row, column])[:, None, :] + half[:, None, None] * corners
-        return PolyCollection(squares, facecolors=colours(column), edgecolors="none")
+        return PolyCollection(squares, facecolors=palette_rgb(column), edgecolors="none")
 
     def _groups(self) -> tuple[np.ndarray, list[str]]:
-        """Where each group begins, and its name."""
+        """Return the first column of each group and its name."""
         labels = np.asarray(self.labels)
         starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
         return starts, [str(labels[start]) for start in starts]
@@ -149,26 +175,26 @@ class MembershipDisplay:
         return f"memberships of {m:,} of {n:,} rows" if m < n else f"memberships of {n:,} rows"
 
 
-def _rows(shares: np.ndarray, labels: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows by cluster, the surest first; of too many, evenly spaced ones of every cluster."""
-    numbers = codes(labels)
-    order = np.lexsort((-shares.max(axis=1), np.where(numbers < 0, numbers.max() + 1, numbers)))
-    if len(order) > most:
-        groups = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
-        order = np.concatenate([_some(group, most * len(group) / len(order)) for group in groups])
-    return shares[order], labels[order]
+def _select_rows(Q: np.ndarray, labels: np.ndarray, max_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sort rows by cluster and confidence; of too many, take evenly spaced ones of every cluster."""
+    codes = color_codes(labels)
+    order = np.lexsort((-Q.max(axis=1), np.where(codes < 0, codes.max() + 1, codes)))
+    if len(order) > max_rows:
+        groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+        order = np.concatenate([_spaced(group, max_rows * len(group) / len(order)) for group in groups])
+    return Q[order], labels[order]
 
 
-def _some(group: np.ndarray, quota: float) -> np.ndarray:
-    """About ``quota`` entries, evenly spaced, at least one."""
+def _spaced(group: np.ndarray, quota: float) -> np.ndarray:
+    """Take about ``quota`` evenly spaced entries, at least one."""
     return group[np.linspace(0, len(group) - 1, max(1, round(quota))).round().astype(int)]
 
 
-def _means(shares: np.ndarray, labels: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """The mean memberships of every cluster."""
-    ordered, own = _rows(shares, labels, len(labels))
-    names = own[np.sort(np.unique(own, return_index=True)[1])]
-    return np.array([ordered[own == name].mean(axis=0) for name in names]), names
+def _cluster_means(Q: np.ndarray, labels: np.ndarray, max_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean memberships of every cluster."""
+    sorted_Q, sorted_labels = _select_rows(Q, labels, len(labels))
+    clusters = sorted_labels[np.sort(np.unique(sorted_labels, return_index=True)[1])]
+    return np.array([sorted_Q[sorted_labels == cluster].mean(axis=0) for cluster in clusters]), clusters
 
 
-SHOW = {"rows": _rows, "means": _means}
+SHOW = {"rows": _select_rows, "means": _cluster_means}

@@ -1,8 +1,8 @@
-"""The smallest eigenvalues of a graph and where they jump."""
+"""The smallest Laplacian eigenvalues of a graph and their widest gap."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,32 +11,53 @@ from .._validation import check_int
 from ..clustering.spectral import CUTS, SpectralClustering
 from ..core.backend import to_numpy
 from ..core.eigen import LaplacianKind, smallest_eigenpairs, widest_gap
+from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from .fitted import n_clusters as number_of
-from .style import DARK, LIGHT, MAIN, MIDDLE, OTHER, SMALL, Axes, canvas, quiet, whole_numbers
+from .rows import count_clusters
+from .style import (
+    DARK,
+    LIGHT,
+    MIDDLE,
+    PRIMARY,
+    SECONDARY,
+    SMALL_SIZE,
+    get_axes,
+    style_axes,
+    use_integer_ticks,
+)
 
-FEWEST = 10  # eigenvalues, by default
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+    from .._typing import MatrixLike
+
+MIN_EIGENVALUES = 10  # drawn by default
 
 
 class SpectrumDisplay:
-    """Ascending eigenvalues; the widest gap between two of them is a band, the number of clusters a line.
+    """Eigenvalues in ascending order, with a band at the widest gap and a line at the number of clusters.
 
     Parameters
     ----------
     values : array of shape (m,)
-        Ascending.
+        Eigenvalues in ascending order.
     n_clusters : int, optional
-        The number of clusters that was chosen.
+        The chosen number of clusters.
 
     Attributes
     ----------
     gap : int
-        How many values come before the widest gap.
+        The number of values before the widest gap.
     points_ : PathCollection
+        The eigenvalues.
     band_ : Polygon or Rectangle
-        The gap; None if there is one value only.
+        The gap; None if there is only one value.
     chosen_ : Line2D or None
-    ax_, figure_
+        The line at the number of clusters.
+    ax_ : matplotlib axes
+    figure_ : matplotlib figure
 
     Examples
     --------
@@ -45,61 +66,64 @@ class SpectrumDisplay:
     3
     """
 
-    def __init__(self, values: Any, *, n_clusters: int | None = None) -> None:
+    def __init__(self, values: np.ndarray, *, n_clusters: int | None = None) -> None:
         self.values = values
         self.n_clusters = n_clusters
 
     @property
     def gap(self) -> int:
-        """How many values come before the widest gap."""
+        """The number of values before the widest gap."""
         return widest_gap(np.asarray(self.values))
 
     @classmethod
-    def from_estimator(cls, model: Any, n: int | None = None, *, ax: Axes = None) -> SpectrumDisplay:
-        """The spectrum of the graph that a model was fitted on.
+    def from_estimator(cls, model: BaseEstimator, n: int | None = None, *, ax: Axes | None = None) -> Self:
+        """Draw the spectrum of the graph that a model was fitted on.
 
         Parameters
         ----------
         model : fitted estimator
-            With a ``graph_``, or else with ``eigenvalues_``. The graph comes first: models keep no more values than
-            they use, and the gap after these is what one looks for.
+            With a ``graph_``, or otherwise with ``eigenvalues_``. The graph comes first, because models store only the
+            eigenvalues that they use, without those after the gap.
         n : int, optional
-            How many eigenvalues; default twice the number of clusters and one more, at least 10.
+            The number of eigenvalues; by default twice the number of clusters plus one, at least 10.
         ax : matplotlib axes, optional
         """
         check_is_fitted(model)
-        k, graph = number_of(model), getattr(model, "graph_", None)
-        n = max(FEWEST, 2 * (k or 0) + 1) if n is None else check_int(n, "n")
+        k, graph = count_clusters(model), getattr(model, "graph_", None)
+        n = max(MIN_EIGENVALUES, 2 * (k or 0) + 1) if n is None else check_int(n, "n")
         if isinstance(graph, AffinityGraph):
-            kind = CUTS[model.cut].kind if isinstance(model, SpectralClustering) else "symmetric"
-            values = _smallest(graph, n, kind)
+            kind = CUTS[model.cut].laplacian if isinstance(model, SpectralClustering) else "symmetric"
+            values = _smallest_eigenvalues(graph, n, kind)
         elif hasattr(model, "eigenvalues_"):
             values = to_numpy(model.eigenvalues_)[:n]
         else:
-            raise ValueError(f"{type(model).__name__} has neither a graph of single edges nor eigenvalues to draw")
+            name = type(model).__name__
+            raise InputError(
+                f"{name} has neither a graph of single edges nor eigenvalues to draw", code="no_graph", estimator=name
+            )
         return cls.from_values(values, n_clusters=k, ax=ax)
 
     @classmethod
     def from_graph(
         cls,
-        graph: Any,
-        n: int = FEWEST,
+        graph: AffinityGraph | MatrixLike,
+        n: int = MIN_EIGENVALUES,
         *,
         kind: LaplacianKind = "symmetric",
         n_clusters: int | None = None,
-        ax: Axes = None,
-    ) -> SpectrumDisplay:
-        """The smallest eigenvalues of a Laplacian of a graph or an affinity matrix.
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the smallest Laplacian eigenvalues of a graph or an affinity matrix.
 
         Parameters
         ----------
         graph : AffinityGraph, or symmetric matrix of shape (n_nodes, n_nodes)
         n : int, default=10
-            How many eigenvalues.
+            The number of eigenvalues.
         kind : str, default='symmetric'
-            As in :meth:`AffinityGraph.laplacian`.
+            The Laplacian, as in :meth:`AffinityGraph.laplacian`.
         n_clusters : int, optional
-            The number of clusters that was chosen.
+            The chosen number of clusters.
         ax : matplotlib axes, optional
 
         Examples
@@ -110,69 +134,74 @@ class SpectrumDisplay:
         2
         """
         graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
-        return cls.from_values(_smallest(graph, check_int(n, "n"), kind), n_clusters=n_clusters, ax=ax)
+        return cls.from_values(_smallest_eigenvalues(graph, check_int(n, "n"), kind), n_clusters=n_clusters, ax=ax)
 
     @classmethod
-    def from_values(cls, values: Any, *, n_clusters: int | None = None, ax: Axes = None) -> SpectrumDisplay:
-        """Eigenvalues that are known.
+    def from_values(cls, values: ArrayLike, *, n_clusters: int | None = None, ax: Axes | None = None) -> Self:
+        """Draw given eigenvalues.
 
         Parameters
         ----------
         values : array of shape (m,)
             Ascending.
         n_clusters : int, optional
-            The number of clusters that was chosen.
+            The chosen number of clusters.
         ax : matplotlib axes, optional
         """
-        values = to_numpy(values)
-        if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iuf" or not np.isfinite(values).all():
-            raise ValueError(f"values must be a list of finite eigenvalues; got shape {values.shape}")
-        if (np.diff(values) < 0).any():
-            raise ValueError("values must ascend; sort them first")
+        array = to_numpy(values)
+        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+            raise InputError(
+                f"values must be a list of finite eigenvalues; got shape {array.shape}",
+                code="invalid_eigenvalues",
+                parameter="values",
+                shape=array.shape,
+            )
+        if (np.diff(array) < 0).any():
+            raise InputError(
+                "values must be in ascending order", "sort them first", code="not_ascending", parameter="values"
+            )
         k = None if n_clusters is None else check_int(n_clusters, "n_clusters")
-        return cls(values.astype(np.float64), n_clusters=k).plot(ax)
+        return cls(array.astype(np.float64), n_clusters=k).plot(ax)
 
-    def plot(self, ax: Axes = None) -> SpectrumDisplay:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the eigenvalues.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
         """
-        self.ax_, self.figure_ = canvas(ax)
+        self.ax_, self.figure_ = get_axes(ax)
         values = np.asarray(self.values)
-        places = np.arange(1, len(values) + 1)
-        self.ax_.plot(places, values, color=LIGHT, lw=1, zorder=1)
-        below = np.where(places <= self.gap, MAIN, MIDDLE)
-        self.points_ = self.ax_.scatter(places, values, s=24, c=below.tolist(), zorder=2)
-        self.band_ = self._band(values)
-        self.chosen_ = self._line(values)
-        whole_numbers(self.ax_.xaxis)
-        quiet(self.ax_, title=self._title(), xlabel="number", ylabel="eigenvalue")
+        ranks = np.arange(1, len(values) + 1)
+        self.ax_.plot(ranks, values, color=LIGHT, lw=1, zorder=1)
+        colors = np.where(ranks <= self.gap, PRIMARY, MIDDLE)
+        self.points_ = self.ax_.scatter(ranks, values, s=24, c=colors.tolist(), zorder=2)
+        self.band_ = self._draw_gap(values)
+        self.chosen_ = self._draw_n_clusters(values)
+        use_integer_ticks(self.ax_.xaxis)
+        title = "one eigenvalue" if len(values) < 2 else f"widest gap after {self.gap}"
+        style_axes(self.ax_, title=title, xlabel="number", ylabel="eigenvalue")
         return self
 
-    def _band(self, values: np.ndarray) -> Any:
-        """The widest gap, from one value to the next."""
+    def _draw_gap(self, values: np.ndarray) -> Any:
+        """Shade the widest gap, from one value to the next."""
         if len(values) < 2:
             return None
-        return self.ax_.axhspan(values[self.gap - 1], values[self.gap], color=MAIN, alpha=0.12, lw=0, zorder=0)
+        return self.ax_.axhspan(values[self.gap - 1], values[self.gap], color=PRIMARY, alpha=0.12, lw=0, zorder=0)
 
-    def _line(self, values: np.ndarray) -> Any:
-        """Between the eigenvalues of the chosen clusters and the others."""
+    def _draw_n_clusters(self, values: np.ndarray) -> Any:
+        """Draw a line after as many eigenvalues as there are clusters."""
         if self.n_clusters is None or self.n_clusters > len(values):
             return None
-        line = self.ax_.axvline(self.n_clusters + 0.5, color=OTHER, lw=1, ls="--", zorder=0)
+        line = self.ax_.axvline(self.n_clusters + 0.5, color=SECONDARY, lw=1, ls="--", zorder=0)
         self.ax_.annotate(
             f"K = {self.n_clusters}", (self.n_clusters + 0.5, 0.98), (4, 0), xycoords=self.ax_.get_xaxis_transform(),
-            textcoords="offset points", va="top", fontsize=SMALL, color=DARK,
+            textcoords="offset points", va="top", fontsize=SMALL_SIZE, color=DARK,
         )  # fmt: skip
         return line
 
-    def _title(self) -> str:
-        return "one eigenvalue" if len(self.values) < 2 else f"widest gap after {self.gap}"
 
-
-def _smallest(graph: AffinityGraph, n: int, kind: LaplacianKind) -> np.ndarray:
-    """The smallest eigenvalues, as many as there are; those below zero are rounding."""
-    found = smallest_eigenpairs(graph, min(n, graph.n_nodes), kind=kind, random_state=0)
-    return np.maximum(to_numpy(found.values), 0)
+def _smallest_eigenvalues(graph: AffinityGraph, n: int, kind: LaplacianKind) -> np.ndarray:
+    """Return the ``n`` smallest eigenvalues, or all if there are fewer; those below zero are rounding errors."""
+    pairs = smallest_eigenpairs(graph, min(n, graph.n_nodes), kind=kind, random_state=0)
+    return np.maximum(to_numpy(pairs.values), 0)

@@ -1,49 +1,60 @@
-"""How far the clusters depend on a setting."""
+"""Agreement of clusterings with different values of a parameter."""
 
 from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from .._validation import check_labels
 from ..core.backend import to_numpy
+from ..errors import InputError
 from ..metrics import adjusted_rand_index, clustering_accuracy
 from ..metrics.matching import on_host
-from .fitted import kept
-from .style import MAIN, OTHER, THIRD, Axes, canvas, legend, quiet
+from .rows import training_rows
+from .style import PRIMARY, SECONDARY, TERTIARY, add_legend, get_axes, style_axes
 
-NAMES = {"lam": "λ", "graph__n_neighbors": "number of neighbours", "n_clusters": "number of clusters"}
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
+    from .._typing import LabelsLike, MatrixLike
+    from ..graph.affinity import AffinityGraph
+
+# Axis labels of common parameters; others are shown by their name.
+PARAMETER_LABELS = {"lam": "λ", "graph__n_neighbors": "number of neighbours", "n_clusters": "number of clusters"}
 
 
 class StabilityDisplay:
-    """Agreement (adjusted Rand index) of the clusters at one setting with those at the next, and with a fitted model.
+    """Adjusted Rand index of the clusters at each value of a parameter with those at the next, and with a fitted model.
 
     Parameters
     ----------
     name : str
-        Of the setting.
+        The name of the parameter.
     values : list
-        What it was set to; drawn at even distances.
+        Its values; drawn at equal distances.
     with_next : array of shape (m - 1,)
-        The agreement of each with the next.
+        Agreement of the clusters at each value with those at the next.
     with_fitted : array of shape (m,), optional
-        The agreement of each with the clusters of a fitted model.
+        Agreement of the clusters at each value with those of a fitted model.
     accuracy : array of shape (m,), optional
+        Clustering accuracy at each value.
     fitted_value : object, optional
-        What the setting of the fitted model was.
+        The value of the fitted model.
 
     Attributes
     ----------
     lines_ : dict of Line2D
-        'next', 'fitted', 'accuracy', as far as they are drawn.
+        The lines that are drawn, by 'next', 'fitted' and 'accuracy'.
     mark_ : Line2D or None
-        At the setting of the fitted model, where it lies among those tried.
-    ax_, figure_
+        The line at the value of the fitted model, if it lies within the range of ``values``.
+    ax_ : matplotlib axes
+    figure_ : matplotlib figure
 
     Examples
     --------
@@ -61,10 +72,10 @@ class StabilityDisplay:
         self,
         name: str,
         values: Sequence[Any],
-        with_next: Any,
+        with_next: np.ndarray,
         *,
-        with_fitted: Any = None,
-        accuracy: Any = None,
+        with_fitted: np.ndarray | None = None,
+        accuracy: np.ndarray | None = None,
         fitted_value: Any = None,
     ) -> None:
         self.name = name
@@ -76,59 +87,72 @@ class StabilityDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, name: str, values: Sequence[Any], *, y: Any = None, ax: Axes = None
-    ) -> StabilityDisplay:
-        """Fit copies of a model with other settings.
+        cls,
+        model: BaseEstimator,
+        X: MatrixLike | AffinityGraph,
+        name: str,
+        values: Sequence[Any],
+        *,
+        y: LabelsLike | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Fit copies of a model with other values of a parameter.
 
         Parameters
         ----------
         model : fitted clusterer
-            It is left as it is. With ``random_state=None`` the copies differ by their seeds too.
+            It is not changed. With ``random_state=None`` the copies differ in their seeds as well.
         X : array or CSR matrix of shape (n, d), AffinityGraph, or affinity matrix
-            What it was fitted to.
+            The training data of the model.
         name : str
             The parameter, as for ``set_params``: 'lam', 'graph__n_neighbors'.
         values : list
-            At least two settings, in order.
+            At least two values, in order.
         y : array of shape (n,), optional
-            Classes, for the accuracy; no model sees them.
+            Classes, for the accuracy; they are not used in fitting.
         ax : matplotlib axes, optional
         """
-        fitted = kept(model).labels
+        fitted = training_rows(model).labels
         if fitted is None:
-            raise ValueError(f"{type(model).__name__} has no labels to compare; give a fitted clusterer")
-        values = _check_settings(values)
+            estimator = type(model).__name__
+            raise InputError(
+                f"{estimator} has no labels to compare",
+                "pass a fitted clusterer",
+                code="no_labels",
+                estimator=estimator,
+            )
+        values = _check_parameter_values(values)
+        # The value that the fit chose itself (lam_), else the parameter; None if there is no such parameter.
+        fitted_value = getattr(model, f"{name}_", model.get_params().get(name))
         labels = [to_numpy(clone(model).set_params(**{name: value}).fit(X).labels_) for value in values]
-        return cls.from_results(
-            name, values, labels, fitted=fitted, fitted_value=_setting(model, name), y=y, ax=ax
-        )  # fmt: skip
+        return cls.from_results(name, values, labels, fitted=fitted, fitted_value=fitted_value, y=y, ax=ax)
 
     @classmethod
     def from_results(
         cls,
         name: str,
         values: Sequence[Any],
-        labels: Sequence[Any],
+        labels: Sequence[LabelsLike],
         *,
-        fitted: Any = None,
+        fitted: LabelsLike | None = None,
         fitted_value: Any = None,
-        y: Any = None,
-        ax: Axes = None,
-    ) -> StabilityDisplay:
-        """Labels that are known.
+        y: LabelsLike | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Compare given labels.
 
         Parameters
         ----------
         name : str
-            Of the setting.
+            The name of the parameter.
         values : list
-            At least two settings, in order.
+            At least two values, in order.
         labels : list of arrays of shape (n,)
-            The clusters at each setting.
+            The clusters at each value.
         fitted : array of shape (n,), optional
             The clusters of a fitted model.
         fitted_value : object, optional
-            What its setting was.
+            The value of the fitted model.
         y : array of shape (n,), optional
             Classes, for the accuracy.
         ax : matplotlib axes, optional
@@ -140,79 +164,84 @@ class StabilityDisplay:
         >>> StabilityDisplay.from_results("lam", [0.1, 1, 10], labels, y=labels[0]).accuracy
         array([1.  , 1.  , 0.75])
         """
-        values = _check_settings(values)
+        values = _check_parameter_values(values)
         if len(labels) != len(values):
-            raise ValueError(f"labels must be given for each of the {len(values)} values; got {len(labels)}")
-        n = len(labels[0])
-        found = [check_labels(on_host(one), n_samples=n) for one in labels]
-        with_next = [adjusted_rand_index(one, other) for one, other in pairwise(found)]
-        with_fitted = None if fitted is None else [adjusted_rand_index(fitted, one) for one in found]
-        accuracy = None if y is None else [clustering_accuracy(y, one) for one in found]
+            raise InputError(
+                f"labels must have one array for each of the {len(values)} values; got {len(labels)}",
+                code="wrong_length",
+                parameter="labels",
+            )
+        first = check_labels(on_host(labels[0]))
+        partitions = [first, *(check_labels(on_host(other), n_samples=len(first)) for other in labels[1:])]
         return cls(
-            name, values, np.array(with_next), fitted_value=fitted_value,
-            with_fitted=None if with_fitted is None else np.array(with_fitted),
-            accuracy=None if accuracy is None else np.array(accuracy),
-        ).plot(ax)  # fmt: skip
+            name,
+            values,
+            np.array([adjusted_rand_index(current, following) for current, following in pairwise(partitions)]),
+            with_fitted=None if fitted is None else np.array([adjusted_rand_index(fitted, p) for p in partitions]),
+            accuracy=None if y is None else np.array([clustering_accuracy(y, p) for p in partitions]),
+            fitted_value=fitted_value,
+        ).plot(ax)
 
-    def plot(self, ax: Axes = None) -> StabilityDisplay:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the agreements.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
         """
-        self.ax_, self.figure_ = canvas(ax, (5.6, 3.6))
-        places = np.arange(len(self.values))
-        self.lines_ = {}
-        for key, x, y, label, style in (
-            ("next", places[:-1] + 0.5, self.with_next, "with the next setting", {"color": MAIN, "marker": "s"}),
-            ("fitted", places, self.with_fitted, "with the fitted model", {"color": OTHER, "marker": "o"}),
-            ("accuracy", places, self.accuracy, "accuracy", {"color": THIRD, "marker": "^", "ls": "--"}),
-        ):
+        self.ax_, self.figure_ = get_axes(ax, (5.6, 3.6))
+        positions = np.arange(len(self.values))
+        self.lines_: dict[str, Any] = {}
+        curves: list[tuple[str, np.ndarray, np.ndarray | None, str, dict[str, Any]]] = [
+            ("next", positions[:-1] + 0.5, self.with_next, "with the next value", {"color": PRIMARY, "marker": "s"}),
+            ("fitted", positions, self.with_fitted, "with the fitted model", {"color": SECONDARY, "marker": "o"}),
+            ("accuracy", positions, self.accuracy, "accuracy", {"color": TERTIARY, "marker": "^", "ls": "--"}),
+        ]
+        for key, x, y, label, style in curves:
             if y is not None:
                 (self.lines_[key],) = self.ax_.plot(x, y, ms=4.5, lw=1.4, label=label, **style)
-        self.mark_ = self._mark()
-        self.ax_.set_xticks(places, [_written(value) for value in self.values])
-        lowest = min(float(line.get_ydata().min()) for line in self.lines_.values())
-        self.ax_.set_ylim(min(0.0, lowest) - 0.03, 1.04)
-        legend(self.ax_)
-        quiet(self.ax_, title=self._title(), xlabel=NAMES.get(self.name, self.name), ylabel="agreement")
+        self.mark_ = self._draw_fitted_value()
+        self.ax_.set_xticks(positions, [_format_value(value) for value in self.values])
+        low = min(float(line.get_ydata().min()) for line in self.lines_.values())
+        self.ax_.set_ylim(min(0.0, low) - 0.03, 1.04)
+        add_legend(self.ax_)
+        title = f"mean agreement with the next value {np.mean(self.with_next):.2f}"
+        xlabel = PARAMETER_LABELS.get(self.name, self.name)
+        style_axes(self.ax_, title=title, xlabel=xlabel, ylabel="agreement")
         return self
 
-    def _mark(self) -> Any:
-        if (at := _place(self.fitted_value, self.values)) is None:
+    def _draw_fitted_value(self) -> Any:
+        if (position := _find_position(self.fitted_value, self.values)) is None:
             return None
-        name = f"fitted: {_written(self.fitted_value)}"
-        return self.ax_.axvline(at, color=OTHER, lw=1, ls=":", zorder=0, label=name)
-
-    def _title(self) -> str:
-        return f"agreement with the next setting {np.mean(self.with_next):.2f} on average"
+        label = f"fitted: {_format_value(self.fitted_value)}"
+        return self.ax_.axvline(position, color=SECONDARY, lw=1, ls=":", zorder=0, label=label)
 
 
-def _place(value: Any, values: Sequence[Any]) -> float | None:
-    """Where a setting lies among others: between two numbers, at its equal, or nowhere."""
+def _find_position(value: object, values: Sequence[Any]) -> float | None:
+    """Return the position of a value on the axis, interpolated between numbers; None if it is not within the range."""
     if not all(map(_is_number, (value, *values))):
-        same = [place for place, other in enumerate(values) if _written(other) == _written(value)]
-        return float(same[0]) if same and value is not None else None
-    inside = (np.diff(values) > 0).all() and values[0] <= value <= values[-1]
-    return float(np.interp(value, values, np.arange(len(values)))) if inside else None
+        equal = [i for i, other in enumerate(values) if _format_value(other) == _format_value(value)]
+        return float(equal[0]) if equal and value is not None else None
+    number: Any = value
+    inside = (np.diff(values) > 0).all() and values[0] <= number <= values[-1]
+    return float(np.interp(number, values, np.arange(len(values)))) if inside else None
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def _setting(model: Any, name: str) -> Any:
-    """The value a fitted model used: what it found itself (lam_), else its parameter; None if that has no such name."""
-    return getattr(model, f"{name}_", model.get_params().get(name))
-
-
-def _check_settings(values: Any) -> list[Any]:
+def _check_parameter_values(values: Any) -> list[Any]:
     values = list(values)
     if len(values) < 2:
-        raise ValueError(f"values must hold at least two settings to compare; got {values!r}")
+        raise InputError(
+            f"values must contain at least two values to compare; got {values!r}",
+            code="too_few_values",
+            parameter="values",
+            value=values,
+        )
     return values
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return f"{value:.3g}" if _is_number(value) and not isinstance(value, numbers.Integral) else str(value)

@@ -1,66 +1,94 @@
-"""What all pictures share: the palette, the axes to draw on, and a quiet frame around them."""
+"""Style shared by all plots: the palette, the axes and a plain frame."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._validation import check_labels, import_optional
+from ..metrics import match_labels
 from ..metrics.matching import on_host
 
-Axes = Any  # matplotlib's, which is imported only where something is drawn
+if TYPE_CHECKING:  # matplotlib is optional and slow to import
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure, SubFigure
+    from numpy.typing import ArrayLike
 
-# Six of Okabe and Ito's; each further one is the farthest from those before it, to usual and to red-green blind eyes,
-# among colours of moderate chroma that are seen on white and on the dark page of a report.
+    from .._typing import LabelsLike
+
+# The first six are from Okabe and Ito's palette. Each further colour is the one farthest from those before it, for
+# normal and for red-green colour-blind vision, among colours of moderate chroma that are visible on white and on the
+# dark background of a report.
 PALETTE = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#b01838", "#a8b058", "#9088f8", "#006870",
     "#a87038", "#b01068", "#903090", "#386840", "#00c0c8", "#1858b8", "#c06060", "#506000", "#90b888", "#9088c0",
     "#c89838", "#88a8ff", "#b068d0", "#b09860", "#885890", "#389080", "#e87090", "#489848", "#b84020", "#908818",
 )  # fmt: skip
-UNASSIGNED = "#9e9e9e"
-SURENESS = ("#c8412b", "#e0a36a", "#9fb4c4", "#5592c4", "#2468a8")  # a confidence of 0, 1/4, 1/2, 3/4, 1
-FAINTEST = 0.15  # opacity is confidence, but a row that no cluster claims is still seen
-MAIN, OTHER, THIRD = PALETTE[:3]
-DARK, MIDDLE, LIGHT = "#333333", "#8a8a8a", "#dddddd"
-TITLE, LABEL, SMALL = 10, 9, 8  # points
+UNASSIGNED = "#9e9e9e"  # colour of rows without a cluster
+CONFIDENCE_COLOURS = ("#c8412b", "#e0a36a", "#9fb4c4", "#5592c4", "#2468a8")  # at confidence 0, 1/4, 1/2, 3/4, 1
+MIN_OPACITY = 0.15  # opacity is confidence, but even a row with low memberships stays visible
+PRIMARY, SECONDARY, TERTIARY = PALETTE[:3]  # colours of lines
+DARK, MIDDLE, LIGHT = "#333333", "#8a8a8a", "#dddddd"  # greys
+TITLE_SIZE, LABEL_SIZE, SMALL_SIZE = 10, 9, 8  # font sizes in points
 
 
-def codes(labels: Any) -> np.ndarray:
-    """The number of each label's colour: integers are their own, names count in order, and -1 is unassigned.
+def color_codes(labels: LabelsLike) -> np.ndarray:
+    """Return the colour number of each label: integers as they are, names in sorted order, -1 for unassigned rows.
 
     Examples
     --------
-    >>> codes([2, 0, -1])
+    >>> color_codes([2, 0, -1])
     array([ 2,  0, -1])
-    >>> codes(["b", "a", "-1"])
+    >>> color_codes(["b", "a", "-1"])
     array([ 1,  0, -1])
     """
     labels = check_labels(on_host(labels))
     if labels.dtype.kind in "iub":
         return np.maximum(labels.astype(np.int64), -1)
-    named = ~np.isin(labels.astype(str), ["-1", "-1.0"])
-    numbers = np.full(len(labels), -1)
-    numbers[named] = np.unique(labels[named], return_inverse=True)[1]
-    return numbers
+    assigned = ~np.isin(labels.astype(str), ["-1", "-1.0"])
+    codes = np.full(len(labels), -1)
+    codes[assigned] = np.unique(labels[assigned], return_inverse=True)[1]
+    return codes
 
 
-def colours(numbers: Any) -> np.ndarray:
-    """Red, green and blue of each number, (n, 3); grey below zero. Thirty differ, then they come again.
+def palette_rgb(codes: ArrayLike) -> np.ndarray:
+    """Return red, green and blue of each colour number, shape (n, 3): grey below zero, repeating after thirty.
 
     Examples
     --------
-    >>> colours([0, -1]).round(2)
+    >>> palette_rgb([0, -1]).round(2)
     array([[0.  , 0.45, 0.7 ],
            [0.62, 0.62, 0.62]])
     """
-    table = np.array([[int(name[i : i + 2], 16) / 255 for i in (1, 3, 5)] for name in (*PALETTE, UNASSIGNED)])
-    numbers = np.asarray(numbers, dtype=np.int64)
-    return table[np.where(numbers < 0, -1, numbers % len(PALETTE))]
+    rgb = np.array([[int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)] for color in (*PALETTE, UNASSIGNED)])
+    codes = np.asarray(codes, dtype=np.int64)
+    return rgb[np.where(codes < 0, -1, codes % len(PALETTE))]
 
 
-def canvas(ax: Axes, size: tuple[float, float] = (5.2, 4.0)) -> tuple[Axes, Any]:
-    """The axes given, or new ones of ``size`` in inches, and their figure."""
+def class_color_codes(labels: LabelsLike, y: LabelsLike) -> np.ndarray:
+    """Return the colour number of each row's class: that of the best matching cluster, or a new one if none is left.
+
+    Examples
+    --------
+    >>> class_color_codes([0, 0, 1, 1], ["b", "b", "a", "-1"])
+    array([ 0,  0,  1, -1])
+    """
+    clusters = color_codes(labels)
+    y = check_labels(on_host(y), "y", n_samples=len(clusters))
+    classes = color_codes(y)
+    known, codes = classes >= 0, np.full(len(y), -1)
+    if known.any():
+        matched = match_labels(clusters[known], classes[known])
+        unmatched = matched < 0
+        matched[unmatched] = clusters.max() + 1 + np.unique(classes[known][unmatched], return_inverse=True)[1]
+        codes[known] = matched
+    return codes
+
+
+def get_axes(ax: Axes | None, size: tuple[float, float] = (5.2, 4.0)) -> tuple[Axes, Figure | SubFigure]:
+    """Return ``ax``, or new axes of ``size`` in inches, and their figure."""
     import_optional("matplotlib", extra="plot", purpose="plots")
     if ax is None:
         import matplotlib.pyplot as plt
@@ -69,26 +97,26 @@ def canvas(ax: Axes, size: tuple[float, float] = (5.2, 4.0)) -> tuple[Axes, Any]
     return ax, ax.figure
 
 
-def quiet(ax: Axes, *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
-    """Small words, and no frame where nothing is read off it."""
+def style_axes(ax: Axes, *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
+    """Set title and axis labels in a small font, and hide the top and right spines."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("bottom", "left"):
         ax.spines[side].set_color(MIDDLE)
-    ax.tick_params(labelsize=SMALL, color=MIDDLE)
-    ax.set_title(title, fontsize=TITLE, color=DARK)
-    ax.set_xlabel(xlabel, fontsize=LABEL)
-    ax.set_ylabel(ylabel, fontsize=LABEL)
+    ax.tick_params(labelsize=SMALL_SIZE, color=MIDDLE)
+    ax.set_title(title, fontsize=TITLE_SIZE, color=DARK)
+    ax.set_xlabel(xlabel, fontsize=LABEL_SIZE)
+    ax.set_ylabel(ylabel, fontsize=LABEL_SIZE)
 
 
-def legend(ax: Axes, handles: Any = None) -> None:
-    """A small legend where there is room; what lies behind it shows through a little."""
+def add_legend(ax: Axes, handles: list[Any] | None = None) -> None:
+    """Add a small, slightly transparent legend where there is room."""
     options = {} if handles is None else {"handles": handles}
-    ax.legend(fontsize=SMALL, facecolor="white", edgecolor="none", framealpha=0.8, **options)
+    ax.legend(fontsize=SMALL_SIZE, facecolor="white", edgecolor="none", framealpha=0.8, **options)
 
 
-def whole_numbers(axis: Any) -> None:
-    """Ticks of an axis at whole numbers only."""
+def use_integer_ticks(axis: Axis) -> None:
+    """Put the ticks of an axis at integers."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(integer=True))

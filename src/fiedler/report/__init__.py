@@ -1,4 +1,4 @@
-"""A clustering as one HTML file that needs nothing else, and the record it is made from."""
+"""HTML reports of clusterings, each a single self-contained file, and the summaries they are made from."""
 
 from .page import read_summary, write_report, write_summary
 from .summarize import summarize

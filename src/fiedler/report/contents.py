@@ -1,43 +1,55 @@
-"""What the rows hold, as much of it as a page can carry: beginnings of texts, small images."""
+"""The contents of rows, as far as a page has room for them: beginnings of texts, thumbnails of images."""
 
 from __future__ import annotations
 
 import base64
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core.backend import to_numpy
-from .jsonable import SNIPPET, Summary, clean, shortened
+from ..errors import InputError
+from .jsonable import MAX_TEXT_LENGTH, Summary, clean_text, shorten
 
-TEXT_BYTES, SHORTEST = 4_000_000, 40  # of all texts together; characters of one
-THUMBNAIL_BYTES, MOST_THUMBNAILS, THUMBNAIL_SIDE = 4_000_000, 5000, 40  # of all pixels; images; pixels
+if TYPE_CHECKING:
+    from .._typing import Array
+
+TEXT_BUDGET = 4_000_000  # characters of all texts together
+MIN_TEXT_LENGTH = 40  # characters; if the budget allows less, only texts on cards are included
+THUMBNAIL_BUDGET = 4_000_000  # bytes of all pixels
+MAX_THUMBNAILS = 5000
+MAX_THUMBNAIL_SIDE = 40  # pixels
 
 
-def snippets(texts: Sequence[str], on_cards: list[int]) -> Summary:
-    """The beginnings of texts, within `TEXT_BYTES`: of all rows, or of those on cards alone (then ``rows`` names them).
+def snippets(texts: Sequence[str], card_rows: list[int]) -> Summary:
+    """Return the beginnings of texts within `TEXT_BUDGET`: of all rows, or of those on cards (then listed in ``rows``).
 
-    The more texts, the shorter; those on cards are as long as can be.
+    The more texts, the shorter they are; those on cards have the full length.
     """
-    length = min(SNIPPET, TEXT_BYTES // len(texts))
-    if length < SHORTEST:
-        kept = [shortened(clean(texts[row]), SNIPPET) for row in on_cards]
-        return {"rows": on_cards, "values": kept, "length": SNIPPET}
-    shown = set(on_cards)
-    kept = [
-        shortened(clean(str(text)[: 2 * SNIPPET]), SNIPPET if row in shown else length)
+    length = min(MAX_TEXT_LENGTH, TEXT_BUDGET // len(texts))
+    if length < MIN_TEXT_LENGTH:
+        values = [shorten(clean_text(texts[row]), MAX_TEXT_LENGTH) for row in card_rows]
+        return {"rows": card_rows, "values": values, "length": MAX_TEXT_LENGTH}
+    on_cards = set(card_rows)
+    values = [
+        shorten(clean_text(str(text)[: 2 * MAX_TEXT_LENGTH]), MAX_TEXT_LENGTH if row in on_cards else length)
         for row, text in enumerate(texts)
     ]
-    return {"rows": None, "values": kept, "length": length}
+    return {"rows": None, "values": values, "length": length}
 
 
-def thumbnails(images: Any, n: int) -> np.ndarray:
-    """Images as bytes (n, h, w, 1 or 3), shrunk by a whole factor to at most `THUMBNAIL_SIDE` pixels a side."""
+def shrink_images(images: Array, n: int) -> np.ndarray:
+    """Convert images to bytes, shape (n, h, w, 1 or 3), reduced by an integer factor to `MAX_THUMBNAIL_SIDE` pixels."""
     pixels = to_numpy(images)
     if pixels.ndim not in (3, 4) or len(pixels) != n or pixels.shape[3:] not in ((), (1,), (3,)):
-        raise ValueError(f"images must have shape ({n}, height, width) or ({n}, height, width, 3); got {pixels.shape}")
+        raise InputError(
+            f"images must have shape ({n}, height, width) or ({n}, height, width, 3); got {pixels.shape}",
+            code="wrong_shape",
+            parameter="images",
+            shape=pixels.shape,
+        )
     is_bytes = pixels.dtype == np.uint8
     pixels = _block_means(pixels if pixels.ndim == 4 else pixels[..., None])
     low, high = (0.0, 255.0) if is_bytes else (float(pixels.min()), float(pixels.max()))
@@ -45,32 +57,33 @@ def thumbnails(images: Any, n: int) -> np.ndarray:
 
 
 def _block_means(pixels: np.ndarray) -> np.ndarray:
-    """The means over squares of pixels, so large that what is left is small; the edge that remains is cut off."""
+    """Average square blocks of pixels; an incomplete block at the edge is cut off."""
     n, height, width, channels = pixels.shape
-    factor = -(-max(height, width) // THUMBNAIL_SIDE)
-    down, across = min(factor, height), min(factor, width)
-    h, w = height // down, width // across
-    cut = pixels[:, : h * down, : w * across].reshape(n, h, down, w, across, channels)
-    return cut.mean(axis=(2, 4), dtype=np.float32)
+    factor = -(-max(height, width) // MAX_THUMBNAIL_SIDE)
+    block_height, block_width = min(factor, height), min(factor, width)
+    h, w = height // block_height, width // block_width
+    cropped = pixels[:, : h * block_height, : w * block_width]
+    return cropped.reshape(n, h, block_height, w, block_width, channels).mean(axis=(2, 4), dtype=np.float32)
 
 
-def kept_thumbnails(
-    pixels: np.ndarray, labels: np.ndarray, k: int, on_cards: list[int], rng: np.random.RandomState
+def pack_thumbnails(
+    pixels: np.ndarray, labels: np.ndarray, n_clusters: int, card_rows: list[int], rng: np.random.RandomState
 ) -> Summary:
-    """The mean image of every cluster, then those on cards and as many others as there is room for, drawn at random."""
+    """Pack the mean image of every cluster, the images on cards, and a random sample of others if there is room."""
     n, height, width, channels = pixels.shape
-    room = min(MOST_THUMBNAILS, THUMBNAIL_BYTES // (height * width * channels)) - len(on_cards)
-    others = rng.permutation(np.setdiff1d(np.arange(n), on_cards))[: max(room, 0)]
-    kept = np.sort(np.concatenate([np.array(on_cards, dtype=np.int64), others]))
+    room = min(MAX_THUMBNAILS, THUMBNAIL_BUDGET // (height * width * channels)) - len(card_rows)
+    others = rng.permutation(np.setdiff1d(np.arange(n), card_rows))[: max(room, 0)]
+    rows = np.sort(np.concatenate([np.array(card_rows, dtype=np.int64), others]))
     means = [
-        pixels[labels == one].mean(axis=0) if (labels == one).any() else np.zeros(pixels.shape[1:]) for one in range(k)
+        pixels[labels == label].mean(axis=0) if (labels == label).any() else np.zeros(pixels.shape[1:])
+        for label in range(n_clusters)
     ]
-    data = np.concatenate([np.rint(means).astype(np.uint8).reshape(k, height, width, channels), pixels[kept]])
+    mean_pixels = np.rint(means).astype(np.uint8).reshape(n_clusters, height, width, channels)
     return {
         "height": height,
         "width": width,
         "channels": channels,
-        "n_means": k,
-        "rows": kept.tolist(),
-        "pixels": base64.b64encode(zlib.compress(data.tobytes(), 6)).decode("ascii"),
+        "n_means": n_clusters,
+        "rows": rows.tolist(),
+        "pixels": base64.b64encode(zlib.compress(np.concatenate([mean_pixels, pixels[rows]]).tobytes(), 6)).decode(),
     }

@@ -1,4 +1,4 @@
-"""Values as JSON has them, and texts that every page can hold."""
+"""Conversion of values and texts to what JSON can represent."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 Summary = dict[str, Any]
 
-SNIPPET = 240  # characters of a text
+MAX_TEXT_LENGTH = 240  # characters
 
 
-def jsonable(value: Any) -> Any:
-    """``value`` as JSON has it: numbers that are not finite become None, what is no plain data becomes its repr.
+def jsonable(value: object) -> Any:
+    """Convert a value to what JSON can represent: non-finite numbers become None, other objects their ``repr``.
 
     Examples
     --------
@@ -31,40 +31,40 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {clean(key): jsonable(entry) for key, entry in value.items()}
+        return {clean_text(key): jsonable(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [jsonable(entry) for entry in value]
-    return shortened(clean(value if isinstance(value, str) else repr(value)), SNIPPET)
+    return shorten(clean_text(value if isinstance(value, str) else repr(value)), MAX_TEXT_LENGTH)
 
 
-def clean(text: Any, *, lines: bool = False) -> str:
-    """Text that every file can hold: half characters replaced, white space evened out unless ``lines`` are kept."""
-    whole = str(text).encode("utf-8", "replace").decode("utf-8")
-    return whole if lines else " ".join(whole.split())
+def clean_text(text: object, *, keep_lines: bool = False) -> str:
+    """Return text that UTF-8 can encode, without lone surrogates and, unless ``keep_lines``, on one line."""
+    encodable = str(text).encode("utf-8", "replace").decode("utf-8")
+    return encodable if keep_lines else " ".join(encodable.split())
 
 
-def shortened(text: str, length: int) -> str:
-    """The beginning of a text.
+def shorten(text: str, length: int) -> str:
+    """Cut a text to at most ``length`` characters.
 
     Examples
     --------
-    >>> shortened("a long story", 7)
+    >>> shorten("a long story", 7)
     'a long…'
     """
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
-def counted(number: int, one: str) -> str:
-    """So many of something.
+def count_noun(number: int, noun: str) -> str:
+    """Write a number with its noun in the singular or plural.
 
     Examples
     --------
-    >>> counted(1, "edge"), counted(2000, "edge")
+    >>> count_noun(1, "edge"), count_noun(2000, "edge")
     ('1 edge', '2,000 edges')
     """
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def rounded(value: Any, digits: int = 4) -> float:
-    """A plain number of a few digits."""
+def round_float(value: Any, digits: int = 4) -> float:
+    """Round a number of any type to a Python float."""
     return round(float(value), digits)

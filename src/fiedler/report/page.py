@@ -1,9 +1,9 @@
-"""The page: one HTML file made from a summary alone, with style, script, data and images inside and no way out.
+"""The page: one HTML file made from a summary, with style, script, data and images inside and no external requests.
 
-Whatever comes from data is never markup: it travels as JSON with every ``<`` escaped, the script writes it as text, and
-the content security policy lets no script run but the one whose hash it names, nor anything be loaded from elsewhere.
-Colours come from `fiedler.plots`, so that a cluster looks the same on the page and in a figure.
-Numbers of rows travel as base64 of little-endian integers, thumbnails as one PNG.
+Data never becomes markup: it is embedded as JSON with every ``<`` escaped, the script writes it as text, and the
+content security policy allows only the script whose hash it contains and no loading from other places.
+Colours come from `fiedler.plots`, so that a cluster has the same colour on the page and in a figure.
+Per-row numbers are stored as base64 of little-endian integers, thumbnails as one PNG.
 """
 
 from __future__ import annotations
@@ -17,31 +17,43 @@ import re
 import struct
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from .._files import atomic_write
-from ..plots.style import FAINTEST, PALETTE, SURENESS, UNASSIGNED
+from ..clustering.explain import UNCERTAIN_BELOW
+from ..errors import DataNotFoundError, FileFormatError, InputError
+from ..plots.style import CONFIDENCE_COLOURS, MIN_OPACITY, PALETTE, UNASSIGNED
 from .jsonable import Summary
 from .schema import validate
-from .script import bundled, template
-from .summarize import FORMAT, UNIT, VERSION
+from .script import bundle_script, read_template
+from .summarize import FORMAT, MAX_COORDINATE, VERSION
 
-SPRITE_COLUMNS = 64
-LOOK = {"groups": PALETTE, "none": UNASSIGNED, "sureness": SURENESS, "faintest": FAINTEST}
-PNG_COLOURS = {1: 0, 3: 2}  # channels to PNG's colour types
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+SPRITE_COLUMNS = 64  # thumbnails side by side in the image of all thumbnails
+COLOURS = {
+    "groups": PALETTE,
+    "unassigned": UNASSIGNED,
+    "confidence": CONFIDENCE_COLOURS,
+    "min_opacity": MIN_OPACITY,
+}
+PNG_COLOUR_TYPES = {1: 0, 3: 2}  # by the number of channels
 
 
 def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
-    """Write the page of a summary to one file, whole or not at all; it needs no network and no other file.
+    """Write the report of a summary to one HTML file, which needs no network and no other file.
+
+    An existing file is replaced only when the new one is complete.
 
     Parameters
     ----------
     summary : dict
-        Of :func:`summarize`, or read by :func:`read_summary`.
+        The result of :func:`summarize` or :func:`read_summary`.
     path : path
-        Where to; ``.html`` by custom.
+        The file to write, usually with the extension ``.html``.
 
     Returns
     -------
@@ -58,21 +70,23 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
     >>> "<title>Two pairs</title>" in page.read_text(encoding="utf-8")
     True
     """
-    page = render(_checked(summary, "the summary"))
+    page = render(_check_summary(summary))
     with atomic_write(path) as draft:
         draft.write_text(page, encoding="utf-8", newline="\n")
     return Path(path)
 
 
 def write_summary(summary: Summary, path: str | os.PathLike[str]) -> Path:
-    """Write a summary as JSON, whole or not at all, so that its page can be made again.
+    """Write a summary as JSON, from which the report can be made again.
+
+    An existing file is replaced only when the new one is complete.
 
     Parameters
     ----------
     summary : dict
-        Of :func:`summarize`.
+        The result of :func:`summarize`.
     path : path
-        Where to; ``.json`` by custom.
+        The file to write, usually with the extension ``.json``.
 
     Returns
     -------
@@ -89,32 +103,35 @@ def write_summary(summary: Summary, path: str | os.PathLike[str]) -> Path:
     >>> read_summary(path) == summary
     True
     """
-    text = json.dumps(_checked(summary, "the summary"), allow_nan=False, ensure_ascii=False)
+    text = json.dumps(_check_summary(summary), allow_nan=False, ensure_ascii=False)
     with atomic_write(path) as draft:
         draft.write_text(text, encoding="utf-8", newline="\n")
     return Path(path)
 
 
 def read_summary(path: str | os.PathLike[str]) -> Summary:
-    """The summary that :func:`write_summary` wrote.
+    """Read a summary written by :func:`write_summary`.
 
     Parameters
     ----------
     path : path
+        The file to read.
 
     Returns
     -------
     dict
-        As :func:`summarize` made it.
+        The summary, as :func:`summarize` returned it.
 
     Raises
     ------
-    FileNotFoundError, ValueError
-        If there is no such file, it is damaged, or a later version of fiedler wrote it.
+    DataNotFoundError
+        If there is no such file.
+    FileFormatError
+        If the file is damaged, or was written by a later version of fiedler.
 
     Examples
     --------
-    A page is made again from the file alone:
+    Make a report from the file alone:
 
     >>> import pathlib, tempfile
     >>> from sklearn.cluster import KMeans
@@ -129,23 +146,49 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
     'report.html'
     """
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        summary = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise FileNotFoundError(f"there is no summary file {str(path)!r}") from None
-    except ValueError as error:  # no JSON, or no text at all
-        raise ValueError(f"{str(path)!r} is not a summary, or it is damaged: {error}") from error
-    return _checked(found, repr(str(path)))
+        raise DataNotFoundError(
+            f"there is no summary file {str(path)!r}", code="summary_not_found", file=str(path)
+        ) from None
+    except ValueError as error:  # not JSON, or not UTF-8
+        raise FileFormatError(
+            f"{str(path)!r} is not a valid summary file: {error}",
+            code="invalid_summary",
+            file=str(path),
+            reason=str(error),
+        ) from error
+    return _check_summary(summary, str(path))
 
 
-def _checked(summary: Any, name: str) -> Summary:
+def _check_summary(summary: Any, file: str | None = None) -> Summary:
+    """Return a valid summary, or raise an error that names the file it was read from."""
+    name, fields = ("the summary", {}) if file is None else (repr(file), {"file": file})
+    error = InputError if file is None else FileFormatError
     if not isinstance(summary, dict) or summary.get("format") != FORMAT:
-        raise ValueError(f"{name} is no summary of a clustering; make one with fiedler.report.summarize")
-    if not isinstance(summary.get("version"), int) or summary["version"] > VERSION:
-        raise ValueError(
-            f"{name} has version {summary.get('version')!r}, but this fiedler reads up to {VERSION}; update fiedler"
+        raise error(
+            f"{name} is not a summary of a clustering",
+            "create one with fiedler.report.summarize",
+            code="invalid_summary",
+            **fields,
+        )
+    version = summary.get("version")
+    if not isinstance(version, int) or version > VERSION:
+        raise error(
+            f"{name} has version {version!r}, but this version of fiedler reads at most version {VERSION}",
+            "update fiedler",
+            code="summary_version",
+            version=version,
+            **fields,
         )
     if fault := validate(summary):
-        raise ValueError(f"{name} is damaged: {fault}; make it again with fiedler cluster")
+        raise error(
+            f"{name} is damaged: {fault}",
+            "create it again with fiedler cluster",
+            code="damaged_summary",
+            reason=fault,
+            **fields,
+        )
     return summary
 
 
@@ -153,50 +196,53 @@ def _checked(summary: Any, name: str) -> Summary:
 
 
 def render(summary: Summary) -> str:
-    """The page as text."""
-    script = bundled()
+    """Return the page as text."""
+    script = bundle_script()
     parts = {
         "title": html.escape(summary["title"]),
-        "style": template("report.css"),
+        "style": read_template("report.css"),
         "script": script,
         "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "data": as_json(_packed(summary)),
+        "data": script_json(_page_data(summary)),
     }
-    # in one go: a text that reads like a placeholder is left as it is
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template("report.html"))
+    # in one pass, so that data which looks like a placeholder is not replaced
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], read_template("report.html"))
 
 
-def as_json(data: Any) -> str:
-    """JSON that can stand inside a script element, whatever it holds: ``<`` is escaped."""
+def script_json(data: object) -> str:
+    """Encode data as JSON that is safe inside a script element: ``<`` is escaped."""
     return json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _packed(summary: Summary) -> Summary:
-    """The summary as the script wants it: numbers of rows as typed arrays, no cluster being one past the last."""
-    rows, truth, pictures = summary["rows"], summary["truth"], summary["thumbnails"]
-    confidence = rows["confidence"]
-    packed = {
-        "x": packed_array(rows["x"], "uint16"),
-        "y": packed_array(rows["y"], "uint16"),
-        "labels": packed_array(np.where(np.array(rows["labels"]) < 0, summary["n_clusters"], rows["labels"]), "uint16"),
-        "confidence": None if confidence is None else packed_array(np.rint(np.array(confidence) * 255), "uint8"),
-        "truth": None if truth is None else packed_array(truth["codes"], "uint16"),
+def _page_data(summary: Summary) -> Summary:
+    """Encode the summary for the script: per-row numbers as typed arrays, label k for unassigned rows."""
+    rows, truth, thumbnails = summary["rows"], summary["truth"], summary["thumbnails"]
+    labels, confidence = np.array(rows["labels"]), rows["confidence"]
+    encoded_rows = {
+        "x": encode_array(rows["x"], "uint16"),
+        "y": encode_array(rows["y"], "uint16"),
+        "labels": encode_array(np.where(labels < 0, summary["n_clusters"], labels), "uint16"),
+        "confidence": None if confidence is None else encode_array(np.rint(np.array(confidence) * 255), "uint8"),
+        "truth": None if truth is None else encode_array(truth["codes"], "uint16"),
         "ids": rows["ids"],
     }
-    changed = {
-        "rows": packed,
+    return {
+        **summary,
+        "rows": encoded_rows,
         "truth": None if truth is None else truth["classes"],
-        "thumbnails": None if pictures is None else _sprite(pictures),
+        "thumbnails": None if thumbnails is None else _sprite(thumbnails),
+        "max_coordinate": MAX_COORDINATE,
+        "uncertain_below": UNCERTAIN_BELOW,
+        "colours": COLOURS,
     }
-    return {**summary, **changed, "unit": UNIT, "palette": LOOK}
 
 
-def packed_array(values: Any, dtype: str) -> str:
-    """Numbers as base64 of little-endian integers.
+def encode_array(values: ArrayLike, dtype: Literal["uint8", "uint16"]) -> str:
+    """Encode numbers as base64 of little-endian integers.
 
     Examples
     --------
-    >>> packed_array([1, 256], "uint16")
+    >>> encode_array([1, 256], "uint16")
     'AQAAAQ=='
     """
     return base64.b64encode(np.asarray(values).astype(np.dtype(dtype).newbyteorder("<")).tobytes()).decode("ascii")
@@ -205,30 +251,30 @@ def packed_array(values: Any, dtype: str) -> str:
 # --------------------------------------------------------------------------------------------------------- thumbnails
 
 
-def _sprite(pictures: Summary) -> Summary:
-    """All thumbnails in one image, `SPRITE_COLUMNS` side by side, and the rows they belong to."""
-    height, width, channels = (pictures[key] for key in ("height", "width", "channels"))
-    pixels = np.frombuffer(zlib.decompress(base64.b64decode(pictures["pixels"])), dtype=np.uint8)
+def _sprite(thumbnails: Summary) -> Summary:
+    """Combine all thumbnails into one image with `SPRITE_COLUMNS` columns."""
+    height, width, channels = (thumbnails[key] for key in ("height", "width", "channels"))
+    pixels = np.frombuffer(zlib.decompress(base64.b64decode(thumbnails["pixels"])), dtype=np.uint8)
     pixels = pixels.reshape(-1, height, width, channels)
     columns = min(SPRITE_COLUMNS, len(pixels))
     lines = -(-len(pixels) // columns)
     sheet = np.zeros((lines * columns, height, width, channels), dtype=np.uint8)
     sheet[: len(pixels)] = pixels
     sheet = sheet.reshape(lines, columns, height, width, channels).swapaxes(1, 2)
-    image = png(sheet.reshape(lines * height, columns * width, channels))
-    kept = {key: pictures[key] for key in ("height", "width", "n_means", "rows")}
-    return {**kept, "columns": columns, "lines": lines, "png": base64.b64encode(image).decode("ascii")}
+    image = encode_png(sheet.reshape(lines * height, columns * width, channels))
+    unchanged = {key: thumbnails[key] for key in ("height", "width", "n_means", "rows")}
+    return {**unchanged, "columns": columns, "lines": lines, "png": base64.b64encode(image).decode("ascii")}
 
 
-def png(pixels: np.ndarray) -> bytes:
-    """A PNG file of uint8 pixels of shape (height, width, 1 or 3): eight bits a channel, no filter [RFC 2083]."""
+def encode_png(pixels: np.ndarray) -> bytes:
+    """Encode uint8 pixels of shape (height, width, 1 or 3) as PNG: eight bits per channel, no filter [RFC 2083]."""
     height, width, channels = pixels.shape
-    head = struct.pack(">IIBBBBB", width, height, 8, PNG_COLOURS[channels], 0, 0, 0)
-    lines = np.zeros((height, 1 + width * channels), dtype=np.uint8)  # a line begins with the number of its filter
+    header = struct.pack(">IIBBBBB", width, height, 8, PNG_COLOUR_TYPES[channels], 0, 0, 0)
+    lines = np.zeros((height, 1 + width * channels), dtype=np.uint8)  # every line begins with its filter type
     lines[:, 1:] = pixels.reshape(height, -1)
     body = zlib.compress(lines.tobytes(), 9)
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", head) + _chunk(b"IDAT", body) + _chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + _png_chunk(b"IHDR", header) + _png_chunk(b"IDAT", body) + _png_chunk(b"IEND", b"")
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
+def _png_chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

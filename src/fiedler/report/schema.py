@@ -1,7 +1,7 @@
-"""What a summary must be, part by part, for a page to be drawn from it: a table of shapes, and what walks along it.
+"""The schema of a summary, and its validation.
 
-A shape is a `Leaf` (a plain value), a `Maybe` (that shape or None), `Many` (a list of one shape), a tuple (a list of
-exactly these), a dictionary (a record with these keys) or `Named` (a record with any keys).
+A schema is a `Leaf` (a plain value), `Maybe` (another schema or None), `Many` (a list of one schema), a tuple (a list
+with one schema per entry), a dictionary (an object with these keys) or `Named` (an object with any keys).
 """
 
 from __future__ import annotations
@@ -14,97 +14,100 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .jsonable import Summary
-from .summarize import UNIT
+from .summarize import MAX_COORDINATE
 
-LATER = {"name", "column"}  # keys that files of earlier releases do without
+OPTIONAL_KEYS = {"name", "column"}  # not present in files of earlier versions
+MAX_IMAGE_SIDE = 10_000  # pixels
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A plain value: what it is in words, and whether one is such."""
+    """A plain value: its description and a test for it."""
 
-    what: str
-    fits: Callable[[Any], bool]
+    description: str
+    is_valid: Callable[[Any], bool]
 
 
 @dataclass(frozen=True)
 class Maybe:
-    """A shape, or None."""
+    """A value of another schema, or None."""
 
-    of: Shape
+    schema: Schema
 
 
 @dataclass(frozen=True)
 class Many:
-    """A list, of this length where it is known."""
+    """A list, of a given length if that is known."""
 
-    of: Shape
-    size: int | None = None
+    schema: Schema
+    length: int | None = None
 
 
 @dataclass(frozen=True)
 class Named:
-    """A record whose entries are all alike."""
+    """An object with any keys, whose values have one schema."""
 
-    of: Shape
+    schema: Schema
 
 
-Shape: TypeAlias = "Leaf | Maybe | Many | Named | tuple[Shape, ...] | dict[str, Shape]"
+Schema: TypeAlias = "Leaf | Maybe | Many | Named | tuple[Schema, ...] | dict[str, Schema]"
 
 
 def validate(summary: Summary) -> str | None:
-    """What is wrong with a summary, in words; None if nothing is.
+    """Return a description of the first fault of a summary; None if it is valid.
 
     Examples
     --------
     >>> validate({"n_rows": 3, "n_clusters": "two"})
-    'n_clusters is not a whole number from 0'
+    'n_clusters is not an integer of at least 0'
     """
-    return next(faults(summary, SIZES), None) or next(faults(summary, parts(summary)), None)
+    return next(faults(summary, SIZES), None) or next(faults(summary, summary_schema(summary)), None)
 
 
-# ----------------------------------------------------------------------------------------------------------- the table
+# ---------------------------------------------------------------------------------------------------------- the schema
 
 
 def number(low: float = -math.inf, high: float = math.inf) -> Leaf:
-    """A finite number within bounds; a truth value is none."""
-    what = "a number" if math.isinf(high) else f"a number from {low} to {high}"
-    return Leaf(what, lambda value: type(value) in (int, float) and math.isfinite(value) and low <= value <= high)
+    """Describe a finite number within bounds, not a boolean."""
+    description = "a number" if math.isinf(high) else f"a number from {low} to {high}"
+    return Leaf(
+        description, lambda value: type(value) in (int, float) and math.isfinite(value) and low <= value <= high
+    )
 
 
-def whole(low: int = 0, high: float = math.inf) -> Leaf:
-    """A whole number within bounds."""
-    what = f"a whole number from {low}" + ("" if math.isinf(high) else f" to {high}")
-    return Leaf(what, lambda value: type(value) is int and low <= value <= high)
+def integer(low: int = 0, high: float = math.inf) -> Leaf:
+    """Describe an integer within bounds, not a boolean."""
+    description = f"an integer of at least {low}" if math.isinf(high) else f"an integer from {low} to {high}"
+    return Leaf(description, lambda value: type(value) is int and low <= value <= high)
 
 
-TEXT = Leaf("a text", lambda value: isinstance(value, str))
+TEXT = Leaf("a string", lambda value: isinstance(value, str))
+BOOLEAN = Leaf("true or false", lambda value: isinstance(value, bool))
 ANYTHING = Leaf("anything", lambda value: True)
 CHANNELS = Leaf("1 or 3", lambda value: value in (1, 3))
 COLUMN = Leaf("'term' or 'feature'", lambda value: value in ("term", "feature"))
-WIDEST = 10_000  # pixels of an image's side
 
-SIZES: Shape = {"n_rows": whole(1), "n_clusters": whole()}
-MODEL: Shape = {"name": TEXT, "parameters": Named(ANYTHING), "facts": Named(ANYTHING), "versions": {"fiedler": TEXT}}
+SIZES: Schema = {"n_rows": integer(1), "n_clusters": integer()}
+MODEL: Schema = {"name": TEXT, "parameters": Named(ANYTHING), "facts": Named(ANYTHING), "versions": {"fiedler": TEXT}}
 
 
-def parts(summary: Summary) -> Shape:
-    """The shape of a summary of so many rows and clusters."""
+def summary_schema(summary: Summary) -> Schema:
+    """Return the schema of a summary with as many rows and clusters as this one."""
     n, k = summary["n_rows"], summary["n_clusters"]
     return {
         "title": TEXT,
-        "n_features": Maybe(whole()),
+        "n_features": Maybe(integer()),
         "column": COLUMN,
-        "n_unassigned": whole(0, n),
+        "n_unassigned": integer(0, n),
         "confidence": Maybe(number()),
-        "in_doubt": Maybe(number()),
-        "rows": _rows(n, k),
-        "clusters": Many(_card(n, k), k),
-        "plane": TEXT,
-        **_contents(summary, n),
-        **_comparison(summary, n),
-        **_evidence(summary),
-        "story": Maybe(TEXT),
+        "uncertain_share": Maybe(number()),
+        "rows": _rows_schema(n, k),
+        "clusters": Many(_cluster_schema(n, k), k),
+        "layout": TEXT,
+        **_contents_schema(summary, n),
+        **_agreement_schema(summary, n),
+        **_evidence_schema(summary),
+        "explanation": Maybe(TEXT),
         "model": MODEL,
         "seconds": Maybe(number()),
         "settings": Named(ANYTHING),
@@ -112,138 +115,146 @@ def parts(summary: Summary) -> Shape:
     }
 
 
-def _card(n: int, k: int) -> Shape:
-    row, cluster = whole(0, n - 1), whole(0, k - 1)
+def _cluster_schema(n: int, k: int) -> Schema:
+    row, cluster = integer(0, n - 1), integer(0, k - 1)
     return {
         "label": cluster,
         "name": Maybe(TEXT),
-        "size": whole(0, n),
+        "size": integer(0, n),
         "share": number(),
         "confidence": Maybe(number()),
         "typical": Many(row),
-        "doubtful": Many({"row": row, "confidence": number(), "other": cluster, "share": number()}),
+        "least_confident": Many({"row": row, "confidence": number(), "other": cluster, "share": number()}),
         "terms": Many((TEXT, number())),
         "features": Many((TEXT, number(), number())),
     }
 
 
-def _rows(n: int, k: int) -> Shape:
+def _rows_schema(n: int, k: int) -> Schema:
     return {
-        "x": Many(whole(0, UNIT), n),
-        "y": Many(whole(0, UNIT), n),
-        "labels": Many(whole(-1, k - 1), n),
+        "x": Many(integer(0, MAX_COORDINATE), n),
+        "y": Many(integer(0, MAX_COORDINATE), n),
+        "labels": Many(integer(-1, k - 1), n),
         "confidence": Maybe(Many(number(0, 1), n)),
         "ids": Maybe(Many(TEXT, n)),
     }
 
 
-def _contents(summary: Summary, n: int) -> dict[str, Shape]:
-    k, rows, n_texts = summary["n_clusters"], Many(whole(0, n - 1)), _size(summary, "texts", "rows", n)
-    pixels = Leaf("as many pixels as there should be", lambda text: _holds(summary["thumbnails"], text))
-    side = whole(1, WIDEST)
-    images: dict[str, Shape] = {
+def _contents_schema(summary: Summary, n: int) -> dict[str, Schema]:
+    k, rows, n_texts = summary["n_clusters"], Many(integer(0, n - 1)), _length_of(summary, "texts", "rows", n)
+    pixels = Leaf("the expected number of pixels", lambda text: _has_all_pixels(summary["thumbnails"], text))
+    side = integer(1, MAX_IMAGE_SIDE)
+    images: dict[str, Schema] = {
         "height": side,
         "width": side,
         "channels": CHANNELS,
-        "n_means": whole(k, k),
+        "n_means": integer(k, k),
         "rows": rows,
     }
     return {
-        "texts": Maybe({"rows": Maybe(rows), "values": Many(TEXT, n_texts), "length": whole()}),
+        "texts": Maybe({"rows": Maybe(rows), "values": Many(TEXT, n_texts), "length": integer()}),
         "thumbnails": Maybe({**images, "pixels": pixels}),
     }
 
 
-def _comparison(summary: Summary, n: int) -> dict[str, Shape]:
-    n_classes, n_columns = _size(summary, "truth", "classes"), _size(summary, "agreement", "clusters")
-    agreement: Shape = {
+def _agreement_schema(summary: Summary, n: int) -> dict[str, Schema]:
+    n_classes, n_columns = _length_of(summary, "truth", "classes"), _length_of(summary, "agreement", "clusters")
+    agreement: Schema = {
         "scores": Named(number()),
-        "clusters": Many(whole(-1, summary["n_clusters"] - 1)),
-        "counts": Maybe(Many(Many(whole(), n_columns), n_classes)),
+        "clusters": Many(integer(-1, summary["n_clusters"] - 1)),
+        "counts": Maybe(Many(Many(integer(), n_columns), n_classes)),
     }
     return {
-        "truth": Maybe({"classes": Many(TEXT), "codes": Many(whole(0, n_classes - 1), n)}),
+        "truth": Maybe({"classes": Many(TEXT), "codes": Many(integer(0, n_classes - 1), n)}),
         "agreement": Maybe(agreement),
     }
 
 
-def _evidence(summary: Summary) -> dict[str, Shape]:
-    values = Maybe(Many(Maybe(number()), _size(summary, "evidence", "candidates")))
-    known: dict[str, Shape] = {"n_clusters": whole(), "candidates": Many(whole())}
-    found = {"gaps": values, "stability": values, "stability_error": values, "modularity": values}
+def _evidence_schema(summary: Summary) -> dict[str, Schema]:
+    values = Maybe(Many(Maybe(number()), _length_of(summary, "evidence", "candidates")))
+    columns = {"gaps": values, "stability": values, "stability_error": values, "modularity": values}
+    n_iterations = _length_of(summary, "history", "iterations")
+    history: Schema = {
+        "maximize": BOOLEAN,
+        "iterations": Many(integer()),
+        "values": Named(Many(Maybe(number()), n_iterations)),
+    }
     return {
-        "spectrum": Maybe({"values": Many(number()), "gap": whole(1, _size(summary, "spectrum", "values"))}),
-        "history": Maybe(Named(Many(Maybe(number())))),
-        "evidence": Maybe({**known, **found}),
+        "spectrum": Maybe({"values": Many(number()), "gap": integer(1, _length_of(summary, "spectrum", "values"))}),
+        "history": Maybe(history),
+        "evidence": Maybe({"n_clusters": integer(), "candidates": Many(integer()), **columns}),
     }
 
 
-def _size(summary: Summary, part: str, key: str, without: int = 0) -> int:
-    """The length of a list that others must match, itself perhaps not there."""
-    found = summary.get(part)
-    values = found.get(key) if isinstance(found, dict) else None
-    return len(values) if isinstance(values, list) else without
+def _length_of(summary: Summary, part: str, key: str, default: int = 0) -> int:
+    """Return the length of a list that other lists must match, or the default if it is missing."""
+    section = summary.get(part)
+    values = section.get(key) if isinstance(section, dict) else None
+    return len(values) if isinstance(values, list) else default
 
 
-def _holds(pictures: Summary, text: Any) -> bool:
-    """Whether a text unpacks to all pixels of the thumbnails, and no more of it than that is unpacked."""
-    each = math.prod(pictures[key] for key in ("height", "width", "channels"))
-    size = each * (pictures["n_means"] + len(pictures["rows"]))
+def _has_all_pixels(thumbnails: Summary, text: Any) -> bool:
+    """Whether a text decompresses to exactly the pixels of the thumbnails; no more than that is decompressed."""
+    n_bytes = math.prod(thumbnails[key] for key in ("height", "width", "channels"))
+    n_bytes *= thumbnails["n_means"] + len(thumbnails["rows"])
     try:
-        return len(zlib.decompressobj().decompress(base64.b64decode(text, validate=True), size + 1)) == size
+        decompressed = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), n_bytes + 1)
     except (TypeError, ValueError, zlib.error):
         return False
+    return len(decompressed) == n_bytes
 
 
-# ------------------------------------------------------------------------------------------------------------ the walk
+# ------------------------------------------------------------------------------------------------------ the validation
 
 
-def faults(value: Any, shape: Shape, where: str = "") -> Iterator[str]:
-    """What is not as it should be, from first to last, each in words; the next is looked for when it is asked for."""
-    match shape:
-        case Leaf(what, fits):
-            if not fits(value):
-                yield f"{where} is not {what}"
-        case Maybe(of):
+def faults(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
+    """Yield descriptions of the faults of a value in order; each is searched for only when it is requested."""
+    match schema:
+        case Leaf(description, is_valid):
+            if not is_valid(value):
+                yield f"{path} is not {description}"
+        case Maybe(inner):
             if value is not None:
-                yield from faults(value, of, where)
-        case Many(of, size):
-            yield from _in_list(value, of, size, where)
+                yield from faults(value, inner, path)
+        case Many(inner, length):
+            yield from _list_faults(value, inner, length, path)
         case tuple():
-            yield from _in_tuple(value, shape, where)
-        case Named(of):
-            yield from _in_record(value, dict.fromkeys(value if isinstance(value, dict) else (), of), where)
+            yield from _tuple_faults(value, schema, path)
+        case Named(inner):
+            yield from _object_faults(value, dict.fromkeys(value if isinstance(value, dict) else (), inner), path)
         case dict():
-            yield from _in_record(value, shape, where)
+            yield from _object_faults(value, schema, path)
 
 
-def _in_list(value: Any, of: Shape, size: int | None, where: str) -> Iterator[str]:
+def _list_faults(value: Any, schema: Schema, length: int | None, path: str) -> Iterator[str]:
     if not isinstance(value, list):
-        yield f"{where} is not a list"
-    elif size is not None and len(value) != size:
-        yield f"{where} has length {len(value)}, not {size}"
-    elif isinstance(of, Leaf):  # an entry a row: there may be a million
-        yield from (f"{where}[{place}] is not {of.what}" for place, one in enumerate(value) if not of.fits(one))
+        yield f"{path} is not a list"
+    elif length is not None and len(value) != length:
+        yield f"{path} has length {len(value)}, not {length}"
+    elif isinstance(schema, Leaf):  # without a call per entry, as there may be a million rows
+        for i, entry in enumerate(value):
+            if not schema.is_valid(entry):
+                yield f"{path}[{i}] is not {schema.description}"
     else:
-        for place, one in enumerate(value):
-            yield from faults(one, of, f"{where}[{place}]")
+        for i, entry in enumerate(value):
+            yield from faults(entry, schema, f"{path}[{i}]")
 
 
-def _in_tuple(value: Any, shapes: tuple[Shape, ...], where: str) -> Iterator[str]:
-    wrong = list(_in_list(value, ANYTHING, len(shapes), where))
-    yield from wrong
-    for place, of in enumerate(() if wrong else shapes):
-        yield from faults(value[place], of, f"{where}[{place}]")
+def _tuple_faults(value: Any, schemas: tuple[Schema, ...], path: str) -> Iterator[str]:
+    wrong_length = list(_list_faults(value, ANYTHING, len(schemas), path))
+    yield from wrong_length
+    for i, schema in enumerate(() if wrong_length else schemas):
+        yield from faults(value[i], schema, f"{path}[{i}]")
 
 
-def _in_record(value: Any, shapes: dict[str, Shape], where: str) -> Iterator[str]:
+def _object_faults(value: Any, schemas: dict[str, Schema], path: str) -> Iterator[str]:
     if not isinstance(value, dict):
-        yield f"{where} is not a record"
+        yield f"{path} is not an object"
         return
-    within = f"{where}." if where else ""
-    if lacking := [within + key for key in shapes if key not in value and key not in LATER]:
-        yield f"it lacks {', '.join(lacking)}"
+    prefix = f"{path}." if path else ""
+    if missing := [prefix + key for key in schemas if key not in value and key not in OPTIONAL_KEYS]:
+        yield f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
         return
-    for key, of in shapes.items():
+    for key, schema in schemas.items():
         if key in value:
-            yield from faults(value[key], of, within + key)
+            yield from faults(value[key], schema, prefix + key)

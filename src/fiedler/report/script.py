@@ -1,7 +1,7 @@
-"""The page's script: modules under ``templates/script``, each with one job, made into one script without imports.
+"""The script of the page: the modules under ``templates/script`` bundled into one script without imports.
 
-A module becomes a function that is called at once, so that its names stay its own; what it exports is what the function
-returns. Two forms are understood, and no others are used: ``import { a, b } from "./name.js";`` and ``export`` before a
+A module becomes an immediately called function, so that its names stay private; it returns what the module exports. The
+bundler supports the two forms that the modules use: ``import { a, b } from "./name.js";`` and ``export`` before a
 ``const`` or a ``function``.
 """
 
@@ -14,27 +14,27 @@ IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|function) (\w+))", re.MULTILINE)
 
 
-def bundled(entry: str = "main") -> str:
-    """One script that does what the module ``entry`` does, after all those it imports, each of them once."""
+def bundle_script(entry: str = "main") -> str:
+    """Return one script with the module ``entry`` and all modules it imports, each once and before its first use."""
     modules: dict[str, str] = {}
 
     def add(name: str) -> None:
-        text = template(f"script/{name}.js")
-        for used in IMPORT.finditer(text):
-            if used[2] not in modules:
-                add(used[2])
-        modules[name] = closed(name, text)
+        text = read_template(f"script/{name}.js")
+        for imported in IMPORT.finditer(text):
+            if imported[2] not in modules:
+                add(imported[2])
+        modules[name] = wrap_module(name, text)
 
     add(entry)
     return "\n".join(['"use strict";', *modules.values()])
 
 
-def closed(name: str, text: str) -> str:
-    r"""A module as a constant.
+def wrap_module(name: str, text: str) -> str:
+    r"""Turn a module into a constant that contains its exports.
 
     Examples
     --------
-    >>> print(closed("two", 'import { one } from "./ones.js";\nexport const two = one + one;\n'))
+    >>> print(wrap_module("two", 'import { one } from "./ones.js";\nexport const two = one + one;\n'))
     const $two = (() => {
     const { one } = $ones;
     const two = one + one;
@@ -45,6 +45,6 @@ def closed(name: str, text: str) -> str:
     return f"const ${name} = (() => {{\n{body}return {{ {', '.join(EXPORT.findall(text))} }};\n}})();"
 
 
-def template(name: str) -> str:
-    """The text of a file under ``templates``."""
+def read_template(name: str) -> str:
+    """Read a file under ``templates``."""
     return resources.files(__package__).joinpath("templates", *name.split("/")).read_text(encoding="utf-8")

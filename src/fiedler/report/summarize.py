@@ -1,48 +1,60 @@
-"""A fitted clustering as one plain dictionary: all that its page shows, and nothing that JSON cannot hold.
+"""A fitted clustering as one dictionary of plain data: everything that its report shows, in a form that JSON can store.
 
-- The *confidence* of a row is its largest membership; models without memberships have none, and none is made up.
+- The *confidence* of a row is its largest membership; a model without memberships has no confidence.
+- A row is *uncertain* if its confidence is at most `fiedler.clustering.explain.UNCERTAIN_BELOW`.
 - *Typical* rows of a cluster are its most confident ones and, among equals (to two digits), those closest to the mean
-  of its rows; without memberships the distance alone decides.
-- *Doubtful* rows are its least confident ones, each with the cluster it might also belong to.
-- What sets a cluster apart: its terms if there are documents, its mean if there are images, else the features whose
-  means differ most from everybody's, in standard deviations.
+  of the cluster; without memberships, those closest to the mean.
+- The *least confident* rows of a cluster are listed with the cluster of their second largest membership.
+- A cluster is described by its terms if there are documents, by its mean if there are images, and otherwise by the
+  features whose means differ most from the overall means, in standard deviations.
 
-A page must stay small enough to be sent by mail. So texts are shortened as there are more of them and, like thumbnails,
-kept for the rows on cards alone when there are too many; the page says so.
+A report must be small enough to be sent by mail. Texts are therefore shorter the more of them there are, and only some
+texts and thumbnails, at least those on cards, are included if there are too many; the page says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._records import FitHistory
 from .._validation import check_data, check_labels, is_foreign
 from .._versions import versions
 from ..clustering import NClustersChoice
 from ..clustering.explain import UNCERTAIN_BELOW
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs, widest_gap
+from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..metrics import match_labels, score_table
-from ..plots.layouts import Layout2D, check_layout
-from .cards import are_terms, clusters_of, describe
-from .contents import kept_thumbnails, snippets, thumbnails
-from .jsonable import SNIPPET, Summary, clean, counted, jsonable, rounded, shortened
-from .tsne import layout_rows, sparse_graph
+from ..plots.layouts import Layout2D, resolve_layout
+from ..plots.rows import LabeledRows
+from ..plots.tsne import sparse_attractive_part
+from .cards import CardRows, cluster_cards, columns_are_terms, describe_cards
+from .contents import pack_thumbnails, shrink_images, snippets
+from .jsonable import MAX_TEXT_LENGTH, Summary, clean_text, count_noun, jsonable, round_float, shorten
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from .._typing import Array, LabelsLike, MatrixLike, RandomState
+    from ..plots.layouts import LayoutLike
 
 FORMAT, VERSION = "fiedler clustering", 1
 
-ON_CARDS = {True: (10, 7), False: (4, 4)}  # typical and doubtful rows: of images, of anything else
-UNIT = 65_535  # the longer side of the plane
-SPECTRUM_ROWS, BEYOND_K = 20_000, 6  # eigenvalues are computed up to so many rows, so many beyond the clusters
-LONGEST_LIST = 12  # among parameters
-MOST_CLASSES = 40  # of which counts are a table that can be read
+IMAGE_CARD_ROWS, CARD_ROWS = CardRows(10, 7), CardRows(4, 4)  # images are smaller than names and texts
+MAX_COORDINATE = 65_535  # the longer side of the layout, so that coordinates fit into two bytes
+MAX_SPECTRUM_ROWS = 20_000  # eigenvalues of larger graphs are not computed
+EXTRA_EIGENVALUES = 6  # computed beyond the number of clusters
+MAX_PARAMETER_ENTRIES = 12  # longer arrays among the parameters are shown by their shape
+MAX_CONFUSION_SIDE = 40  # larger confusion matrices are unreadable
 
-FACTS = {
+# Attributes of fitted models that the report shows, and their names in it.
+FITTED_FACTS = {
     "n_iter_": "iterations",
     "converged_": "converged",
     "objective_": "objective",
@@ -52,69 +64,71 @@ FACTS = {
     "inertia_": "inertia",
     "n_connected_components_": "components of the graph",
 }
-SCORES = {"AC": "accuracy", "NMI": "NMI", "ARI": "adjusted Rand index"}  # as people say
+SCORE_NAMES = {"AC": "accuracy", "NMI": "NMI", "ARI": "adjusted Rand index"}
 
 
 def summarize(
-    model: Any,
-    X: Any,
+    model: BaseEstimator,
+    X: MatrixLike | AffinityGraph,
     *,
-    ids: Any = None,
+    ids: Sequence[object] | None = None,
     texts: Sequence[str] | None = None,
-    images: Any = None,
+    images: Array | None = None,
     feature_names: Sequence[str] | None = None,
-    original: Any = None,
-    truth: Any = None,
-    evidence: Any = None,
-    names: Sequence[Any] | None = None,
-    plane: Any = None,
+    original: MatrixLike | None = None,
+    truth: LabelsLike | None = None,
+    evidence: NClustersChoice | None = None,
+    names: Sequence[object] | None = None,
+    layout: LayoutLike = None,
     title: str = "Clustering",
     seconds: float | None = None,
     command: str | None = None,
     settings: Mapping[str, Any] | None = None,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Summary:
-    """What there is to say of a fitted clustering, as plain data for :func:`write_report`.
+    """Summarise a fitted clustering as plain data for :func:`write_report`.
 
     Parameters
     ----------
     model : fitted clusterer
-        Anything with ``labels_``, -1 standing for no cluster; ``memberships_``, ``graph_``, ``history_``, ``evidence_``
-        and ``report()`` are used where they exist.
+        Any estimator with ``labels_``, where -1 means no cluster; ``memberships_``, ``graph_``, ``history_``,
+        ``evidence_`` and ``report()`` are used if they exist.
     X : array or CSR matrix of shape (n, d), or AffinityGraph
-        What it was fitted to.
+        The training data of the model.
     ids : sequence of n names, optional
-        Default the numbers of the rows.
+        The names of the rows; by default their numbers.
     texts : sequence of n str, optional
-        The documents; also where the terms of clusters come from, unless ``X`` is sparse and has ``feature_names``.
+        The documents. The terms of clusters are taken from them, unless ``X`` is sparse and has ``feature_names``.
     images : array of shape (n, height, width) or (n, height, width, 3), optional
-        uint8, or numbers of any range.
+        Images of type uint8, or of numbers in any range.
     feature_names : sequence of d str, optional
-        Default the columns of a data frame.
+        The names of the columns; by default those of a data frame.
     original : array of shape (n, d), optional
-        The rows before they were scaled: the means of features are shown in these units.
+        The rows before they were scaled. Means of features are shown in these units.
     truth : sequence of n labels, optional
-        Classes to compare with.
+        Classes to compare the clusters with.
     evidence : NClustersChoice, optional
-        For the number of clusters, where it does not come from the model itself; default its ``evidence_``.
+        The evidence for the number of clusters; by default ``model.evidence_``.
     names : sequence of k names, optional
-        What each cluster is called, None where nobody knows: classes that some labelled rows gave it, say.
-    plane : array of shape (n, 2), optional
-        Where to draw the rows; default :func:`fiedler.report.tsne.layout_rows`.
+        A name for each cluster, or None, for example the class of its labelled rows.
+    layout : array of shape (n, 2), 'features', 'spectral', 'pca', 'tsne' or None, default=None
+        Coordinates of the rows on the map, or how to compute them. None is 'features' if X has two of them and
+        otherwise 'tsne', on ``model.graph_`` if it exists and is sparse.
     title : str, default='Clustering'
+        The title of the report.
     seconds : float, optional
-        What the fit took.
+        The duration of the fit.
     command : str, optional
-        The command line that makes this clustering again; default Python lines.
+        The command line that reproduces the clustering; by default lines of Python.
     settings : dict, optional
-        Anything else to be shown, by name.
+        Further facts to be shown, by name.
     random_state : int, RandomState or None, default=0
-        Of the plane, and of the thumbnails to keep where there are too many.
+        Random seed or generator of the layout and of the choice of thumbnails.
 
     Returns
     -------
     dict
-        Of strings, numbers, lists and dictionaries alone: ``json.dumps`` takes it as it is.
+        A dictionary of strings, numbers, lists and dictionaries, which ``json.dumps`` accepts.
 
     Examples
     --------
@@ -128,7 +142,7 @@ def summarize(
     >>> summary["agreement"]["scores"]["accuracy"]
     1.0
 
-    A name stands where the page would else call a cluster by its number:
+    Named clusters are shown by their name instead of their number:
 
     >>> summary = summarize(ManifoldClustering(2, random_state=0).fit(X), X, names=["upper", None])
     >>> [cluster["name"] for cluster in summary["clusters"]]
@@ -141,45 +155,54 @@ def summarize(
     n = rows.n_nodes if isinstance(rows, AffinityGraph) else rows.shape[0]
     labels, Q = _labels(model, n), _memberships(model, n)
     k = int(max(labels.max() + 1, 0 if Q is None else Q.shape[1], 0 if names is None else len(names)))
-    pixels = None if images is None else thumbnails(images, n)
-    clusters = clusters_of(rows, labels, Q, k, ON_CARDS[pixels is not None])
-    measured = rows if original is None else check_data(_all(original, "original", n))
-    describe(clusters, measured, labels, _all(texts, "texts", n), columns, pixels)
-    for one, name in zip(clusters, [None] * k if names is None else _all(names, "names", k, "cluster"), strict=True):
-        one["name"] = None if name is None else shortened(clean(name), SNIPPET) or None
-    on_cards = sorted({row for one in clusters for row in one["typical"] + [each["row"] for each in one["doubtful"]]})
-    drawn = layout_rows(model, rows, random_state=rng) if plane is None else Layout2D(check_layout(plane, n))
+    texts, ids = _check_length(texts, "texts", n), _check_length(ids, "ids", n)
+    pixels = None if images is None else shrink_images(images, n)
+    clusters = cluster_cards(rows, labels, Q, k, CARD_ROWS if pixels is None else IMAGE_CARD_ROWS)
+    unscaled = rows if original is None else check_data(_check_length(original, "original", n))
+    describe_cards(clusters, unscaled, labels, texts=texts, feature_names=columns, has_images=pixels is not None)
+    cluster_names = [None] * k if names is None else _check_length(names, "names", k, "cluster")
+    for cluster, name in zip(clusters, cluster_names, strict=True):
+        cluster["name"] = None if name is None else shorten(clean_text(name), MAX_TEXT_LENGTH) or None
+    card_rows = sorted(
+        {row for cluster in clusters for row in cluster["typical"]}
+        | {entry["row"] for cluster in clusters for entry in cluster["least_confident"]}
+    )
+    positions = _layout(model, rows, n, layout, rng)
     return {
         "format": FORMAT,
         "version": VERSION,
-        "title": clean(title),
+        "title": clean_text(title),
         **_sizes(rows, labels, Q, k),
-        "column": "term" if are_terms(rows, columns) else "feature",
+        "column": "term" if columns_are_terms(rows, columns) else "feature",
         "clusters": clusters,
-        "plane": drawn.how,
-        "rows": _rows(drawn.points, labels, Q, _all(ids, "ids", n)),
-        "texts": None if texts is None else snippets(texts, on_cards),
-        "thumbnails": None if pixels is None else kept_thumbnails(pixels, labels, k, on_cards, rng),
+        "layout": positions.description,
+        "rows": _rows(positions.points, labels, Q, ids),
+        "texts": None if texts is None else snippets(texts, card_rows),
+        "thumbnails": None if pixels is None else pack_thumbnails(pixels, labels, k, card_rows, rng),
         "truth": None if truth is None else _truth(truth, labels),
         "agreement": None if truth is None else agreement(truth, labels),
         "spectrum": spectrum(model, rows, k),
         "history": history(model),
         "evidence": jsonable(_evidence(model) if evidence is None else evidence),
-        "story": clean(model.report(), lines=True) if callable(getattr(model, "report", None)) else None,
+        "explanation": _explanation(model),
         "model": _model(model),
         "seconds": jsonable(seconds),
         "settings": jsonable(settings or {}),
-        "reproduce": clean(command, lines=True) if command else _python_lines(model),
+        "reproduce": clean_text(command, keep_lines=True) if command else _python_code(model),
     }
 
 
-# ------------------------------------------------------------------------------------------------------ what was given
+# ---------------------------------------------------------------------------------------------------------- the input
 
 
 def _labels(model: Any, n: int) -> np.ndarray:
-    labels = check_labels(to_numpy(model.labels_), "the model's labels_", n_samples=n)
+    labels = check_labels(to_numpy(model.labels_), "labels_ of the model", n_samples=n)
     if labels.dtype.kind not in "iu":
-        raise ValueError(f"the model's labels_ must be whole numbers, -1 for no cluster; got {labels.dtype}")
+        raise InputError(
+            f"labels_ of the model must be integers, -1 for no cluster; got {labels.dtype}",
+            code="wrong_dtype",
+            dtype=str(labels.dtype),
+        )
     return np.maximum(labels.astype(np.int64), -1)
 
 
@@ -188,58 +211,89 @@ def _memberships(model: Any, n: int) -> np.ndarray | None:
     return None if Q is None else np.nan_to_num(to_numpy(Q).astype(np.float64)).reshape(n, -1)
 
 
-def _all(values: Any, name: str, n: int, each: str = "row") -> Any:
-    """``values`` if there is one a row, or whatever else."""
+def _check_length(values: Any, name: str, n: int, noun: str = "row") -> Any:
+    """Return ``values`` if they are None or there is one per row (or other ``noun``)."""
     if values is not None and len(values) != n:
-        raise ValueError(f"{name} hold {len(values)} entries, but {n} are needed, one a {each}")
+        raise InputError(
+            f"{name} has {len(values)} entries, but {n} are required, one per {noun}",
+            code="wrong_length",
+            parameter=name,
+            length=len(values),
+            required=n,
+        )
     return values
 
 
 # ---------------------------------------------------------------------------------------------------------------- rows
 
 
-def _sizes(rows: Any, labels: np.ndarray, Q: np.ndarray | None, k: int) -> Summary:
-    """The figures at the head of the page."""
+def _layout(
+    model: BaseEstimator, X: Array | AffinityGraph, n: int, layout: LayoutLike, rng: np.random.RandomState
+) -> Layout2D:
+    """Compute the positions of the rows on the map."""
+    graph = _graph_of(model, X)
+    rows = LabeledRows(
+        None,
+        graph=graph if graph is not None and graph.n_nodes == n else None,
+        X=None if isinstance(X, AffinityGraph) else X,
+    )
+    if layout is None:
+        layout = "features" if rows.X is not None and rows.X.shape[1] == 2 else "tsne"
+    return resolve_layout(layout, rows, n, random_state=rng)
+
+
+def _graph_of(model: BaseEstimator, X: Array | AffinityGraph) -> AffinityGraph | None:
+    """Return ``X`` if it is a graph, otherwise the graph of the model; None if it has none of single edges."""
+    graph = X if isinstance(X, AffinityGraph) else getattr(model, "graph_", None)
+    return graph if isinstance(graph, AffinityGraph) else None
+
+
+def _sizes(X: Array | AffinityGraph, labels: np.ndarray, Q: np.ndarray | None, k: int) -> Summary:
+    """Return the numbers at the top of the page."""
     confidence = None if Q is None else Q.max(axis=1)
     return {
         "n_rows": len(labels),
-        "n_features": None if isinstance(rows, AffinityGraph) else int(rows.shape[1]),
+        "n_features": None if isinstance(X, AffinityGraph) else int(X.shape[1]),
         "n_clusters": k,
         "n_unassigned": int((labels < 0).sum()),
-        "confidence": None if confidence is None else rounded(confidence.mean()),
-        "in_doubt": None if confidence is None else rounded((confidence <= UNCERTAIN_BELOW).mean()),
+        "confidence": None if confidence is None else round_float(confidence.mean()),
+        "uncertain_share": None if confidence is None else round_float((confidence <= UNCERTAIN_BELOW).mean()),
     }
 
 
-def _rows(xy: np.ndarray, labels: np.ndarray, Q: np.ndarray | None, ids: Any) -> Summary:
-    """One entry a row: place (whole numbers, both axes in one unit), label, confidence, name."""
-    low = xy.min(axis=0)
-    unit = float((xy.max(axis=0) - low).max()) or 1.0
-    x, y = np.rint((xy - low).astype(np.float64) * (UNIT / unit)).astype(np.int64).T
+def _rows(points: np.ndarray, labels: np.ndarray, Q: np.ndarray | None, ids: Sequence[object] | None) -> Summary:
+    """Return position (integers, both axes on the same scale), label, confidence and name of every row."""
+    low = points.min(axis=0)
+    extent = float((points.max(axis=0) - low).max()) or 1.0
+    x, y = np.rint((points - low) * (MAX_COORDINATE / extent)).astype(np.int64).T
     return {
         "x": x.tolist(),
         "y": y.tolist(),
         "labels": labels.tolist(),
         "confidence": None if Q is None else Q.max(axis=1).round(3).clip(0, 1).tolist(),
-        "ids": None if ids is None else [shortened(clean(name), SNIPPET) for name in ids],
+        "ids": None if ids is None else [shorten(clean_text(name), MAX_TEXT_LENGTH) for name in ids],
     }
 
 
 # ------------------------------------------------------------------------------------------------------------ evidence
 
 
-def _evidence(model: Any) -> NClustersChoice | None:
-    """The model's own for the number of clusters; there may be evidence of other things."""
-    found = getattr(model, "evidence_", None)
-    return found if isinstance(found, NClustersChoice) else None
+def _evidence(model: BaseEstimator) -> NClustersChoice | None:
+    """Return the model's evidence for the number of clusters; its ``evidence_`` may be about something else."""
+    evidence = getattr(model, "evidence_", None)
+    return evidence if isinstance(evidence, NClustersChoice) else None
 
 
-def spectrum(model: Any, rows: Any, k: int) -> Summary | None:
-    """The smallest Laplacian eigenvalues and the number of clusters after which they jump most."""
-    graph = rows if isinstance(rows, AffinityGraph) else getattr(model, "graph_", None)
-    graph = sparse_graph(graph, graph.n_nodes) if isinstance(graph, AffinityGraph) else None
-    if graph is not None and graph.n_nodes <= SPECTRUM_ROWS:
-        size = min(k + BEYOND_K, graph.n_nodes)
+def _explanation(model: Any) -> str | None:
+    return clean_text(model.report(), keep_lines=True) if callable(getattr(model, "report", None)) else None
+
+
+def spectrum(model: Any, X: Array | AffinityGraph, k: int) -> Summary | None:
+    """Return the smallest Laplacian eigenvalues and the number of them before the widest gap."""
+    graph = _graph_of(model, X)
+    graph = None if graph is None else sparse_attractive_part(graph)
+    if graph is not None and graph.n_nodes <= MAX_SPECTRUM_ROWS:
+        size = min(k + EXTRA_EIGENVALUES, graph.n_nodes)
         values = to_numpy(smallest_eigenpairs(graph, size, tol=1e-6).values)
     else:
         values = to_numpy(getattr(model, "eigenvalues_", np.zeros(0)))
@@ -249,43 +303,40 @@ def spectrum(model: Any, rows: Any, k: int) -> Summary | None:
     return {"values": [float(f"{value:.6g}") for value in values], "gap": widest_gap(values)}
 
 
-def history(model: Any) -> dict[str, list[float | None]] | None:
-    """What every iteration reached, a column a quantity: the objective and, where they are known, its parts."""
-    found = getattr(model, "history_", None)
-    if isinstance(found, Mapping):
-        return {name: jsonable(list(values)) for name, values in found.items()}
-    steps = list(found or [])
-    if len(steps) < 2:
+def history(model: BaseEstimator) -> Summary | None:
+    """Return the objective and its terms by iteration; None if the fit recorded fewer than two values."""
+    record = getattr(model, "history_", None)
+    if not isinstance(record, FitHistory) or len(record.objective) < 2:
         return None
-    names = getattr(steps[0], "_fields", None)
-    if names is None:
-        return {"objective": jsonable(steps)} if np.ndim(steps) == 1 else None
-    return {name: jsonable([getattr(step, name) for step in steps]) for name in names}
+    return {
+        "maximize": record.maximize,
+        "iterations": jsonable(record.iterations),
+        "values": {name: jsonable(values) for name, values in record.items()},
+    }
 
 
 def _truth(truth: Any, labels: np.ndarray) -> Summary:
-    """The classes and each row's, by number."""
+    """Return the classes and the number of each row's class."""
     classes, codes = np.unique(check_labels(truth, "truth", n_samples=len(labels)), return_inverse=True)
-    return {"classes": [clean(name) for name in classes.tolist()], "codes": codes.tolist()}
+    return {"classes": [clean_text(name) for name in classes.tolist()], "codes": codes.tolist()}
 
 
-def agreement(truth: Any, labels: np.ndarray) -> Summary:
-    """Scores against the truth, and counts of classes (rows) in clusters (columns), clusters in the order they match.
+def agreement(truth: LabelsLike, labels: np.ndarray) -> Summary:
+    """Return scores against the classes, and counts of classes (rows) in clusters (columns) in the order they match.
 
-    Rows without a cluster are a cluster of their own, -1.
+    Rows without a cluster count as cluster -1.
     """
     known = _truth(truth, labels)
-    codes, used = np.array(known["codes"]), np.unique(labels)
+    codes = np.array(known["codes"])
     matched = match_labels(codes, labels)
-    of = {int(label): int(matched[np.argmax(labels == label)]) for label in used}
-    order = sorted(of, key=lambda label: (of[label] < 0, of[label], label))
+    class_of = {int(label): int(matched[np.argmax(labels == label)]) for label in np.unique(labels)}
+    order = sorted(class_of, key=lambda label: (class_of[label] < 0, class_of[label], label))
     counts = np.zeros((len(known["classes"]), len(order)), dtype=np.int64)
     np.add.at(counts, (codes, np.argsort(order)[np.searchsorted(np.sort(order), labels)]), 1)
-    readable = max(counts.shape) <= MOST_CLASSES
     return {
-        "scores": {SCORES[name]: rounded(score) for name, score in score_table(codes, labels).items()},
+        "scores": {SCORE_NAMES[name]: round_float(score) for name, score in score_table(codes, labels).items()},
         "clusters": order,
-        "counts": counts.tolist() if readable else None,
+        "counts": counts.tolist() if max(counts.shape) <= MAX_CONFUSION_SIDE else None,
     }
 
 
@@ -293,11 +344,11 @@ def agreement(truth: Any, labels: np.ndarray) -> Summary:
 
 
 def _model(model: Any) -> Summary:
-    """Its name, parameters, what the fit reached, and the versions it ran on."""
+    """Return the name and parameters of the model, facts about the fit, and the versions of the libraries."""
+    facts = {name: jsonable(getattr(model, key)) for key, name in FITTED_FACTS.items() if hasattr(model, key)}
     graph = getattr(model, "graph_", None)
-    facts = {name: jsonable(getattr(model, key)) for key, name in FACTS.items() if hasattr(model, key)}
     if isinstance(graph, AffinityGraph):
-        facts["graph"] = f"{counted(graph.n_nodes, 'node')}, {counted(graph.n_edges, 'edge')}"
+        facts["graph"] = f"{count_noun(graph.n_nodes, 'node')}, {count_noun(graph.n_edges, 'edge')}"
     return {
         "name": type(model).__name__,
         "parameters": {name: _parameter(value) for name, value in model.get_params(deep=False).items()},
@@ -307,10 +358,11 @@ def _model(model: Any) -> Summary:
 
 
 def _parameter(value: Any) -> Any:
-    """A parameter to be shown; a long array, such as a start, by its shape."""
-    return jsonable(value) if np.size(value) <= LONGEST_LIST else f"array of shape {np.shape(value)}"
+    """Return a parameter for display; a long array, such as initial labels, by its shape."""
+    return jsonable(value) if np.size(value) <= MAX_PARAMETER_ENTRIES else f"array of shape {np.shape(value)}"
 
 
-def _python_lines(model: Any) -> str:
-    home = ".".join(type(model).__module__.split(".")[:2])
-    return clean(f"from {home} import {type(model).__name__}\n\nmodel = {model!r}.fit(X)", lines=True)
+def _python_code(model: BaseEstimator) -> str:
+    module = ".".join(type(model).__module__.split(".")[:2])
+    code = f"from {module} import {type(model).__name__}\n\nmodel = {model!r}.fit(X)"
+    return clean_text(code, keep_lines=True)

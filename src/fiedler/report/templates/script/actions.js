@@ -1,40 +1,40 @@
-// What a reader can do from several places.
+// Actions that are available in several places of the page.
 
-import { centred, whole } from "./camera.js";
+import { centredOn, fitAll } from "./camera.js";
 import { byId } from "./dom.js";
 import { labels } from "./rows.js";
-import { change, state } from "./state.js";
+import { setState, state } from "./state.js";
 
-const CLOSE = 3; // the zoom at which a single row is shown
+const ROW_ZOOM = 3; // the minimum zoom at which a single row is shown
 
-/** Highlight a cluster alone, or let go of it if it already is. */
-export function light(cluster) {
-  change({ cluster: state.cluster === cluster ? null : cluster });
+/** Highlight one cluster, or clear the highlight if it is this cluster already. */
+export function toggleCluster(cluster) {
+  setState({ cluster: state.cluster === cluster ? null : cluster });
 }
 
-export function letGo() {
-  change({ cluster: null, marked: -1, hovered: -1 });
+export function clearSelection() {
+  setState({ cluster: null, marked: -1, hovered: -1 });
 }
 
 export function showAll() {
-  change({ camera: whole(state.camera.width, state.camera.height) });
+  setState({ camera: fitAll(state.camera.width, state.camera.height) });
 }
 
-/** Go to a row: in the middle of the map, with a ring around it, told of, and with a way back. */
-export function show(row, from = null) {
+/** Centre the map on a row, mark it, show its tooltip and offer a way back. */
+export function showRow(row, origin = null) {
   const cluster = state.cluster === labels[row] ? state.cluster : null;
-  change({ cluster, marked: row, camera: centred(state.camera, row, CLOSE), hovered: row });
-  goToMap(from);
+  setState({ cluster, marked: row, camera: centredOn(state.camera, row, ROW_ZOOM), hovered: row });
+  goToMap(origin);
 }
 
-export function goToMap(from) {
-  change({ from });
+export function goToMap(origin) {
+  setState({ origin });
   byId("stage").scrollIntoView({ block: "nearest" });
 }
 
-/** Back to the button from which one came to the map. */
+/** Return to the button from which the map was opened. */
 export function goBack() {
-  state.from.scrollIntoView({ block: "center" });
-  state.from.focus({ preventScroll: true });
-  change({ from: null });
+  state.origin.scrollIntoView({ block: "center" });
+  state.origin.focus({ preventScroll: true });
+  setState({ origin: null });
 }

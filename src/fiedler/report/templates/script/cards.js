@@ -1,93 +1,96 @@
-// A card for each cluster: its size, what sets it apart, its typical and its doubtful rows.
+// One card per cluster: its size, how it differs from the others, its typical and its least confident rows.
 
-import { goToMap, light, show } from "./actions.js";
-import { colourOf } from "./colours.js";
+import { goToMap, showRow, toggleCluster } from "./actions.js";
+import { groupColour } from "./colours.js";
 import { byId, el } from "./dom.js";
-import { swatch, thumb } from "./marks.js";
+import { countNoun, formatCount, percent } from "./format.js";
+import { swatch, thumbnail } from "./marks.js";
 import {
   clusterName,
   confidence,
+  customName,
   data,
-  givenName,
+  hasOnlyCardTexts,
   k,
-  leading,
+  leadingTerms,
   n,
   nameOf,
   textOf,
-  textsAreListed,
-  thumbOf,
+  thumbnailIndex,
 } from "./rows.js";
-import { state, whenever } from "./state.js";
-import { count, counted, percent } from "./words.js";
+import { onChange, state } from "./state.js";
 
-const SNIPPET = 240; // characters of a text that is whole as texts go
+const MAX_TEXT_LENGTH = 240; // characters; shorter texts were cut because there are many
 
 function notes() {
-  const told = [];
-  if (data.clusters.some((one) => one.typical.length)) {
-    const closest = "the closest to the cluster’s mean";
-    if (confidence) told.push(`Typical rows are the most confident, then ${closest}.`);
-    else told.push(`Typical rows are ${closest}; this model gives no memberships, so none is called unsure.`);
+  const sentences = [];
+  if (data.clusters.some((cluster) => cluster.typical.length)) {
+    const closest = "closest to the mean of their cluster";
+    if (confidence) sentences.push(`Typical rows are the most confident ones and, among equals, those ${closest}.`);
+    else sentences.push(`Typical rows are those ${closest}; this model gives no memberships and so no confidence.`);
   }
-  if (textsAreListed) {
-    const here = count(data.texts.rows.length);
-    told.push(`There are too many texts to carry along: only the ${here} on cards are here, and found by search.`);
-  } else if (data.texts && data.texts.length < SNIPPET) {
-    told.push(`Texts are cut after ${data.texts.length} characters, since there are many.`);
+  if (hasOnlyCardTexts) {
+    const included = formatCount(data.texts.rows.length);
+    sentences.push(`Only the ${included} texts on cards are included and searched, because there are too many texts.`);
+  } else if (data.texts && data.texts.length < MAX_TEXT_LENGTH) {
+    sentences.push(`Texts are cut to ${data.texts.length} characters, because there are many.`);
   }
   if (data.thumbnails && data.thumbnails.rows.length < n) {
-    told.push(`${count(data.thumbnails.rows.length)} of ${count(n)} images are here, those on cards among them.`);
+    const included = formatCount(data.thumbnails.rows.length);
+    sentences.push(`${included} of ${formatCount(n)} images are included, among them those on cards.`);
   }
-  return told.join(" ");
+  return sentences.join(" ");
 }
 
-function card(one) {
-  const words = givenName(one.label) || leading(one.label);
-  const choose = (event) => {
-    light(one.label);
+function card(cluster) {
+  const heading = customName(cluster.label) || leadingTerms(cluster.label);
+  const select = (event) => {
+    toggleCluster(cluster.label);
     if (state.cluster !== null) goToMap(event.currentTarget);
   };
-  const size = `${counted(one.size, "row")} · ${percent(one.share)}`;
+  const size = `${countNoun(cluster.size, "row")} · ${percent(cluster.share)}`;
   return el(
     "article",
-    { class: "card", "data-card": one.label, style: { "--hue": colourOf(one.label, k) } },
+    { class: "card", "data-card": cluster.label, style: { "--hue": groupColour(cluster.label, k) } },
     el(
       "header",
       {},
-      swatch(one.label),
-      el("h3", {}, el("button", { type: "button", onclick: choose }, words || clusterName(one.label))),
+      swatch(cluster.label),
+      el("h3", {}, el("button", { type: "button", onclick: select }, heading || clusterName(cluster.label))),
     ),
-    el("p", { class: "size" }, words ? `${clusterName(one.label)} · ${size}` : size),
-    one.confidence === null ? "" : meter(one.confidence),
-    one.terms.length ? terms(one.terms) : "",
-    one.features.length ? features(one.features) : "",
-    ...(one.size === 0 ? [el("p", { class: "note" }, "No row is in this cluster.")] : members(one)),
+    el("p", { class: "size" }, heading ? `${clusterName(cluster.label)} · ${size}` : size),
+    cluster.confidence === null ? "" : meter(cluster.confidence),
+    cluster.terms.length ? terms(cluster.terms) : "",
+    cluster.features.length ? features(cluster.features) : "",
+    ...(cluster.size === 0 ? [el("p", { class: "note" }, "This cluster has no rows.")] : members(cluster)),
   );
 }
 
 const meter = (share) =>
-  el("div", { class: "meter" }, el("i", { style: { "--part": `${100 * share}%` } }), `${percent(share)} sure`);
+  el("div", { class: "meter" }, el("i", { style: { "--part": `${100 * share}%` } }), `confidence ${percent(share)}`);
 
 const terms = (pairs) =>
   el("ul", { class: "terms", "aria-label": "Leading terms" }, ...pairs.map(([term]) => el("li", {}, term)));
 
-/** Features as bars to the right and to the left of everybody's mean. */
+/** Features as bars to the right or to the left of the overall mean. */
 function features(rows) {
-  const widest = Math.max(1, ...rows.map(([, apart]) => Math.abs(apart)));
-  const bar = (apart) => {
-    const side = apart < 0 ? { right: "50%" } : { left: "50%" };
-    return el("span", { class: "bar" }, el("i", { style: { ...side, width: `${(50 * Math.abs(apart)) / widest}%` } }));
+  const widest = Math.max(1, ...rows.map(([, difference]) => Math.abs(difference)));
+  const bar = (difference) => {
+    const side = difference < 0 ? { right: "50%" } : { left: "50%" };
+    const width = `${(50 * Math.abs(difference)) / widest}%`;
+    return el("span", { class: "bar" }, el("i", { style: { ...side, width } }));
   };
-  const line = ([name, apart, mean]) => {
-    const told = `${apart > 0 ? "+" : "−"}${Math.abs(apart).toFixed(1)}`;
-    const cells = [bar(apart), told, String(mean)].map((part) => el("td", {}, part));
+  const line = ([name, difference, mean]) => {
+    const text = `${difference > 0 ? "+" : "−"}${Math.abs(difference).toFixed(1)}`;
+    const cells = [bar(difference), text, String(mean)].map((part) => el("td", {}, part));
     return el("tr", {}, el("th", { scope: "row" }, name), ...cells);
   };
   const head = ["Feature", "", "sd", "mean"].map((name) => el("th", { scope: "col" }, name));
+  const caption = "Features that differ most from the overall mean, in standard deviations, and their means";
   return el(
     "table",
     { class: "features" },
-    el("caption", { class: "unseen" }, "Features that differ most from all rows, in standard deviations, and means"),
+    el("caption", { class: "visually-hidden" }, caption),
     el("thead", {}, el("tr", {}, ...head)),
     el("tbody", {}, ...rows.map(line)),
   );
@@ -95,53 +98,54 @@ function features(rows) {
 
 // --------------------------------------------------------------------------------------------------------------- rows
 
-const members = (one) => (data.thumbnails ? pictures(one) : lists(one));
+const members = (cluster) => (data.thumbnails ? pictures(cluster) : lists(cluster));
 
 const rowButton = (row, attributes, ...children) =>
-  el("button", { type: "button", ...attributes, onclick: (event) => show(row, event.currentTarget) }, ...children);
+  el("button", { type: "button", ...attributes, onclick: (event) => showRow(row, event.currentTarget) }, ...children);
 
-const rival = (sure, other, share) =>
-  `${percent(sure)} sure, or ${givenName(other) || `cluster ${other}`} (${percent(share)})`;
+const alternative = ({ confidence: share, other, share: otherShare }) =>
+  `confidence ${percent(share)}, or ${customName(other) || `cluster ${other}`} (${percent(otherShare)})`;
 
-function pictures(one) {
+function pictures(cluster) {
   const picture = (row, label, caption = "") =>
-    rowButton(row, { "aria-label": label, title: label }, thumb(thumbOf(row), 40), caption);
-  const typical = one.typical.map((row) => picture(row, nameOf(row)));
-  const doubtful = one.doubtful.map(({ row, confidence: sure, other, share }) => {
-    const label = `${nameOf(row)}: ${rival(sure, other, share)}`;
-    return picture(row, label, el("span", { class: "or" }, `or ${other}`));
+    rowButton(row, { "aria-label": label, title: label }, thumbnail(thumbnailIndex(row), 40), caption);
+  const typical = cluster.typical.map((row) => picture(row, nameOf(row)));
+  const leastConfident = cluster.least_confident.map((entry) => {
+    const label = `${nameOf(entry.row)}: ${alternative(entry)}`;
+    return picture(entry.row, label, el("span", { class: "or" }, `or ${entry.other}`));
   });
-  const mean = el("div", {}, el("h4", {}, "Mean"), thumb(one.label, 64));
-  const beside = el("div", {}, el("h4", {}, "Typical"), el("div", { class: "pictures" }, ...typical));
-  const below = doubtful.length ? [el("h4", {}, "Least sure"), el("div", { class: "pictures" }, ...doubtful)] : [];
-  return [el("div", { class: "mean-line" }, mean, beside), ...below];
+  const mean = el("div", {}, el("h4", {}, "Mean"), thumbnail(cluster.label, 64));
+  const typicalList = el("div", {}, el("h4", {}, "Typical"), el("div", { class: "pictures" }, ...typical));
+  const leastConfidentList = leastConfident.length
+    ? [el("h4", {}, "Least confident"), el("div", { class: "pictures" }, ...leastConfident)]
+    : [];
+  return [el("div", { class: "mean-line" }, mean, typicalList), ...leastConfidentList];
 }
 
-function lists(one) {
-  const item = (row, tail = "") => {
+function lists(cluster) {
+  const item = (row, detail = "") => {
     const text = textOf(row) ? el("span", { class: "text" }, textOf(row)) : "";
-    return el("li", {}, rowButton(row, {}, el("span", { class: "name" }, nameOf(row)), tail, text));
+    return el("li", {}, rowButton(row, {}, el("span", { class: "name" }, nameOf(row)), detail, text));
   };
-  const doubt = ({ confidence: sure, other, share }) => el("span", { class: "or" }, rival(sure, other, share));
-  const listed = (title, kind, items) =>
-    items.length ? [el("h4", {}, title), el("ul", { class: kind }, ...items)] : [];
+  const uncertain = (entry) => item(entry.row, el("span", { class: "or" }, alternative(entry)));
+  const list = (title, kind, items) => (items.length ? [el("h4", {}, title), el("ul", { class: kind }, ...items)] : []);
   return [
-    ...listed("Typical", data.texts ? "members" : "members short", one.typical.map((row) => item(row))),
-    ...listed("Least sure", "members", one.doubtful.map((each) => item(each.row, doubt(each)))),
+    ...list("Typical", data.texts ? "members" : "members short", cluster.typical.map((row) => item(row))),
+    ...list("Least confident", "members", cluster.least_confident.map(uncertain)),
   ];
 }
 
-function press() {
-  for (const each of byId("cards").children) {
-    const isLit = Number(each.dataset.card) === state.cluster;
-    each.classList.toggle("lit", isLit);
-    each.querySelector("h3 button").setAttribute("aria-pressed", String(isLit));
+function updateHighlight() {
+  for (const node of byId("cards").children) {
+    const isSelected = Number(node.dataset.card) === state.cluster;
+    node.classList.toggle("highlighted", isSelected);
+    node.querySelector("h3 button").setAttribute("aria-pressed", String(isSelected));
   }
 }
 
 export function startCards() {
   byId("clusters-note").textContent = notes();
   byId("cards").append(...data.clusters.map(card));
-  whenever(["cluster"], press);
-  press();
+  onChange(["cluster"], updateHighlight);
+  updateHighlight();
 }

@@ -1,34 +1,34 @@
-// What a row looks like. The colours themselves come with the data: plots and page share them.
+// Colours and opacity of rows. The palette comes with the data, so that plots and page share it.
 
-import { called, className, confidence, data, k, labels, truth } from "./rows.js";
+import { className, confidence, data, displayName, k, labels, truth } from "./rows.js";
 
-const { groups, none, sureness, faintest } = data.palette;
+const { groups, unassigned, confidence: confidenceColours, min_opacity: minOpacity } = data.colours;
 
-/** The colour of a group; the one past the last is of rows in no group. More groups than colours begin again. */
-export const colourOf = (group, last) => (group === last ? none : groups[group % groups.length]);
+/** The colour of a group; group `last` has the colour of unassigned rows. Colours repeat if there are many groups. */
+export const groupColour = (group, last) => (group === last ? unassigned : groups[group % groups.length]);
 
 export const toRgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
-/** The colour of a confidence, from 0 to 1 on one scale for all data. */
-export function ramp(share) {
-  const at = share * (sureness.length - 1);
-  const low = Math.min(Math.floor(at), sureness.length - 2);
-  const [one, other] = [toRgb(sureness[low]), toRgb(sureness[low + 1])];
-  return one.map((part, i) => Math.round(part + (at - low) * (other[i] - part)));
+/** The colour of a confidence from 0 to 1, on the same scale for all data. */
+export function confidenceColour(share) {
+  const position = share * (confidenceColours.length - 1);
+  const lower = Math.min(Math.floor(position), confidenceColours.length - 2);
+  const [from, to] = [toRgb(confidenceColours[lower]), toRgb(confidenceColours[lower + 1])];
+  return from.map((part, i) => Math.round(part + (position - lower) * (to[i] - part)));
 }
 
-/** Opacity is confidence, on one scale for all data; a row that no cluster claims is still seen. */
-export const opacity = (share) => Math.max(faintest, share);
+/** Opacity is confidence, on the same scale for all data; even rows with low memberships stay visible. */
+export const opacity = (share) => Math.max(minOpacity, share);
 
-/** What rows can be coloured by: a number for each row, and what the numbers are. */
+/** What rows can be coloured by: a number for each row, and the names of the numbers. */
 export const COLOURINGS = {
-  cluster: { label: "Cluster", of: labels, last: k, name: called },
-  truth: truth && { label: "Class", of: truth, last: data.truth.length, name: className },
-  confidence: confidence && { label: "Confidence", of: confidence },
+  cluster: { label: "Cluster", values: labels, last: k, name: displayName },
+  truth: truth && { label: "Class", values: truth, last: data.truth.length, name: className },
+  confidence: confidence && { label: "Confidence", values: confidence },
 };
 
 /** The colours of a colouring, by number. */
-export function coloursBy({ last }) {
-  if (last === undefined) return Array.from({ length: 256 }, (_, sure) => ramp(sure / 255));
-  return Array.from({ length: last + 1 }, (_, group) => toRgb(colourOf(group, last)));
+export function colourTable({ last }) {
+  if (last === undefined) return Array.from({ length: 256 }, (_, value) => confidenceColour(value / 255));
+  return Array.from({ length: last + 1 }, (_, group) => toRgb(groupColour(group, last)));
 }

@@ -1,108 +1,109 @@
-// Beside the map: what to colour by, the theme, the search.
+// Controls of the map: colouring, theme and search.
 
-import { show, showAll } from "./actions.js";
+import { showAll, showRow } from "./actions.js";
 import { COLOURINGS } from "./colours.js";
 import { byId, el } from "./dom.js";
+import { countNoun, excerpt } from "./format.js";
 import { swatch } from "./marks.js";
-import { clusterName, confidence, data, givenName, labels, n, nameOf, textOf } from "./rows.js";
-import { change, state, whenever } from "./state.js";
-import { around, counted } from "./words.js";
+import { clusterName, confidence, customName, data, labels, n, nameOf, textOf } from "./rows.js";
+import { onChange, setState, state } from "./state.js";
 
-const MOST_LISTED = 12;
-const PAUSE = 120; // milliseconds without a key, before the search begins
+const MAX_RESULTS = 12; // rows listed below the search field
+const SEARCH_DELAY = 120; // milliseconds without a key press before the search begins
 
 // ------------------------------------------------------------------------------------------------------------- colour
 
 function startColouring() {
-  const offered = Object.entries(COLOURINGS).filter(([, way]) => way);
-  const choice = ([name, way]) => {
+  const available = Object.entries(COLOURINGS).filter(([, colouring]) => colouring);
+  const radioButton = ([name, colouring]) => {
     const input = el("input", { type: "radio", name: "colour", value: name, checked: name === state.colouring });
-    input.addEventListener("change", () => change({ colouring: name }));
-    return el("label", {}, input, way.label);
+    input.addEventListener("change", () => setState({ colouring: name }));
+    return el("label", {}, input, colouring.label);
   };
-  byId("colour").append(...offered.map(choice));
-  byId("colour").hidden = offered.length < 2;
+  byId("colour").append(...available.map(radioButton));
+  byId("colour").hidden = available.length < 2;
   byId("fade-label").hidden = !confidence;
-  byId("fade").addEventListener("change", (event) => change({ fade: event.target.checked }));
-  whenever(["colouring"], () => (byId("fade").disabled = state.colouring === "confidence")); // shown once is enough
+  byId("fade").addEventListener("change", (event) => setState({ fade: event.target.checked }));
+  // colour shows the confidence already
+  onChange(["colouring"], () => (byId("fade").disabled = state.colouring === "confidence"));
 }
 
 // -------------------------------------------------------------------------------------------------------------- theme
 
 function startTheme() {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const follow = () => change({ theme: dark.matches ? "dark" : "light" });
-  const wear = () => {
+  const followSystem = () => setState({ theme: dark.matches ? "dark" : "light" });
+  const applyTheme = () => {
     document.documentElement.dataset.theme = state.theme;
     byId("theme").textContent = state.theme === "dark" ? "Light theme" : "Dark theme";
   };
-  whenever(["theme"], wear);
-  follow();
-  wear();
-  dark.addEventListener("change", follow);
-  byId("theme").addEventListener("click", () => change({ theme: state.theme === "dark" ? "light" : "dark" }));
+  onChange(["theme"], applyTheme);
+  followSystem();
+  applyTheme();
+  dark.addEventListener("change", followSystem);
+  byId("theme").addEventListener("click", () => setState({ theme: state.theme === "dark" ? "light" : "dark" }));
 }
 
 // ------------------------------------------------------------------------------------------------------------- search
 
 const field = byId("search");
-const found = byId("found");
-let lower = null; // what is searched in, a text a row; made when it is first needed
+const results = byId("results");
+let searchTexts = null; // lower-case name and text of every row, computed by the first search
 
 function search() {
-  const wanted = field.value.trim().toLowerCase();
-  if (!wanted) {
-    found.hidden = true;
-    change({ matches: null, listed: [] });
+  const query = field.value.trim().toLowerCase();
+  if (!query) {
+    results.hidden = true;
+    setState({ matches: null, listed: [] });
     return;
   }
-  lower ??= Array.from({ length: n }, (_, row) => `${nameOf(row)}\n${textOf(row)}`.toLowerCase());
-  const matches = Uint8Array.from(lower, (text) => (text.includes(wanted) ? 1 : 0));
-  const total = matches.reduce((sum, one) => sum + one, 0);
-  const listed = first(matches, MOST_LISTED);
-  list(total, listed, wanted);
-  change({ matches: total ? matches : null, listed });
+  searchTexts ??= Array.from({ length: n }, (_, row) => `${nameOf(row)}\n${textOf(row)}`.toLowerCase());
+  const matches = Uint8Array.from(searchTexts, (text) => (text.includes(query) ? 1 : 0));
+  const total = matches.reduce((sum, match) => sum + match, 0);
+  const listed = firstMatches(matches, MAX_RESULTS);
+  showResults(total, listed, query);
+  setState({ matches: total ? matches : null, listed });
   showAll();
 }
 
-function first(matches, most) {
+function firstMatches(matches, limit) {
   const rows = [];
-  for (let row = matches.indexOf(1); row >= 0 && rows.length < most; row = matches.indexOf(1, row + 1)) rows.push(row);
+  for (let row = matches.indexOf(1); row >= 0 && rows.length < limit; row = matches.indexOf(1, row + 1)) rows.push(row);
   return rows;
 }
 
-function list(total, rows, wanted) {
-  const lead = total === 0 ? "Nothing matches" : `${counted(total, "row")} ${total === 1 ? "matches" : "match"}`;
+function showResults(total, rows, query) {
+  const count = total === 0 ? "No matches" : `${countNoun(total, "row")} ${total === 1 ? "matches" : "match"}`;
   const more = total > rows.length ? `; the first ${rows.length}:` : "";
   const line = (row) => {
-    const go = () => {
-      found.hidden = true;
-      show(row);
+    const open = () => {
+      results.hidden = true;
+      showRow(row);
     };
-    const text = textOf(row) ? el("small", {}, around(textOf(row), wanted)) : "";
-    const parts = [swatch(labels[row]), ` ${nameOf(row)}`, ...cluster(labels[row]), text];
-    return el("button", { type: "button", onclick: go }, ...parts);
+    const text = textOf(row) ? el("small", {}, excerpt(textOf(row), query)) : "";
+    const parts = [swatch(labels[row]), ` ${nameOf(row)}`, ...clusterLine(labels[row]), text];
+    return el("button", { type: "button", onclick: open }, ...parts);
   };
-  byId("found-count").textContent = lead + more;
-  byId("found-rows").replaceChildren(...rows.map(line));
-  found.hidden = false;
+  byId("results-count").textContent = count + more;
+  byId("results-rows").replaceChildren(...rows.map(line));
+  results.hidden = false;
 }
 
-/** The name of a cluster that has one; of others the colour tells enough. */
-function cluster(label) {
-  if (!givenName(label)) return [];
-  return [el("span", { class: "of" }, `${givenName(label)} `, el("small", {}, clusterName(label)))];
+/** The name of a cluster that has one; for others the colour is enough. */
+function clusterLine(label) {
+  if (!customName(label)) return [];
+  return [el("span", { class: "cluster" }, `${customName(label)} `, el("small", {}, clusterName(label)))];
 }
 
 function startSearch() {
   let timer = 0;
-  const kind = data.texts ? "names and texts" : data.rows.ids ? "names" : "row numbers";
-  field.placeholder = `Search ${kind}`;
+  const content = data.texts ? "names and texts" : data.rows.ids ? "names" : "row numbers";
+  field.placeholder = `Search ${content}`;
   field.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(search, PAUSE);
+    timer = setTimeout(search, SEARCH_DELAY);
   });
-  field.addEventListener("focus", () => (found.hidden = !field.value.trim()));
+  field.addEventListener("focus", () => (results.hidden = !field.value.trim()));
   field.closest(".search").addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     field.value = "";
@@ -110,7 +111,7 @@ function startSearch() {
     search();
   });
   document.addEventListener("pointerdown", (event) => {
-    if (!field.closest(".search").contains(event.target)) found.hidden = true;
+    if (!field.closest(".search").contains(event.target)) results.hidden = true;
   });
 }
 

@@ -1,8 +1,8 @@
-// Elements of the page. Whatever comes from data enters here, as text, never as markup.
+// Elements of the page. All data enters the page here, as text and never as markup.
 
 export const byId = (id) => document.getElementById(id);
 
-/** An element with attributes and children; strings become text, nothing ("" or null) is left out. */
+/** Create an element with attributes and children; strings become text, "" and null are left out. */
 export function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -14,19 +14,19 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-/** Styles one by one: the page's policy allows no style attribute from data. */
+/** Set styles one by one, because the policy of the page allows no style attributes from data. */
 function setStyle(node, styles) {
   for (const [name, value] of Object.entries(styles)) node.style.setProperty(name, value);
 }
 
-const SVG = byId("svg").namespaceURI; // the only address there is, and it is never visited
+const SVG_NAMESPACE = byId("svg").namespaceURI; // the only address in the page, and it is never requested
 
 export function svg(tag, attributes = {}, ...children) {
-  const node = document.createElementNS(SVG, tag);
+  const node = document.createElementNS(SVG_NAMESPACE, tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.append(...children);
   return node;
 }
 
-/** A colour of the style sheet, as it is in the present theme. */
-export const themed = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+/** A colour of the style sheet in the current theme. */
+export const themeColour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

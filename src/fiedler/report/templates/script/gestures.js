@@ -1,149 +1,150 @@
-// Mouse, fingers and keys on the map. The page must always be free to scroll: one finger scrolls it, two move the map;
-// the wheel scrolls it too, until the map has been pressed and as long as the mouse stays there, or with Ctrl or ⌘.
+// Mouse, touch and keyboard input on the map. The page can always be scrolled: one finger scrolls it, two move the map.
+// The wheel scrolls the page too, unless Ctrl or ⌘ is pressed, or the map was clicked and the mouse has not left it.
 
-import { goBack, letGo, light, showAll } from "./actions.js";
-import { moved, zoomed, zoomedInTheMiddle } from "./camera.js";
-import { radiusIn } from "./discs.js";
+import { clearSelection, goBack, showAll, toggleCluster } from "./actions.js";
+import { moved, zoomed, zoomedAtCentre } from "./camera.js";
 import { byId } from "./dom.js";
 import { canvas } from "./map.js";
-import { rowAt } from "./nearest.js";
+import { nearestRow } from "./picking.js";
+import { pointRadius } from "./points.js";
 import { labels } from "./rows.js";
-import { change, state, whenever } from "./state.js";
+import { onChange, setState, state } from "./state.js";
 
-const NEAR = { mouse: 9, pen: 12, touch: 22 }; // pixels within which a row is meant
-const STILL = 3; // pixels that a click may travel
-const STEP = 60; // pixels an arrow key moves by
-const HINT = 1600; // milliseconds
+const PICK_RADIUS = { mouse: 9, pen: 12, touch: 22 }; // pixels between the pointer and the row it selects
+const MAX_CLICK_TRAVEL = 3; // pixels; longer movements are drags
+const ARROW_KEY_STEP = 60; // pixels
+const HINT_DURATION = 1600; // milliseconds
 
-const stage = byId("stage");
-const pressed = new Map(); // pointers that are down, by number: where they are
-let travelled = 0;
-let engaged = false; // whether the wheel is the map's
+const pressed = new Map(); // the positions of pressed pointers by their id
+let travelled = 0; // pixels since the last press
+let wheelZooms = false; // whether the map was clicked and the mouse has not left it
 let hintTimer = 0;
 
-const move = (dx, dy) => change({ camera: moved(state.camera, dx, dy) });
-const zoom = (factor) => change({ camera: zoomedInTheMiddle(state.camera, factor) });
-const apart = (one, other) => Math.hypot(one.x - other.x, one.y - other.y);
+const move = (dx, dy) => setState({ camera: moved(state.camera, dx, dy) });
+const zoom = (factor) => setState({ camera: zoomedAtCentre(state.camera, factor) });
+const distance = (a, b) => Math.hypot(a.x - b.x, a.y - b.y);
 
-function placeOf(event) {
+function positionOf(event) {
   const box = canvas.getBoundingClientRect();
   return { x: event.clientX - box.left, y: event.clientY - box.top };
 }
 
-function pointAt(event) {
-  const within = Math.max(NEAR[event.pointerType] ?? NEAR.mouse, radiusIn(state.camera) + 2);
-  change({ hovered: rowAt(state.camera, placeOf(event), within) });
+function hover(event) {
+  const radius = Math.max(PICK_RADIUS[event.pointerType] ?? PICK_RADIUS.mouse, pointRadius(state.camera) + 2);
+  setState({ hovered: nearestRow(state.camera, positionOf(event), radius) });
 }
 
 // ----------------------------------------------------------------------------------------------------------- pointers
 
-function press(event) {
-  pressed.set(event.pointerId, placeOf(event));
+function onPress(event) {
+  pressed.set(event.pointerId, positionOf(event));
   travelled = 0;
-  engaged = true;
-  unhint();
+  wheelZooms = true;
+  hideHint();
   if (event.pointerType !== "touch") canvas.setPointerCapture(event.pointerId);
 }
 
-function travel(event) {
+function onMove(event) {
   const last = pressed.get(event.pointerId);
   if (!last) {
-    pointAt(event);
+    hover(event);
     return;
   }
-  const now = placeOf(event);
-  travelled += apart(now, last);
+  const now = positionOf(event);
+  travelled += distance(now, last);
   const other = [...pressed].find(([id]) => id !== event.pointerId);
   if (other) pinch(last, now, other[1]);
-  else if (event.pointerType !== "touch" && travelled > STILL) drag(last, now);
+  else if (event.pointerType !== "touch" && travelled > MAX_CLICK_TRAVEL) drag(last, now);
   pressed.set(event.pointerId, now);
 }
 
 function drag(last, now) {
   canvas.classList.add("dragging");
-  change({ hovered: -1 });
+  setState({ hovered: -1 });
   move(now.x - last.x, now.y - last.y);
 }
 
-/** One of two fingers has moved: the map grows with their distance and goes where their middle goes. */
-function pinch(last, now, still) {
-  const middle = { x: (now.x + still.x) / 2, y: (now.y + still.y) / 2 };
-  const grown = zoomed(state.camera, middle.x, middle.y, apart(now, still) / Math.max(apart(last, still), 1));
-  change({ hovered: -1, camera: moved(grown, (now.x - last.x) / 2, (now.y - last.y) / 2) });
+/** One of two fingers has moved: zoom by the change of their distance and move with their midpoint. */
+function pinch(last, now, other) {
+  const middle = { x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 };
+  const factor = distance(now, other) / Math.max(distance(last, other), 1);
+  const enlarged = zoomed(state.camera, middle.x, middle.y, factor);
+  setState({ hovered: -1, camera: moved(enlarged, (now.x - last.x) / 2, (now.y - last.y) / 2) });
 }
 
-function release(event) {
-  const alone = pressed.delete(event.pointerId) && pressed.size === 0;
+function onRelease(event) {
+  const wasLast = pressed.delete(event.pointerId) && pressed.size === 0;
   canvas.classList.remove("dragging");
-  if (!alone || event.type !== "pointerup" || travelled > STILL) return;
-  pointAt(event);
-  if (event.pointerType === "touch") return; // a finger cannot hover, so a tap only tells
-  if (state.hovered >= 0) light(labels[state.hovered]);
-  else change({ cluster: null });
+  if (!wasLast || event.type !== "pointerup" || travelled > MAX_CLICK_TRAVEL) return;
+  hover(event);
+  if (event.pointerType === "touch") return; // a finger cannot hover, so a tap only shows the tooltip
+  if (state.hovered >= 0) toggleCluster(labels[state.hovered]);
+  else setState({ cluster: null });
 }
 
-function leave(event) {
-  if (event.pointerType === "touch") return; // a finger leaves with every tap
-  engaged = false;
-  change({ hovered: -1 });
+function onLeave(event) {
+  if (event.pointerType === "touch") return; // a finger leaves after every tap
+  wheelZooms = false;
+  setState({ hovered: -1 });
 }
 
 // -------------------------------------------------------------------------------------------------------------- wheel
 
-function wheel(event) {
-  const meant = event.ctrlKey || event.metaKey; // a pinch on a trackpad comes with Ctrl
-  if (!meant && !engaged) {
-    hint();
+function onWheel(event) {
+  const hasModifier = event.ctrlKey || event.metaKey; // a pinch on a trackpad is sent with Ctrl
+  if (!hasModifier && !wheelZooms) {
+    showHint();
     return;
   }
   const pixels = event.deltaY * (event.deltaMode === 1 ? 16 : 1);
-  const { x, y } = placeOf(event);
-  const camera = zoomed(state.camera, x, y, Math.exp(-Math.max(-60, Math.min(60, pixels)) * (meant ? 0.01 : 0.004)));
-  if (!meant && camera.scale === state.camera.scale) return; // at its end the page scrolls on
+  const { x, y } = positionOf(event);
+  const speed = hasModifier ? 0.01 : 0.004;
+  const camera = zoomed(state.camera, x, y, Math.exp(-Math.max(-60, Math.min(60, pixels)) * speed));
+  if (!hasModifier && camera.scale === state.camera.scale) return; // at the limit of the zoom the page scrolls
   event.preventDefault();
-  change({ camera });
+  setState({ camera });
 }
 
-/** Say for a moment how the wheel is had. */
-function hint() {
+/** Show for a moment how to zoom with the wheel. */
+function showHint() {
   clearTimeout(hintTimer);
   byId("hint").classList.add("shown");
-  hintTimer = setTimeout(unhint, HINT);
+  hintTimer = setTimeout(hideHint, HINT_DURATION);
 }
 
-const unhint = () => byId("hint").classList.remove("shown");
+const hideHint = () => byId("hint").classList.remove("shown");
 
 // --------------------------------------------------------------------------------------------------------------- keys
 
-const KEYS = {
-  ArrowLeft: () => move(STEP, 0),
-  ArrowRight: () => move(-STEP, 0),
-  ArrowUp: () => move(0, STEP),
-  ArrowDown: () => move(0, -STEP),
+const KEY_ACTIONS = {
+  ArrowLeft: () => move(ARROW_KEY_STEP, 0),
+  ArrowRight: () => move(-ARROW_KEY_STEP, 0),
+  ArrowUp: () => move(0, ARROW_KEY_STEP),
+  ArrowDown: () => move(0, -ARROW_KEY_STEP),
   "+": () => zoom(1.4),
   "=": () => zoom(1.4),
   "-": () => zoom(1 / 1.4),
   0: showAll,
-  Escape: letGo,
+  Escape: clearSelection,
 };
 
-function key(event) {
-  if (!KEYS[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+function onKey(event) {
+  if (!KEY_ACTIONS[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
-  KEYS[event.key]();
+  KEY_ACTIONS[event.key]();
 }
 
 export function startGestures() {
-  canvas.addEventListener("pointerdown", press);
-  canvas.addEventListener("pointermove", travel);
-  canvas.addEventListener("pointerup", release);
-  canvas.addEventListener("pointercancel", release); // the page has begun to scroll
-  canvas.addEventListener("pointerleave", leave);
-  canvas.addEventListener("wheel", wheel, { passive: false });
-  canvas.addEventListener("keydown", key);
+  canvas.addEventListener("pointerdown", onPress);
+  canvas.addEventListener("pointermove", onMove);
+  canvas.addEventListener("pointerup", onRelease);
+  canvas.addEventListener("pointercancel", onRelease); // the page begins to scroll
+  canvas.addEventListener("pointerleave", onLeave);
+  canvas.addEventListener("wheel", onWheel, { passive: false });
+  canvas.addEventListener("keydown", onKey);
   canvas.addEventListener("dblclick", (event) => {
-    const { x, y } = placeOf(event);
-    change({ camera: zoomed(state.camera, x, y, event.shiftKey ? 0.5 : 2) });
+    const { x, y } = positionOf(event);
+    setState({ camera: zoomed(state.camera, x, y, event.shiftKey ? 0.5 : 2) });
   });
   for (const name of ["touchstart", "touchmove"]) {
     canvas.addEventListener(name, (event) => event.touches.length > 1 && event.preventDefault(), { passive: false });
@@ -152,6 +153,6 @@ export function startGestures() {
   byId("zoom-out").addEventListener("click", () => zoom(1 / 1.6));
   byId("zoom-all").addEventListener("click", showAll);
   byId("back").addEventListener("click", goBack);
-  whenever(["from"], () => (byId("back").hidden = state.from === null));
-  whenever(["hovered"], () => canvas.classList.toggle("pointing", state.hovered >= 0));
+  onChange(["origin"], () => (byId("back").hidden = state.origin === null));
+  onChange(["hovered"], () => canvas.classList.toggle("pointing", state.hovered >= 0));
 }

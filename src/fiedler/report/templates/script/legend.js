@@ -1,73 +1,75 @@
-// What the colours and the opacity of rows mean.
+// The legend of colours and opacity.
 
-import { light } from "./actions.js";
-import { colourOf, COLOURINGS, opacity, ramp } from "./colours.js";
+import { toggleCluster } from "./actions.js";
+import { COLOURINGS, confidenceColour, groupColour, opacity } from "./colours.js";
 import { byId, el } from "./dom.js";
+import { formatCount, percent } from "./format.js";
 import { dot } from "./marks.js";
-import { clusterName, confidence, givenName, leading, n } from "./rows.js";
-import { state, whenever } from "./state.js";
-import { count, percent } from "./words.js";
+import { clusterName, confidence, customName, leadingTerms, n } from "./rows.js";
+import { onChange, state } from "./state.js";
 
-const STEPS = [0.25, 0.5, 0.75, 1];
+const OPACITY_STEPS = [0.25, 0.5, 0.75, 1];
 
 function write() {
-  const way = COLOURINGS[state.colouring];
-  if (state.colouring === "confidence") byId("legend").replaceChildren(scale());
-  else byId("legend").replaceChildren(...groups(way), fading());
-  press();
+  const colouring = COLOURINGS[state.colouring];
+  if (state.colouring === "confidence") byId("legend").replaceChildren(confidenceScale());
+  else byId("legend").replaceChildren(...groups(colouring), opacityScale());
+  updateHighlight();
 }
 
-/** The colours of confidence, from 0 to 100 % whatever the data. */
-function scale() {
-  const colours = Array.from({ length: 21 }, (_, i) => `rgb(${ramp(i / 20).join(" ")})`);
-  const ends = [0, 0.5, 1].map((share) => el("span", {}, percent(share)));
+/** The colours of confidence, from 0 to 100 % for all data. */
+function confidenceScale() {
+  const colours = Array.from({ length: 21 }, (_, i) => `rgb(${confidenceColour(i / 20).join(" ")})`);
+  const labels = [0, 0.5, 1].map((share) => el("span", {}, percent(share)));
   return el(
     "div",
     { class: "scale" },
-    el("p", {}, "How sure a row is of its cluster"),
+    el("p", {}, "Confidence: the largest membership of a row"),
     el("div", { class: "ramp", style: { background: `linear-gradient(to right, ${colours.join(", ")})` } }),
-    el("div", { class: "ends" }, ...ends),
+    el("div", { class: "ends" }, ...labels),
   );
 }
 
-function groups(way) {
-  const sizes = new Uint32Array(way.last + 1);
-  for (let row = 0; row < n; row++) sizes[way.of[row]]++;
-  const shown = [...sizes.keys()].filter((group) => sizes[group] || group < way.last);
-  return shown.map((group) => (state.colouring === "cluster" ? clusterEntry : entry)(way, group, sizes[group]));
+function groups(colouring) {
+  const sizes = new Uint32Array(colouring.last + 1);
+  for (let row = 0; row < n; row++) sizes[colouring.values[row]]++;
+  const shown = [...sizes.keys()].filter((group) => sizes[group] || group < colouring.last);
+  const entry = state.colouring === "cluster" ? clusterEntry : classEntry;
+  return shown.map((group) => entry(colouring, group, sizes[group]));
 }
 
-function parts(way, group, size) {
-  return [dot(colourOf(group, way.last)), el("span", {}, way.name(group)), el("span", { class: "count" }, count(size))];
+function parts(colouring, group, size) {
+  const name = el("span", {}, colouring.name(group));
+  return [dot(groupColour(group, colouring.last)), name, el("span", { class: "count" }, formatCount(size))];
 }
 
-const entry = (way, group, size) => el("div", { class: "key" }, ...parts(way, group, size));
+const classEntry = (colouring, group, size) => el("div", { class: "key" }, ...parts(colouring, group, size));
 
-function clusterEntry(way, group, size) {
-  const below = givenName(group) ? clusterName(group) : leading(group);
-  const words = below ? el("span", { class: "what" }, below) : "";
-  const attributes = { type: "button", class: "key", "data-cluster": group, onclick: () => light(group) };
-  return el("button", attributes, ...parts(way, group, size), words);
+function clusterEntry(colouring, group, size) {
+  const detail = customName(group) ? clusterName(group) : leadingTerms(group);
+  const detailLine = detail ? el("span", { class: "detail" }, detail) : "";
+  const attributes = { type: "button", class: "key", "data-cluster": group, onclick: () => toggleCluster(group) };
+  return el("button", attributes, ...parts(colouring, group, size), detailLine);
 }
 
-/** The opacity of a few confidences: the same in every report. */
-function fading() {
+/** The opacity of a few confidences, the same in every report. */
+function opacityScale() {
   if (!confidence || !state.fade) return "";
   const step = (share) => {
     const mark = el("i", { style: { opacity: opacity(share) }, "aria-hidden": "true" });
     return el("span", {}, mark, percent(share));
   };
-  return el("div", { class: "fading" }, el("p", {}, "Opacity: how sure a row is of its cluster"), ...STEPS.map(step));
+  return el("div", { class: "fading" }, el("p", {}, "Opacity shows the confidence of a row"), ...OPACITY_STEPS.map(step));
 }
 
-function press() {
+function updateHighlight() {
   for (const button of byId("legend").querySelectorAll("[data-cluster]")) {
     button.setAttribute("aria-pressed", String(Number(button.dataset.cluster) === state.cluster));
   }
 }
 
 export function startLegend() {
-  whenever(["colouring", "fade"], write);
-  whenever(["cluster"], press);
+  onChange(["colouring", "fade"], write);
+  onChange(["cluster"], updateHighlight);
   write();
 }

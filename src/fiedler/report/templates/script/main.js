@@ -1,17 +1,17 @@
-// The report of a clustering, drawn from the data beside it.
+// The report of a clustering, drawn from the data in the page.
 
 import { startCards } from "./cards.js";
 import { startControls } from "./controls.js";
 import { startGestures } from "./gestures.js";
 import { startLegend } from "./legend.js";
 import { startMap } from "./map.js";
-import { startMarks } from "./marks.js";
-import { writeAgreement, writeEvidence, writeHead, writeSettings } from "./sections.js";
+import { startThumbnails } from "./marks.js";
+import { writeAgreement, writeEvidence, writeHeader, writeSettings } from "./sections.js";
 import { startTooltip } from "./tooltip.js";
 
-startMarks();
+startThumbnails();
 startControls();
-writeHead();
+writeHeader();
 startLegend();
 startCards();
 writeEvidence();

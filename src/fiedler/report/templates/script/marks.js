@@ -1,19 +1,19 @@
-// Small marks that stand for a cluster or a row.
+// Small marks that represent a cluster or a row.
 
-import { colourOf } from "./colours.js";
+import { groupColour } from "./colours.js";
 import { el } from "./dom.js";
 import { data, k } from "./rows.js";
 
 export const dot = (colour) => el("span", { class: "swatch", style: { "--hue": colour }, "aria-hidden": "true" });
 
-export const swatch = (label) => dot(colourOf(label, k));
+export const swatch = (label) => dot(groupColour(label, k));
 
-/** A thumbnail by its place in the sheet, its longer side that many pixels; nothing where there is none. */
-export function thumb(place, side) {
-  if (place === undefined) return "";
+/** The thumbnail with an index in the image of all thumbnails, its longer side `side` pixels; "" without an index. */
+export function thumbnail(index, side) {
+  if (index === undefined) return "";
   const { width, height, columns, lines } = data.thumbnails;
   const scale = side / Math.max(width, height);
-  const [column, line] = [place % columns, Math.floor(place / columns)];
+  const [column, line] = [index % columns, Math.floor(index / columns)];
   return el("span", {
     class: scale > 2 ? "thumb coarse" : "thumb",
     style: {
@@ -25,8 +25,8 @@ export function thumb(place, side) {
   });
 }
 
-/** The sheet of thumbnails, once for all. */
-export function startMarks() {
+/** Make the image of all thumbnails available to the style sheet. */
+export function startThumbnails() {
   const sheet = data.thumbnails && `url(data:image/png;base64,${data.thumbnails.png})`;
   if (sheet) document.documentElement.style.setProperty("--sprite", sheet);
 }

@@ -1,4 +1,4 @@
-// The data: what is known of each row and of each cluster.
+// The data of rows and clusters.
 
 import { byId } from "./dom.js";
 
@@ -6,57 +6,57 @@ export const data = JSON.parse(byId("data").textContent);
 
 export const n = data.n_rows;
 export const k = data.n_clusters;
-export const xs = words(data.rows.x);
-export const ys = words(data.rows.y);
-export const labels = words(data.rows.labels); // k: in no cluster
-export const truth = words(data.rows.truth);
-export const confidence = bytes(data.rows.confidence); // of 255
+export const xs = decodeUint16(data.rows.x);
+export const ys = decodeUint16(data.rows.y);
+export const labels = decodeUint16(data.rows.labels); // k for unassigned rows
+export const truth = decodeUint16(data.rows.truth);
+export const confidence = decodeUint8(data.rows.confidence); // of 255
 
-function bytes(text) {
-  if (text === null) return null;
-  const letters = atob(text);
-  const values = new Uint8Array(letters.length);
-  for (let i = 0; i < values.length; i++) values[i] = letters.charCodeAt(i);
+function decodeUint8(base64) {
+  if (base64 === null) return null;
+  const characters = atob(base64);
+  const values = new Uint8Array(characters.length);
+  for (let i = 0; i < values.length; i++) values[i] = characters.charCodeAt(i);
   return values;
 }
 
-/** Little-endian numbers of two bytes, on any machine. */
-function words(text) {
-  if (text === null) return null;
-  const halves = bytes(text);
-  const values = new Uint16Array(halves.length / 2);
-  for (let i = 0; i < values.length; i++) values[i] = halves[2 * i] + 256 * halves[2 * i + 1];
+/** Decode little-endian 16-bit integers, whatever the byte order of the machine. */
+function decodeUint16(base64) {
+  if (base64 === null) return null;
+  const bytes = decodeUint8(base64);
+  const values = new Uint16Array(bytes.length / 2);
+  for (let i = 0; i < values.length; i++) values[i] = bytes[2 * i] + 256 * bytes[2 * i + 1];
   return values;
 }
 
 export const nameOf = (row) => (data.rows.ids ? data.rows.ids[row] : `Row ${row}`);
-export const sureness = (row) => confidence[row] / 255;
+export const confidenceOf = (row) => confidence[row] / 255;
 export const className = (code) => data.truth[code];
 export const clusterName = (label) => (label === k ? "No cluster" : `Cluster ${label}`);
 
-/** What a cluster was called by those who know; nothing where nobody did. */
-export const givenName = (label) => (label === k ? "" : (data.clusters[label].name ?? ""));
+/** The name that the user gave to a cluster; "" if there is none. */
+export const customName = (label) => (label === k ? "" : (data.clusters[label].name ?? ""));
 
-export const called = (label) => givenName(label) || clusterName(label);
+export const displayName = (label) => customName(label) || clusterName(label);
 
-/** The first terms of a cluster; nothing where it has none. */
-export function leading(label) {
+/** The first terms of a cluster; "" if it has none. */
+export function leadingTerms(label) {
   return label === k ? "" : data.clusters[label].terms.slice(0, 3).map(([term]) => term).join(", ");
 }
 
-// Texts and thumbnails are there for all rows, or for those that are listed.
-const placeIn = (rows) => rows && new Map(rows.map((row, place) => [row, place]));
-const textPlaces = placeIn(data.texts && data.texts.rows);
-const thumbPlaces = placeIn(data.thumbnails && data.thumbnails.rows);
+// Texts and thumbnails are included for all rows, or for the listed ones.
+const indexByRow = (rows) => rows && new Map(rows.map((row, index) => [row, index]));
+const textIndex = indexByRow(data.texts && data.texts.rows);
+const thumbnailIndexes = indexByRow(data.thumbnails && data.thumbnails.rows);
 
-export const textsAreListed = textPlaces !== null;
+export const hasOnlyCardTexts = textIndex !== null;
 
 export function textOf(row) {
   if (!data.texts) return "";
-  return data.texts.values[textPlaces ? textPlaces.get(row) : row] ?? "";
+  return data.texts.values[textIndex ? textIndex.get(row) : row] ?? "";
 }
 
-/** The place of a row's thumbnail in the sheet, which begins with the means; undefined where it has none. */
-export function thumbOf(row) {
-  return thumbPlaces?.has(row) ? data.thumbnails.n_means + thumbPlaces.get(row) : undefined;
+/** The index of a row in the image of all thumbnails, which begins with the means; undefined if it is not included. */
+export function thumbnailIndex(row) {
+  return thumbnailIndexes?.has(row) ? data.thumbnails.n_means + thumbnailIndexes.get(row) : undefined;
 }

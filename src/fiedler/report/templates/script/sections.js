@@ -1,32 +1,36 @@
-// The page's other sections, from top to bottom.
+// The other sections of the page, from top to bottom.
 
 import { chart } from "./charts.js";
 import { byId, el } from "./dom.js";
+import { countNoun, formatCount, formatValue, percent, pluralize } from "./format.js";
 import { className, confidence, data, k, n } from "./rows.js";
-import { brief, count, counted, noun, percent } from "./words.js";
 
 function figures(target, pairs) {
   target.append(...pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
 }
 
-// --------------------------------------------------------------------------------------------------------------- head
+// ------------------------------------------------------------------------------------------------------------- header
 
-export function writeHead() {
-  const size = data.n_features === null ? "a graph" : counted(data.n_features, data.column ?? "feature");
-  const took = data.seconds === null ? "" : ` It took ${brief(Number(data.seconds.toPrecision(2)))}\u00a0s.`;
-  const found = `${data.model.name} found ${counted(k, "cluster")} among ${counted(n, "row")} of ${size}.`;
-  byId("lede").textContent = found + took;
-  figures(byId("figures"), headFigures());
-  const faded = confidence ? " Rows are the fainter, the less sure they are of their cluster." : "";
-  const near = "Near means alike; distances between far groups mean little.";
-  byId("map-note").textContent = `Every dot is a row; places by ${data.plane}.${faded} ${near}`;
+export function writeHeader() {
+  const isGraph = data.n_features === null;
+  const rows = isGraph ? `${countNoun(n, "node")} of a graph` : countNoun(n, "row");
+  const columns = isGraph ? "" : ` with ${countNoun(data.n_features, data.column ?? "feature")}`;
+  const duration = data.seconds === null ? "" : ` in ${formatValue(Number(data.seconds.toPrecision(2)))}\u00a0s`;
+  byId("lede").textContent = `${data.model.name} found ${countNoun(k, "cluster")} among ${rows}${columns}${duration}.`;
+  figures(byId("figures"), headerFigures());
+  const limit = percent(data.uncertain_below);
+  const fading = confidence
+    ? ` The fainter a dot, the lower the confidence of the row; a row of confidence ${limit} or less is uncertain.`
+    : "";
+  const distances = "Rows that are close to each other are similar; distances between far groups mean little.";
+  byId("map-note").textContent = `Every dot is a row. Positions: ${data.layout}.${fading} ${distances}`;
 }
 
-function headFigures() {
-  const pairs = [[noun(n, "row"), count(n)], [noun(k, "cluster"), count(k)]];
-  if (data.n_unassigned) pairs.push(["in no cluster", count(data.n_unassigned)]);
+function headerFigures() {
+  const pairs = [[pluralize(n, "row"), formatCount(n)], [pluralize(k, "cluster"), formatCount(k)]];
+  if (data.n_unassigned) pairs.push(["unassigned", formatCount(data.n_unassigned)]);
   if (confidence) pairs.push(["mean confidence", percent(data.confidence)]);
-  if (confidence) pairs.push(["at most half sure", percent(data.in_doubt)]);
+  if (confidence) pairs.push(["uncertain rows", percent(data.uncertain_share)]);
   if (data.agreement) pairs.push(["accuracy against the classes", percent(data.agreement.scores.accuracy)]);
   return pairs;
 }
@@ -34,29 +38,31 @@ function headFigures() {
 // ----------------------------------------------------------------------------------------------------------- evidence
 
 const EVIDENCE = [
-  ["stability", "Stability", "How far clusters of random parts agree, for every number of clusters; 1 is perfect."],
-  ["gaps", "Eigengap", "How far the graph’s spectrum jumps after K eigenvalues, for every number of clusters."],
-  ["modularity", "Modularity", "Of the communities on parts of the data, for every number of clusters."],
+  ["stability", "Stability", "Agreement of clusterings of random subsets, by number of clusters; 1 is perfect."],
+  ["gaps", "Eigengap", "Gap of the graph’s spectrum after K eigenvalues, by number of clusters K."],
+  ["modularity", "Modularity", "Modularity of communities of random subsets, by number of clusters."],
 ];
 const HISTORY = [
-  ["objective", "Objective", "By iteration."],
-  ["likelihood", "Log-likelihood", "The part of the objective that speaks for the densities."],
-  ["penalty", "Penalty", "The part that speaks for smoothness on the graph; it is subtracted."],
+  ["objective", "Objective", ({ maximize }) => `Objective by iteration; it is ${maximize ? "maximised" : "minimised"}.`],
+  ["likelihood", "Log-likelihood", () => "Log-likelihood by iteration, the part of the objective that fits the densities."],
+  [
+    "penalty",
+    "Penalty",
+    ({ maximize }) => `Penalty by iteration, ${maximize ? "subtracted from" : "added to"} the rest of the objective.`,
+  ],
 ];
 
-const numbered = (values) => values.map((_, i) => i + 1);
-
 function evidenceCharts() {
-  const found = data.evidence;
-  if (!found || found.candidates.length < 2) return [];
-  return EVIDENCE.filter(([key]) => found[key]).map(([key, title, note]) =>
+  const { evidence } = data;
+  if (!evidence || evidence.candidates.length < 2) return [];
+  return EVIDENCE.filter(([key]) => evidence[key]).map(([key, title, note]) =>
     chart({
       title,
-      note: `${note} ${found.n_clusters} were chosen.`,
-      at: found.candidates,
-      values: found[key],
-      errors: key === "stability" ? found.stability_error : null,
-      chosen: found.n_clusters,
+      note: `${note} Chosen: ${evidence.n_clusters}.`,
+      at: evidence.candidates,
+      values: evidence[key],
+      errors: key === "stability" ? evidence.stability_error : null,
+      chosen: evidence.n_clusters,
     }),
   );
 }
@@ -65,29 +71,29 @@ function spectrumCharts() {
   if (!data.spectrum) return [];
   const { values, gap } = data.spectrum;
   const note = `The smallest eigenvalues of the graph’s normalised Laplacian; the widest gap is after\u00a0${gap}.`;
-  return [chart({ title: "Spectrum", note, at: numbered(values), values, gap, stems: true })];
+  return [chart({ title: "Spectrum", note, at: values.map((_, i) => i + 1), values, gap, stems: true })];
 }
 
 function historyCharts() {
-  const changes = (values) => values && values.some((value) => value !== null && value !== values[0]);
-  const kept = HISTORY.filter(([key]) => data.history && changes(data.history[key]));
-  return kept.map(([key, title, note]) => {
-    const values = data.history[key];
-    return chart({ title, note, at: numbered(values), values });
-  });
+  if (!data.history) return [];
+  const { iterations: at, values } = data.history;
+  const varies = (column) => column && column.some((value) => value !== null && value !== column[0]);
+  return HISTORY.filter(([key]) => varies(values[key])).map(([key, title, note]) =>
+    chart({ title, note: note(data.history), at, values: values[key] }),
+  );
 }
 
 export function writeEvidence() {
   const charts = [...evidenceCharts(), ...spectrumCharts(), ...historyCharts()];
   byId("charts").append(...charts);
-  byId("evidence").hidden = !charts.length && !data.story;
-  byId("story").hidden = !data.story;
-  byId("story").querySelector("pre").textContent = data.story ?? "";
+  byId("evidence").hidden = !charts.length && !data.explanation;
+  byId("explanation").hidden = !data.explanation;
+  byId("explanation").querySelector("pre").textContent = data.explanation ?? "";
 }
 
 // ---------------------------------------------------------------------------------------------------------- agreement
 
-const STRONG = 0.6; // the share from which a cell is dark
+const DARK_CELL_SHARE = 0.6; // cells with a larger share have light text
 
 export function writeAgreement() {
   byId("agreement").hidden = !data.agreement;
@@ -107,15 +113,15 @@ function confusion(clusters, counts) {
   return el(
     "table",
     { class: "confusion" },
-    el("caption", { class: "unseen" }, "Rows of each class in each cluster"),
+    el("caption", { class: "visually-hidden" }, "Number of rows of each class in each cluster"),
     el("thead", {}, el("tr", {}, el("td"), ...clusters.map(column))),
     el("tbody", {}, ...counts.map(line)),
   );
 }
 
 function cell(value, share) {
-  const kind = value === 0 ? "none" : share > STRONG ? "strong" : "";
-  return el("td", { class: kind, style: { "--part": `${90 * share}%` } }, count(value));
+  const kind = value === 0 ? "none" : share > DARK_CELL_SHARE ? "strong" : "";
+  return el("td", { class: kind, style: { "--part": `${90 * share}%` } }, formatCount(value));
 }
 
 // ----------------------------------------------------------------------------------------------------------- settings
@@ -123,20 +129,20 @@ function cell(value, share) {
 function table(title, pairs) {
   const entries = Object.entries(pairs);
   if (!entries.length) return [];
-  const line = ([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, brief(value)));
+  const line = ([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, formatValue(value)));
   return [el("div", {}, el("h3", {}, title), el("table", { class: "pairs" }, el("tbody", {}, ...entries.map(line))))];
 }
 
 export function writeSettings() {
   const { name, parameters, facts, versions } = data.model;
-  const took = data.seconds === null ? {} : { seconds: data.seconds };
+  const duration = data.seconds === null ? {} : { seconds: data.seconds };
   byId("tables").append(
     ...table(`Parameters of ${name}`, parameters),
-    ...table("The fit", { ...facts, ...took }),
+    ...table("Fit", { ...facts, ...duration }),
     ...table("Settings", data.settings),
     ...table("Versions", versions),
   );
   byId("reproduce").textContent = data.reproduce;
-  const complete = "This file is complete: it loads nothing and sends nothing.";
-  byId("foot").textContent = `Made by fiedler ${versions.fiedler}. ${complete}`;
+  const selfContained = "This file is self-contained: it loads nothing and sends nothing.";
+  byId("foot").textContent = `Created by fiedler ${versions.fiedler}. ${selfContained}`;
 }

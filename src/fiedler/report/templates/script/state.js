@@ -1,4 +1,4 @@
-// What the reader has chosen, and who wants to know when it changes. Nothing else on the page changes by itself.
+// The selections of the reader, and listeners for their changes. Everything that changes on the page depends on these.
 
 import { labels } from "./rows.js";
 
@@ -6,27 +6,27 @@ export const state = {
   theme: "light",
   colouring: "cluster",
   fade: true,
-  cluster: null, // the one that is highlighted
-  matches: null, // of the search: 1 for each row that is found
-  listed: [], // rows found that are listed
-  hovered: -1, // the row that the tooltip tells of
-  marked: -1, // the row that was gone to
-  from: null, // the button it was gone to from
-  camera: null, // none before the map is laid out
+  cluster: null, // the highlighted cluster
+  matches: null, // result of the search: 1 for each matching row
+  listed: [], // matching rows in the list of results
+  hovered: -1, // the row of the tooltip
+  marked: -1, // the row that was opened from a card or a search result
+  origin: null, // the button from which it was opened
+  camera: null, // null until the map has a size
 };
 
 const listeners = [];
 
-/** Call a function after any of these has changed. */
-export const whenever = (names, call) => listeners.push({ names, call });
+/** Call a function after any of the named entries has changed. */
+export const onChange = (names, listener) => listeners.push({ names, listener });
 
-export function change(next) {
+export function setState(next) {
   const changed = Object.keys(next).filter((name) => state[name] !== next[name]);
   Object.assign(state, next);
-  for (const { names, call } of listeners) if (names.some((name) => changed.includes(name))) call();
+  for (const { names, listener } of listeners) if (names.some((name) => changed.includes(name))) listener();
 }
 
-/** Whether a row is in the highlighted cluster and among those found, as far as there are such. */
-export function isLit(row) {
+/** Whether a row belongs to the highlighted cluster and to the search results, if there are any. */
+export function isHighlighted(row) {
   return (state.cluster === null || state.cluster === labels[row]) && (!state.matches || state.matches[row] === 1);
 }

@@ -1,60 +1,60 @@
-// What is known of the row that is pointed at.
+// The tooltip of the row under the pointer.
 
-import { onScreen } from "./camera.js";
+import { toScreen } from "./camera.js";
 import { byId, el } from "./dom.js";
-import { swatch, thumb } from "./marks.js";
+import { percent } from "./format.js";
+import { swatch, thumbnail } from "./marks.js";
 import {
-  called,
   className,
   clusterName,
   confidence,
-  givenName,
+  confidenceOf,
+  customName,
+  displayName,
   labels,
   nameOf,
-  sureness,
   textOf,
-  thumbOf,
+  thumbnailIndex,
   truth,
 } from "./rows.js";
-import { state, whenever } from "./state.js";
-import { percent } from "./words.js";
+import { onChange, state } from "./state.js";
 
-const ASIDE = 16; // pixels from the row
-const EDGE = 4; // pixels from the edge
+const OFFSET = 16; // pixels from the row
+const MARGIN = 4; // pixels from the edge of the map
 
 const tooltip = byId("tooltip");
 
-function about(row) {
-  const sure = confidence ? ` · ${percent(sureness(row))} sure` : "";
+function content(row) {
+  const share = confidence ? ` · confidence ${percent(confidenceOf(row))}` : "";
   return [
     el("strong", {}, nameOf(row)),
-    el("span", {}, swatch(labels[row]), ` ${called(labels[row])}${sure}`),
-    givenName(labels[row]) ? el("small", {}, clusterName(labels[row])) : "",
+    el("span", {}, swatch(labels[row]), ` ${displayName(labels[row])}${share}`),
+    customName(labels[row]) ? el("small", {}, clusterName(labels[row])) : "",
     truth ? el("p", {}, `Class ${className(truth[row])}`) : "",
-    thumb(thumbOf(row), 72),
+    thumbnail(thumbnailIndex(row), 72),
     textOf(row) ? el("p", {}, textOf(row)) : "",
   ].filter((part) => part !== "");
 }
 
-function tell() {
+function update() {
   tooltip.hidden = state.hovered < 0;
   if (tooltip.hidden) return;
-  tooltip.replaceChildren(...about(state.hovered));
-  place();
+  tooltip.replaceChildren(...content(state.hovered));
+  position();
 }
 
-/** Beside the row, on the side where there is room. */
-function place() {
+/** Place the tooltip beside the row, on the side with more room. */
+function position() {
   if (tooltip.hidden) return;
-  const { x, y } = onScreen(state.camera, state.hovered);
+  const { x, y } = toScreen(state.camera, state.hovered);
   const { width, height } = tooltip.getBoundingClientRect();
-  const left = x + ASIDE + width > state.camera.width ? x - ASIDE - width : x + ASIDE;
-  const within = (at, size, room) => Math.max(EDGE, Math.min(at, room - size - EDGE));
-  const at = `${within(left, width, state.camera.width)}px, ${within(y - 20, height, state.camera.height)}px`;
-  tooltip.style.transform = `translate(${at})`;
+  const left = x + OFFSET + width > state.camera.width ? x - OFFSET - width : x + OFFSET;
+  const clamp = (value, size, available) => Math.max(MARGIN, Math.min(value, available - size - MARGIN));
+  const corner = `${clamp(left, width, state.camera.width)}px, ${clamp(y - 20, height, state.camera.height)}px`;
+  tooltip.style.transform = `translate(${corner})`;
 }
 
 export function startTooltip() {
-  whenever(["hovered"], tell);
-  whenever(["camera"], place);
+  onChange(["hovered"], update);
+  onChange(["camera"], position);
 }
