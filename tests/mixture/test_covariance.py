@@ -4,8 +4,9 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from fiedler.core.backend import to_numpy
+from fiedler.errors import SingularCovarianceError
 from fiedler.mixture import covariance as module
-from fiedler.mixture.covariance import SHAPES, SingularCovarianceError, estimate, log_joint, n_parameters
+from fiedler.mixture.covariance import SHAPES, estimate, log_joint, n_parameters
 
 
 @pytest.fixture

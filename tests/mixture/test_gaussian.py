@@ -44,7 +44,7 @@ def test_the_likelihood_never_falls_and_back_ends_agree(kind, dtype, groups, bac
     model = GaussianMixture(3, covariance_type=kind, init=(y + (X[:, 0] > 0)) % 3, tol=1e-9).fit(backend(X))
 
     tol = 1e-2 if dtype == np.float32 else 1e-9
-    assert np.diff([step.objective for step in reference.history_]).min() > -tol * len(X)
+    assert np.diff(reference.history_.objective).min() > -tol * len(X)
     assert np.dtype(dtype).name in str(model.memberships_.dtype)
     assert_allclose(to_numpy(model.memberships_), reference.memberships_, atol=1e-2 if dtype == np.float32 else 1e-6)
 
@@ -93,10 +93,10 @@ def test_every_start_finds_clear_groups(init, rng):
 
 def test_one_bad_start_does_not_kill_the_rest(groups, monkeypatch):
     X, _ = groups
-    from fiedler.mixture import base
+    from fiedler.mixture import starts
 
-    starts = iter([np.eye(3)[np.zeros(300, dtype=int)], np.eye(3)[np.arange(300) % 3]])
-    monkeypatch.setitem(base.STARTS, "kmeans", lambda *a: next(starts))
+    memberships = iter([np.eye(3)[np.zeros(300, dtype=int)], np.eye(3)[np.arange(300) % 3]])
+    monkeypatch.setitem(starts.STARTS, "kmeans", lambda *a: next(memberships))
 
     assert GaussianMixture(3, ridge=0.0, n_init=2, random_state=0).fit(X).n_iter_ > 0
 
@@ -128,12 +128,12 @@ def test_pca_reduces_the_densities_on_every_back_end(pca, groups, backend):
         ({"covariance_type": "round"}, None, r"covariance_type='round' is not known; choose one of \['full', 'tied'"),
         ({"init": "magic"}, None, r"init='magic' is not known; choose one of \['kmeans', 'spectral', 'com"),
         ({"init": np.zeros(7)}, None, r"init must be one of .* got an array of shape \(7,\)"),
-        ({"ridge": -1}, None, "ridge must be a nonnegative number"),
+        ({"ridge": -1}, None, "ridge must be a non-negative number"),
         ({"pca": 9}, None, r"pca=9 must be a share of the variance in \(0, 1\) or a whole number of at most 4"),
         ({}, np.ones((20, 2)), "all rows of X are equal"),
         ({"ridge": 0.0, "init": np.arange(20) % 10, "n_clusters": 10}, np.random.RandomState(0).normal(size=(20, 9)),
          "not positive definite"),
-        ({}, sp.eye_array(20, format="csr"), "densities on sparse rows need fewer dimensions; give pca"),
+        ({}, sp.eye_array(20, format="csr"), "densities of sparse rows need fewer dimensions; set pca"),
     ],
 )  # fmt: skip
 def test_bad_input_gets_a_sentence(options, data, message, groups):

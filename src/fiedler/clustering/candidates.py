@@ -31,7 +31,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,17 +40,18 @@ from joblib import Parallel, delayed
 from ..core.backend import Array, namespace, one_hot, to_numpy
 from ..core.blocks import one_blas_thread
 from ..core.progress import track_progress
+from ..errors import SingularCovarianceError
 from ..graph.affinity import AffinityGraph
 from ..graph.community import RESOLUTION, SPARED, communities, modularity
 from ..graph.constraints import PairwiseConstraints
 from ..metrics import normalized_cut
 from ..mixture import LapGMM
-from ..mixture.covariance import SingularCovarianceError, estimate, log_joint, n_parameters
+from ..mixture.covariance import estimate, log_joint, n_parameters
 
 log = logging.getLogger(__name__)
 
 MAX_CUT_RATIO = 2.0  # times the lowest cut, up to which densities may choose
-SHAPES = ("full", "tied")
+SHAPES: tuple[Literal["full", "tied"], ...] = ("full", "tied")
 RIDGE = 0.1  # on covariances, in units of the mean variance, as LapGMM has it
 MAX_SEARCHES = 6
 SEARCH_ROW_BUDGET = 15_000  # in all searches on a graph, about

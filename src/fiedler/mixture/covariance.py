@@ -38,6 +38,7 @@ from ..core.backend import Array, asarray_like, identity, namespace, row_blocks,
 from ..core.blocks import map_blocks
 from ..core.linear import invert_lower_triangular
 from ..core.rows import sq_row_norms
+from ..errors import SingularCovarianceError
 
 CACHE_BYTES = 2**22  # of a block of rows on the host: what a core keeps close
 DEVICE_BYTES = 2**28  # and on an accelerator
@@ -58,10 +59,6 @@ class Gaussians(NamedTuple):
     ridge: float
 
 
-class SingularCovarianceError(ValueError):
-    """A covariance is not positive definite, and the sentence says what to do."""
-
-
 # ------------------------------------------------------------------------------------------------- the four shapes
 
 
@@ -76,8 +73,8 @@ def _triangle(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _singular() -> SingularCovarianceError:
     return SingularCovarianceError(
-        "a component's covariance is not positive definite: too few rows for its dimension, or constant columns; "
-        "raise ridge, reduce the dimension with pca, use fewer clusters, or covariance_type='diag'"
+        "the covariance of a component is not positive definite: too few rows for its dimension, or constant columns",
+        "raise ridge, reduce the dimension with pca, use fewer clusters, or covariance_type='diag'",
     )
 
 
@@ -330,7 +327,9 @@ def estimate(X: Array, weights: Array, *, kind: str, ridge: float, priors: Array
     def components(dtype: Any) -> Gaussians:
         counts, first, second = _sums(X, weights, origin, shape, dtype)
         if not bool(xp.all(counts > 0)):
-            raise SingularCovarianceError("a component has lost all its rows; use fewer clusters or another init")
+            raise SingularCovarianceError(
+                "a component has lost all its rows", "use fewer clusters or another init", code="empty_component"
+            )
         means = first / counts[:, None]
         covariances = shape.add_ridge(shape.covariances(second, counts, means), ridge)
         mass = counts if priors is None else xp.astype(xp.sum(priors, axis=0), xp.float64)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
-from ..core.backend import Array
-from ..graph.affinity import AffinityGraph
-from .base import BaseMixture, GaussianHooks
-from .em import Hooks
+from numpy.typing import ArrayLike
+
+from .._typing import GraphLike, RandomState
+from .base import BaseMixture
+from .em import EMState
+from .hooks import GaussianHooks, MixtureHooks, Problem
 
 
 class GaussianMixture(BaseMixture):
@@ -64,16 +66,16 @@ class GaussianMixture(BaseMixture):
     def __init__(
         self,
         n_clusters: int = 8,
-        graph: Any = None,
+        graph: GraphLike = None,
         *,
-        covariance_type: str = "full",
+        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         ridge: float = 0.1,
-        pca: Any = None,
-        init: Any = "kmeans",
+        pca: int | float | None = None,
+        init: Literal["kmeans", "spectral", "community", "random", "auto"] | ArrayLike = "kmeans",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-5,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
@@ -88,5 +90,5 @@ class GaussianMixture(BaseMixture):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None) -> Hooks:
-        return GaussianHooks(Z, **plain)
+    def _hooks(self, problem: Problem) -> MixtureHooks[EMState]:
+        return GaussianHooks(problem)
