@@ -45,7 +45,7 @@ def test_without_the_graph_term_it_is_the_plain_mixture(solver, kind, backend, m
 @pytest.mark.filterwarnings("ignore:EM did not converge")
 @pytest.mark.parametrize("name", list(DATA))
 @pytest.mark.parametrize("solver", ["printed", "anchored"])
-def test_the_papers_solvers_accept_no_fall(name, solver):
+def test_the_objective_of_the_papers_solvers_never_falls(name, solver):
     model = LapGMM(3, lam=1.0, solver=solver, init="random", max_iter=40, random_state=1).fit(DATA[name]())
 
     assert np.diff(objectives(model)).min() >= 0
@@ -190,7 +190,7 @@ def test_the_graph_separates_what_densities_cannot():
     assert clustering_accuracy(y, model.labels_) > 0.99
 
 
-def test_new_points_may_ask_their_neighbours():
+def test_neighbours_improve_the_prediction_of_new_points():
     X, _ = two_moons(600, noise=0.06, random_state=0)
     X_new, y_new = two_moons(300, noise=0.06, random_state=1)
     model = LapGMM(2, lam=100.0, init="spectral", random_state=0).fit(X)
@@ -218,14 +218,14 @@ def test_rows_of_weight_zero_follow_their_neighbours(rng):
     assert clustering_accuracy(y, model.labels_) > 0.98
 
 
-def test_known_rows_steer_the_printed_rule():
+def test_the_printed_rule_uses_known_rows():
     X, y = two_moons(400, noise=0.1, random_state=0)
     partial = np.where(np.arange(400) % 2, y, -1)
 
     assert clustering_accuracy(y, LapGMM(2, solver="printed", random_state=0).fit(X, partial).labels_) > 0.98
 
 
-def test_what_is_set_after_the_fit_is_for_the_next():
+def test_parameters_set_after_the_fit_do_not_change_predictions():
     X, _ = two_moons(200, noise=0.1, random_state=0)
     model = LapGMM(2, KNNGraph(8), lam=5.0, random_state=0).fit(X)
     expected = model.predict_proba(X + 0.05, use_graph=True)
@@ -234,7 +234,7 @@ def test_what_is_set_after_the_fit_is_for_the_next():
     assert_allclose(model.predict_proba(X + 0.05, use_graph=True), expected)
 
 
-def test_constant_memberships_are_smooth_for_every_operator(rng):
+def test_constant_memberships_have_no_penalty_under_any_operator(rng):
     X = rng.normal(size=(30, 2))
     for make in OPERATORS.values():
         assert_allclose(make(KNNGraph(4).build(X), X).apply(np.ones((30, 2))), 0, atol=1e-10)
@@ -263,6 +263,6 @@ def test_partial_labels_and_weights_keep_the_objective_rising(rng):
         ({"gamma": 2, "solver": "printed"}, r"gamma must be in \[0, 1\]; got 2"),
     ],
 )
-def test_bad_options_get_a_sentence(options, message):
+def test_invalid_options_raise_an_error(options, message):
     with pytest.raises(ValueError, match=message):
         LapGMM(2, **options).fit(DATA["iris"]())

@@ -45,12 +45,12 @@ def test_the_m_step_is_equations_7_9_and_11(toy):
 
 def test_the_sparse_form_is_the_printed_one_and_keeps_the_column_sums(toy, backend):
     _, P, graph = toy
-    own = KNNGraph(4).build(backend(toy[0]))
+    backend_graph = KNNGraph(4).build(backend(toy[0]))
 
-    found = to_numpy(diffuse(backend(P), own.laplacian(), 0.1))
+    weights = to_numpy(diffuse(backend(P), backend_graph.laplacian(), 0.1))
 
-    assert_allclose(found, P * weights_t(P, graph.weights.toarray(), 0.1))
-    assert_allclose(found.sum(axis=0), P.sum(axis=0))
+    assert_allclose(weights, P * weights_t(P, graph.weights.toarray(), 0.1))
+    assert_allclose(weights.sum(axis=0), P.sum(axis=0))
 
 
 def test_the_penalty_is_the_printed_divergence(toy):
@@ -75,8 +75,8 @@ def test_without_the_graph_term_it_is_the_plain_mixture(backend):
     assert_allclose(to_numpy(consistent.memberships_), to_numpy(plain.memberships_), atol=1e-6)
 
 
-def test_negative_weights_are_clipped_only_when_they_must(rng):
-    """Memberships that alternate between neighbours: with a large λ the weights turn the covariance inside out."""
+def test_negative_weights_are_clipped_only_if_a_covariance_requires_it(rng):
+    """Memberships that alternate between neighbours: with a large λ the weights make a covariance indefinite."""
     X = rng.normal(size=(60, 2))
     graph, P = KNNGraph(6).build(X), np.eye(2)[np.arange(60) % 2] * 0.98 + 0.01
     problem = Problem(X, kind="full", ridge=0.0, graph=graph)
@@ -112,18 +112,18 @@ def test_row_weights_are_not_smoothed(rng):
     assert_allclose(LCGMM(1, lam=0.1).fit(X, sample_weight=w).means_[0], np.average(X, axis=0, weights=w))
 
 
-def test_clusters_that_vanish_are_reported(rng):
-    with pytest.warns(UserWarning, match=r"only \d+ of the 20 clusters are the most probable one of any row"):
+def test_empty_clusters_are_reported(rng):
+    with pytest.warns(UserWarning, match=r"only \d+ of the 20 clusters contain any rows"):
         LCGMM(20, random_state=0).fit(rng.normal(size=(60, 3)))
 
 
-def test_a_graph_with_repulsion_is_refused(rng):
+def test_a_graph_with_negative_weights_is_rejected(rng):
     W = np.ones((10, 10)) - 2 * np.eye(10)[::-1]
     with pytest.raises(ValueError, match="smoothed over non-negative weights, but the graph has negative ones"):
         LCGMM(2, AffinityGraph.from_matrix(W + W.T, signed=True)).fit(rng.normal(size=(10, 3)))
 
 
-def test_it_smooths_the_memberships_of_real_data():
+def test_memberships_of_real_data_are_smoother_than_those_of_the_plain_mixture():
     digits = load("digits", classes=4, normalize="unit")
     start = GaussianMixture(4, pca=10, random_state=0).fit(digits.X)
     model = LCGMM(4, pca=10, random_state=0).fit(digits.X)

@@ -93,14 +93,14 @@ def test_a_negative_eigenvalue_is_found_in_a_large_sparse_matrix(rng):
         ([[1.0], [0.0, 1.0]], "operator is not a matrix: its rows differ in length"),
     ],
 )
-def test_a_matrix_that_cannot_be_used_gets_a_sentence(matrix, message, moons):
+def test_an_invalid_matrix_raises_an_error(matrix, message, moons):
     with pytest.raises(InputError, match=message) as caught:
         LapGMM(2, operator=matrix, random_state=0).fit(moons[0])
     assert caught.value.code == "invalid_operator"
     assert caught.value.fields["parameter"] == "operator"
 
 
-def test_the_papers_solvers_take_no_matrix(moons):
+def test_the_papers_solvers_reject_a_matrix(moons):
     with pytest.raises(InputError, match="operator=a matrix needs solver='variational'; got solver='anchored'"):
         LapGMM(2, operator=np.eye(150), solver="anchored", lam=1.0).fit(moons[0])
 

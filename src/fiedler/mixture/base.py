@@ -158,7 +158,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         n_clusters, n_found = self.memberships_.shape[1], len(np.unique(to_numpy(self.labels_)))
         if n_found < n_clusters:
             warn(
-                f"only {n_found} of the {n_clusters} clusters are the most probable one of any row",
+                f"only {n_found} of the {n_clusters} clusters contain any rows",
                 "use fewer clusters, less smoothing or another init",
                 code="empty_clusters",
                 stacklevel=stacklevel,
