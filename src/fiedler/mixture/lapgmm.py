@@ -5,14 +5,14 @@
 over memberships Q (rows on the simplex) and components Θ, with A the graph Laplacian L = D - S or another positive
 semidefinite smoothing operator. For λ = 0 the best Q is the posterior and J the log-likelihood: EM for a plain mixture.
 
-Three ways to the memberships, rows of `SOLVERS`:
+There are three solvers for the memberships, the rows of `SOLVERS`:
 
 - ``variational``: J itself, and monotone. The M-step is the plain one. For the Q-step take C = diag(c) with C - A
   positive semidefinite (2D for the Laplacian): -tr(Q'AQ) = -tr(Q'CQ) + tr(Q'(C - A)Q), the last term is convex and lies
   above its tangent, so that maximising the rest exactly, row by row, never lowers J:
   q_i = argmax_q q'a_i - λ c_i ‖q‖² - q' log q on the simplex, a_i = log α p(x_i) + 2λ((C - A)Q)_i.
 - ``printed``: Eq. 12 of the paper, a fixed small number of steps F ← (1-γ)F + γD⁻¹SF after each E-step. The paper runs
-  it "until convergence", whose limit is constant on every connected component: we do not. γ shrinks by 0.9 whenever
+  it "until convergence", whose limit is constant on every connected component; we do not. γ is multiplied by 0.9 while
   the regularised likelihood (6) of the refitted components would fall.
 - ``anchored``: F = (1-γ)(I - γD⁻¹S)⁻¹P with P the posterior held fixed, γ searched in [0, 0.99] at every iteration by
   the same likelihood; γ = 0, no smoothing, is always a candidate, and only improvements are accepted.
@@ -278,40 +278,46 @@ SOLVERS: dict[str, Callable[[LapGMM, Problem, float], MixtureHooks[Any]]] = {
 
 
 class LapGMM(BaseMixture):
-    """A Gaussian mixture whose memberships vary smoothly over the graph.
+    """Gaussian mixture whose memberships vary smoothly over a graph.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     graph : recipe, AffinityGraph or matrix, default=None
-        How the graph is made; None is ``KNNGraph(9, weight="local", symmetrize="mean")``, and the paper's is
-        ``KNNGraph(8)``. It sees all of X, whatever ``pca``.
+        The graph or how to build it; None is ``KNNGraph(9, weight="local", symmetrize="mean")``, and the paper's is
+        ``KNNGraph(8)``. It is built from all columns of X, whatever ``pca``.
     lam : float, 'auto' or 'natural', default='auto'
-        Weight of the smoothness, in nats an edge. 'natural' is the value at which a row's neighbours weigh as much as
-        its densities; 'auto' tries multiples of it and keeps the one whose partition has the highest modularity on the
-        graph.
+        Weight of the smoothness, in nats per edge. 'natural' is the value at which the neighbours of a row weigh as
+        much as its densities; 'auto' tries multiples of it and keeps the one whose partition has the highest
+        modularity on the graph.
     solver : {'variational', 'anchored', 'printed'}, default='variational'
-        See the module's page; 'variational' is monotone.
-    operator : {'laplacian', 'iterated', 'heat'}, default='laplacian'
-        The smoothing operator of 'variational'.
+        How memberships are smoothed: by maximising the penalised evidence bound, which is monotone, or by one of two
+        readings of the paper's rule.
+    operator : {'laplacian', 'iterated', 'heat'} or matrix of shape (n, n), default='laplacian'
+        The smoothing operator A of 'variational': the graph Laplacian L, L² over the mean degree d̄,
+        d̄(I - exp(-L/d̄)), or a symmetric positive semidefinite array or sparse matrix. 'auto' and 'natural' values of
+        ``lam`` suit a matrix on the scale of L.
     gamma : float, default=0.9
-        First step of 'printed'.
+        The first step of 'printed'.
     n_smooth : int, default=1
-        Smoothing steps an iteration, of 'variational' and 'printed'.
+        Smoothing steps per iteration, of 'variational' and 'printed'.
     covariance_type, ridge, pca, init, n_init, max_iter, random_state, verbose
         As in :class:`GaussianMixture`; ``init`` is 'community' by default, and with ``lam='auto'`` several starts are
         compared by modularity.
     tol : float, default=1e-3
-        On the mean movement of the memberships in an iteration. An early stop, and part of the method: run further, J
-        still rises, but memberships leak along the graph and a thin cluster, such as a half moon, loses its shape.
+        Stop when memberships change by at most this much on average. Stopping early is part of the method: in further
+        iterations J still rises, but memberships leak along the graph and a thin cluster, such as a half moon, loses
+        its shape.
 
     Attributes
     ----------
     labels_, memberships_, weights_, means_, covariances_, history_, n_iter_, converged_
-        As in :class:`GaussianMixture`, and so are ``objective_``, ``likelihood_`` and ``penalty_``.
+        As in :class:`GaussianMixture`, like ``objective_``, ``likelihood_`` and ``penalty_``.
     graph_ : AffinityGraph
+        The graph.
     lam_ : float
-        The λ that was used.
+        The weight of the smoothness that was used.
 
     References
     ----------

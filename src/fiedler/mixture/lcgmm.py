@@ -7,9 +7,9 @@ T_ik = 1 - λ Σ_j (1 - P_jk/P_ik) W_ij (Eq. 6). P∘T = (I - λL)P exactly, so 
 multiplying back would lose the neighbours' mass where P_ik is tiny. Columns of L sum to zero, so the weights of a
 component still sum to N_k = Σ_i P_ik (Eqs 9 and 11).
 
-Weights can be negative (down to 1 - λ·degree times a membership). They are used as they are while every covariance
-stays positive definite; otherwise they are clipped at zero, a component is divided by the sum of its own weights, and
-the model says so. The iteration is not monotone; it stops when the posteriors rest.
+Weights can be negative (down to 1 - λ·degree times a membership). They are used unchanged while every covariance
+stays positive definite; otherwise they are clipped at zero, a component is divided by the sum of its clipped weights,
+and a warning is given. The iteration is not monotone; it stops when the posteriors no longer change.
 """
 
 from __future__ import annotations
@@ -85,27 +85,30 @@ NEGATIVE_WEIGHTS = {  # name -> whether signed weights are tried, whether they m
 
 
 class LCGMM(BaseMixture):
-    """A Gaussian mixture whose components are estimated from memberships made consistent with their neighbours'.
+    """Gaussian mixture with local consistency: components are estimated from memberships smoothed over the graph.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     graph : recipe, AffinityGraph or matrix, default=None
-        How the graph is made; None is ``KNNGraph(9, weight="local", symmetrize="mean")``. It sees all of X, whatever
-        ``pca``.
+        The graph or how to build it; None is ``KNNGraph(9, weight="local", symmetrize="mean")``. It is built from all
+        columns of X, whatever ``pca``.
     lam : float, default=0.1
-        Weight of the consistency; λ times the largest degree up to 1 keeps all weights nonnegative.
+        Weight of the consistency; up to one over the largest degree all weights are non-negative.
     negative_weights : {'auto', 'signed', 'clip'}, default='auto'
-        Use negative weights while the covariances allow it, then clip; insist on them; or always clip.
+        'auto' uses negative weights while the covariances stay positive definite and clips them at zero from then on;
+        'signed' never clips, 'clip' always does.
     covariance_type, ridge, pca, init, n_init, max_iter, tol, random_state, verbose
-        As in :class:`GaussianMixture`; ``init`` is 'community' by default, and ``tol`` is on the mean movement of the
-        posteriors.
+        As in :class:`GaussianMixture`; ``init`` is 'community' by default, and ``tol`` applies to the mean change of
+        the posteriors.
 
     Attributes
     ----------
     labels_, memberships_, weights_, means_, covariances_, history_, n_iter_, converged_
-        As in :class:`GaussianMixture`, and so are ``objective_``, ``likelihood_`` and ``penalty_``.
+        As in :class:`GaussianMixture`, like ``objective_``, ``likelihood_`` and ``penalty_``.
     graph_ : AffinityGraph
+        The graph.
 
     References
     ----------
