@@ -1,7 +1,7 @@
 """Smoothing operators A of LapGMM's penalty λ tr(Q'AQ), each with a diagonal matrix that bounds it.
 
-An operator is positive semidefinite, so that the penalty is convex and zero memberships cost nothing. The bound c, with
-diag(c) - A positive semidefinite, is what makes the steps of the solver monotone.
+An operator is positive semidefinite, so that the penalty is convex and never negative. The bound c, with diag(c) - A
+positive semidefinite, makes the steps of the solver monotone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import scipy.sparse.linalg as spla
 
 from .._validation import choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
-from ..core.eigen import DENSE_UP_TO, spectral_bounds
+from ..core.eigen import spectral_bounds
 from ..core.sparse import Sparse, csr_parts, from_scipy_like, is_sparse, matmul, to_scipy, with_data
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
@@ -23,6 +23,7 @@ from ..graph.smoothing import heat_flow, iterate
 from .links import Links
 
 SMALLEST_DEGREE = 1e-300  # a mean degree by which to divide, for graphs without edges
+MAX_DENSE_ROWS = 512  # rows up to which all eigenvalues of a matrix are computed, by LAPACK
 
 
 class Smoother(NamedTuple):
@@ -121,7 +122,7 @@ def check_operator(matrix: Any, n: int) -> Any:
         raise _invalid(f"operator has shape {A.shape}, but X has {n} rows", f"give a matrix of shape {(n, n)}")
     if not np.isfinite(A.data if sp.issparse(A) else A).all():
         raise _invalid("operator contains NaN or infinity", "remove those entries")
-    tolerance = float(np.finfo(A.dtype).eps) ** 0.5  # relative; rounding, but no more
+    tolerance = float(np.finfo(A.dtype).eps) ** 0.5  # relative: rounding is accepted, more is not
     A = A.astype(np.float64)
     size, asymmetry = float(abs(A).max()), float(abs(A - A.T).max())
     if asymmetry > tolerance * size:
@@ -155,12 +156,13 @@ def _numbers(matrix: Any) -> Any:
 def _smallest_eigenvalue(A: Any) -> float:
     """Bound the smallest eigenvalue from below by Gershgorin's discs if that shows it is not negative; else compute it.
 
-    For large matrices by Lanczos' method, which approaches the value from above: only a truly negative one is found.
+    Large matrices are checked by Lanczos' method, which approaches the value from above: a positive semidefinite matrix
+    is never rejected.
     """
     lower, upper = spectral_bounds(A)
     if lower >= 0:
         return lower
-    if A.shape[0] <= DENSE_UP_TO:
+    if A.shape[0] <= MAX_DENSE_ROWS:
         return float(np.linalg.eigvalsh(A.toarray() if sp.issparse(A) else A)[0])
     shift = max(abs(lower), abs(upper))  # the largest eigenvalue of shift I - A: ARPACK's tolerance is relative to it
     shifted = spla.LinearOperator(A.shape, matvec=lambda v: shift * v - A @ v, dtype=np.float64)
@@ -168,7 +170,7 @@ def _smallest_eigenvalue(A: Any) -> float:
     try:
         return shift - float(spla.eigsh(shifted, k=1, which="LA", v0=v0, tol=1e-4, return_eigenvectors=False)[0])
     except spla.ArpackNoConvergence:
-        return 0.0  # nothing speaks against the matrix
+        return 0.0  # no negative eigenvalue was found
 
 
 def _invalid(problem: str, hint: str) -> InputError:
