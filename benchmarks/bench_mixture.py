@@ -17,6 +17,7 @@ import sklearn.mixture
 from measure import arguments, markdown
 
 from fiedler import GaussianMixture, LapGMM
+from fiedler.mixture.hooks import Problem
 
 REPEATS = 7
 
@@ -55,24 +56,24 @@ def gemm_rate(dtype, size=2000):
 
 def ours(model, X, resp, graph):
     """M-step, E-step and the rest (memberships and score) in a loop as EM runs it: medians without the first rounds."""
-    k = resp.shape[1]
-    options = model._plain_options(X, X, k, None, None)
-    hooks = model._hooks(options, X, graph) if graph is None else model._hooks(options, X, graph, model.lam)
-    times = []
+    ridge = model.ridge * float(np.var(X, axis=0).mean())
+    hooks = model._hooks(Problem(X, kind=model.covariance_type, ridge=ridge, graph=graph))
+    state, times = hooks.start(resp), []
     for _ in range(2 + REPEATS):
         ticks = [time.perf_counter()]
-        fitted = hooks.maximise(resp)
+        fitted, state = hooks.maximise(state)
         ticks.append(time.perf_counter())
         joint = hooks.expect(fitted)
         ticks.append(time.perf_counter())
-        last, resp = resp, hooks.refine(joint, resp)
-        hooks.score(joint, resp, last)
+        last, state = state, hooks.refine(joint, state)
+        hooks.score(joint, state, last.resp)
         ticks.append(time.perf_counter())
         times.append(np.diff(ticks))
 
     def iteration():
-        joint = hooks.expect(hooks.maximise(resp))
-        hooks.score(joint, hooks.refine(joint, resp), resp)
+        fitted, begun = hooks.maximise(state)
+        joint = hooks.expect(fitted)
+        hooks.score(joint, hooks.refine(joint, begun), begun.resp)
 
     return (*np.median(times[2:], axis=0), peak(iteration))
 

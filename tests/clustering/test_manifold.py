@@ -192,13 +192,13 @@ def test_densities_part_clusters_that_touch(rng):
 
 
 def test_a_hopeless_mixture_is_stopped(moons, monkeypatch):
-    limits, fit = [], module.LapGMM.fit
+    limits, fit = [], module.LapGMM._fit_validated
 
     def watched(self, *args, **options):
         limits.append(self.max_iter)
         return fit(self, *args, **options)
 
-    monkeypatch.setattr(module.LapGMM, "fit", watched)
+    monkeypatch.setattr(module.LapGMM, "_fit_validated", watched)
 
     ManifoldClustering(2, random_state=0).fit(moons[0])
 

@@ -4,8 +4,9 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from fiedler.core.backend import to_numpy
+from fiedler.errors import SingularCovarianceError
 from fiedler.mixture import covariance as module
-from fiedler.mixture.covariance import SHAPES, SingularCovarianceError, estimate, log_joint, n_parameters
+from fiedler.mixture.covariance import SHAPES, estimate, log_joint, n_parameters
 
 
 @pytest.fixture
@@ -39,8 +40,8 @@ def test_full_estimates_are_the_printed_sums(weighted, backend):
     X, R = weighted
     model = estimate(backend(X), backend(R), kind="full", ridge=0.0)
 
-    for found, expected in zip((model.weights, model.means, model.covariances), printed(X, R)):
-        assert_allclose(to_numpy(found), expected, rtol=1e-10)
+    for estimated, expected in zip((model.weights, model.means, model.covariances), printed(X, R)):
+        assert_allclose(to_numpy(estimated), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", list(SHAPES))
@@ -58,7 +59,7 @@ def test_other_shapes_are_parts_of_the_full_one(kind, weighted, backend):
 
 
 @pytest.mark.parametrize("kind", list(SHAPES))
-def test_densities_are_scipys_less_the_blur(kind, weighted, backend):
+def test_densities_are_scipys_minus_the_blur(kind, weighted, backend):
     """E log N(x + ε; μ, Σ) = log N(x; μ, Σ) - ½ρ tr Σ⁻¹ for ε ~ N(0, ρI)."""
     X, R = weighted
     model = estimate(backend(X), backend(R), kind=kind, ridge=0.01)
@@ -75,11 +76,11 @@ def test_densities_are_scipys_less_the_blur(kind, weighted, backend):
 @pytest.mark.parametrize("kind", list(SHAPES))
 def test_blocks_change_nothing(kind, weighted, monkeypatch):
     X, R = weighted
-    whole = estimate(X, R, kind=kind, ridge=0.1)
+    in_one_block = estimate(X, R, kind=kind, ridge=0.1)
     monkeypatch.setattr(module, "CACHE_BYTES", 1)
     X, R = np.tile(X, (3, 1)), np.tile(R, (3, 1))
 
-    assert_allclose(estimate(X, R, kind=kind, ridge=0.1).covariances, whole.covariances)
+    assert_allclose(estimate(X, R, kind=kind, ridge=0.1).covariances, in_one_block.covariances)
 
 
 @pytest.mark.parametrize("kind", list(SHAPES))
@@ -102,7 +103,7 @@ def test_log_determinants_do_not_underflow():
     assert np.isfinite(log_joint(X, model)).all()
 
 
-def test_a_singular_covariance_ends_in_a_sentence(backend):
+def test_a_singular_covariance_raises_an_error_that_says_what_to_do(backend):
     X = backend(np.ones((5, 2)))
     for kind in SHAPES:
         with pytest.raises(SingularCovarianceError, match=r"not positive definite: .* raise ridge, .* pca"):
@@ -115,7 +116,7 @@ def test_parameters_are_counted(kind, count):
 
 
 @pytest.mark.parametrize("kind", list(SHAPES))
-def test_clusters_far_apart_keep_their_digits_in_single_precision(kind, rng):
+def test_distant_clusters_keep_their_digits_in_single_precision(kind, rng):
     """A thousand widths apart, from the origin and from each other."""
     y = np.repeat([0, 1], 200)
     X = (rng.normal(size=(400, 3)) + 1000.0 * y[:, None]).astype(np.float32)
@@ -124,8 +125,8 @@ def test_clusters_far_apart_keep_their_digits_in_single_precision(kind, rng):
     single = estimate(X, R, kind=kind, ridge=0.0)
 
     assert_allclose(single.covariances, exact.covariances, rtol=1e-4, atol=1e-4)
-    own = np.take_along_axis(log_joint(X, single) - log_joint(X.astype(np.float64), exact), y[:, None], axis=1)
-    assert np.abs(own).max() < 0.05
+    errors = np.take_along_axis(log_joint(X, single) - log_joint(X.astype(np.float64), exact), y[:, None], axis=1)
+    assert np.abs(errors).max() < 0.05
 
 
 @pytest.mark.parametrize("kind", list(SHAPES))
@@ -142,7 +143,7 @@ def test_digits_are_kept_at_every_separation_on_one_axis_of_many(kind, off, rng)
 
 
 @pytest.mark.parametrize("kind", list(SHAPES))
-def test_single_precision_sums_serve_where_little_cancels_and_only_there(kind, rng, monkeypatch):
+def test_single_precision_sums_are_used_only_where_little_cancels(kind, rng, monkeypatch):
     used = []
 
     def sums(*args):

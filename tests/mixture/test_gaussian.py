@@ -6,8 +6,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as Peer
 
 from fiedler import GaussianMixture
+from fiedler._validation import check_data
 from fiedler.core.backend import to_numpy
+from fiedler.errors import NotConvergedWarning, SingularCovarianceError
 from fiedler.metrics import adjusted_rand_index
+from fiedler.mixture import base, starts
 from fiedler.mixture.covariance import SHAPES, estimate
 
 
@@ -19,7 +22,7 @@ def groups(rng):
 
 @pytest.mark.parametrize("kind", list(SHAPES))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_it_is_scikit_learns_after_as_many_steps_from_the_same_start(kind, groups):
+def test_it_agrees_with_scikit_learn_after_as_many_steps_from_the_same_start(kind, groups):
     X, start = groups
     first = estimate(X, np.eye(3)[start], kind=kind, ridge=0.0)  # with a ridge, ours counts in the E-step too
     precisions = np.linalg.inv(first.covariances) if kind in ("full", "tied") else 1 / first.covariances
@@ -44,7 +47,7 @@ def test_the_likelihood_never_falls_and_back_ends_agree(kind, dtype, groups, bac
     model = GaussianMixture(3, covariance_type=kind, init=(y + (X[:, 0] > 0)) % 3, tol=1e-9).fit(backend(X))
 
     tol = 1e-2 if dtype == np.float32 else 1e-9
-    assert np.diff([step.objective for step in reference.history_]).min() > -tol * len(X)
+    assert np.diff(reference.history_.objective).min() > -tol * len(X)
     assert np.dtype(dtype).name in str(model.memberships_.dtype)
     assert_allclose(to_numpy(model.memberships_), reference.memberships_, atol=1e-2 if dtype == np.float32 else 1e-6)
 
@@ -66,8 +69,10 @@ def test_weights_are_repetitions(groups, rng):
 
     weighted = GaussianMixture(3, init=start, max_iter=5, tol=1e-12, ridge=1e-9)
     repeated = GaussianMixture(3, init=np.repeat(start, counts), max_iter=5, tol=1e-12, ridge=1e-9)
-    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+    with pytest.warns(NotConvergedWarning, match="within max_iter=5 iterations; raise max_iter or tol") as caught:
         weighted.fit(X, sample_weight=counts)
+    assert (caught[0].message.code, caught[0].message.fields) == ("not_converged", {"max_iter": 5})
+    assert caught[0].filename == __file__
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
         repeated.fit(np.repeat(X, counts, axis=0))
 
@@ -91,17 +96,15 @@ def test_every_start_finds_clear_groups(init, rng):
     assert adjusted_rand_index(y, GaussianMixture(3, init=init, n_init=5, random_state=0).fit(X).labels_) == 1
 
 
-def test_one_bad_start_does_not_kill_the_rest(groups, monkeypatch):
+def test_a_start_that_fails_does_not_stop_the_others(groups, monkeypatch):
     X, _ = groups
-    from fiedler.mixture import base
-
-    starts = iter([np.eye(3)[np.zeros(300, dtype=int)], np.eye(3)[np.arange(300) % 3]])
-    monkeypatch.setitem(base.STARTS, "kmeans", lambda *a: next(starts))
+    memberships = iter([np.eye(3)[np.zeros(300, dtype=int)], np.eye(3)[np.arange(300) % 3]])
+    monkeypatch.setitem(starts.STARTS, "kmeans", lambda *a: next(memberships))
 
     assert GaussianMixture(3, ridge=0.0, n_init=2, random_state=0).fit(X).n_iter_ > 0
 
 
-def test_sparse_rows_go_through_pca_without_being_filled():
+def test_sparse_rows_are_reduced_by_pca_without_being_densified():
     X = sp.random(200, 3000, density=0.01, format="lil", random_state=0)
     X[:100, :20] = 1
     X, start = X.tocsr(), np.repeat([0, 1], 100)
@@ -128,21 +131,21 @@ def test_pca_reduces_the_densities_on_every_back_end(pca, groups, backend):
         ({"covariance_type": "round"}, None, r"covariance_type='round' is not known; choose one of \['full', 'tied'"),
         ({"init": "magic"}, None, r"init='magic' is not known; choose one of \['kmeans', 'spectral', 'com"),
         ({"init": np.zeros(7)}, None, r"init must be one of .* got an array of shape \(7,\)"),
-        ({"ridge": -1}, None, "ridge must be a nonnegative number"),
+        ({"ridge": -1}, None, "ridge must be a non-negative number"),
         ({"pca": 9}, None, r"pca=9 must be a share of the variance in \(0, 1\) or an integer from 1 to 4"),
         ({}, np.ones((20, 2)), "all rows of X are equal"),
         ({"ridge": 0.0, "init": np.arange(20) % 10, "n_clusters": 10}, np.random.RandomState(0).normal(size=(20, 9)),
          "not positive definite"),
-        ({}, sp.eye_array(20, format="csr"), "densities on sparse rows need fewer dimensions; give pca"),
+        ({}, sp.eye_array(20, format="csr"), "densities of sparse rows need fewer dimensions; set pca"),
     ],
 )  # fmt: skip
-def test_bad_input_gets_a_sentence(options, data, message, groups):
+def test_invalid_input_raises_an_error(options, data, message, groups):
     with pytest.raises(ValueError, match=message):
         GaussianMixture(**({"n_clusters": 3} | options)).fit(groups[0] if data is None else data)
 
 
 @pytest.mark.parametrize("y", [[0, -1], [5, -1] * 150, [-2, -1] * 150])
-def test_labels_that_make_no_sense_are_refused(y, groups):
+def test_invalid_labels_are_rejected(y, groups):
     with pytest.raises(ValueError, match="y must hold 300 clusters from 0 to 2, or -1 where unknown"):
         GaussianMixture(3).fit(groups[0], y)
 
@@ -165,9 +168,12 @@ def test_scores_are_densities(rng):
     assert_allclose(np.exp(model.score_samples(grid)).sum() * 0.01, 1, atol=1e-6)
 
 
-def test_a_cluster_without_rows_gets_its_own_sentence(groups):
-    with pytest.raises(ValueError, match="a component has lost all its rows; use fewer clusters or another init"):
+def test_a_component_without_rows_raises_an_error_of_its_own(groups):
+    with pytest.raises(
+        SingularCovarianceError, match="a component has lost all its rows; use fewer clusters or another init"
+    ) as caught:
         GaussianMixture(3, init=np.zeros(300, dtype=int)).fit(groups[0])
+    assert caught.value.code == "empty_component"
 
 
 def test_a_failed_refit_changes_nothing(groups):
@@ -180,8 +186,26 @@ def test_a_failed_refit_changes_nothing(groups):
     assert_array_equal(model.predict_proba(X), expected)
 
 
-def test_full_labels_are_not_looked_at(groups):
+def test_complete_labels_are_ignored(groups):
     X, y = groups
-    plain, told = GaussianMixture(3, random_state=0).fit(X), GaussianMixture(3, random_state=0).fit(X, (y + 1) % 3)
+    unlabelled = GaussianMixture(3, random_state=0).fit(X)
+    labelled = GaussianMixture(3, random_state=0).fit(X, (y + 1) % 3)
 
-    assert_array_equal(plain.labels_, told.labels_)
+    assert_array_equal(unlabelled.labels_, labelled.labels_)
+
+
+def test_rows_are_validated_once(groups, monkeypatch):
+    """Once per fit and prediction; an estimator that contains a mixture has validated them already."""
+    X, y = groups
+    checked = []
+    monkeypatch.setattr(base, "check_data", lambda X, **options: checked.append(options) or check_data(X, **options))
+    model = GaussianMixture(3, init=y).fit(X)
+    assert len(checked) == 1
+    model.predict_proba(X, use_graph=True)
+    assert len(checked) == 2
+
+    nested = GaussianMixture(3, init=y)._fit_validated(X)
+
+    assert len(checked) == 2
+    assert_array_equal(nested.predict_proba(X), model.predict_proba(X))
+    assert nested.n_features_in_ == 4

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -9,7 +11,10 @@ from fiedler.datasets import load, two_moons
 from fiedler.graph import resolvent
 from fiedler.metrics import clustering_accuracy
 from fiedler.mixture.covariance import estimate, log_joint
-from fiedler.mixture.lapgmm import GAMMAS, OPERATORS, SOLVERS, entropic_maximiser, smoothing_step
+from fiedler.mixture.hooks import Problem
+from fiedler.mixture.lapgmm import GAMMAS, SOLVERS, smoothing_step
+from fiedler.mixture.operators import OPERATORS
+from fiedler.mixture.simplex import entropic_maximiser
 
 DATA = {
     "moons": lambda: two_moons(150, noise=0.1, random_state=0)[0],
@@ -21,7 +26,7 @@ DATA = {
 
 
 def objectives(model):
-    return np.array([step.objective for step in model.history_])
+    return model.history_.objective
 
 
 @pytest.mark.parametrize("solver", list(SOLVERS))
@@ -37,16 +42,16 @@ def test_without_the_graph_term_it_is_the_plain_mixture(solver, kind, backend, m
     assert_allclose(to_numpy(lap.memberships_), to_numpy(plain.memberships_), atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:EM did not settle")
+@pytest.mark.filterwarnings("ignore:EM did not converge")
 @pytest.mark.parametrize("name", list(DATA))
 @pytest.mark.parametrize("solver", ["printed", "anchored"])
-def test_the_papers_solvers_accept_no_fall(name, solver):
+def test_the_objective_of_the_papers_solvers_never_falls(name, solver):
     model = LapGMM(3, lam=1.0, solver=solver, init="random", max_iter=40, random_state=1).fit(DATA[name]())
 
     assert np.diff(objectives(model)).min() >= 0
 
 
-@pytest.mark.filterwarnings("ignore:EM did not settle")
+@pytest.mark.filterwarnings("ignore:EM did not converge")
 @pytest.mark.parametrize("name", list(DATA))
 @pytest.mark.parametrize("operator", list(OPERATORS))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -131,42 +136,48 @@ def test_every_smoothing_step_rises_and_its_bound_dominates(operator, rng):
         assert objective(after, joint, smoother, lam) >= objective(Q, joint, smoother, lam) - 1e-9
 
 
+def first_iteration(model, X, graph):
+    """The hooks, and the joint log-densities of two halves of the rows."""
+    hooks = model._hooks(Problem(X, kind="full", ridge=0.1, graph=graph))
+    fitted, _ = hooks.maximise(hooks.start(np.eye(2)[(X[:, 0] > 0).astype(int)]))
+    return hooks, hooks.expect(fitted)
+
+
 def test_printed_with_one_step_is_equation_12(rng):
     X = rng.normal(size=(40, 2))
     graph = KNNGraph(4).build(X)
     model = LapGMM(2, graph=graph, solver="printed", lam=0.5, gamma=0.9, n_smooth=1)
-    hooks = model._hooks({"kind": "full", "ridge": 0.1}, X, graph, 0.5)
-    joint = hooks.expect(hooks.maximise(np.eye(2)[(X[:, 0] > 0).astype(int)]))
+    hooks, joint = first_iteration(model, X, graph)
     P, S = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True), graph.weights.toarray()
 
     printed = 0.1 * P + 0.9 * np.array([sum(S[i, j] * P[j] for j in range(40)) / S[i].sum() for i in range(40)])
 
-    assert_allclose(hooks.refine(joint, P), printed)
+    assert_allclose(hooks.refine(joint, hooks.start(P)).resp, printed)
 
 
 def test_printed_shrinks_its_step_when_the_objective_falls(rng):
     X = rng.normal(size=(60, 2))
     graph = KNNGraph(4).build(X)
-    hooks = LapGMM(2, solver="printed", lam=0.5)._hooks({"kind": "full", "ridge": 0.1}, X, graph, 0.5)
-    joint = hooks.expect(hooks.maximise(np.eye(2)[(X[:, 0] > 0).astype(int)]))
-    hooks.reached, last = (1e9, 0.0), np.exp(joint)
+    hooks, joint = first_iteration(LapGMM(2, solver="printed", lam=0.5), X, graph)
+    unreachable = replace(hooks.start(np.exp(joint)), likelihood=1e9)
 
-    assert hooks.refine(joint, last) is last
-    assert hooks.gamma < 1e-3
+    state = hooks.refine(joint, unreachable)
+
+    assert state.resp is unreachable.resp
+    assert state.gamma < 1e-3
 
 
 def test_anchored_takes_the_best_of_the_dense_resolvents(rng):
     X = rng.normal(size=(40, 2))
     graph = KNNGraph(4).build(X)
-    hooks = LapGMM(2, graph=graph, solver="anchored", lam=0.5)._hooks({"kind": "full", "ridge": 0.1}, X, graph, 0.5)
-    joint = hooks.expect(hooks.maximise(np.eye(2)[(X[:, 0] > 0).astype(int)]))
+    hooks, joint = first_iteration(LapGMM(2, solver="anchored", lam=0.5), X, graph)
     P = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True)
     walk = graph.weights.toarray() / graph.degrees[:, None]
     dense = [(1 - g) * np.linalg.solve(np.eye(40) - g * walk, P) for g in GAMMAS]
 
     assert GAMMAS[0] == 0
     best = max(dense, key=lambda F: np.subtract(*hooks.refitted(F)))
-    assert_allclose(hooks.refine(joint, P.copy()), best, atol=1e-4)
+    assert_allclose(hooks.refine(joint, hooks.start(P)).resp, best, atol=1e-4)
     assert_allclose(dense[4], resolvent(P, graph, GAMMAS[4]), atol=1e-6)
 
 
@@ -179,7 +190,7 @@ def test_the_graph_separates_what_densities_cannot():
     assert clustering_accuracy(y, model.labels_) > 0.99
 
 
-def test_new_points_may_ask_their_neighbours():
+def test_neighbours_improve_the_prediction_of_new_points():
     X, _ = two_moons(600, noise=0.06, random_state=0)
     X_new, y_new = two_moons(300, noise=0.06, random_state=1)
     model = LapGMM(2, lam=100.0, init="spectral", random_state=0).fit(X)
@@ -207,14 +218,14 @@ def test_rows_of_weight_zero_follow_their_neighbours(rng):
     assert clustering_accuracy(y, model.labels_) > 0.98
 
 
-def test_known_rows_steer_the_printed_rule():
+def test_the_printed_rule_uses_known_rows():
     X, y = two_moons(400, noise=0.1, random_state=0)
     partial = np.where(np.arange(400) % 2, y, -1)
 
     assert clustering_accuracy(y, LapGMM(2, solver="printed", random_state=0).fit(X, partial).labels_) > 0.98
 
 
-def test_what_is_set_after_the_fit_is_for_the_next():
+def test_parameters_set_after_the_fit_do_not_change_predictions():
     X, _ = two_moons(200, noise=0.1, random_state=0)
     model = LapGMM(2, KNNGraph(8), lam=5.0, random_state=0).fit(X)
     expected = model.predict_proba(X + 0.05, use_graph=True)
@@ -223,7 +234,7 @@ def test_what_is_set_after_the_fit_is_for_the_next():
     assert_allclose(model.predict_proba(X + 0.05, use_graph=True), expected)
 
 
-def test_constant_memberships_are_smooth_for_every_operator(rng):
+def test_constant_memberships_have_no_penalty_under_any_operator(rng):
     X = rng.normal(size=(30, 2))
     for make in OPERATORS.values():
         assert_allclose(make(KNNGraph(4).build(X), X).apply(np.ones((30, 2))), 0, atol=1e-10)
@@ -242,16 +253,16 @@ def test_partial_labels_and_weights_keep_the_objective_rising(rng):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lam": -1}, "lam must be a nonnegative number or 'auto' or 'natural'; got -1"),
+        ({"lam": -1}, "lam must be a non-negative number or 'auto' or 'natural'; got -1"),
         ({"solver": "exact"}, r"solver='exact' is not known; choose one of \['variational', 'printed', 'anchored'\]"),
         (
             {"operator": "hessian"},
             r"operator='hessian' is not known; choose one of \['laplacian', 'iterated', 'heat'\]",
         ),
-        ({"operator": "heat", "solver": "printed"}, "operator='heat' is offered by solver='variational'"),
+        ({"operator": "heat", "solver": "printed"}, "operator='heat' needs solver='variational'; got solver='printed'"),
         ({"gamma": 2, "solver": "printed"}, r"gamma must be in \[0, 1\]; got 2"),
     ],
 )
-def test_bad_options_get_a_sentence(options, message):
+def test_invalid_options_raise_an_error(options, message):
     with pytest.raises(ValueError, match=message):
         LapGMM(2, **options).fit(DATA["iris"]())

@@ -1,4 +1,4 @@
-"""Starts, the λ that finds itself, sampling and neighbours: what the mixtures share beyond EM."""
+"""Starts, the search for λ, sampling and prediction from neighbours: shared by the mixtures beyond EM."""
 
 import warnings
 
@@ -13,9 +13,10 @@ from fiedler import LCGMM, GaussianMixture, KNNGraph, LapGMM
 from fiedler.core.backend import to_numpy
 from fiedler.datasets import blobs, circles, load, two_moons
 from fiedler.graph import communities
+from fiedler.graph.community import RESOLUTION
 from fiedler.metrics import clustering_accuracy, modularity
-from fiedler.mixture.base import RESOLUTION, natural_lam, partition_quality
-from fiedler.mixture.covariance import SHAPES
+from fiedler.mixture.base import natural_lam, partition_quality
+from fiedler.mixture.covariance import SHAPES, log_joint
 from fiedler.mixture.lapgmm import LAM_GRIDS, TRIAL_ITERATIONS
 
 SETS = {
@@ -27,25 +28,26 @@ SETS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:EM did not settle", "ignore:only .* clusters")
+@pytest.mark.filterwarnings("ignore:EM did not converge", "ignore:only .* clusters")
 @pytest.mark.parametrize("name", list(SETS))
-def test_the_strength_that_is_found_has_the_highest_modularity_of_the_ladder(name):
+def test_the_selected_lam_has_the_highest_modularity_of_the_grid(name):
     X, y = SETS[name]()
     k = len(np.unique(y))
     graph = KNNGraph(9, weight="local", symmetrize="mean").build(X)
     labels = communities(graph, k, random_state=0).labels
-    found = LapGMM(k, graph, init=labels, max_iter=TRIAL_ITERATIONS).fit(X)
+    selected = LapGMM(k, graph, init=labels, max_iter=TRIAL_ITERATIONS).fit(X)
 
     plain = GaussianMixture(k, init=labels, max_iter=1).fit(X)
-    scale = natural_lam(plain._log_joint(X), graph)
-    rungs = [
-        LapGMM(k, graph, lam=step * scale, init=labels, max_iter=TRIAL_ITERATIONS).fit(X) for step in LAM_GRIDS["auto"]
+    scale = natural_lam(log_joint(X, plain._model), graph)
+    models = [
+        LapGMM(k, graph, lam=factor * scale, init=labels, max_iter=TRIAL_ITERATIONS).fit(X)
+        for factor in LAM_GRIDS["auto"]
     ]
 
-    assert_allclose(min(abs(np.log(found.lam_ / (step * scale))) for step in LAM_GRIDS["auto"]), 0, atol=1e-6)
-    best = max(partition_quality(model.memberships_, graph) for model in rungs)
-    assert partition_quality(found.memberships_, graph)[1] >= best[1] - 1e-4
-    assert name == "iris" or clustering_accuracy(y, found.labels_) > 0.95  # two of its three species overlap
+    assert_allclose(min(abs(np.log(selected.lam_ / (factor * scale))) for factor in LAM_GRIDS["auto"]), 0, atol=1e-6)
+    best = max(partition_quality(model.memberships_, graph) for model in models)
+    assert partition_quality(selected.memberships_, graph)[1] >= best[1] - 1e-4
+    assert name == "iris" or clustering_accuracy(y, selected.labels_) > 0.95  # two of its three species overlap
 
 
 def test_the_natural_scale_is_where_neighbours_weigh_as_much_as_densities(rng):
@@ -69,7 +71,7 @@ def test_moons_are_separated_by_the_graph_and_not_by_densities(noise):
 @pytest.mark.parametrize("model", [GaussianMixture, LapGMM, LCGMM])
 @pytest.mark.parametrize("init", ["kmeans", "community", "auto"])
 @pytest.mark.parametrize("names", [(0, 1, 2), (1, 2, 0), (2, 1, 0)])
-def test_clusters_have_the_names_of_the_rows_that_are_known(model, init, names):
+def test_clusters_have_the_numbers_of_the_known_rows(model, init, names):
     X, y = SETS["blobs"]()
     y = np.asarray(names)[y]
     partial = np.where(np.arange(len(y)) % 50 == 0, y, -1)
@@ -77,7 +79,7 @@ def test_clusters_have_the_names_of_the_rows_that_are_known(model, init, names):
     assert np.mean(model(3, init=init, random_state=0).fit_predict(X, partial) == y) > 0.9
 
 
-def test_starts_with_different_strengths_are_compared_by_modularity():
+def test_starts_with_different_lam_are_compared_by_modularity():
     X, _ = two_moons(n_samples=300, noise=0.1, random_state=0)
     several = LapGMM(2, init="random", n_init=3, random_state=0).fit(X)
 
@@ -87,13 +89,13 @@ def test_starts_with_different_strengths_are_compared_by_modularity():
     assert reached(several) >= reached(LapGMM(2, init="random", n_init=1, random_state=0).fit(X)) - 1e-9
 
 
-def test_one_bad_rung_does_not_kill_the_climb():
+def test_one_value_of_lam_that_fails_does_not_stop_the_search():
     X = np.random.RandomState(7).normal(size=(80, 2))
     model = LapGMM(8, init="kmeans", ridge=0.0, random_state=0)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert len(model.fit(X).history_) > 0
+        assert len(model.fit(X).history_.objective) > 0
 
 
 @pytest.mark.parametrize("model", [LapGMM, LCGMM])
@@ -104,13 +106,13 @@ def test_memberships_have_the_precision_of_the_rows(model):
     assert model(3, graph, random_state=0).fit(X.astype(np.float32)).memberships_.dtype == np.float32
 
 
-def test_rows_are_needed_for_densities():
+def test_affinities_without_rows_are_rejected():
     X, _ = SETS["blobs"]()
     graph = KNNGraph(5).build(X)
 
-    with pytest.raises(ValueError, match="densities need the rows themselves"):
+    with pytest.raises(ValueError, match="densities need the rows themselves, not their affinities; fit on data"):
         LapGMM(3).fit(graph)
-    with pytest.raises(ValueError, match="densities need the rows themselves"):
+    with pytest.raises(ValueError, match="densities need the rows themselves, not their affinities; fit on data"):
         LapGMM(3, graph="precomputed").fit(graph.weights.toarray())
 
 
@@ -118,18 +120,18 @@ def test_rows_are_needed_for_densities():
     ("init", "sentence"),
     [
         (np.full((300, 3), "a"), "got entries of type <U1"),
-        ([[0.1], [0.2, 0.8]], "rows are of different lengths"),
+        ([[0.1], [0.2, 0.8]], "its rows differ in length"),
         (np.full(300, 7), "got an array of shape"),
     ],
 )
-def test_a_start_that_is_none_gets_a_sentence(init, sentence):
+def test_an_invalid_start_raises_an_error(init, sentence):
     with pytest.raises(ValueError, match=sentence):
         GaussianMixture(3, init=init).fit(SETS["blobs"]()[0])
 
 
 @pytest.mark.parametrize("model", [GaussianMixture, LapGMM, LCGMM])
 @pytest.mark.parametrize("init", ["community", "auto"])
-def test_starts_from_the_graph_serve_every_model(model, init):
+def test_starts_from_the_graph_work_for_every_model(model, init):
     X, y = SETS["blobs"]()
     fitted = model(3, init=init, random_state=0).fit(X)
 
@@ -137,7 +139,7 @@ def test_starts_from_the_graph_serve_every_model(model, init):
     assert clustering_accuracy(y, fitted.labels_) > 0.95
 
 
-def test_auto_takes_the_partition_of_highest_modularity():
+def test_auto_selects_the_partition_of_highest_modularity():
     X, _ = SETS["digits"]()
     options = {"lam": 5.0, "random_state": 0}
     auto = LapGMM(4, init="auto", **options).fit(X)
@@ -149,7 +151,7 @@ def test_auto_takes_the_partition_of_highest_modularity():
         assert reached >= modularity(other.graph_, other.labels_, resolution=RESOLUTION) - slack
 
 
-@pytest.mark.filterwarnings("ignore:EM did not settle")
+@pytest.mark.filterwarnings("ignore:EM did not converge")
 @pytest.mark.parametrize("kind", list(SHAPES))
 def test_samples_have_the_moments_of_the_components(kind):
     X, _ = SETS["blobs"]()
@@ -174,20 +176,20 @@ def test_samples_lie_in_the_plane_of_the_components(backend):
     assert np.linalg.matrix_rank(centred, tol=1e-6) == 2
 
 
-@pytest.mark.filterwarnings("ignore:EM did not settle")
+@pytest.mark.filterwarnings("ignore:EM did not converge")
 @pytest.mark.parametrize("model", [GaussianMixture, LapGMM, LCGMM])
-def test_neighbours_may_be_asked_by_every_model(model, backend):
+def test_every_model_can_predict_from_neighbours(model, backend):
     X, y = two_moons(n_samples=500, noise=0.05, random_state=0)
     fitted, new = model(2, init=y[::2], max_iter=1, random_state=0).fit(backend(X[::2])), backend(X[1::2])
-    own, both = to_numpy(fitted.predict_proba(new)), to_numpy(fitted.predict_proba(new, use_graph=True))
+    by_density, by_both = (to_numpy(fitted.predict_proba(new, use_graph=use)) for use in (False, True))
 
-    assert_allclose(both.sum(axis=1), 1, rtol=1e-6)
-    assert np.mean(both.argmax(axis=1) == y[1::2]) >= np.mean(own.argmax(axis=1) == y[1::2])
-    assert np.abs(own - both).max() > 1e-3
+    assert_allclose(by_both.sum(axis=1), 1, rtol=1e-6)
+    assert np.mean(by_both.argmax(axis=1) == y[1::2]) >= np.mean(by_density.argmax(axis=1) == y[1::2])
+    assert np.abs(by_density - by_both).max() > 1e-3
 
 
-@pytest.mark.filterwarnings("ignore:EM did not settle")
-def test_a_search_over_strength_and_neighbours():
+@pytest.mark.filterwarnings("ignore:EM did not converge")
+def test_a_grid_search_over_lam_and_neighbours():
     X, _ = SETS["iris"]()
     grid = {"lam": [0.1, 1.0], "graph__n_neighbors": [5, 8]}
     search = GridSearchCV(LapGMM(3, init="kmeans", random_state=0), grid, cv=KFold(2, shuffle=True, random_state=0))
@@ -198,7 +200,7 @@ def test_a_search_over_strength_and_neighbours():
     assert len(set(labels)) == 3
 
 
-def test_verbose_says_what_goes_on(capsys):
+def test_verbose_prints_a_line_per_iteration(capsys):
     X, _ = SETS["blobs"]()
     model = LapGMM(3, lam=1.0, verbose=True, random_state=0).fit(X)
 
@@ -207,13 +209,13 @@ def test_verbose_says_what_goes_on(capsys):
     assert lines[0].startswith("LapGMM: iteration 1, objective ")
 
 
-def test_the_natural_strength_is_used_as_it_is():
+def test_the_natural_lam_is_used_unchanged():
     X, y = two_moons(200, noise=0.1, random_state=0)
     graph = KNNGraph(8).build(X)
     natural = LapGMM(2, graph, lam="natural", init=y, max_iter=20).fit(X)
     first = LapGMM(2, graph, lam=0.0, init=y, max_iter=1).fit(X)
 
-    scale = natural_lam(first._log_joint(X), graph)
+    scale = natural_lam(log_joint(X, first._model), graph)
 
     assert_allclose(natural.lam_, scale, rtol=1e-6)
     fixed = LapGMM(2, graph, lam=natural.lam_, init=y, max_iter=20).fit(X)

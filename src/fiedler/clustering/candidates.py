@@ -30,7 +30,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,7 +50,7 @@ from ..mixture.covariance import estimate, log_joint, n_parameters
 log = logging.getLogger(__name__)
 
 MAX_CUT_RATIO = 2.0  # of a mixture's cut to the lowest one
-COVARIANCE_TYPES = ("full", "tied")
+COVARIANCE_TYPES: tuple[Literal["full", "tied"], ...] = ("full", "tied")
 RIDGE = 0.1  # on covariances, relative to the mean variance; LapGMM's default
 MAX_SEARCHES = 6
 SEARCH_ROW_BUDGET = 15_000  # approximate total over the searches on a graph
@@ -281,10 +281,10 @@ def _fit_mixture(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
         try:
-            model.set_params(max_iter=TRIAL_ITERATIONS).fit(scorer.X, constraints=constraints)
+            model.set_params(max_iter=TRIAL_ITERATIONS)._fit_validated(scorer.X, constraints=constraints)
             if not model.converged_ and _keeps_cut(to_numpy(model.labels_), scorer, leader):
                 model.set_params(max_iter=MAX_ITERATIONS, init=model.memberships_)
-                model.fit(scorer.X, constraints=constraints)
+                model._fit_validated(scorer.X, constraints=constraints)
         except SingularCovarianceError:
             return None
     return model.labels_

@@ -180,7 +180,8 @@ class LPIClustering(
             self.__dict__.pop(name, None)
         if self._soft:
             seed = rng.randint(2**31 - 1)
-            self.mixture_ = GaussianMixture(k, init=best.labels, random_state=seed).fit(self.embedding_)
+            mixture = GaussianMixture(k, init=best.labels, random_state=seed)
+            self.mixture_ = mixture._fit_validated(self.embedding_)
             self.labels_, self.cluster_centers_ = self.mixture_.labels_, self.mixture_.means_
             self.memberships_ = self.mixture_.memberships_
 

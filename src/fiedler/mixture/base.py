@@ -1,20 +1,21 @@
-"""What the mixtures share around the EM loop: starts, fit, prediction, scores."""
+"""Fitting, prediction and scores, shared by all mixtures."""
 
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linear_sum_assignment
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from .._records import FitHistory
+from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import (
     check_data,
     check_int,
@@ -24,359 +25,241 @@ from .._validation import (
     check_rows_differ,
     choose,
 )
-from ..core.backend import Array, asarray_like, convert_like, logsumexp, namespace, one_hot, softmax, to_numpy
-from ..core.blocks import map_rows
-from ..core.kmeans import kmeans
+from ..core.backend import Array, asarray_like, convert_like, logsumexp, namespace, softmax, to_numpy
 from ..core.pca import Projection, fit_pca
 from ..core.progress import report_progress
-from ..core.rows import normalize_row_sums
 from ..core.sparse import matmul
+from ..errors import InputError, NotConvergedWarning, SingularCovarianceError, warn
 from ..graph.affinity import AffinityGraph
-from ..graph.community import RESOLUTION, communities, modularity
+from ..graph.community import RESOLUTION, modularity
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
-from ..graph.labels import check_partial_labels, spread_over_groups
 from ..graph.out_of_sample import link_degrees
-from ..graph.partition import spectral_labels
 from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
-from .covariance import SHAPES, Gaussians, SingularCovarianceError, draw, estimate, log_joint, n_parameters
-from .em import EMResult, Hooks, Step, memberships_settled, objective_settled, run_em
-from .links import Links, make_links, median_margin
+from .covariance import SHAPES, Gaussians, draw, log_joint, n_parameters
+from .em import EMResult, Step, run_em
+from .hooks import MixtureHooks, Problem
+from .links import make_links, median_margin
 from .simplex import entropic_maximiser
-
-# ------------------------------------------------------------------------------------------------------------ starts
-
-
-def _kmeans_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
-    return one_hot(kmeans(Z, k, n_init=10, random_state=rng).labels, k, Z)
-
-
-def _spectral_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
-    assert graph is not None
-    return one_hot(spectral_labels(graph, k, random_state=rng), k, Z)
-
-
-def _random_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
-    """The nearest of k rows drawn far from each other, after one step of k-means."""
-    return one_hot(kmeans(Z, k, n_init=1, max_iter=1, random_state=rng).labels, k, Z)
-
-
-def _community_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
-    """The communities of the graph, of which the search begins from k-means on the rows as well."""
-    assert graph is not None
-    rows = kmeans(Z, k, n_init=1, random_state=rng).labels
-    return one_hot(communities(graph, k, starts=[rows], random_state=rng).labels, k, Z)
-
-
-STARTS = {
-    "kmeans": _kmeans_start,
-    "spectral": _spectral_start,
-    "community": _community_start,
-    "random": _random_start,
-}
-FROM_GRAPH = ("spectral", "community", "auto")
-AUTO = ("community", "spectral", "kmeans")  # what init="auto" tries
-
-
-def start_from_array(init: Any, k: int, Z: Array) -> Array:
-    """Memberships (n, k) or labels (n,) that the caller brought, as memberships."""
-    n = Z.shape[0]
-    wanted = f"labels 0..{k - 1} of shape ({n},), or nonnegative memberships of shape ({n}, {k})"
-    try:
-        host = to_numpy(init)
-    except ValueError as error:
-        raise ValueError(f"init must be {wanted}; its rows are of different lengths") from error
-    if host.dtype.kind not in "iuf":
-        raise ValueError(f"init must be {wanted}; got entries of type {host.dtype}")
-    if host.shape == (n,) and host.dtype.kind in "iu" and host.min() >= 0 and host.max() < k:
-        return one_hot(host.astype(np.int64), k, Z)
-    if host.shape == (n, k) and np.isfinite(host).all() and (host >= 0).all() and (host.sum(axis=1) > 0).all():
-        return asarray_like(normalize_row_sums(host), Z, dtype=Z.dtype)
-    raise ValueError(
-        f"init must be one of {[*STARTS, 'auto']}, {wanted}; got an array of shape {host.shape} and type {host.dtype}"
-    )
-
-
-def align_to_labels(known: Array | None, start: Array) -> Array:
-    """The start with its clusters numbered so that as many known rows as can be are in the cluster they belong to."""
-    if known is None:
-        return start
-    together = to_numpy(known.T @ start)
-    _, columns = linear_sum_assignment(together, maximize=True)
-    return namespace(start).take(start, asarray_like(columns, start), axis=1)
-
-
-# ------------------------------------------------------------------------------------------------------------- hooks
-
-
-class GaussianHooks:
-    """EM for a Gaussian mixture with row weights and, where labels are known, memberships held fixed."""
-
-    def __init__(
-        self,
-        Z: Array,
-        *,
-        kind: str,
-        ridge: float,
-        sample_weight: Array | None = None,
-        known: Array | None = None,
-        links: Links | None = None,
-    ) -> None:
-        self.Z, self.kind, self.ridge, self.links = Z, kind, ridge, links
-        self.unit: float | None = None  # of the votes of linked rows, in nats
-        self.sample_weight = sample_weight  # (n,) or None
-        self.known = known  # (n, k) one-hot rows where the label is known, zeros elsewhere, or None
-
-    def expect(self, model: Gaussians) -> Array:
-        """The joint log-densities."""
-        return log_joint(self.Z, model)
-
-    def refine(self, log_joint: Array, resp: Array) -> Array:
-        """The posterior [lapgmm, Eq. 8]; with pairs, half the way to what they and the densities say."""
-        if self.links is None:
-            return self.clamp(map_rows(softmax, log_joint))
-        if self.unit is None:  # once: a field that moved with the densities would never rest
-            self.unit = self.links.strength * median_margin(log_joint)
-        told = self.links.together(log_joint + self.unit * self.links.votes(resp))
-        return self.clamp(self.links.halfway(map_rows(softmax, told), resp))
-
-    def maximise(self, resp: Array) -> Gaussians:
-        """The weighted estimates [lapgmm, Eqs 13-15]."""
-        return estimate(self.Z, self.weighted(resp), kind=self.kind, ridge=self.ridge)
-
-    def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
-        """The log-likelihood, less what linked rows disagree by."""
-        likelihood, penalty = self.likelihood(log_joint), self.disagreement(resp)
-        return Step(likelihood - penalty, likelihood, penalty, self.moved(resp, last))
-
-    def disagreement(self, resp: Array) -> float:
-        """-½γ Σ_ij v_ij q_i'q_j over the votes of linked rows; 0 without any."""
-        if self.links is None or self.unit is None:
-            return 0.0
-        return -0.5 * self.unit * float(namespace(resp).sum(resp * self.links.votes(resp)))
-
-    def likelihood(self, log_joint: Array) -> float:
-        """Σ_i log p(x_i), or log p(x_i, known cluster) where it is known."""
-        rows = map_rows(logsumexp, log_joint)
-        if self.known is not None:
-            xp = namespace(rows)
-            is_known = xp.sum(self.known, axis=1) > 0
-            rows = xp.where(is_known, xp.sum(xp.where(self.known > 0, log_joint, 0), axis=1), rows)
-        return self.total(rows)
-
-    def finish(self, model: Gaussians, resp: Array) -> Gaussians:
-        """The components to return with ``resp``: those it came from."""
-        return model
-
-    def settled(self, history: list[Step], tol: float) -> bool:
-        """By the objective; with pairs, under which it may fall, by the memberships."""
-        if self.links is not None:
-            return memberships_settled(history, tol)
-        return objective_settled(history, self.total_weight, tol)
-
-    def clamp(self, resp: Array) -> Array:
-        """Rows with a known label keep it, rows of a hard group share theirs."""
-        if self.links is not None:
-            resp = self.links.together(resp)
-        if self.known is None:
-            return resp
-        xp = namespace(resp)
-        return xp.where(xp.sum(self.known, axis=1)[:, None] > 0, self.known, resp)
-
-    def weighted(self, resp: Array) -> Array:
-        """Memberships times the rows' weights."""
-        return resp if self.sample_weight is None else resp * self.sample_weight[:, None]
-
-    @property
-    def total_weight(self) -> float:
-        """The rows' weights added up, or their number."""
-        weights = self.sample_weight
-        return float(self.Z.shape[0] if weights is None else namespace(weights).sum(weights))
-
-    def total(self, values: Array) -> float:
-        """The weighted sum over rows."""
-        xp = namespace(values)
-        return float(xp.sum(values if self.sample_weight is None else values * self.sample_weight))
-
-    @staticmethod
-    def moved(resp: Array, last: Array) -> float:
-        """The mean distance that memberships moved."""
-        xp = namespace(resp)
-        return float(xp.sum(map_rows(lambda q, p: xp.sum(xp.abs(q - p), axis=1), resp, last))) / resp.shape[0]
-
-
-# --------------------------------------------------------------------------------------------------------- the class
+from .starts import AUTO_STARTS, GRAPH_STARTS, STARTS, align_to_known, known_memberships, memberships_from_array
 
 
 class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
-    """Fit, predict and score around :func:`run_em`; a model overrides ``_hooks`` and names its parameters."""
+    """Base class of the mixtures; a model defines ``_hooks`` and its parameters."""
 
     n_clusters: int
     covariance_type: str
     ridge: float
-    pca: Any
+    pca: int | float | None
     init: Any
     n_init: int
     max_iter: int
     tol: float
-    random_state: Any
-    verbose: Any
+    random_state: RandomState
+    verbose: bool
+
+    labels_: Array
+    memberships_: Array
+    history_: FitHistory
 
     _needs_graph = True
-    _hooks: Callable[..., Hooks]  # (options of PlainHooks, coordinates, graph) -> what the model brings to the loop
+    _model: Gaussians
+    _projection: Projection | None
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None) -> Any:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: LabelsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        constraints: PairwiseConstraints | np.ndarray | None = None,
+    ) -> Self:
         """Fit the mixture.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
-            Sparse rows need ``pca``.
+            The rows to cluster. Sparse rows need ``pca``.
         y : array of shape (n,), optional
-            Known clusters 0..n_clusters-1 of some rows, -1 where unknown; known rows keep theirs. Ignored if it holds
-            no -1, as every clusterer ignores the labels that pipelines and searches pass along.
+            Known clusters 0..n_clusters-1 of some rows, -1 where unknown; known rows keep theirs. Ignored if it
+            contains no -1, as every clusterer ignores the labels that pipelines and searches pass along.
         sample_weight : array of shape (n,), optional
+            Non-negative weights of the rows.
         constraints : PairwiseConstraints, optional
-            Linked rows vote on each other's memberships, see :mod:`fiedler.mixture.links`; rows whose must-links are
-            hard have the same.
+            Known pairs, which add terms to the log-densities of their rows, see :mod:`fiedler.mixture.links`; rows
+            joined by hard must-links have equal memberships. In cross-validation, ``pairs.per_row()``.
+
+        Returns
+        -------
+        self
         """
         with report_progress(self), self._restore_on_failure():
-            self._fit(X, y, sample_weight, constraints)
-        self._warn_of_trouble()
+            if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
+                raise InputError(
+                    "densities need the rows themselves, not their affinities",
+                    "fit on data and pass the affinities as graph=",
+                    code="rows_required",
+                )
+            X = check_data(X, estimator=self, min_samples=2)
+            result = self._fit(X, y, sample_weight, constraints)
+        self._warn_about_fit(result, stacklevel=3)
         return self
 
-    def _warn_of_trouble(self) -> None:
-        """What a user should know of a fit that did not fail, said where ``fit`` was called."""
-        if not self.converged_:
-            text = f"EM did not settle within max_iter={self.max_iter} iterations; raise max_iter or tol"
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
-        n_clusters, n_found = self.memberships_.shape[1], len(np.unique(to_numpy(self.labels_)))
-        if n_found < n_clusters:
-            warnings.warn(
-                f"only {n_found} of the {n_clusters} clusters are any row's most probable one; ask for fewer, weaken "
-                "the smoothing, or try another init",
-                UserWarning,
-                stacklevel=3,
-            )
+    def _fit_validated(self, X: Array, y: Any = None, sample_weight: Any = None, constraints: Any = None) -> Self:
+        """Fit on rows that :func:`check_data` has seen: for estimators that contain a mixture."""
+        self.n_features_in_ = X.shape[1]
+        self._warn_about_fit(self._fit(X, y, sample_weight, constraints), stacklevel=3)
+        return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None) -> Array:
-        """Fit the mixture and give each row's cluster; parameters as in :meth:`fit`."""
+    def fit_predict(
+        self,
+        X: MatrixLike,
+        y: LabelsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        constraints: PairwiseConstraints | np.ndarray | None = None,
+    ) -> Array:
+        """Fit the mixture and return the cluster of each row; parameters as in :meth:`fit`."""
         return self.fit(X, y, sample_weight=sample_weight, constraints=constraints).labels_
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: Any) -> None:
-        if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
-            raise ValueError("densities need the rows themselves: fit on data, and pass the affinities as graph=")
-        X = check_data(X, estimator=self, min_samples=2)
+    def _fit(self, X: Array, y: Any, sample_weight: Any, constraints: Any) -> EMResult[Any]:
         k = check_n_clusters(self.n_clusters, X.shape[0])
-        choose(SHAPES, self.covariance_type, option="covariance_type")
-        self._limits()
+        self._check_options()
         rng = check_random_state(self.random_state)
-        known = check_constraints(constraints, X)
-        graph = self._graph_for(X, y, known)
-        projection = self._project(X, rng)
+        pairs = check_constraints(constraints, X)
+        graph = self._graph_for(X, y, pairs)
+        projection = self._fit_projection(X, rng)
         Z = X if projection is None else projection(X)
-        options = self._plain_options(Z, sample_weight)
-        options["known"], options["links"] = known_memberships(y, k, Z, known), make_links(known, Z)
-        best = self._best_of_starts(Z, k, graph, options, rng)
-        self._store(best, graph, X, projection)
+        check_rows_differ(Z)
+        xp = namespace(Z)
+        problem = Problem(
+            Z,
+            kind=self.covariance_type,
+            ridge=check_nonnegative(self.ridge, "ridge") * float(xp.mean(xp.var(Z, axis=0))),
+            graph=graph,
+            sample_weight=_weights_like(sample_weight, Z),
+            known=known_memberships(y, k, Z, pairs),
+            links=make_links(pairs, Z),
+        )
+        result = self._best_of_starts(problem, k, rng)
+        self._store(result, graph, X, projection)
+        return result
+
+    def _warn_about_fit(self, result: EMResult[Any], *, stacklevel: int) -> None:
+        """Warn of what a user should know of a fit that succeeded; ``stacklevel`` is that of ``fit``'s caller."""
+        if not result.converged:
+            warn(
+                f"EM did not converge within max_iter={self.max_iter} iterations",
+                "raise max_iter or tol",
+                category=NotConvergedWarning,
+                stacklevel=stacklevel,
+                max_iter=self.max_iter,
+            )
+        n_clusters, n_found = self.memberships_.shape[1], len(np.unique(to_numpy(self.labels_)))
+        if n_found < n_clusters:
+            warn(
+                f"only {n_found} of the {n_clusters} clusters contain any rows",
+                "use fewer clusters, less smoothing or another init",
+                code="empty_clusters",
+                stacklevel=stacklevel,
+                n_found=n_found,
+                n_clusters=n_clusters,
+            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.pca is not None
         return tags
 
+    # ------------------------------------------------------------------------------------------------- steps of fit
+
+    def _check_options(self) -> None:
+        """Check options before any work is done that takes time."""
+        choose(SHAPES, self.covariance_type, option="covariance_type")
+        self._limits()
+
     def _recipe(self) -> Any:
-        """The graph parameter with the mixtures' default filled in."""
+        """Return the graph parameter with the default of the mixtures filled in."""
         return self_tuned() if self.graph is None else self.graph
 
-    def _graph_for(self, X: Array, y: Any, known: PairwiseConstraints | None) -> AffinityGraph | None:
-        """The graph, if the model or its start asks for one."""
+    def _graph_for(self, X: Array, y: Any, pairs: PairwiseConstraints | None) -> AffinityGraph | None:
+        """Build the graph if the model or its start needs one."""
         recipe = self._recipe()
-        if not self._needs_graph and not (isinstance(self.init, str) and self.init in FROM_GRAPH):
+        if not self._needs_graph and not (isinstance(self.init, str) and self.init in GRAPH_STARTS):
             return None
-        graph = as_affinity(recipe, X, self._labels_for(recipe, y), known)
+        graph = as_affinity(recipe, X, self._labels_for(recipe, y), pairs)
         if graph.has_negative_weights:
-            raise ValueError("memberships are smoothed over nonnegative weights, but the graph has negative ones")
+            raise InputError(
+                "memberships are smoothed over non-negative weights, but the graph has negative ones",
+                "use a graph without repulsion",
+                code="negative_weights",
+                parameter="graph",
+            )
         return graph
 
-    def _project(self, X: Array, rng: np.random.RandomState) -> Projection | None:
+    def _fit_projection(self, X: Array, rng: np.random.RandomState) -> Projection | None:
         if self.pca is not None:
             return fit_pca(X, self.pca, random_state=rng.randint(2**31 - 1))
         if sp.issparse(X):
-            raise ValueError("densities on sparse rows need fewer dimensions; give pca, for example pca=100")
+            raise InputError(
+                "densities of sparse rows need fewer dimensions",
+                "set pca, for example pca=100",
+                code="sparse_needs_pca",
+                parameter="pca",
+            )
         return None
 
-    def _plain_options(self, Z: Array, sample_weight: Any) -> dict[str, Any]:
-        xp = namespace(Z)
-        ridge = check_nonnegative(self.ridge, "ridge") * float(xp.mean(xp.var(Z, axis=0)))
-        check_rows_differ(Z)
-        weights = None
-        if sample_weight is not None:
-            host = _check_sample_weight(to_numpy(sample_weight), np.empty((Z.shape[0], 1)), ensure_non_negative=True)
-            weights = asarray_like(host, Z, dtype=Z.dtype)
-        return {"kind": self.covariance_type, "ridge": ridge, "sample_weight": weights}
+    def _hooks(self, problem: Problem) -> MixtureHooks[Any]:
+        """Build the hooks of the model."""
+        raise NotImplementedError
 
-    def _best_of_starts(
-        self,
-        Z: Array,
-        k: int,
-        graph: AffinityGraph | None,
-        options: dict[str, Any],
-        rng: np.random.RandomState,
-    ) -> EMResult:
-        """The best run by `_selection_score`; a start that ends in a singular covariance does not stop the others."""
+    def _best_of_starts(self, problem: Problem, k: int, rng: np.random.RandomState) -> EMResult[Any]:
+        """Return the best run by `_selection_score`; a start that ends in a singular covariance is left out."""
+        hooks = self._hooks(problem)
         runs, failures = [], []
         for seed in rng.randint(2**31 - 1, size=check_int(self.n_init, "n_init")):
-            for start in self._starts(Z, k, graph, options["known"], np.random.RandomState(seed)):
+            for start in self._starts(problem, k, np.random.RandomState(seed)):
                 try:
-                    runs.append(self._run(start, Z, graph, options))
+                    runs.append(self._run(start, hooks))
                 except SingularCovarianceError as error:
                     failures.append(error)
         if not runs:
             raise failures[0]
-        return max(runs, key=lambda run: self._selection_score(run, graph))
+        return max(runs, key=lambda run: self._selection_score(run, problem.graph))
 
-    def _selection_score(self, run: EMResult, graph: AffinityGraph | None) -> Any:
-        """What runs are compared by: the objective, but modularity across kinds of start (``init='auto'``).
+    def _selection_score(self, run: EMResult[Any], graph: AffinityGraph | None) -> Any:
+        """Return the value by which runs are compared: the objective, or modularity with ``init='auto'``.
 
-        The likelihood prefers starts that suit the Gaussians.
+        Across kinds of start the likelihood would prefer those that suit the Gaussians.
         """
-        auto = isinstance(self.init, str) and self.init == "auto"
-        return partition_quality(run.resp, graph) if auto else run.history[-1].objective
+        is_auto = isinstance(self.init, str) and self.init == "auto"
+        return partition_quality(run.resp, graph) if is_auto else run.history.objective[-1]
 
-    def _starts(
-        self,
-        Z: Array,
-        k: int,
-        graph: AffinityGraph | None,
-        known: Array | None,
-        rng: np.random.RandomState,
-    ) -> Iterator[Array]:
-        """First memberships of every kind that ``init`` stands for, numbered like the known rows."""
+    def _starts(self, problem: Problem, k: int, rng: np.random.RandomState) -> Iterator[Array]:
+        """Yield first memberships of every kind that ``init`` stands for, numbered like the known rows."""
         if not isinstance(self.init, str):
-            yield start_from_array(self.init, k, Z)
+            yield memberships_from_array(self.init, k, problem.Z)
             return
-        for kind in AUTO if self.init == "auto" else (self.init,):
-            yield align_to_labels(known, choose(STARTS, kind, option="init")(Z, k, graph, rng))
+        for name in AUTO_STARTS if self.init == "auto" else (self.init,):
+            start = choose(STARTS, name, option="init")(problem.Z, k, problem.graph, rng)
+            yield align_to_known(problem.known, start)
 
-    def _run(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
-        """EM from one start."""
-        hooks = self._hooks(options, Z, graph)
-        return run_em(start, hooks, **self._limits())
+    def _run(self, start: Array, hooks: MixtureHooks[Any]) -> EMResult[Any]:
+        """Run EM from one start."""
+        return replace(run_em(hooks.start(start), hooks, **self._limits()), lam=hooks.lam)
 
     def _limits(self) -> dict[str, Any]:
-        """How long EM runs, and who hears of it."""
-        report = None if not self.verbose else self._report
+        """Return the arguments of `run_em` that are parameters of the model."""
         return {
             "max_iter": check_int(self.max_iter, "max_iter"),
             "tol": check_positive(self.tol, "tol"),
-            "report": report,
+            "report": self._print_step if self.verbose else None,
         }
 
-    def _report(self, iteration: int, step: Step) -> None:
+    def _print_step(self, iteration: int, step: Step) -> None:
         print(f"{type(self).__name__}: iteration {iteration}, objective {step.objective:.6g}, change {step.change:.1e}")
 
-    def _store(self, best: EMResult, graph: AffinityGraph | None, X: Array, projection: Projection | None) -> None:
+    def _store(self, best: EMResult[Any], graph: AffinityGraph | None, X: Array, projection: Projection | None) -> None:
         self._model, self._projection = best.model, projection
         recipe = self._recipe()
         self._fit_recipe = clone(recipe) if hasattr(recipe, "build") else recipe  # set_params is for the next fit
@@ -388,60 +271,71 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self.memberships_ = best.resp
         self.labels_ = xp.argmax(best.resp, axis=1)
         self.history_, self.n_iter_, self.converged_ = best.history, best.n_iter, best.converged
-        self.objective_, self.likelihood_, self.penalty_, _ = best.history[-1]
+        self.objective_ = float(best.history.objective[-1])
+        self.likelihood_, self.penalty_ = (float(best.history[name][-1]) for name in ("likelihood", "penalty"))
         self.graph_, self._fit_X = graph, X
 
     # ------------------------------------------------------------------------------------------------ after the fit
 
-    def _log_joint(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return log_joint(self._coordinates(X), self._model)
-
-    def _coordinates(self, X: Any) -> Array:
-        """Where the densities live: the rows themselves or their principal coordinates."""
-        X = convert_like(check_data(X, estimator=self, reset=False), self._fit_X)
-        return X if self._projection is None else self._projection(X)
-
-    def predict_proba(self, X: Any, *, use_graph: bool = False) -> Array:
-        """The probability of every cluster for each new point.
+    def predict_proba(self, X: MatrixLike, *, use_graph: bool = False) -> Array:
+        """Compute the probability of every cluster for each new point.
 
         By the densities; with ``use_graph`` the points are also joined to their training neighbours, whose memberships
-        q_j stay as they are: the maximiser of Σ_k q_k (log α_k p_k - log q_k) - λ Σ_j w_j ‖q - q_j‖². λ is that of a
-        fitted LapGMM; for the other models it is such that neighbours count about as much as densities.
+        q_j stay fixed: the maximiser of Σ_k q_k (log α_k p_k - log q_k) - λ Σ_j w_j ‖q - q_j‖². λ is that of a fitted
+        LapGMM; for the other models it is such that neighbours weigh about as much as densities.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        use_graph : bool, default=False
+            Whether neighbours among the training rows count as well.
+
+        Returns
+        -------
+        array of shape (n, k)
+            Rows sum to one.
         """
-        joint = self._log_joint(X)
+        X = self._check_rows(X)
+        joint = log_joint(self._coordinates(X), self._model)
         if not use_graph:
             return softmax(joint)
-        X = convert_like(check_data(X), self._fit_X)
         graph = as_affinity(self._fit_recipe, self._fit_X) if self.graph_ is None else self.graph_
         W = link_new_points(self._fit_recipe, X, self._fit_X, graph)
-        degrees, target = link_degrees(W, signed=False), matmul(W, self.memberships_)
+        degrees, neighbor_sums = link_degrees(W, signed=False), matmul(W, self.memberships_)
         degrees = asarray_like(to_numpy(degrees), joint, dtype=joint.dtype)[:, None]
         lam = self._coupling(joint, graph)
-        return entropic_maximiser(joint + 2 * lam * target, 2 * lam * degrees)
+        return entropic_maximiser(joint + 2 * lam * neighbor_sums, 2 * lam * degrees)
 
-    def _coupling(self, joint: Array, graph: AffinityGraph) -> float:
-        return natural_lam(joint, graph)
+    def _check_rows(self, X: MatrixLike) -> Array:
+        """Validate new rows and convert them to the library, device and precision of the training rows."""
+        check_is_fitted(self)
+        return convert_like(check_data(X, estimator=self, reset=False), self._fit_X)
 
-    def predict(self, X: Any) -> Array:
-        """The most probable cluster of each new point."""
+    def _coordinates(self, X: Array) -> Array:
+        """Return validated rows in the coordinates of the densities: as they are, or projected by ``pca``."""
+        return X if self._projection is None else self._projection(X)
+
+    def _coupling(self, log_joint: Array, graph: AffinityGraph) -> float:
+        return natural_lam(log_joint, graph)
+
+    def predict(self, X: MatrixLike) -> Array:
+        """Return the most probable cluster of each new point."""
         proba = self.predict_proba(X)
         return namespace(proba).argmax(proba, axis=1)
 
-    def score_samples(self, X: Any) -> Array:
-        """The log-density of each row (in the principal coordinates, with ``pca``), without the ridge's blur."""
-        check_is_fitted(self)
-        return logsumexp(log_joint(self._coordinates(X), self._model._replace(ridge=0.0)))
+    def score_samples(self, X: MatrixLike) -> Array:
+        """Compute the log-density of each row, in the principal coordinates with ``pca``, without the ridge's blur."""
+        return logsumexp(log_joint(self._coordinates(self._check_rows(X)), self._model._replace(ridge=0.0)))
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """The mean log-density."""
+    def score(self, X: MatrixLike, y: LabelsLike | None = None) -> float:
+        """Compute the mean log-density."""
         density = self.score_samples(X)
         return float(namespace(density).mean(density))
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
-        """Rows drawn from the mixture, and the cluster of each, in the order of the clusters.
+        """Draw rows from the mixture, and return them with the cluster of each, in the order of the clusters.
 
-        With ``pca`` the rows lie in the plane of the principal components.
+        With ``pca`` the rows lie in the span of the principal components.
         """
         check_is_fitted(self)
         rng = check_random_state(self.random_state)
@@ -449,43 +343,40 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         X = Z if self._projection is None else self._projection.inverse(Z)
         return namespace(X).astype(X, self.means_.dtype), asarray_like(labels, self.means_)
 
-    def bic(self, X: Any) -> float:
-        """Bayesian information criterion; lower is better."""
-        return self._deviance(X) + self._n_parameters() * math.log(np.shape(X)[0])
-
-    def aic(self, X: Any) -> float:
-        """Akaike information criterion; lower is better."""
-        return self._deviance(X) + 2 * self._n_parameters()
-
-    def _deviance(self, X: Any) -> float:
+    def bic(self, X: MatrixLike) -> float:
+        """Compute the Bayesian information criterion; lower is better."""
         density = self.score_samples(X)
-        return -2 * float(namespace(density).sum(density))
+        return -2 * float(namespace(density).sum(density)) + self._n_parameters() * math.log(density.shape[0])
+
+    def aic(self, X: MatrixLike) -> float:
+        """Compute the Akaike information criterion; lower is better."""
+        density = self.score_samples(X)
+        return -2 * float(namespace(density).sum(density)) + 2 * self._n_parameters()
 
     def _n_parameters(self) -> int:
         return n_parameters(self._model.kind, *self.means_.shape)
 
 
+def _weights_like(sample_weight: Any, Z: Array) -> Array | None:
+    if sample_weight is None:
+        return None
+    host = _check_sample_weight(to_numpy(sample_weight), np.empty((Z.shape[0], 1)), ensure_non_negative=True)
+    return asarray_like(host, Z, dtype=Z.dtype)
+
+
 def partition_quality(resp: Array, graph: AffinityGraph | None) -> tuple[int, float]:
-    """How good a partition the memberships make, without labels: clusters in use, then modularity."""
+    """Rate the partition given by memberships without labels: the number of clusters in use, then the modularity."""
     assert graph is not None
     labels = to_numpy(namespace(resp).argmax(resp, axis=1))
     return len(np.unique(labels)), modularity(graph, labels, resolution=RESOLUTION)
 
 
 def natural_lam(log_joint: Array, graph: AffinityGraph) -> float:
-    """The λ at which a row's neighbours weigh as much as its densities.
+    """Compute the λ at which a row's neighbours weigh as much as its densities.
 
-    A row whose neighbours all are in another cluster pays 2λ times its degree for staying in its own, and gains the
+    A row whose neighbours are all in another cluster pays 2λ times its degree for staying in its own, and gains the
     difference of the log-densities: so this is the median difference between the two best clusters over twice the mean
     degree.
     """
     degree = float(to_numpy(graph.degrees).mean())
     return median_margin(log_joint) / (2 * degree) if degree > 0 else 0.0
-
-
-def known_memberships(y: Any, k: int, Z: Array, constraints: PairwiseConstraints | None) -> Array | None:
-    """One-hot rows where ``y`` names a cluster, and for the rows hard must-links hold with them; zeros elsewhere."""
-    labels = check_partial_labels(y, Z.shape[0], k)
-    if labels is not None and constraints is not None and constraints.hard:
-        labels = spread_over_groups(labels, constraints.groups)
-    return None if labels is None else one_hot(labels, k, Z)

@@ -1,26 +1,27 @@
 """Gaussian components: their densities and their weighted estimates, for four shapes of covariance.
 
 ===========  ====================  =============================================
-full         (k, d, d)             each component its own matrix
-tied         (d, d)                one matrix for all
-diag         (k, d)                each its own variances along the axes
-spherical    (k,)                  each one variance
+full         (k, d, d)             one matrix per component
+tied         (d, d)                one matrix for all components
+diag         (k, d)                variances along the axes, per component
+spherical    (k,)                  one variance per component
 ===========  ====================  =============================================
 
 Both steps of EM are matrix products over blocks of rows, for all components at once. With F_k F_k' = Σ_k⁻¹,
 
     E:  ‖(x - μ_k)'F_k‖²  from  x'[F_1 ... F_K]         M:  Σ_i w_ik x_i x_i'  from  [w_1 x ... w_K x]' x
 
-and for variances along the axes products with x² take their place. Blocks are as large as a core's cache, and rows are
-measured from their mean. The sums of single-precision rows are made in single precision, block by block; where
-E[xx'] - μμ' then leaves fewer than three digits, they are made again in double: clusters a million times as far apart
-as they are wide still keep four digits of their covariance.
+and for variances along the axes, from products with x². Blocks fit the cache of a core, and rows are measured from
+their mean. Single-precision rows are summed in single precision, block by block; where E[xx'] - μμ' then keeps fewer
+than three digits, the sums are computed again in double precision: clusters a million times as far apart as they are
+wide still keep four digits of their covariance.
 
-The ridge ρ is noise: every row is taken to carry a blur ε ~ N(0, ρI). Added to the variances in the M-step alone it
-would be no step of any likelihood; but Σ = S + ρI is exactly the maximiser of the expected log-density
-E log N(x + ε; μ, Σ) = log N(x; μ, Σ) - ½ρ tr Σ⁻¹, and with that as the density of the E-step too, EM always rises.
+The ridge ρ is noise: every row is assumed to carry a blur ε ~ N(0, ρI). Added to the variances in the M-step alone, a
+ridge maximises no likelihood; but Σ = S + ρI is exactly the maximiser of the expected log-density
+E log N(x + ε; μ, Σ) = log N(x; μ, Σ) - ½ρ tr Σ⁻¹, and with that as the density of the E-step too, the objective of EM
+never falls.
 
-Log-determinants come from Cholesky factors: det() itself underflows past a hundred dimensions.
+Log-determinants are computed from Cholesky factors: det() itself underflows above about a hundred dimensions.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,28 +40,38 @@ from ..core.backend import Array, asarray_like, identity, namespace, row_blocks,
 from ..core.blocks import map_blocks
 from ..core.linear import invert_lower_triangular
 from ..core.rows import sq_row_norms
+from ..errors import SingularCovarianceError
 
-CACHE_BYTES = 2**22  # of a block of rows on the host: what a core keeps close
-DEVICE_BYTES = 2**28  # and on an accelerator
-PART_BYTES = 2**26  # of the sums of all parts together
-PARTS = 16  # of the rows, whose sums are added up in order, however many threads there are
-CANCELLED = 300  # times an error of single-precision sums, about 1e-6, may grow in the difference
+CACHE_BYTES = 2**22  # size of a block of rows on the host: fits the cache of a core
+DEVICE_BYTES = 2**28  # size of a block of rows on an accelerator
+SUMS_BYTES = 2**26  # size of the sums of all parts together
+MAX_PARTS = 16  # parts of the rows, whose sums are added in order whatever the number of threads
+MAX_CANCELLATION = 300  # factor by which an error of single-precision sums, about 1e-6, may grow in the difference
 
 
 class Gaussians(NamedTuple):
-    """The components, in double precision: weights (k,), means (k, d), covariances and factors (by shape)."""
+    """The components, in double precision.
+
+    Attributes
+    ----------
+    weights : array of shape (k,)
+    means : array of shape (k, d)
+    covariances, factors : array
+        Σ and F with F F' = Σ⁻¹; their shape depends on ``kind``.
+    origin : array of shape (d,)
+        The point from which rows are measured, representable in their precision.
+    kind : {'full', 'tied', 'diag', 'spherical'}
+    ridge : float
+        Included in the covariances, in the unit of X².
+    """
 
     weights: Array
     means: Array
     covariances: Array
-    factors: Array  # F with F F' = Σ^-1
-    origin: Array  # (d,), the point from which rows are measured, a number of their own precision
+    factors: Array
+    origin: Array
     kind: str
     ridge: float
-
-
-class SingularCovarianceError(ValueError):
-    """A covariance is not positive definite, and the sentence says what to do."""
 
 
 # ------------------------------------------------------------------------------------------------- the four shapes
@@ -67,7 +79,7 @@ class SingularCovarianceError(ValueError):
 
 @cache
 def _triangle(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows and columns of the upper triangle of a d x d matrix, and where each entry of the matrix stands in it."""
+    """Return rows and columns of the upper triangle of a d x d matrix, and the position in it of each matrix entry."""
     rows, columns = np.triu_indices(d)
     position = np.zeros((d, d), dtype=np.int64)
     position[rows, columns] = position[columns, rows] = np.arange(len(rows))
@@ -76,51 +88,52 @@ def _triangle(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _singular() -> SingularCovarianceError:
     return SingularCovarianceError(
-        "a component's covariance is not positive definite: too few rows for its dimension, or constant columns; "
-        "raise ridge, reduce the dimension with pca, use fewer clusters, or covariance_type='diag'"
+        "the covariance of a component is not positive definite: too few rows for its dimension, or constant columns",
+        "raise ridge, reduce the dimension with pca, use fewer clusters, or covariance_type='diag'",
     )
 
 
 class Full:
-    """A matrix for every component."""
+    """One matrix per component."""
 
-    forms_differences = True  # before they are squared, so that single precision serves for single-precision rows
+    # Differences are formed before they are squared, so that single precision suffices for single-precision rows.
+    forms_differences = True
 
     @staticmethod
     def second(Z: Array, w: Array) -> Array:
-        """Σ_i w_ik x_i x_i', (k d, d).
+        """Compute Σ_i w_ik x_i x_i', shape (k d, d).
 
-        Weights times rows, times rows; or, where there are more components than dimensions, the products of columns,
-        which are the same for all components, times weights: measured to be twice as fast at 30 and 30.
+        Weights times rows, times rows; or, if there are at least as many components as dimensions, products of columns,
+        which all components share, times weights: twice as fast for 30 components in 30 dimensions.
         """
         xp, (b, d), k = namespace(Z), Z.shape, w.shape[1]
         if d > k:
             return xp.reshape(w[:, :, None] * Z[:, None, :], (b, k * d)).T @ Z
         rows, columns, position = _triangle(d)
-        Zt = Z.T + 0.0  # columns as stretches of memory
+        Zt = Z.T + 0.0  # columns become contiguous
         products = xp.take(Zt, asarray_like(rows, Z), axis=0)
         products *= xp.take(Zt, asarray_like(columns, Z), axis=0)
         return xp.reshape(xp.take((products @ w).T, asarray_like(position, Z), axis=1), (k * d, d))
 
     @staticmethod
     def covariances(second: Array, counts: Array, means: Array) -> Array:
-        """E[xx'] - μμ'."""
+        """Compute E[xx'] - μμ'."""
         k, d = means.shape
         products = namespace(second).reshape(second, (k, d, d)) / counts[:, None, None]
         return products - means[:, :, None] * means[:, None, :]
 
     @staticmethod
     def add_ridge(covariances: Array, ridge: float) -> Array:
-        """Σ + ρI."""
+        """Return Σ + ρI."""
         return covariances + ridge * identity(covariances)
 
     @staticmethod
     def factorise(covariances: Array) -> Array:
-        """F, the inverse of the transposed Cholesky factor."""
+        """Compute F, the inverse of the transposed Cholesky factor."""
         xp = namespace(covariances)
         try:
             lower = xp.linalg.cholesky(covariances)
-        except Exception as error:  # every library has its own, by the same name
+        except Exception as error:  # every library has a class of this name
             if not any(kind.__name__.endswith("LinAlgError") for kind in type(error).__mro__):
                 raise
             raise _singular() from error
@@ -130,7 +143,7 @@ class Full:
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
-        """Rows -> ‖(x - μ_k)'F_k‖², (b, k)."""
+        """Return the function from rows to ‖(x - μ_k)'F_k‖², shape (b, k)."""
         xp, (k, d) = namespace(means), means.shape
         stacked = xp.reshape(xp.permute_dims(factors, (1, 0, 2)), (d, k * d))
         offsets = xp.reshape(means[:, None, :] @ factors, (1, k * d))
@@ -144,86 +157,86 @@ class Full:
 
     @staticmethod
     def log_det(factors: Array, d: int) -> Array:
-        """Log det F = -½ log det Σ."""
+        """Compute log det F = -½ log det Σ."""
         xp = namespace(factors)
         return xp.sum(xp.log(xp.linalg.diagonal(factors)), axis=-1)
 
     @staticmethod
     def variances(covariances: Array) -> Array:
-        """Diag Σ, (k, d)."""
+        """Return diag Σ, shape (k, d)."""
         return namespace(covariances).linalg.diagonal(covariances)
 
     @staticmethod
     def precisions(factors: Array, d: int) -> Array:
-        """Diag Σ⁻¹, (k, d)."""
+        """Compute diag Σ⁻¹, shape (k, d)."""
         return namespace(factors).sum(factors**2, axis=-1)
 
     @staticmethod
     def colour(noise: Array, covariances: Array, c: int) -> Array:
-        """White noise with the covariance of component c."""
+        """Give white noise the covariance of component c."""
         return noise @ namespace(noise).linalg.cholesky(covariances[c, :, :]).T
 
     @staticmethod
     def n_parameters(k: int, d: int) -> int:
-        """Free entries."""
+        """Count the free entries."""
         return k * d * (d + 1) // 2
 
 
 class Tied(Full):
-    """One matrix for all components: the mean of theirs."""
+    """One matrix for all components: the mean of their covariances."""
 
     forms_differences = False
 
     @staticmethod
     def second(Z: Array, w: Array) -> Array:
-        """Σ_ik w_ik x_i x_i', (d, d)."""
+        """Compute Σ_ik w_ik x_i x_i', shape (d, d)."""
         return (Z * namespace(w).sum(w, axis=1)[:, None]).T @ Z
 
     @staticmethod
     def covariances(second: Array, counts: Array, means: Array) -> Array:
-        """Σ_k α_k (E[xx'] - μμ')."""
+        """Compute Σ_k α_k (E[xx'] - μμ')."""
         return (second - (means * counts[:, None]).T @ means) / namespace(counts).sum(counts)
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
-        """Rows -> ‖(x - μ_k)'F‖², (b, k)."""
+        """Return the function from rows to ‖(x - μ_k)'F‖², shape (b, k)."""
         white_means = means @ factors
         return lambda Z: _sq_distances(Z @ factors, white_means)
 
     @staticmethod
     def colour(noise: Array, covariances: Array, c: int) -> Array:
-        """White noise with the common covariance."""
+        """Give white noise the common covariance."""
         return noise @ namespace(noise).linalg.cholesky(covariances).T
 
     @staticmethod
     def n_parameters(k: int, d: int) -> int:
-        """Free entries."""
+        """Count the free entries."""
         return d * (d + 1) // 2
 
 
 class Diag:
-    """Variances along the axes, for every component."""
+    """Variances along the axes, per component."""
 
     forms_differences = False
 
     @staticmethod
     def second(Z: Array, w: Array) -> Array:
-        """Σ_i w_ik x_i², (k, d)."""
+        """Compute Σ_i w_ik x_i², shape (k, d)."""
         return w.T @ Z**2
 
     @staticmethod
     def covariances(second: Array, counts: Array, means: Array) -> Array:
-        """E[x²] - μ²."""
+        """Compute E[x²] - μ²."""
         return second / counts[:, None] - means**2
 
     @staticmethod
     def add_ridge(covariances: Array, ridge: float) -> Array:
-        """σ² + ρ."""
+        """Return σ² + ρ."""
         return covariances + ridge
 
     @staticmethod
     def factorise(covariances: Array) -> Array:
-        """1/σ."""
+        """Compute 1/σ."""
         xp = namespace(covariances)
         if not bool(xp.all(covariances > 0)):
             raise _singular()
@@ -231,74 +244,74 @@ class Diag:
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
-        """Rows -> Σ_a (x_a - μ_ka)² / σ_ka², (b, k)."""
+        """Return the function from rows to Σ_a (x_a - μ_ka)² / σ_ka², shape (b, k)."""
         precisions = factors**2
         constant = namespace(means).sum(precisions * means**2, axis=1)
         return lambda Z: Z**2 @ precisions.T - 2 * (Z @ (precisions * means).T) + constant
 
     @staticmethod
     def log_det(factors: Array, d: int) -> Array:
-        """-½ Σ log σ²."""
+        """Compute -½ Σ log σ²."""
         xp = namespace(factors)
         return xp.sum(xp.log(factors), axis=1)
 
     @staticmethod
     def variances(covariances: Array) -> Array:
-        """σ²."""
+        """Return σ²."""
         return covariances
 
     @staticmethod
     def precisions(factors: Array, d: int) -> Array:
-        """1/σ²."""
+        """Compute 1/σ²."""
         return factors**2
 
     @staticmethod
     def colour(noise: Array, covariances: Array, c: int) -> Array:
-        """σ times white noise."""
+        """Multiply white noise by σ."""
         return noise * namespace(noise).sqrt(covariances[c, ...])
 
     @staticmethod
     def n_parameters(k: int, d: int) -> int:
-        """Free entries."""
+        """Count the free entries."""
         return k * d
 
 
 class Spherical(Diag):
-    """One variance for every component: the mean over the axes."""
+    """One variance per component: the mean over the axes."""
 
     @staticmethod
     def covariances(second: Array, counts: Array, means: Array) -> Array:
-        """E‖x - μ‖² / d."""
+        """Compute E‖x - μ‖² / d."""
         return namespace(means).mean(Diag.covariances(second, counts, means), axis=1)
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
-        """Rows -> ‖x - μ_k‖² / σ_k², (b, k)."""
+        """Return the function from rows to ‖x - μ_k‖² / σ_k², shape (b, k)."""
         return lambda Z: _sq_distances(Z, means) * factors**2
 
     @staticmethod
     def log_det(factors: Array, d: int) -> Array:
-        """-½ d log σ²."""
+        """Compute -½ d log σ²."""
         return d * namespace(factors).log(factors)
 
     @staticmethod
     def variances(covariances: Array) -> Array:
-        """σ², (k, 1)."""
+        """Return σ², shape (k, 1)."""
         return covariances[:, None]
 
     @staticmethod
     def precisions(factors: Array, d: int) -> Array:
-        """1/σ², d times."""
+        """Repeat 1/σ² d times, shape (k, d)."""
         return namespace(factors).broadcast_to((factors**2)[:, None], (factors.shape[0], d))
 
     @staticmethod
     def n_parameters(k: int, d: int) -> int:
-        """Free entries."""
+        """Count the free entries."""
         return k
 
 
 def _sq_distances(rows: Array, points: Array) -> Array:
-    """‖x - p‖² of every row and point, by one product."""
+    """Compute ‖x - p‖² of every row and point, by one product."""
     return sq_row_norms(rows)[:, None] - 2 * (rows @ points.T) + sq_row_norms(points)
 
 
@@ -307,17 +320,17 @@ Shape = type[Full] | type[Diag]
 SHAPES: dict[str, Shape] = {"full": Full, "tied": Tied, "diag": Diag, "spherical": Spherical}
 
 
-# ---------------------------------------------------------------------------------------------- what the models call
+# ------------------------------------------------------------------------------------------ estimates and densities
 
 
 def estimate(X: Array, weights: Array, *, kind: str, ridge: float, priors: Array | None = None) -> Gaussians:
-    """The weighted maximum-likelihood components [lapgmm, Eqs 13-15].
+    """Compute the weighted maximum-likelihood components [lapgmm, Eqs 13-15].
 
     Parameters
     ----------
     X : array of shape (n, d)
     weights : array of shape (n, k)
-        Of each row in each component; for LCGMM they may be negative.
+        The weight of each row in each component; LCGMM's can be negative.
     kind : {'full', 'tied', 'diag', 'spherical'}
     ridge : float
         Added to the variances, in the unit of X².
@@ -330,7 +343,9 @@ def estimate(X: Array, weights: Array, *, kind: str, ridge: float, priors: Array
     def components(dtype: Any) -> Gaussians:
         counts, first, second = _sums(X, weights, origin, shape, dtype)
         if not bool(xp.all(counts > 0)):
-            raise SingularCovarianceError("a component has lost all its rows; use fewer clusters or another init")
+            raise SingularCovarianceError(
+                "a component has lost all its rows", "use fewer clusters or another init", code="empty_component"
+            )
         means = first / counts[:, None]
         covariances = shape.add_ridge(shape.covariances(second, counts, means), ridge)
         mass = counts if priors is None else xp.astype(xp.sum(priors, axis=0), xp.float64)
@@ -340,20 +355,20 @@ def estimate(X: Array, weights: Array, *, kind: str, ridge: float, priors: Array
     if X.dtype != xp.float64:
         with suppress(SingularCovarianceError):
             model = components(X.dtype)
-            if _cancelled(model) < CANCELLED:
+            if _cancellation(model) < MAX_CANCELLATION:
                 return model
     return components(xp.float64)
 
 
-def _cancelled(model: Gaussians) -> float:
-    """How many times an error of E[x_a²], relative to it, is as large relative to Σ: the largest (Σ⁻¹)_aa E[x_a²]."""
+def _cancellation(model: Gaussians) -> float:
+    """Compute the factor by which a relative error of E[x_a²] grows in Σ: the largest (Σ⁻¹)_aa E[x_a²]."""
     shape, xp, d = SHAPES[model.kind], namespace(model.means), model.means.shape[1]
     squares = shape.variances(model.covariances) + (model.means - model.origin) ** 2
     return float(xp.max(shape.precisions(model.factors, d) * squares))
 
 
 def log_joint(X: Array, model: Gaussians) -> Array:
-    """Log α_k + log N(x_i; μ_k, Σ_k) - ½ρ tr Σ_k⁻¹, shape (n, k): the joint log-density of blurred rows."""
+    """Compute log α_k + log N(x_i; μ_k, Σ_k) - ½ρ tr Σ_k⁻¹, shape (n, k): the joint log-density of blurred rows."""
     shape, xp, (k, d) = SHAPES[model.kind], namespace(X), model.means.shape
     constants = shape.log_det(model.factors, d) + xp.log(model.weights) - 0.5 * d * math.log(2 * math.pi)
     constants = constants - 0.5 * model.ridge * xp.sum(shape.precisions(model.factors, d), axis=-1)
@@ -369,35 +384,32 @@ def log_joint(X: Array, model: Gaussians) -> Array:
 
 
 def n_parameters(kind: str, k: int, d: int) -> int:
-    """Free parameters of a mixture: covariances, means, and the mixing weights, which sum to one."""
+    """Count the free parameters of a mixture: covariances, means, and mixing weights, which sum to one."""
     return choose(SHAPES, kind, option="covariance_type").n_parameters(k, d) + k * d + k - 1
 
 
 def draw(n_samples: int, model: Gaussians, rng: np.random.RandomState) -> tuple[Array, np.ndarray]:
-    """Rows drawn from the mixture and the component of each, in the order of the components."""
+    """Draw rows from the mixture, and return them with the component of each, in the order of the components."""
     shape, xp = SHAPES[model.kind], namespace(model.means)
     shares = to_numpy(model.weights)
     labels = np.repeat(np.arange(len(shares)), rng.multinomial(n_samples, shares / shares.sum()))
     noise = asarray_like(rng.standard_normal((n_samples, model.means.shape[1])), model.means)
+    ends = [0, *np.cumsum(np.bincount(labels, minlength=len(shares))).tolist()]
     parts = [
-        model.means[c, :] + shape.colour(noise[rows.start : rows.stop, :], model.covariances, c)
-        for c, rows in enumerate(_runs(np.bincount(labels, minlength=len(shares))))
+        model.means[c, :] + shape.colour(noise[first:last, :], model.covariances, c)
+        for c, (first, last) in enumerate(pairwise(ends))
     ]
     return xp.concat(parts, axis=0), labels
-
-
-def _runs(sizes: np.ndarray) -> list[slice]:
-    ends = np.cumsum(sizes)
-    return [slice(int(end - size), int(end)) for end, size in zip(ends, sizes)]
 
 
 # ----------------------------------------------------------------------------------------------- sums over the rows
 
 
 def _blocks(X: Array, k: int, part: slice | None = None) -> Iterator[slice]:
-    """Slices of (a part of) the rows that, once for every component, fit the cache (host) or fill the device.
+    """Yield slices of (a part of) the rows that, repeated for every component, fit the cache (host) or fill the device.
 
-    At least twice as many rows as columns, or the (k, d, d) sums would be more work to add up than to make.
+    Blocks have at least twice as many rows as columns: adding up their (k, d, d) sums would otherwise take longer than
+    computing them.
     """
     first, last = (0, X.shape[0]) if part is None else (part.start, part.stop)
     d = X.shape[1]
@@ -408,20 +420,20 @@ def _blocks(X: Array, k: int, part: slice | None = None) -> Iterator[slice]:
 
 
 def _centred(X: Array, origin: Array, dtype: Any) -> Array:
-    """Rows x - origin, rounded once to ``dtype``."""
+    """Return x - origin for every row, rounded once to ``dtype``."""
     xp = namespace(X)
     return xp.astype(X, dtype) - xp.astype(origin, dtype)
 
 
 def _origin(X: Array) -> Array:
-    """The mean row as a number of X's precision, in double: differences from it are then exact up to one rounding."""
+    """Return the mean row rounded to X's precision, in double: differences from it are exact up to one rounding."""
     xp = namespace(X)
     sums = map_blocks(lambda rows: xp.sum(xp.astype(X[rows, :], xp.float64), axis=0), _blocks(X, 1), X)
     return xp.astype(xp.astype(sum(sums) / X.shape[0], X.dtype), xp.float64)
 
 
 def _sums(X: Array, weights: Array, origin: Array, shape: Shape, dtype: Any) -> tuple[Array, Array, Array]:
-    """Σ w (k,), Σ w x (k, d) and Σ w xx' (by shape) over the rows x measured from ``origin``; blocks in ``dtype``."""
+    """Compute Σ w (k,), Σ w x (k, d) and Σ w xx' (by shape) of rows measured from ``origin``, blocks in ``dtype``."""
     xp, (n, k) = namespace(X), weights.shape
 
     def sums(part: slice) -> tuple[Array, Array, Array]:
@@ -433,7 +445,7 @@ def _sums(X: Array, weights: Array, origin: Array, shape: Shape, dtype: Any) -> 
         return totals
 
     d = X.shape[1]
-    n_parts = 1 if 8 * n * k * d <= CACHE_BYTES else max(1, min(PARTS, PART_BYTES // (8 * k * d * d), n // (4 * d)))
+    n_parts = 1 if 8 * n * k * d <= CACHE_BYTES else max(1, min(MAX_PARTS, SUMS_BYTES // (8 * k * d * d), n // (4 * d)))
     width = -(-n // n_parts)
     parts = (slice(start, min(start + width, n)) for start in range(0, n, width))
     counts, first, second = (sum(part) for part in zip(*map_blocks(sums, parts, X)))

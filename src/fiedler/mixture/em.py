@@ -8,6 +8,9 @@ LapGMM     smoothed over the graph                     the memberships          
 LCGMM      normalised                                  (I - λL) memberships          λ Σ_k p_k' L log p_k
 =========  ==========================================  ============================  ==============================
 
+Hooks are pure functions of their arguments: whatever one iteration passes to the next is in the :class:`EMState`, so
+the same hooks serve any number of starts, and a run can be continued from the state in which it ended.
+
 The loop ends after an E-step: the memberships it returns are those of the components it returns (or, for the paper's
 own solvers of LapGMM, the components are refitted from the smoothed memberships).
 """
@@ -15,10 +18,11 @@ own solvers of LapGMM, the components are refitted from the smoothed memberships
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from .._records import FitHistory
 from ..core.backend import Array
 from ..core.progress import stage
 from .covariance import Gaussians
@@ -27,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Step(NamedTuple):
-    """What one iteration reached: objective = likelihood - penalty, and how far the memberships moved."""
+    """Values recorded in one iteration: objective = likelihood - penalty, and the mean change of the memberships."""
 
     objective: float
     likelihood: float
@@ -35,74 +39,99 @@ class Step(NamedTuple):
     change: float
 
 
-class Hooks(Protocol):
-    """What a model brings to the loop."""
+@dataclass(frozen=True, eq=False)
+class EMState:
+    """Values that one iteration passes to the next; models add their own.
 
-    def expect(self, model: Gaussians) -> Array:
-        """Log α_k + log N(x_i; θ_k), shape (n, k)."""
-
-    def refine(self, log_joint: Array, resp: Array) -> Array:
-        """New memberships, given the last ones."""
-
-    def maximise(self, resp: Array) -> Gaussians:
-        """Components for given memberships."""
-
-    def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
-        """The objective and its parts."""
-
-    def clamp(self, resp: Array) -> Array:
-        """Memberships with the known rows put right."""
-
-    def finish(self, model: Gaussians, resp: Array) -> Gaussians:
-        """The components to return with the last memberships."""
-
-    def settled(self, history: list[Step], tol: float) -> bool:
-        """Whether the last iterations changed no more than ``tol``."""
-
-
-@dataclass(frozen=True)
-class EMResult:
-    """Where one start of EM ended."""
+    Attributes
+    ----------
+    resp : array of shape (n, k)
+        The memberships.
+    pair_scale : float, optional
+        The size of the terms that known pairs add to the log-densities, in nats. Set in the first iteration and fixed
+        from then on: the iteration would not converge if it changed with the densities.
+    """
 
     resp: Array
-    model: Any
-    history: tuple[Step, ...]
+    pair_scale: float | None = None
+
+
+S = TypeVar("S", bound=EMState)
+
+
+class Hooks(Protocol[S]):
+    """The steps in which models differ. None of them changes the object."""
+
+    def start(self, memberships: Array) -> S:
+        """Return the state before the first iteration."""
+
+    def maximise(self, state: S) -> tuple[Gaussians, S]:
+        """Estimate the components from the memberships."""
+
+    def expect(self, model: Gaussians) -> Array:
+        """Compute log α_k + log N(x_i; θ_k), shape (n, k)."""
+
+    def refine(self, log_joint: Array, state: S) -> S:
+        """Compute new memberships from the densities and the last memberships."""
+
+    def score(self, log_joint: Array, state: S, last_resp: Array) -> Step:
+        """Compute the objective and its terms."""
+
+    def finish(self, model: Gaussians, state: S) -> Gaussians:
+        """Return the components that belong to the last memberships."""
+
+    def has_converged(self, steps: Sequence[Step], tol: float) -> bool:
+        """Whether the last iteration changed no more than ``tol``."""
+
+
+@dataclass(frozen=True, eq=False)
+class EMResult(Generic[S]):
+    """The outcome of one run of EM."""
+
+    state: S
+    model: Gaussians
+    history: FitHistory
     n_iter: int
     converged: bool
-    lam: float = 0.0  # the weight of the penalty, where a model has found it itself
+    lam: float = 0.0  # the weight of the penalty
+
+    @property
+    def resp(self) -> Array:
+        """The last memberships, shape (n, k)."""
+        return self.state.resp
 
 
 def run_em(
-    start: Array,
-    hooks: Hooks,
+    state: S,
+    hooks: Hooks[S],
     *,
     max_iter: int,
     tol: float,
     report: Callable[[int, Step], None] | None = None,
-) -> EMResult:
-    """From memberships to a fixed point, or to ``max_iter`` iterations; ``report`` hears of every one."""
-    resp, history = hooks.clamp(start), list[Step]()
-    model, converged = hooks.maximise(resp), False
+) -> EMResult[S]:
+    """Iterate from ``state`` to convergence or for ``max_iter`` iterations; ``report`` is called after each one."""
+    steps: list[Step] = []
     with stage("EM", max_iter) as tick:
         while True:
-            log_joint = hooks.expect(model)
-            last, resp = resp, hooks.refine(log_joint, resp)
-            history.append(hooks.score(log_joint, resp, last))
-            log.info("EM: iteration %d, %s", len(history), history[-1])
+            model, state = hooks.maximise(state)  # M-step
+            log_joint = hooks.expect(model)  # E-step: densities ...
+            last, state = state, hooks.refine(log_joint, state)  # ... and memberships
+            steps.append(hooks.score(log_joint, state, last.resp))
+            log.info("EM: iteration %d, %s", len(steps), steps[-1])
             if report is not None:
-                report(len(history), history[-1])
+                report(len(steps), steps[-1])
             tick()
-            converged = len(history) > 1 and hooks.settled(history, tol)
-            if converged or len(history) >= max_iter:
-                return EMResult(resp, hooks.finish(model, resp), tuple(history), len(history), converged)
-            model = hooks.maximise(resp)
+            converged = len(steps) > 1 and hooks.has_converged(steps, tol)
+            if converged or len(steps) >= max_iter:
+                history = FitHistory.from_steps(steps, maximize=True)
+                return EMResult(state, hooks.finish(model, state), history, len(steps), converged)
 
 
-def objective_settled(history: list[Step], total_weight: float, tol: float) -> bool:
-    """The objective moved by at most ``tol`` a sample (a unit of weight)."""
-    return abs(history[-1].objective - history[-2].objective) <= tol * total_weight
+def objective_converged(steps: Sequence[Step], total_weight: float, tol: float) -> bool:
+    """Whether the objective changed by at most ``tol`` per sample (per unit of sample weight)."""
+    return abs(steps[-1].objective - steps[-2].objective) <= tol * total_weight
 
 
-def memberships_settled(history: list[Step], tol: float) -> bool:
-    """The memberships moved by at most ``tol`` on average: the test for iterations that are not monotone."""
-    return history[-1].change <= tol
+def memberships_converged(steps: Sequence[Step], tol: float) -> bool:
+    """Whether the memberships changed by at most ``tol`` on average: the test for iterations that are not monotone."""
+    return steps[-1].change <= tol

@@ -1,52 +1,67 @@
-"""The plain Gaussian mixture: maximise Σ_i log Σ_k α_k N(x_i; μ_k, Σ_k) by EM. Every hook as it is."""
+"""The plain Gaussian mixture: maximise Σ_i log Σ_k α_k N(x_i; μ_k, Σ_k) by EM."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
-from ..core.backend import Array
-from ..graph.affinity import AffinityGraph
-from .base import BaseMixture, GaussianHooks
-from .em import Hooks
+from numpy.typing import ArrayLike
+
+from .._typing import GraphLike, RandomState
+from .base import BaseMixture
+from .em import EMState
+from .hooks import GaussianHooks, MixtureHooks, Problem
 
 
 class GaussianMixture(BaseMixture):
-    """A mixture of Gaussians, with row weights, partial labels, and starts that may come from the graph.
+    """Mixture of Gaussians with sample weights, partial labels, known pairs and starts from a graph.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     graph : recipe, AffinityGraph or matrix, default=None
         Used by the starts 'spectral', 'community' and 'auto' and by ``predict_proba(use_graph=True)``; None is
         ``KNNGraph(9, weight="local", symmetrize="mean")``.
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
+        The shape of the covariances: one matrix per component, one for all, variances along the axes, or one variance
+        per component.
     ridge : float, default=0.1
         Added to the variances, relative to the mean variance of the coordinates.
     pca : int, float or None, default=None
-        Reduce the rows for the densities: to a number of components, or to a share of the variance.
+        Reduce the rows for the densities: to this number of principal components or, for a fraction, to this share of
+        the variance.
     init : {'kmeans', 'spectral', 'community', 'random', 'auto'} or array, default='kmeans'
         The first memberships: by name, or labels (n,), or memberships (n, k). 'auto' fits from communities, spectral
         clustering and k-means, and keeps the run whose partition has the highest modularity.
     n_init : int, default=1
-        Starts; of one kind, the run of highest objective is kept.
+        The number of starts; the run with the highest objective is kept.
     max_iter : int, default=200
+        The maximum number of iterations.
     tol : float, default=1e-5
-        On the change of the objective a sample.
+        Stop when the objective changes by at most this much per sample.
     random_state : int, RandomState or None, default=None
+        Random seed or generator.
     verbose : bool, default=False
-        Print a line an iteration.
+        Print a line per iteration.
 
     Attributes
     ----------
     labels_ : array of shape (n,)
-        The argmax of ``memberships_``, always.
+        The argmax of ``memberships_``.
     memberships_ : array of shape (n, k)
+        The probability of every cluster for each row.
     weights_, means_, covariances_ : array
-    history_ : tuple of Step
-        Objective, likelihood, penalty and change of the memberships, an entry an iteration.
+        The components; the shape of ``covariances_`` depends on ``covariance_type``.
+    history_ : FitHistory
+        The objective and, as terms, likelihood, penalty and mean change of the memberships, one value per iteration.
     objective_, likelihood_, penalty_ : float
+        The last values of the history.
     n_iter_ : int
+        The number of iterations.
     converged_ : bool
+        Whether the tolerance was reached.
+    graph_ : AffinityGraph or None
+        The graph, if the start needed one.
 
     Examples
     --------
@@ -64,16 +79,16 @@ class GaussianMixture(BaseMixture):
     def __init__(
         self,
         n_clusters: int = 8,
-        graph: Any = None,
+        graph: GraphLike = None,
         *,
-        covariance_type: str = "full",
+        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         ridge: float = 0.1,
-        pca: Any = None,
-        init: Any = "kmeans",
+        pca: int | float | None = None,
+        init: Literal["kmeans", "spectral", "community", "random", "auto"] | ArrayLike = "kmeans",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-5,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
@@ -88,5 +103,5 @@ class GaussianMixture(BaseMixture):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None) -> Hooks:
-        return GaussianHooks(Z, **plain)
+    def _hooks(self, problem: Problem) -> MixtureHooks[EMState]:
+        return GaussianHooks(problem)

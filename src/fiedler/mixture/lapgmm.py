@@ -5,14 +5,14 @@
 over memberships Q (rows on the simplex) and components Θ, with A the graph Laplacian L = D - S or another positive
 semidefinite smoothing operator. For λ = 0 the best Q is the posterior and J the log-likelihood: EM for a plain mixture.
 
-Three ways to the memberships, rows of `SOLVERS`:
+There are three solvers for the memberships, the rows of `SOLVERS`:
 
 - ``variational``: J itself, and monotone. The M-step is the plain one. For the Q-step take C = diag(c) with C - A
   positive semidefinite (2D for the Laplacian): -tr(Q'AQ) = -tr(Q'CQ) + tr(Q'(C - A)Q), the last term is convex and lies
   above its tangent, so that maximising the rest exactly, row by row, never lowers J:
   q_i = argmax_q q'a_i - λ c_i ‖q‖² - q' log q on the simplex, a_i = log α p(x_i) + 2λ((C - A)Q)_i.
 - ``printed``: Eq. 12 of the paper, a fixed small number of steps F ← (1-γ)F + γD⁻¹SF after each E-step. The paper runs
-  it "until convergence", whose limit is constant on every connected component: we do not. γ shrinks by 0.9 whenever
+  it "until convergence", whose limit is constant on every connected component; we do not. γ is multiplied by 0.9 while
   the regularised likelihood (6) of the refitted components would fall.
 - ``anchored``: F = (1-γ)(I - γD⁻¹S)⁻¹P with P the posterior held fixed, γ searched in [0, 0.99] at every iteration by
   the same likelihood; γ = 0, no smoothing, is always a candidate, and only improvements are accepted.
@@ -23,92 +23,111 @@ from __future__ import annotations
 import logging
 import math
 import numbers
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+from numpy.typing import ArrayLike
+
+from .._typing import GraphLike, MatrixLike, RandomState
 from .._validation import check_int, check_nonnegative, choose
-from ..core.backend import (
-    Array,
-    asarray_like,
-    namespace,
-    safe_log,
-    to_numpy,
-)
+from ..core.backend import Array, namespace, safe_log
 from ..core.blocks import map_rows
-from ..core.eigen import spectral_bounds
-from ..core.sparse import Sparse, csr_parts, matmul, with_data
+from ..core.pca import Projection
+from ..core.sparse import Sparse
+from ..errors import InputError, SingularCovarianceError
 from ..graph.affinity import AffinityGraph
-from ..graph.smoothing import diffuse, heat_flow, iterate, resolvent
-from .base import BaseMixture, GaussianHooks, natural_lam, partition_quality
-from .covariance import Gaussians, SingularCovarianceError
-from .em import EMResult, Hooks, Step, memberships_settled, run_em
-from .links import Links
+from ..graph.smoothing import diffuse, resolvent
+from .base import BaseMixture, natural_lam, partition_quality
+from .covariance import Gaussians
+from .em import EMResult, EMState, Step, memberships_converged, run_em
+from .hooks import GaussianHooks, MixtureHooks, Problem, mean_change
+from .operators import Smoother, laplacian_smoother, make_smoother
 from .simplex import entropic_maximiser
 
 log = logging.getLogger(__name__)
 
-GAMMAS = (0.0, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99)
-SMALLEST_GAMMA = 1e-3
-LAM_GRIDS = {"auto": (1.0, 4.0, 16.0, 64.0, 256.0), "natural": (1.0,)}  # of lam, in units of the natural scale
-TRIAL_ITERATIONS = 50  # iterations with each of them
+GAMMAS = (0.0, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99)  # steps that the solver 'anchored' compares
+SMALLEST_GAMMA = 1e-3  # below it the solver 'printed' stops shrinking its step
+GAMMA_DECAY = 0.9  # factor by which it shrinks
+LAM_GRIDS = {"auto": (1.0, 4.0, 16.0, 64.0, 256.0), "natural": (1.0,)}  # values of lam, in units of `natural_lam`
+TRIAL_ITERATIONS = 50  # iterations of EM with each value of the grid
+SMALLEST_ROW_WEIGHT = 1e-8  # of the largest: a row of weight zero follows its neighbours, with almost no entropy
 
 
-# --------------------------------------------------------------------------------------------- smoothing operators
+# ------------------------------------------------------------------------------------------- hooks: the evidence bound
 
 
-class Smoother(NamedTuple):
-    """A positive semidefinite operator A: its product with memberships, and c such that diag(c) - A is one too."""
+@dataclass(frozen=True, eq=False)
+class _SmoothedState(EMState):
+    """Adds the product AQ: the score needs it, and the next step begins with it."""
 
-    apply: Callable[[Array], Array]
-    bound: Array  # (n, 1)
-
-
-def _in_precision_of(reference: Array, S: Sparse) -> Sparse:
-    """A matrix whose products with memberships stay in their precision."""
-    data = csr_parts(S)[0]
-    bits = namespace(data).finfo(data.dtype).bits
-    if bits == namespace(reference).finfo(reference.dtype).bits:
-        return S
-    xp = namespace(data)
-    return with_data(S, xp.astype(data, xp.float32 if bits == 64 else xp.float64))
+    product: Array = None
 
 
-def _laplacian(graph: AffinityGraph, reference: Array) -> Smoother:
-    """A = L = D - S, below 2D."""
-    L = _in_precision_of(reference, graph.laplacian())
-    degrees = asarray_like(to_numpy(graph.degrees), reference, dtype=reference.dtype)
-    return Smoother(lambda F: matmul(L, F), 2 * degrees[:, None])
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Variational(MixtureHooks[_SmoothedState]):
+    """The penalised evidence bound J; monotone."""
+
+    smoother: Smoother
+    row_weight: Array | float  # sample weights above zero, (n, 1), or 1
+    n_smooth: int
+
+    @classmethod
+    def build(cls, model: LapGMM, problem: Problem, lam: float) -> _Variational:
+        """Build the hooks from the model's parameters."""
+        assert problem.graph is not None
+        smoother = make_smoother(model.operator, problem.graph, problem.Z, problem.links)
+        n_smooth = check_int(model.n_smooth, "n_smooth")
+        return cls(
+            problem, lam=lam, smoother=smoother, row_weight=_positive_weights(problem.sample_weight), n_smooth=n_smooth
+        )
+
+    def start(self, memberships: Array) -> _SmoothedState:
+        """Return the clamped memberships and their product with A."""
+        resp = self.problem.clamp(memberships)
+        return _SmoothedState(resp, product=self.smoother.apply(resp))
+
+    def refine(self, log_joint: Array, state: _SmoothedState) -> _SmoothedState:
+        """Take ``n_smooth`` steps from the last memberships; without the graph term, compute the posterior."""
+        if self.lam == 0:
+            state = super().refine(log_joint, state)
+            return replace(state, product=self.smoother.apply(state.resp))
+        problem, resp, product = self.problem, state.resp, state.product
+        log_joint, c = problem.group_mean(log_joint), problem.group_mean(self.lam * self.smoother.bound)
+        for _ in range(self.n_smooth):
+            pull = problem.group_mean(self.lam * product)
+            resp = problem.clamp(smoothing_step(log_joint, resp, pull, c, self.row_weight))
+            product = self.smoother.apply(resp)
+        return replace(state, resp=resp, product=product)
+
+    def score(self, log_joint: Array, state: _SmoothedState, last_resp: Array) -> Step:
+        """Compute J and its two terms."""
+        xp, n = namespace(log_joint), log_joint.shape[0]
+
+        def terms(q: Array, log_joint: Array, product: Array, last: Array) -> Array:
+            columns = (_evidence_bound(q, log_joint), xp.sum(q * product, axis=1), xp.sum(xp.abs(q - last), axis=1))
+            return xp.stack(columns, axis=1)
+
+        rows = map_rows(terms, state.resp, log_joint, state.product, last_resp)
+        likelihood, penalty = self.problem.total(rows[:, 0]), self.lam * float(xp.sum(rows[:, 1]))
+        return Step(likelihood - penalty, likelihood, penalty, float(xp.sum(rows[:, 2])) / n)
+
+    def has_converged(self, steps: Sequence[Step], tol: float) -> bool:
+        """Test the memberships: see ``tol`` of :class:`LapGMM`."""
+        return memberships_converged(steps, tol)
 
 
-def _iterated(graph: AffinityGraph, reference: Array) -> Smoother:
-    """A = L², scaled by the mean degree to the size of L."""
-    L, xp = _in_precision_of(reference, graph.laplacian()), namespace(reference)
-    scale = max(float(to_numpy(graph.degrees).mean()), 1e-300)
-    top = spectral_bounds(L)[1] ** 2 / scale
-    return Smoother(lambda F: iterate(F, L, 2) / scale, xp.full_like(reference[:, :1], top))
-
-
-def _heat(graph: AffinityGraph, reference: Array) -> Smoother:
-    """A = d̄ (I - exp(-L/d̄)), which penalises what a unit of heat flow would smooth away; below the mean degree d̄."""
-    L, xp = _in_precision_of(reference, graph.laplacian()), namespace(reference)
-    scale = max(float(to_numpy(graph.degrees).mean()), 1e-300)
-    return Smoother(lambda F: scale * (F - heat_flow(F, L, 1 / scale)), xp.full_like(reference[:, :1], scale))
-
-
-def _with_votes(smoother: Smoother, links: Links | None, graph: AffinityGraph) -> Smoother:
-    """A - d̄ · strength · V, V the votes of known pairs; no eigenvalue of -V is above its row sums of sizes."""
-    if links is None:
-        return smoother
-    unit = links.strength * float(to_numpy(graph.degrees).mean())
-    return Smoother(lambda F: smoother.apply(F) - unit * links.votes(F), smoother.bound + unit * links.total)
-
-
-OPERATORS = {"laplacian": _laplacian, "iterated": _iterated, "heat": _heat}
+def _positive_weights(sample_weight: Array | None) -> Array | float:
+    if sample_weight is None:
+        return 1.0
+    xp = namespace(sample_weight)
+    smallest = SMALLEST_ROW_WEIGHT * float(xp.max(sample_weight))
+    return xp.where(sample_weight > smallest, sample_weight, smallest)[:, None]
 
 
 def smoothing_step(log_joint: Array, resp: Array, pull: Array, c: Array, row_weight: Array | float = 1.0) -> Array:
-    """One step of the Q-step that never lowers J; ``pull`` is AQ with its λ and ``c`` the bound λ·diag on A, (n, 1)."""
+    """Take one Q-step, which never lowers J; ``pull`` is λAQ and ``c`` is λ times the bound on A, shape (n, 1)."""
 
     def step(log_joint: Array, resp: Array, pull: Array, c: Array) -> Array:
         return entropic_maximiser(log_joint + 2 * (c * resp - pull), 2 * c)
@@ -116,179 +135,189 @@ def smoothing_step(log_joint: Array, resp: Array, pull: Array, c: Array, row_wei
     return map_rows(step, log_joint, resp, pull / row_weight, c / row_weight)
 
 
-# ------------------------------------------------------------------------------------------------------------- hooks
-
-
-class _Variational(GaussianHooks):
-    """The penalised evidence bound J; monotone."""
-
-    def __init__(self, model: LapGMM, lam: float, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
-        super().__init__(Z, **plain)
-        self.lam, self.n_smooth = lam, check_int(model.n_smooth, "n_smooth")
-        self.smoother = _with_votes(choose(OPERATORS, model.operator, option="operator")(graph, Z), self.links, graph)
-        self.pulled: tuple[Any, Any] = (None, None)
-        if self.sample_weight is not None:  # a row of weight zero follows its neighbours, by an entropy of almost none
-            xp = namespace(Z)
-            least = 1e-8 * float(xp.max(self.sample_weight))
-            self.row_weight = xp.where(self.sample_weight > least, self.sample_weight, least)
-
-    def refine(self, log_joint: Array, resp: Array) -> Array:
-        """``n_smooth`` steps from the last memberships; without the graph term, the posterior."""
-        if self.lam == 0:
-            return super().refine(log_joint, resp)
-        rows = 1.0 if self.sample_weight is None else self.row_weight[:, None]
-        together = (lambda values: values) if self.links is None else self.links.together
-        log_joint, c = together(log_joint), together(self.lam * self.smoother.bound)
-        for _ in range(self.n_smooth):
-            resp = self.clamp(smoothing_step(log_joint, resp, together(self.lam * self.pull(resp)), c, rows))
-        return resp
-
-    def pull(self, resp: Array) -> Array:
-        """A times the memberships; the last product is kept, since the score needs what the next step begins with."""
-        if self.pulled[0] is not resp:
-            self.pulled = resp, self.smoother.apply(resp)
-        return self.pulled[1]
-
-    def settled(self, history: list[Step], tol: float) -> bool:
-        """By the memberships: see `LapGMM`."""
-        return memberships_settled(history, tol)
-
-    def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
-        """J and its two parts."""
-        xp = namespace(resp)
-
-        def sums(q: Array, log_joint: Array, pull: Array, last: Array) -> Array:
-            parts = (_evidence_bound(q, log_joint), xp.sum(q * pull, axis=1), xp.sum(xp.abs(q - last), axis=1))
-            return xp.stack(parts, axis=1)
-
-        found = map_rows(sums, resp, log_joint, self.pull(resp), last)
-        likelihood, penalty = self.total(found[:, 0]), self.lam * float(xp.sum(found[:, 1]))
-        return Step(likelihood - penalty, likelihood, penalty, float(xp.sum(found[:, 2])) / resp.shape[0])
-
-
 def _evidence_bound(q: Array, log_joint: Array) -> Array:
-    """Σ_k q_k (log α_k p_k - log q_k) of every row."""
+    """Compute Σ_k q_k (log α_k p_k - log q_k) for every row."""
     xp = namespace(q)
     return xp.sum(q * (xp.where(q > 0, log_joint, 0) - safe_log(q)), axis=1)
 
 
-class _Regularised(GaussianHooks):
-    """What the paper's own readings share: the regularised log-likelihood (6) of smoothed memberships."""
+# -------------------------------------------------------------------------------------- hooks: the paper's two readings
 
-    def __init__(self, model: LapGMM, lam: float, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
-        super().__init__(Z, **plain)
-        if model.operator != "laplacian":
-            raise ValueError(f"operator={model.operator!r} is offered by solver='variational'; this one is the paper's")
-        self.lam, self.graph = lam, graph
-        self.smoother, self.reached = _laplacian(graph, Z), (-math.inf, 0.0)
+
+@dataclass(frozen=True, eq=False)
+class _RegularisedState(EMState):
+    """Adds the terms of the regularised log-likelihood (6) at the memberships, and the step γ of 'printed'."""
+
+    likelihood: float = -math.inf
+    penalty: float = 0.0
+    gamma: float = 0.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Regularised(MixtureHooks[_RegularisedState]):
+    """Shared by the paper's two readings: the regularised log-likelihood (6) of smoothed memberships."""
+
+    graph: AffinityGraph
+    smoother: Smoother
+
+    def start(self, memberships: Array) -> _RegularisedState:
+        """Return the clamped memberships, which any other may replace."""
+        return _RegularisedState(self.problem.clamp(memberships))
 
     def penalty(self, resp: Array) -> float:
-        """λ Σ_k f_k' L f_k. [lapgmm, Eq. 5; Eq. 11 drops the ½ and so doubles λ]"""
+        """Compute λ Σ_k f_k' L f_k. [lapgmm, Eq. 5; Eq. 11 drops the ½ and so doubles λ]"""
         return self.lam * float(namespace(resp).sum(resp * self.smoother.apply(resp)))
 
     def refitted(self, resp: Array) -> tuple[float, float]:
-        """The two parts of the regularised log-likelihood (6) for the components refitted from ``resp``."""
-        return self.likelihood(self.expect(self.maximise(resp))), self.penalty(resp)
+        """Compute the two terms of the regularised log-likelihood (6) for the components refitted from ``resp``."""
+        return self.problem.likelihood(self.expect(self.estimate(resp))), self.penalty(resp)
 
-    def finish(self, model: Gaussians, resp: Array) -> Gaussians:
-        """Refitted from the smoothed memberships: line 7 of Table 1."""
-        return self.maximise(resp)
+    def accept(self, resp: Array, state: _RegularisedState) -> _RegularisedState:
+        """Return a state with ``resp`` if its refitted objective is no lower than that of ``state``, else ``state``."""
+        likelihood, penalty = self.refitted(resp)
+        if likelihood - penalty < state.likelihood - state.penalty:
+            return state
+        return replace(state, resp=resp, likelihood=likelihood, penalty=penalty)
 
-    def accept(self, resp: Array, last: Array) -> Array:
-        """``resp`` if its refitted objective is no lower than the best so far, else the last memberships again."""
-        parts = self.refitted(resp)
-        if parts[0] - parts[1] < self.reached[0] - self.reached[1]:
-            return last
-        self.reached = parts
-        return resp
+    def score(self, log_joint: Array, state: _RegularisedState, last_resp: Array) -> Step:
+        """Return Eq. 6 at the smoothed memberships and the components refitted from them."""
+        likelihood, penalty = state.likelihood, state.penalty
+        return Step(likelihood - penalty, likelihood, penalty, mean_change(state.resp, last_resp))
 
-    def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
-        """Eq. 6 at the smoothed memberships and the components refitted from them."""
-        likelihood, penalty = self.reached
-        return Step(likelihood - penalty, likelihood, penalty, self.moved(resp, last))
+    def finish(self, model: Gaussians, state: _RegularisedState) -> Gaussians:
+        """Refit the components from the smoothed memberships: line 7 of Table 1."""
+        return self.estimate(state.resp)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Printed(_Regularised):
     """Table 1 of the paper with a fixed number of smoothing steps."""
 
-    def __init__(self, model: LapGMM, lam: float, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
-        super().__init__(model, lam, graph, Z, **plain)
-        self.walk, self.n_smooth = graph.laplacian("random_walk"), check_int(model.n_smooth, "n_smooth")
-        self.gamma = check_gamma(model.gamma)
+    walk: Sparse  # the random-walk Laplacian
+    gamma: float  # the first step
+    n_smooth: int
 
-    def smooth(self, posterior: Array) -> Array:
-        """``n_smooth`` steps of Eq. 12."""
-        return self.clamp(diffuse(posterior, self.walk, self.gamma, self.n_smooth))
+    @classmethod
+    def build(cls, model: LapGMM, problem: Problem, lam: float) -> _Printed:
+        """Build the hooks from the model's parameters."""
+        graph = _graph_of_paper(model, problem)
+        n_smooth, gamma = check_int(model.n_smooth, "n_smooth"), check_gamma(model.gamma)
+        smoother, walk = laplacian_smoother(graph, problem.Z), graph.laplacian("random_walk")
+        return cls(problem, lam=lam, graph=graph, smoother=smoother, walk=walk, gamma=gamma, n_smooth=n_smooth)
 
-    def refine(self, log_joint: Array, resp: Array) -> Array:
+    def start(self, memberships: Array) -> _RegularisedState:
+        """Return the clamped memberships and the first step."""
+        return replace(super().start(memberships), gamma=self.gamma)
+
+    def smooth(self, posterior: Array, gamma: float) -> Array:
+        """Take ``n_smooth`` steps of Eq. 12."""
+        return self.problem.clamp(diffuse(posterior, self.walk, gamma, self.n_smooth))
+
+    def refine(self, log_joint: Array, state: _RegularisedState) -> _RegularisedState:
         """Lines 5, 6, 9 and 10 of Table 1: γ shrinks until the objective does not fall, or smoothing has ended."""
-        posterior = super().refine(log_joint, resp)
-        while (found := self.accept(self.smooth(posterior), resp)) is resp and self.gamma > SMALLEST_GAMMA:
-            self.gamma *= 0.9
-        return found
+        state = replace(state, pair_scale=self.pair_scale(log_joint, state))
+        posterior = self.posterior(log_joint, state.resp, state.pair_scale)
+        while True:
+            smoothed = self.accept(self.smooth(posterior, state.gamma), state)
+            if smoothed is not state or state.gamma <= SMALLEST_GAMMA:
+                return smoothed
+            state = replace(state, gamma=GAMMA_DECAY * state.gamma)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Anchored(_Regularised):
-    """Smoothing tied to the posterior, its strength searched at every iteration."""
+    """Smoothing tied to the posterior, with a strength searched for in every iteration."""
 
-    def refine(self, log_joint: Array, resp: Array) -> Array:
-        """The best of the candidates, if it is better than what was."""
-        posterior = super().refine(log_joint, resp)
-        found = resp
+    @classmethod
+    def build(cls, model: LapGMM, problem: Problem, lam: float) -> _Anchored:
+        """Build the hooks from the model's parameters."""
+        graph = _graph_of_paper(model, problem)
+        return cls(problem, lam=lam, graph=graph, smoother=laplacian_smoother(graph, problem.Z))
+
+    def refine(self, log_joint: Array, state: _RegularisedState) -> _RegularisedState:
+        """Return the best of the candidates and the state itself."""
+        state = replace(state, pair_scale=self.pair_scale(log_joint, state))
+        posterior = self.posterior(log_joint, state.resp, state.pair_scale)
         for gamma in GAMMAS:
-            candidate = self.accept(self.clamp(resolvent(posterior, self.graph, gamma, tol=1e-6)), resp)
-            found = candidate if candidate is not resp else found
-        return found
+            state = self.accept(self.problem.clamp(resolvent(posterior, self.graph, gamma, tol=1e-6)), state)
+        return state
 
 
-SOLVERS = {"variational": _Variational, "printed": _Printed, "anchored": _Anchored}
+def _graph_of_paper(model: LapGMM, problem: Problem) -> AffinityGraph:
+    """Return the graph, whose Laplacian is the only operator of the paper's solvers."""
+    if not (isinstance(model.operator, str) and model.operator == "laplacian"):
+        name = repr(model.operator) if isinstance(model.operator, str) else "a matrix"
+        raise InputError(
+            f"operator={name} needs solver='variational'; got solver={model.solver!r}, which is defined for the "
+            "graph Laplacian",
+            "set solver='variational' or operator='laplacian'",
+            code="incompatible_parameters",
+            parameter="operator",
+        )
+    assert problem.graph is not None
+    return problem.graph
 
 
-def check_gamma(gamma: Any) -> float:
-    """A step in [0, 1]."""
+def check_gamma(gamma: object) -> float:
+    """Validate a step in [0, 1]."""
     if isinstance(gamma, numbers.Real) and not isinstance(gamma, bool) and 0 <= float(gamma) <= 1:
         return float(gamma)
-    raise ValueError(f"gamma must be in [0, 1]; got {gamma!r}")
+    raise InputError(
+        f"gamma must be in [0, 1]; got {gamma!r}", code="invalid_parameter", parameter="gamma", value=gamma
+    )
+
+
+SOLVERS: dict[str, Callable[[LapGMM, Problem, float], MixtureHooks[Any]]] = {
+    "variational": _Variational.build,
+    "printed": _Printed.build,
+    "anchored": _Anchored.build,
+}
 
 
 # --------------------------------------------------------------------------------------------------------- the class
 
 
 class LapGMM(BaseMixture):
-    """A Gaussian mixture whose memberships vary smoothly over the graph.
+    """Gaussian mixture whose memberships vary smoothly over a graph.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     graph : recipe, AffinityGraph or matrix, default=None
-        How the graph is made; None is ``KNNGraph(9, weight="local", symmetrize="mean")``, and the paper's is
-        ``KNNGraph(8)``. It sees all of X, whatever ``pca``.
+        The graph or how to build it; None is ``KNNGraph(9, weight="local", symmetrize="mean")``, and the paper's is
+        ``KNNGraph(8)``. It is built from all columns of X, whatever ``pca``.
     lam : float, 'auto' or 'natural', default='auto'
-        Weight of the smoothness, in nats an edge. 'natural' is the value at which a row's neighbours weigh as much as
-        its densities; 'auto' tries multiples of it and keeps the one whose partition has the highest modularity on the
-        graph.
+        Weight of the smoothness, in nats per edge. 'natural' is the value at which the neighbours of a row weigh as
+        much as its densities; 'auto' tries multiples of it and keeps the one whose partition has the highest
+        modularity on the graph.
     solver : {'variational', 'anchored', 'printed'}, default='variational'
-        See the module's page; 'variational' is monotone.
-    operator : {'laplacian', 'iterated', 'heat'}, default='laplacian'
-        The smoothing operator of 'variational'.
+        How memberships are smoothed: by maximising the penalised evidence bound, which is monotone, or by one of two
+        readings of the paper's rule.
+    operator : {'laplacian', 'iterated', 'heat'} or matrix of shape (n, n), default='laplacian'
+        The smoothing operator A of 'variational': the graph Laplacian L, L² over the mean degree d̄,
+        d̄(I - exp(-L/d̄)), or a symmetric positive semidefinite array or sparse matrix. 'auto' and 'natural' values of
+        ``lam`` suit a matrix on the scale of L.
     gamma : float, default=0.9
-        First step of 'printed'.
+        The first step of 'printed'.
     n_smooth : int, default=1
-        Smoothing steps an iteration, of 'variational' and 'printed'.
+        Smoothing steps per iteration, of 'variational' and 'printed'.
     covariance_type, ridge, pca, init, n_init, max_iter, random_state, verbose
         As in :class:`GaussianMixture`; ``init`` is 'community' by default, and with ``lam='auto'`` several starts are
         compared by modularity.
     tol : float, default=1e-3
-        On the mean movement of the memberships in an iteration. An early stop, and part of the method: run further, J
-        still rises, but memberships leak along the graph and a thin cluster, such as a half moon, loses its shape.
+        Stop when memberships change by at most this much on average. Stopping early is part of the method: in further
+        iterations J still rises, but memberships leak along the graph and a thin cluster, such as a half moon, loses
+        its shape.
 
     Attributes
     ----------
     labels_, memberships_, weights_, means_, covariances_, history_, n_iter_, converged_
-        As in :class:`GaussianMixture`, and so are ``objective_``, ``likelihood_`` and ``penalty_``.
+        As in :class:`GaussianMixture`, like ``objective_``, ``likelihood_`` and ``penalty_``.
     graph_ : AffinityGraph
+        The graph.
     lam_ : float
-        The λ that was used.
+        The weight of the smoothness that was used.
 
     References
     ----------
@@ -309,21 +338,21 @@ class LapGMM(BaseMixture):
     def __init__(
         self,
         n_clusters: int = 8,
-        graph: Any = None,
+        graph: GraphLike = None,
         *,
-        lam: Any = "auto",
-        solver: str = "variational",
-        operator: str = "laplacian",
+        lam: float | Literal["auto", "natural"] = "auto",
+        solver: Literal["variational", "printed", "anchored"] = "variational",
+        operator: Literal["laplacian", "iterated", "heat"] | MatrixLike = "laplacian",
         gamma: float = 0.9,
         n_smooth: int = 1,
-        covariance_type: str = "full",
+        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         ridge: float = 0.1,
-        pca: Any = None,
-        init: Any = "community",
+        pca: int | float | None = None,
+        init: Literal["kmeans", "spectral", "community", "random", "auto"] | ArrayLike = "community",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-3,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
@@ -343,65 +372,66 @@ class LapGMM(BaseMixture):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None, lam: float) -> Hooks:
-        assert graph is not None
-        return choose(SOLVERS, self.solver, option="solver")(self, lam, graph, Z, **plain)
+    def _hooks(self, problem: Problem) -> MixtureHooks[Any]:
+        lam = 0.0 if self._searches_lam() else check_nonnegative(self.lam, "lam", or_else="'auto' or 'natural'")
+        return choose(SOLVERS, self.solver, option="solver")(self, problem, lam)
 
-    def _run(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
-        """EM from one start, with the λ given or found."""
-        if isinstance(self.lam, str) and self.lam in LAM_GRIDS:
-            return self._search_lam(start, Z, graph, options)
-        lam = check_nonnegative(self.lam, "lam", or_else="'auto' or 'natural'")
-        return replace(run_em(start, self._hooks(options, Z, graph, lam), **self._limits()), lam=lam)
+    def _searches_lam(self) -> bool:
+        return isinstance(self.lam, str) and self.lam in LAM_GRIDS
 
-    def _search_lam(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> EMResult:
-        """Try every λ of the grid for `TRIAL_ITERATIONS` iterations and continue the best.
+    def _run(self, start: Array, hooks: MixtureHooks[Any]) -> EMResult[Any]:
+        """Run EM from one start, with λ as given or searched for."""
+        return self._search_lam(start, hooks) if self._searches_lam() else super()._run(start, hooks)
 
-        The search stops after two values in a row that lose clusters.
+    def _search_lam(self, start: Array, hooks: MixtureHooks[Any]) -> EMResult[Any]:
+        """Try the values of the grid for `TRIAL_ITERATIONS` iterations each and continue the best run.
 
-        The best has the most clusters, and of those the highest modularity.
+        The best run has the most clusters and, among those, the highest modularity. The search stops after two values
+        in a row that lose clusters: larger ones seldom bring them back.
         """
-        limits = self._limits()
-        most, trials, failures = limits["max_iter"], [], []
-        for lam in self._lam_grid(start, Z, graph, options):
-            hooks = self._hooks(options, Z, graph, lam)
+        limits, graph = self._limits(), hooks.problem.graph
+        max_iter = limits.pop("max_iter")
+        runs, failures = [], []
+        for lam in self._lam_grid(start, hooks.problem):
+            trial = replace(hooks, lam=lam)
             try:
-                run = replace(run_em(start, hooks, **limits | {"max_iter": min(TRIAL_ITERATIONS, most)}), lam=lam)
+                result = run_em(trial.start(start), trial, max_iter=min(TRIAL_ITERATIONS, max_iter), **limits)
             except SingularCovarianceError as error:
                 failures.append(error)
                 continue
-            trials.append((partition_quality(run.resp, graph), run, hooks))
-            self._report_trial(lam, *trials[-1][0])
-            if len(trials) > 2 and all(trial[0][0] < trials[0][0][0] for trial in trials[-2:]):
-                break  # two in a row that smooth clusters out of existence: stronger ones seldom bring them back
-        if not trials:
+            runs.append((partition_quality(result.resp, graph), replace(result, lam=lam), trial))
+            self._report_trial(lam, *runs[-1][0])
+            if len(runs) > 2 and all(n_clusters < runs[0][0][0] for (n_clusters, _), _, _ in runs[-2:]):
+                break
+        if not runs:
             raise failures[0]
-        _, best, hooks = max(trials, key=lambda trial: trial[0])
-        if best.converged or best.n_iter >= most:
+        _, best, trial = max(runs, key=lambda run: run[0])
+        if best.converged or best.n_iter >= max_iter:
             return best
-        rest = run_em(best.resp, hooks, **limits | {"max_iter": most - best.n_iter})
+        rest = run_em(best.state, trial, max_iter=max_iter - best.n_iter, **limits)
         return replace(rest, history=best.history + rest.history, n_iter=best.n_iter + rest.n_iter, lam=best.lam)
 
-    def _report_trial(self, lam: float, n_clusters: int, reached: float) -> None:
-        text = f"LapGMM: lam = {lam:.4g} gives {n_clusters} clusters of modularity {reached:.4f}"
+    def _report_trial(self, lam: float, n_clusters: int, modularity: float) -> None:
+        text = f"LapGMM: lam = {lam:.4g} gives {n_clusters} clusters of modularity {modularity:.4f}"
         log.info(text)
         if self.verbose:
             print(text)
 
-    def _selection_score(self, run: EMResult, graph: AffinityGraph | None) -> Any:
-        """Modularity where λ was found: objectives of different λ do not compare."""
-        return partition_quality(run.resp, graph) if isinstance(self.lam, str) else super()._selection_score(run, graph)
+    def _selection_score(self, run: EMResult[Any], graph: AffinityGraph | None) -> Any:
+        """Return the modularity where λ is searched for: objectives at different λ are not comparable."""
+        return partition_quality(run.resp, graph) if self._searches_lam() else super()._selection_score(run, graph)
 
-    def _lam_grid(self, start: Array, Z: Array, graph: AffinityGraph | None, options: dict[str, Any]) -> list[float]:
-        """The λ to try: multiples of the one at which neighbours weigh as much as densities."""
-        assert graph is not None
-        plain = GaussianHooks(Z, **options)
-        scale = natural_lam(plain.expect(plain.maximise(plain.clamp(start))), graph)
-        return [step * scale for step in LAM_GRIDS[self.lam]]
+    def _lam_grid(self, start: Array, problem: Problem) -> list[float]:
+        """Return the values of λ to try: multiples of the one at which neighbours weigh as much as densities."""
+        assert problem.graph is not None
+        hooks = GaussianHooks(problem)
+        model, _ = hooks.maximise(hooks.start(start))
+        scale = natural_lam(hooks.expect(model), problem.graph)
+        return [factor * scale for factor in LAM_GRIDS[str(self.lam)]]
 
-    def _store(self, best: EMResult, *fitted: Any) -> None:
-        super()._store(best, *fitted)
+    def _store(self, best: EMResult[Any], graph: AffinityGraph | None, X: Array, projection: Projection | None) -> None:
+        super()._store(best, graph, X, projection)
         self.lam_ = best.lam
 
-    def _coupling(self, joint: Array, graph: AffinityGraph) -> float:
+    def _coupling(self, log_joint: Array, graph: AffinityGraph) -> float:
         return self.lam_

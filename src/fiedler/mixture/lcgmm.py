@@ -7,63 +7,74 @@ T_ik = 1 - λ Σ_j (1 - P_jk/P_ik) W_ij (Eq. 6). P∘T = (I - λL)P exactly, so 
 multiplying back would lose the neighbours' mass where P_ik is tiny. Columns of L sum to zero, so the weights of a
 component still sum to N_k = Σ_i P_ik (Eqs 9 and 11).
 
-Weights can be negative (down to 1 - λ·degree times a membership). They are used as they are while every covariance
-stays positive definite; otherwise they are clipped at zero, a component is divided by the sum of its own weights, and
-the model says so. The iteration is not monotone; it stops when the posteriors rest.
+Weights can be negative (down to 1 - λ·degree times a membership). They are used unchanged while every covariance
+stays positive definite; otherwise they are clipped at zero, a component is divided by the sum of its clipped weights,
+and a warning is given. The iteration is not monotone; it stops when the posteriors no longer change.
 """
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+from numpy.typing import ArrayLike
+
+from .._typing import GraphLike, RandomState
 from .._validation import check_nonnegative, choose
 from ..core.backend import Array, namespace, safe_log
-from ..core.sparse import matmul
-from ..graph.affinity import AffinityGraph
-from .base import BaseMixture, GaussianHooks
-from .covariance import Gaussians, SingularCovarianceError, estimate
-from .em import Hooks, Step, memberships_settled
+from ..core.sparse import Sparse, matmul
+from ..errors import SingularCovarianceError, warn
+from .base import BaseMixture
+from .covariance import Gaussians, estimate
+from .em import EMResult, EMState, Step, memberships_converged
+from .hooks import MixtureHooks, Problem, mean_change
 
 
-class _LocallyConsistent(GaussianHooks):
+@dataclass(frozen=True, eq=False)
+class _ConsistentState(EMState):
+    """Adds whether negative weights had to be clipped; a run that needed it once is clipped to its end."""
+
+    clipped: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _LocallyConsistent(MixtureHooks[_ConsistentState]):
     """M-step weights smoothed by one explicit diffusion step."""
 
-    def __init__(self, model: LCGMM, graph: AffinityGraph, Z: Array, **plain: Any) -> None:
-        super().__init__(Z, **plain)
-        self.lam, self.L = check_nonnegative(model.lam, "lam"), graph.laplacian()
-        self.signed, self.may_clip = choose(NEGATIVE_WEIGHTS, model.negative_weights, option="negative_weights")
-        self.clipped = False
+    L: Sparse  # the graph Laplacian
+    use_signed: bool  # whether signed weights are tried
+    may_clip: bool  # whether they are clipped where signed ones fail
 
-    def maximise(self, resp: Array) -> Gaussians:
+    def start(self, memberships: Array) -> _ConsistentState:
+        """Return the clamped memberships."""
+        return _ConsistentState(self.problem.clamp(memberships))
+
+    def maximise(self, state: _ConsistentState) -> tuple[Gaussians, _ConsistentState]:
         """Eqs 7, 9 and 11: mixing weights from P, means and covariances from (I - λL)P."""
-        priors = self.weighted(resp)
-        weights = priors - self.lam * matmul(self.L, resp)
-        if self.signed and not self.clipped:
+        Z, kind, ridge = self.problem.Z, self.problem.kind, self.problem.ridge
+        priors = self.problem.weighted(state.resp)
+        weights = priors - self.lam * matmul(self.L, state.resp)
+        if self.use_signed and not state.clipped:
             try:
-                return estimate(self.Z, weights, kind=self.kind, ridge=self.ridge, priors=priors)
+                return estimate(Z, weights, kind=kind, ridge=ridge, priors=priors), state
             except SingularCovarianceError:
                 if not self.may_clip:
                     raise
-                self.clipped = True  # a start that needed clipping once is clipped to its end
-                warnings.warn(
-                    "the smoothed weights turned negative enough to spoil a covariance, so they are clipped at zero "
-                    "from here on; a smaller lam avoids that",
-                    UserWarning,
-                    stacklevel=7,
-                )
-        xp = namespace(weights)
-        return estimate(self.Z, xp.where(weights > 0, weights, 0), kind=self.kind, ridge=self.ridge, priors=priors)
+                state = replace(state, clipped=True)
+        clipped = namespace(weights).where(weights > 0, weights, 0)
+        return estimate(Z, clipped, kind=kind, ridge=ridge, priors=priors), state
 
-    def score(self, log_joint: Array, resp: Array, last: Array) -> Step:
-        """The penalised log-likelihood, R = Σ_k p_k' L log p_k."""
-        likelihood = self.likelihood(log_joint)
-        penalty = self.lam * float(namespace(resp).sum(resp * matmul(self.L, safe_log(resp)))) + self.disagreement(resp)
-        return Step(likelihood - penalty, likelihood, penalty, self.moved(resp, last))
+    def score(self, log_joint: Array, state: _ConsistentState, last_resp: Array) -> Step:
+        """Compute the penalised log-likelihood, R = Σ_k p_k' L log p_k."""
+        resp, likelihood = state.resp, self.problem.likelihood(log_joint)
+        divergence = float(namespace(resp).sum(resp * matmul(self.L, safe_log(resp))))
+        penalty = self.lam * divergence + self.disagreement(state)
+        return Step(likelihood - penalty, likelihood, penalty, mean_change(resp, last_resp))
 
-    def settled(self, history: list[Step], tol: float) -> bool:
-        """By the posteriors, since the objective may fall."""
-        return memberships_settled(history, tol)
+    def has_converged(self, steps: Sequence[Step], tol: float) -> bool:
+        """Test the posteriors, since the objective can fall."""
+        return memberships_converged(steps, tol)
 
 
 NEGATIVE_WEIGHTS = {  # name -> whether signed weights are tried, whether they may be clipped
@@ -74,27 +85,30 @@ NEGATIVE_WEIGHTS = {  # name -> whether signed weights are tried, whether they m
 
 
 class LCGMM(BaseMixture):
-    """A Gaussian mixture whose components are estimated from memberships made consistent with their neighbours'.
+    """Gaussian mixture with local consistency: components are estimated from memberships smoothed over the graph.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     graph : recipe, AffinityGraph or matrix, default=None
-        How the graph is made; None is ``KNNGraph(9, weight="local", symmetrize="mean")``. It sees all of X, whatever
-        ``pca``.
+        The graph or how to build it; None is ``KNNGraph(9, weight="local", symmetrize="mean")``. It is built from all
+        columns of X, whatever ``pca``.
     lam : float, default=0.1
-        Weight of the consistency; λ times the largest degree up to 1 keeps all weights nonnegative.
+        Weight of the consistency; up to one over the largest degree all weights are non-negative.
     negative_weights : {'auto', 'signed', 'clip'}, default='auto'
-        Use negative weights while the covariances allow it, then clip; insist on them; or always clip.
+        'auto' uses negative weights while the covariances stay positive definite and clips them at zero from then on;
+        'signed' never clips, 'clip' always does.
     covariance_type, ridge, pca, init, n_init, max_iter, tol, random_state, verbose
-        As in :class:`GaussianMixture`; ``init`` is 'community' by default, and ``tol`` is on the mean movement of the
-        posteriors.
+        As in :class:`GaussianMixture`; ``init`` is 'community' by default, and ``tol`` applies to the mean change of
+        the posteriors.
 
     Attributes
     ----------
     labels_, memberships_, weights_, means_, covariances_, history_, n_iter_, converged_
-        As in :class:`GaussianMixture`, and so are ``objective_``, ``likelihood_`` and ``penalty_``.
+        As in :class:`GaussianMixture`, like ``objective_``, ``likelihood_`` and ``penalty_``.
     graph_ : AffinityGraph
+        The graph.
 
     References
     ----------
@@ -114,18 +128,18 @@ class LCGMM(BaseMixture):
     def __init__(
         self,
         n_clusters: int = 8,
-        graph: Any = None,
+        graph: GraphLike = None,
         *,
         lam: float = 0.1,
-        negative_weights: str = "auto",
-        covariance_type: str = "full",
+        negative_weights: Literal["auto", "signed", "clip"] = "auto",
+        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         ridge: float = 0.1,
-        pca: Any = None,
-        init: Any = "community",
+        pca: int | float | None = None,
+        init: Literal["kmeans", "spectral", "community", "random", "auto"] | ArrayLike = "community",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
@@ -142,6 +156,20 @@ class LCGMM(BaseMixture):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _hooks(self, plain: dict[str, Any], Z: Array, graph: AffinityGraph | None) -> Hooks:
-        assert graph is not None
-        return _LocallyConsistent(self, graph, Z, **plain)
+    def _hooks(self, problem: Problem) -> MixtureHooks[_ConsistentState]:
+        assert problem.graph is not None
+        lam = check_nonnegative(self.lam, "lam")
+        use_signed, may_clip = choose(NEGATIVE_WEIGHTS, self.negative_weights, option="negative_weights")
+        L = problem.graph.laplacian()
+        return _LocallyConsistent(problem, lam=lam, L=L, use_signed=use_signed, may_clip=may_clip)
+
+    def _warn_about_fit(self, result: EMResult[Any], *, stacklevel: int) -> None:
+        if result.state.clipped:
+            warn(
+                "a covariance was not positive definite with negative weights, so they were clipped at zero",
+                "use a smaller lam to avoid that",
+                code="clipped_weights",
+                stacklevel=stacklevel,
+                lam=self.lam,
+            )
+        super()._warn_about_fit(result, stacklevel=stacklevel + 1)

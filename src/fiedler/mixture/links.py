@@ -1,57 +1,75 @@
-"""Known pairs as mixtures take them: votes of linked rows in the E-step, or one membership for a must-linked group.
+"""Known pairs in a mixture: terms in the E-step, or one common membership for a must-linked group.
 
     log α_k p_k(x_i)  +  γ Σ_j v_ij q_jk,    v_ij = ½(1/m_i + 1/m_j) for must-links, minus that for cannot-links
 
-m_i is the number of pairs of that kind at row i, so that the votes of either kind sum to about one a row however many
-pairs there are; γ is ``strength`` times what densities usually decide by. It is the mean-field form of a hidden Markov
-random field over the pairs (Lange, Law, Jain & Buhmann 2005). LapGMM adds λ tr(Q'VQ) to its objective instead, in which
-V stands beside the graph's edges, and stays monotone.
+m_i is the number of pairs of that kind at row i, so that the weights of either kind sum to about one per row whatever
+the number of pairs; γ is ``strength`` times the median margin of the log-densities. It is the mean-field form of a
+hidden Markov random field over the pairs (Lange, Law, Jain & Buhmann 2005). LapGMM adds λ tr(Q'VQ) to its objective
+instead, in which V is added to the edges of the graph, and stays monotone.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..core.backend import Array, asarray_like, namespace, to_numpy
-from ..core.sparse import from_scipy_like, matmul
+from ..core.sparse import Sparse, from_scipy_like, matmul
 from ..graph.constraints import PairwiseConstraints
 from ..graph.pairs import group_means, link_votes
 
 
-def make_links(constraints: PairwiseConstraints | None, reference: Array) -> Links | None:
-    """The links, or None where there are none that matter."""
-    if constraints is None or (constraints.strength == 0 and not constraints.hard) or constraints.n_pairs == 0:
-        return None
-    return Links(constraints, reference)
-
-
+@dataclass(frozen=True, eq=False)
 class Links:
-    """Pairs over the rows of a mixture."""
+    """Pairs over the rows of a mixture.
 
-    def __init__(self, constraints: PairwiseConstraints, reference: Array) -> None:
-        must, cannot = link_votes(constraints)
-        self.matrix = from_scipy_like(must - cannot, reference)
-        total = np.asarray((must + cannot).sum(axis=1)).ravel()
-        self.total = asarray_like(total, reference, dtype=reference.dtype)[:, None]  # (n, 1)
-        self.strength, self.groups = constraints.strength, constraints.groups if constraints.hard else None
+    Attributes
+    ----------
+    matrix : sparse matrix of shape (n, n)
+        The weights v_ij.
+    total : array of shape (n, 1)
+        Σ_j |v_ij|, 0 for rows without a pair.
+    strength : float
+    groups : array of shape (n,), optional
+        The group of each row, where must-links are hard.
+    """
 
-    def votes(self, resp: Array) -> Array:
-        """Σ_j v_ij q_j of every row."""
+    matrix: Sparse
+    total: Array
+    strength: float
+    groups: np.ndarray | None
+
+    def linked_sum(self, resp: Array) -> Array:
+        """Compute Σ_j v_ij q_j for every row."""
         return matmul(self.matrix, resp)
 
-    def halfway(self, resp: Array, last: Array) -> Array:
-        """Linked rows go half the way to their new memberships: rows that vote on each other at once would swing."""
-        xp = namespace(resp)
-        return xp.where(self.total > 0, 0.5 * (resp + last), resp)
+    def damp(self, resp: Array, last_resp: Array) -> Array:
+        """Move linked rows only halfway to their new memberships: updated at the same time they would oscillate."""
+        return namespace(resp).where(self.total > 0, 0.5 * (resp + last_resp), resp)
 
-    def together(self, values: Array) -> Array:
-        """The mean over each row's group, where must-links are hard; else the values."""
+    def group_mean(self, values: Array) -> Array:
+        """Average over each row's group, where must-links are hard; otherwise return the values."""
         return values if self.groups is None else group_means(values, self.groups)
 
 
+def make_links(constraints: PairwiseConstraints | None, reference: Array) -> Links | None:
+    """Build the links beside ``reference``; None if there are no pairs with an effect."""
+    if constraints is None or (constraints.strength == 0 and not constraints.hard) or constraints.n_pairs == 0:
+        return None
+    must, cannot = link_votes(constraints)
+    total = np.asarray((must + cannot).sum(axis=1)).ravel()
+    return Links(
+        from_scipy_like(must - cannot, reference),
+        asarray_like(total, reference, dtype=reference.dtype)[:, None],
+        constraints.strength,
+        constraints.groups if constraints.hard else None,
+    )
+
+
 def median_margin(log_joint: Array) -> float:
-    """The median difference between the two best clusters' joint log-densities; 0 for a single cluster."""
+    """Compute the median difference between the two largest joint log-densities of a row; 0 for a single cluster."""
     if log_joint.shape[1] == 1:
         return 0.0
-    two = np.partition(to_numpy(log_joint), -2, axis=1)[:, -2:]
-    return float(np.median(two[:, 1] - two[:, 0]))
+    top_two = np.partition(to_numpy(log_joint), -2, axis=1)[:, -2:]
+    return float(np.median(top_two[:, 1] - top_two[:, 0]))

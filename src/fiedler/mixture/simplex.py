@@ -1,4 +1,4 @@
-"""The row problem of smoothed memberships: a concave function on the simplex, maximised in closed form or by Newton."""
+"""The problem of one row in a smoothing step: a concave function on the simplex, maximised exactly."""
 
 from __future__ import annotations
 
@@ -7,17 +7,27 @@ from ..core.rows import normalize_row_sums
 
 
 def entropic_maximiser(a: Array, b: Array) -> Array:
-    """Argmax over the simplex of q'a - ½ b ‖q‖² - q' log q, row by row; b = 0 gives the softmax.
+    """Maximise q'a - ½ b ‖q‖² - q' log q over the simplex, row by row; b = 0 gives the softmax.
 
-    Stationarity reads log q_k + b q_k = a_k - ν, with ν the row's multiplier. Where one entry takes all but a share s
-    of the row with s(1 + b) tiny, the others are exp(a_k - a_top + b - s(1 + b)) up to the square of that: no equation
-    to solve. The remaining rows, near the borders of clusters, go to `_solve_rows`.
+    The stationarity condition is log q_k + b q_k = a_k - ν, with ν the row's multiplier. Where one entry takes all but
+    a share s of the row and s(1 + b) is tiny, the others are exp(a_k - a_top + b - s(1 + b)) up to the square of that,
+    in closed form. The remaining rows, near the borders of clusters, are solved by `_solve_rows`.
+
+    Parameters
+    ----------
+    a : array of shape (n, k)
+    b : array of shape (n, 1)
+        Non-negative.
+
+    Returns
+    -------
+    array of shape (n, k)
     """
     xp = namespace(a)
-    tiny = 8 * eps(a) ** 0.5  # its square is what the formula leaves out
+    tiny = 8 * eps(a) ** 0.5  # its square is the error of the closed form
     a = a - xp.max(a, axis=1)[:, None]
     above = a + b
-    shares = exp_or_zero(xp.where(above > 0, 0, above))  # the largest entry's is 1, and so is a rival's: an open row
+    shares = exp_or_zero(xp.where(above > 0, 0, above))  # 1 for the largest entry and close rivals
     total = xp.sum(shares, axis=1)[:, None] - 1
     rest = total * (1 + b)
     shrink = xp.exp(-xp.where(rest < tiny, rest, 0))
@@ -29,10 +39,10 @@ def entropic_maximiser(a: Array, b: Array) -> Array:
 
 
 def _solve_rows(a: Array, b: Array, n_newton: int = 100) -> Array:
-    """The stationarity equations and Σ_k q_k = 1 by Newton's method in (log q, ν) together.
+    """Solve the stationarity equations and Σ_k q_k = 1 by Newton's method in (log q, ν) jointly.
 
-    u + b exp(u) is convex and increasing in u = log q. From upper bounds of the u for a ν at which the largest entry
-    alone would be 1, the steps approach the solution from one side.
+    u + b exp(u) is convex and increasing in u = log q. Started from upper bounds of u, for a ν at which the largest
+    entry alone would be 1, the steps approach the solution from one side.
     """
     xp = namespace(a)
     tol = 8 * eps(a)
@@ -51,7 +61,7 @@ def _solve_rows(a: Array, b: Array, n_newton: int = 100) -> Array:
 
 
 def _upper_bound(s: Array, b: Array) -> Array:
-    """A bound from above on the u with u + b exp(u) = s: W(exp t) lies below softplus(t), and u below s."""
+    """Bound from above the u with u + b exp(u) = s: Lambert's W(exp t) is below softplus(t), and u is below s."""
     xp = namespace(s)
     log_b = xp.log(xp.where(b > 0, b, 1))
     t = s + log_b

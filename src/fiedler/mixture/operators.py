@@ -1,0 +1,177 @@
+"""Smoothing operators A of LapGMM's penalty λ tr(Q'AQ), each with a diagonal matrix that bounds it.
+
+An operator is positive semidefinite, so that the penalty is convex and never negative. The bound c, with diag(c) - A
+positive semidefinite, makes the steps of the solver monotone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spla
+
+from .._validation import choose
+from ..core.backend import Array, asarray_like, namespace, to_numpy
+from ..core.eigen import spectral_bounds
+from ..core.sparse import Sparse, csr_parts, from_scipy_like, is_sparse, matmul, to_scipy, with_data
+from ..errors import InputError
+from ..graph.affinity import AffinityGraph
+from ..graph.smoothing import heat_flow, iterate
+from .links import Links
+
+SMALLEST_DEGREE = 1e-300  # a mean degree by which to divide, for graphs without edges
+MAX_DENSE_ROWS = 512  # rows up to which all eigenvalues of a matrix are computed, by LAPACK
+
+
+class Smoother(NamedTuple):
+    """A positive semidefinite operator A.
+
+    Attributes
+    ----------
+    apply : callable
+        F -> AF for arrays of shape (n, k).
+    bound : array of shape (n, 1)
+        c with diag(c) - A positive semidefinite.
+    """
+
+    apply: Callable[[Array], Array]
+    bound: Array
+
+
+def make_smoother(operator: Any, graph: AffinityGraph, reference: Array, links: Links | None = None) -> Smoother:
+    """Build the operator that LapGMM's ``operator`` stands for, by name or as a matrix, with known pairs included."""
+    if is_sparse(operator) or isinstance(operator, list) or hasattr(operator, "shape"):
+        smoother = from_matrix(operator, reference)
+    else:
+        smoother = choose(OPERATORS, operator, option="operator")(graph, reference)
+    return smoother if links is None else _with_pairs(smoother, links, graph)
+
+
+# --------------------------------------------------------------------------------------------- operators of the graph
+
+
+def laplacian_smoother(graph: AffinityGraph, reference: Array) -> Smoother:
+    """A = L = D - S, bounded by 2D."""
+    L = _in_precision_of(reference, graph.laplacian())
+    degrees = asarray_like(to_numpy(graph.degrees), reference, dtype=reference.dtype)
+    return Smoother(lambda F: matmul(L, F), 2 * degrees[:, None])
+
+
+def _iterated(graph: AffinityGraph, reference: Array) -> Smoother:
+    """A = L², divided by the mean degree to have the scale of L."""
+    L, xp = _in_precision_of(reference, graph.laplacian()), namespace(reference)
+    scale = _mean_degree(graph)
+    largest = spectral_bounds(L)[1] ** 2 / scale
+    return Smoother(lambda F: iterate(F, L, 2) / scale, xp.full_like(reference[:, :1], largest))
+
+
+def _heat(graph: AffinityGraph, reference: Array) -> Smoother:
+    """A = d̄ (I - exp(-L/d̄)), the part that heat flow over time 1/d̄ removes; bounded by the mean degree d̄."""
+    L, xp = _in_precision_of(reference, graph.laplacian()), namespace(reference)
+    scale = _mean_degree(graph)
+    return Smoother(lambda F: scale * (F - heat_flow(F, L, 1 / scale)), xp.full_like(reference[:, :1], scale))
+
+
+OPERATORS = {"laplacian": laplacian_smoother, "iterated": _iterated, "heat": _heat}
+
+
+def _mean_degree(graph: AffinityGraph) -> float:
+    return max(float(to_numpy(graph.degrees).mean()), SMALLEST_DEGREE)
+
+
+def _in_precision_of(reference: Array, S: Sparse) -> Sparse:
+    """Convert a matrix so that its products with memberships stay in their precision."""
+    data = csr_parts(S)[0]
+    bits = namespace(data).finfo(data.dtype).bits
+    if bits == namespace(reference).finfo(reference.dtype).bits:
+        return S
+    xp = namespace(data)
+    return with_data(S, xp.astype(data, xp.float32 if bits == 64 else xp.float64))
+
+
+def _with_pairs(smoother: Smoother, links: Links, graph: AffinityGraph) -> Smoother:
+    """A - d̄ · strength · V, V the weights of known pairs; no eigenvalue of -V exceeds its largest absolute row sum."""
+    scale = links.strength * float(to_numpy(graph.degrees).mean())
+    return Smoother(lambda F: smoother.apply(F) - scale * links.linked_sum(F), smoother.bound + scale * links.total)
+
+
+# ------------------------------------------------------------------------------------------------- a matrix as operator
+
+
+def from_matrix(matrix: Any, reference: Array) -> Smoother:
+    """Use a symmetric positive semidefinite matrix, bounded by its absolute row sums.
+
+    diag(c) - A is diagonally dominant for c_i = Σ_j |a_ij|, and so positive semidefinite (Gershgorin).
+    """
+    A = check_operator(matrix, reference.shape[0])
+    bound = asarray_like(np.asarray(abs(A).sum(axis=1)).reshape(-1, 1), reference, dtype=reference.dtype)
+    if sp.issparse(A):
+        A = from_scipy_like(A, reference)
+    else:
+        A = asarray_like(A, reference, dtype=reference.dtype)
+    return Smoother(lambda F: matmul(A, F), bound)
+
+
+def check_operator(matrix: Any, n: int) -> Any:
+    """Validate a symmetric positive semidefinite matrix of shape (n, n); returned on the host in double precision."""
+    A = _numbers(matrix)
+    if A.shape != (n, n):
+        raise _invalid(f"operator has shape {A.shape}, but X has {n} rows", f"give a matrix of shape {(n, n)}")
+    if not np.isfinite(A.data if sp.issparse(A) else A).all():
+        raise _invalid("operator contains NaN or infinity", "remove those entries")
+    tolerance = float(np.finfo(A.dtype).eps) ** 0.5  # relative: rounding is accepted, more is not
+    A = A.astype(np.float64)
+    size, asymmetry = float(abs(A).max()), float(abs(A - A.T).max())
+    if asymmetry > tolerance * size:
+        raise _invalid(
+            f"operator is not symmetric (a_ij and a_ji differ by up to {asymmetry:.3g})",
+            "symmetrise it, for example with (A + A.T) / 2",
+        )
+    A = (A + A.T) / 2
+    smallest = _smallest_eigenvalue(A)
+    if smallest < -tolerance * size:
+        raise _invalid(
+            f"operator has a negative eigenvalue ({smallest:.3g})",
+            "give a positive semidefinite matrix, such as a graph Laplacian",
+        )
+    return A
+
+
+def _numbers(matrix: Any) -> Any:
+    """Convert a matrix of any library to NumPy or CSR on the host, in single or double precision."""
+    try:
+        A = to_scipy(matrix) if is_sparse(matrix) else to_numpy(matrix)
+    except ValueError as error:
+        raise _invalid(
+            "operator is not a matrix: its rows differ in length", "give an array or a CSR matrix"
+        ) from error
+    if A.dtype.kind not in "biuf":
+        raise _invalid(f"operator has entries of type {A.dtype}", "give a matrix of real numbers")
+    return A if A.dtype in (np.float32, np.float64) else A.astype(np.float64)
+
+
+def _smallest_eigenvalue(A: Any) -> float:
+    """Bound the smallest eigenvalue from below by Gershgorin's discs if that shows it is not negative; else compute it.
+
+    Large matrices are checked by Lanczos' method, which approaches the value from above: a positive semidefinite matrix
+    is never rejected.
+    """
+    lower, upper = spectral_bounds(A)
+    if lower >= 0:
+        return lower
+    if A.shape[0] <= MAX_DENSE_ROWS:
+        return float(np.linalg.eigvalsh(A.toarray() if sp.issparse(A) else A)[0])
+    shift = max(abs(lower), abs(upper))  # the largest eigenvalue of shift I - A: ARPACK's tolerance is relative to it
+    shifted = spla.LinearOperator(A.shape, matvec=lambda v: shift * v - A @ v, dtype=np.float64)
+    v0 = np.random.RandomState(0).standard_normal(A.shape[0])
+    try:
+        return shift - float(spla.eigsh(shifted, k=1, which="LA", v0=v0, tol=1e-4, return_eigenvectors=False)[0])
+    except spla.ArpackNoConvergence:
+        return 0.0  # no negative eigenvalue was found
+
+
+def _invalid(problem: str, hint: str) -> InputError:
+    return InputError(problem, hint, code="invalid_operator", parameter="operator")
