@@ -353,22 +353,6 @@ def test_doctor_survives_a_driver_that_does_not_fit(fiedler_says, monkeypatch):
     assert "devices: json sees none (CUDA driver version is insufficient)" in fiedler_says("doctor").out
 
 
-def test_a_paper_as_json_and_quietly(fiedler_says, tmp_path):
-    papers = json.loads(fiedler_says("reproduce", "--list", "--json").out)
-    words = ("reproduce", "smoke", "--table", "1", "--only", "k=2", "--only", "kmeans", "--out", tmp_path, "--json")
-    planned = json.loads(fiedler_says(*words, "--dry-run").out)
-    done = fiedler_says(*words, "--jobs", 1, "--quiet")
-
-    assert papers["lapgmm"]["tables"] == ["2", "3", "4"]
-    assert (planned["paper"], planned["cells"]) == ("smoke", planned["to_run"])
-    found = json.loads(done.out)
-    assert done.err == ""
-    (lines,) = found["tables"].values()
-    assert {line["score"] for line in lines} == {"AC", "NMI"}
-    assert all(0 <= line["ours"] <= 1 for line in lines)
-    assert all(path.startswith(str(tmp_path)) for path in found["files"])
-
-
 def test_every_option_that_is_shown_is_read():
     """A parameter that its command never mentions would promise something and do nothing."""
     from fiedler.cli.app import COMMANDS

@@ -7,12 +7,14 @@ import os
 import sys
 from collections.abc import Callable
 from functools import wraps
+from importlib.metadata import entry_points
 from typing import Annotated, Any
 
 import typer
 
 from .. import __version__
-from . import clustering, compare, looking, reproducing
+from ..errors import MissingDependencyError
+from . import clustering, compare, looking
 from .wording import sentence
 
 Debug = Annotated[bool, typer.Option("--debug", help="A traceback where there would be a sentence.")]
@@ -68,12 +70,30 @@ COMMANDS = (
     compare.compare,
     clustering.predict,
     clustering.report,
-    reproducing.reproduce,
     looking.doctor,
 )
 
+PLUGINS = "fiedler.commands"  # the group of entry points by which another package adds commands
+
+
+def _without_papers(words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
+    """Reproduce a paper's tables and figures; needs the package fiedler-papers."""
+    raise MissingDependencyError(
+        "'fiedler reproduce' needs the package fiedler-papers",
+        "install it from a clone of fiedler with: pip install ./papers",
+        module="fiedler_papers",
+        words=words,
+    )
+
+
 for command in COMMANDS:
     app.command()(_answering(command))
+plugins = {point.name: point for point in entry_points(group=PLUGINS)}
+for name, point in plugins.items():
+    app.command(name=name)(_answering(point.load()))
+if "reproduce" not in plugins:
+    any_words = {"ignore_unknown_options": True}
+    app.command(name="reproduce", context_settings=any_words)(_answering(_without_papers))
 data.command(name="list")(_answering(looking.list_all))
 data.command()(_answering(looking.get))
 app.add_typer(data, name="data")

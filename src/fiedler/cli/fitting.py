@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from .._files import atomic_write
 from ..core.backend import to_numpy
-from ..experiments.run import peak_mb, reset_peak
+from ..core.memory import peak_memory_mb, reset_peak_memory
 from ..graph.constraints import PairwiseConstraints
 from ..io import Input
 from ..io.record import row_numbers
@@ -65,7 +65,7 @@ def fit(
     A column of labels that has gaps steers the clusters; one without gaps is only compared with.
     """
     options = _known(found, method, pairs)
-    reset_peak()
+    reset_peak_memory()
     started, evidence = time.perf_counter(), None
     if k == "auto" and method != "auto":
         k, evidence = count(ready, seed=seed, listener=listener)
@@ -79,7 +79,7 @@ def fit(
         None if shares is None else to_numpy(shares),
         getattr(model, "evidence_", None) or evidence,
         seconds,
-        peak_mb(),
+        peak_memory_mb(),
     )
     classes: list[str | None] = [*found.codes()[1]]
     return done._replace(names=[*classes, *[None] * (done.n_clusters - len(classes))]) if found.steers else done

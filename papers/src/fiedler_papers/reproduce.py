@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from .._files import atomic_write
+from fiedler._files import atomic_write
+
 from .figures import draw
 from .layout import as_csv, as_markdown, side_by_side
 from .protocol import PACKAGED, Cell, Experiment, Protocol, load_protocol

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .._files import atomic_write
-from .._validation import choose, import_optional
+from fiedler._files import atomic_write
+from fiedler._validation import choose, import_optional
+
 from .protocol import Experiment, Protocol, places
 from .records import Record
 from .tables import AVERAGE, SCORES, Line, counted, lines, place_name

@@ -1,5 +1,6 @@
 """Records beside published figures: means, errors, marks, files, figures, the command."""
 
+import json
 import math
 import subprocess
 import sys
@@ -7,10 +8,10 @@ import sys
 import pytest
 from numpy.testing import assert_allclose
 
-from fiedler.experiments import RecordFile, load_protocol, run_cells
-from fiedler.experiments.layout import as_csv, as_markdown, as_text, grid, shown, side_by_side
-from fiedler.experiments.reproduce import ARCHIVE, archive, carry_out, compare, plan, write_results
-from fiedler.experiments.tables import (
+from fiedler_papers import RecordFile, load_protocol, run_cells
+from fiedler_papers.layout import as_csv, as_markdown, as_text, grid, shown, side_by_side
+from fiedler_papers.reproduce import ARCHIVE, archive, carry_out, compare, plan, write_results
+from fiedler_papers.tables import (
     BEST,
     Line,
     Mean,
@@ -221,3 +222,20 @@ def test_bad_words_give_one_sentence(words, sentence, tmp_path):
     assert done.stderr.startswith("fiedler: ")
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_json_output_and_quiet(tmp_path):
+    pytest.importorskip("typer")
+    papers = json.loads(command("--list", "--json").stdout)
+    words = ("smoke", "--table", "1", "--only", "k=2", "--only", "kmeans", "--out", str(tmp_path), "--json")
+    planned = json.loads(command(*words, "--dry-run").stdout)
+    done = command(*words, "--jobs", "1", "--quiet")
+
+    assert papers["lapgmm"]["tables"] == ["2", "3", "4"]
+    assert (planned["paper"], planned["cells"]) == ("smoke", planned["to_run"])
+    result = json.loads(done.stdout)
+    assert done.stderr == ""
+    (lines,) = result["tables"].values()
+    assert {line["score"] for line in lines} == {"AC", "NMI"}
+    assert all(0 <= line["ours"] <= 1 for line in lines)
+    assert all(path.startswith(str(tmp_path)) for path in result["files"])

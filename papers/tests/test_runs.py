@@ -14,11 +14,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fiedler.experiments import RecordFile, load_protocol, run_cell, run_cells
-from fiedler.experiments.outcome import Memory
-from fiedler.experiments.records import key_of, read_archive, write_archive
-from fiedler.experiments.run import missing, peak_mb, without_package
-from fiedler.experiments.workers import in_processes
+from fiedler.core.memory import peak_memory_mb
+from fiedler_papers import RecordFile, load_protocol, run_cell, run_cells
+from fiedler_papers.records import key_of, read_archive, write_archive
+from fiedler_papers.run import missing, without_package
+from fiedler_papers.task_result import Memory
+from fiedler_papers.workers import in_processes
 
 TIMES = {"seconds", "peak_mb"}
 COMMAND = [sys.executable, "-m", "fiedler.cli", "reproduce", "smoke"]
@@ -276,5 +277,5 @@ def test_peak_memory_is_of_the_cell(smoke):
         pytest.skip("no way to forget the peak on this system")
     block = np.ones(60_000_000)  # half a gigabyte
     del block
-    before = peak_mb()
+    before = peak_memory_mb()
     assert run_cell(smoke.cells(only=["kmeans"])[0])["peak_mb"] < before - 200

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import HDBSCAN, SpectralClustering
 from sklearn.mixture import GaussianMixture
 
-from ..core.pca import fit_pca
+from fiedler.core.pca import fit_pca
 
 RIDGES = (1e-6, 1e-4, 1e-2)
 

@@ -12,9 +12,10 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler
 
-from .._validation import choose, import_optional
-from ..core.rows import normalize_rows
-from ..datasets import load
+from fiedler._validation import choose, import_optional
+from fiedler.core.rows import normalize_rows
+from fiedler.datasets import load
+
 from .protocol import Cell
 
 BACKENDS = ("numpy", "torch", "cupy")

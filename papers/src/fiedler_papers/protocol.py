@@ -25,10 +25,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from .._validation import check_int, choose
+from fiedler._validation import check_int, choose
 
-PACKAGED = Path(__file__).parents[1] / "papers"  # in a wheel
-CHECKOUT = Path(__file__).parents[3] / "papers"  # in a working copy
+PACKAGED = Path(__file__).parent / "data"  # the papers' folders in a wheel
+CHECKOUT = Path(__file__).parents[2]  # and in a working copy, where this file is papers/src/fiedler_papers/protocol.py
 
 At = dict[str, Any]  # a place of the grid: {"k": 5}, {"rate": 0.02}, {"k": 10, "lam": 4.0}
 
@@ -83,7 +83,7 @@ class Cell:
 
     Examples
     --------
-    >>> from fiedler.experiments import load_protocol
+    >>> from fiedler_papers import load_protocol
     >>> cell = load_protocol("smoke").cells(only=["kmeans"])[0]
     >>> cell.paper, cell.data, cell.spec["model"]
     ('smoke', 'digits', {'use': 'EmbedKMeans'})
@@ -127,7 +127,7 @@ class Protocol:
 
     Examples
     --------
-    >>> from fiedler.experiments import load_protocol
+    >>> from fiedler_papers import load_protocol
     >>> protocol = load_protocol("lapgmm")
     >>> protocol.experiments["usps"].grid
     {'k': [2, 3, 4, 5, 6, 7, 8, 9, 10]}
@@ -234,7 +234,7 @@ def _chosen_by(only: Sequence[str], cells: list[Cell]) -> list[Cell]:
 def papers_folder() -> Path:
     """Where the papers' folders lie."""
     for folder in (PACKAGED, CHECKOUT):
-        if folder.is_dir():
+        if any(folder.glob("*/protocol.toml")):
             return folder
     raise FileNotFoundError("the folder papers/ is neither in the package nor beside it; work from a clone of fiedler")
 

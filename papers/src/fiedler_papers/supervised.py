@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from ..core.backend import to_numpy
-from ..graph.constraints import PairwiseConstraints
-from ..graph.recipes import FullGraph
-from ..metrics import balanced_rand_index, clustering_accuracy
+from fiedler.core.backend import to_numpy
+from fiedler.graph.constraints import PairwiseConstraints
+from fiedler.graph.recipes import FullGraph
+from fiedler.metrics import balanced_rand_index, clustering_accuracy
+
 from .build import build, build_for
-from .outcome import Memory, NotApplicable, Outcome, convergence_info
 from .protocol import Cell
 from .rows import Rows
+from .task_result import Memory, NotApplicable, Outcome, convergence_info
 
 UNKNOWN = -1
 

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.kmeans import kmeans
-from ..embedding.nle import LIFT, NLERun, Update, run, unit_columns
-from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
-from ..metrics import clustering_accuracy
+from fiedler.core.kmeans import kmeans
+from fiedler.embedding.nle import LIFT, NLERun, Update, run, unit_columns
+from fiedler.graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
+from fiedler.metrics import clustering_accuracy
+
 from .build import build
-from .outcome import Memory, Outcome
 from .protocol import Cell
 from .rows import Rows
+from .task_result import Memory, Outcome
 
 UPDATES, TOL = 300, 1e-4
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._validation import choose
-from ..clustering.embed_kmeans import SIZES
-from ..core.kmeans import kmeans
+from fiedler._validation import choose
+from fiedler.clustering.embed_kmeans import SIZES
+from fiedler.core.kmeans import kmeans
+
 from .build import build_for
 from .illustrations import ILLUSTRATIONS
-from .outcome import Outcome, convergence_info, partition_scores
 from .protocol import At, Cell
 from .rows import Rows
 from .starts import start
 from .supervised import labels, pairs
+from .task_result import Outcome, convergence_info, partition_scores
 
 PLACES = ("k", "rate", "share")  # of the grid, that choose rows; the others are parameters of the model
 

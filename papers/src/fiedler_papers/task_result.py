@@ -9,8 +9,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..core.backend import to_numpy
-from ..metrics import clustering_accuracy, normalized_mutual_information
+from fiedler.core.backend import to_numpy
+from fiedler.metrics import clustering_accuracy, normalized_mutual_information
 
 T = TypeVar("T")
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._files import atomic_write
+from fiedler._files import atomic_write
+
 from .layout import as_markdown, grid, percent, printed_value
 from .protocol import Experiment, Protocol, list_protocols, load_protocol, papers_folder
 from .records import Record

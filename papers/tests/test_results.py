@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from fiedler.experiments import list_protocols, load_protocol
-from fiedler.experiments.pages import results_page
-from fiedler.experiments.records import key_of, read_archive
-from fiedler.experiments.reproduce import ARCHIVE, archived_records
-from fiedler.experiments.tables import counted, lines, place_name
+from fiedler_papers import list_protocols, load_protocol
+from fiedler_papers.pages import results_page
+from fiedler_papers.records import key_of, read_archive
+from fiedler_papers.reproduce import ARCHIVE, archived_records
+from fiedler_papers.tables import counted, lines, place_name
 
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 KEYS = [key for key in list_protocols() if key != "smoke"]

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fiedler.experiments import list_protocols, load_protocol
-from fiedler.experiments.build import build
-from fiedler.experiments.tables import AVERAGE, read_published
+from fiedler_papers import list_protocols, load_protocol
+from fiedler_papers.build import build
+from fiedler_papers.tables import AVERAGE, read_published
 
 PAPERS = ["lapgmm", "lcgmm", "learned_laplacian", "lpi", "nle"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import sys
 import time
 import traceback
 import warnings
@@ -19,18 +18,19 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from .. import _versions
-from .._validation import choose
-from .outcome import NotApplicable, Outcome
+from fiedler import _versions
+from fiedler._validation import choose
+from fiedler.core.memory import peak_memory_mb, reset_peak_memory
+
 from .protocol import Cell, Method
 from .records import Record, RecordFile, key_of
 from .rows import BACKENDS, Rows, rows_of
+from .task_result import NotApplicable, Outcome
 from .tasks import TASKS
 from .workers import in_processes
 
 MODULES = {"umap-learn": "umap"}  # where they are not called as their packages are
 DIGITS = 6  # significant ones, of scores and objectives in a record
-PEAK = Path("/proc/self/clear_refs")
 
 Tell = Callable[[Record], None]
 
@@ -43,7 +43,7 @@ def run_cell(cell: Cell, backend: str = "numpy") -> Record:
 
     Examples
     --------
-    >>> from fiedler.experiments import load_protocol, run_cell
+    >>> from fiedler_papers import load_protocol, run_cell
     >>> cell = load_protocol("smoke").cells(only=["kmeans", "digits"])[0]
     >>> record = run_cell(cell)
     >>> record["data"], record["method"], sorted(record["scores"])
@@ -70,7 +70,7 @@ def run_cell(cell: Cell, backend: str = "numpy") -> Record:
 def _result(task: Callable[[Cell, Rows], Outcome], cell: Cell, rows: Rows) -> Record:
     """Scores, how they were reached, seconds and memory; or why there are none."""
     record: Record = {}
-    reset_peak()
+    reset_peak_memory()
     started = time.perf_counter()
     try:
         with warnings.catch_warnings():
@@ -82,7 +82,7 @@ def _result(task: Callable[[Cell, Rows], Outcome], cell: Cell, rows: Rows) -> Re
         record |= {"scores": {}, "skipped": str(reason)}
     except Exception as error:  # whatever a model may raise: the others go on, and the record says so
         record |= {"error": f"{type(error).__name__}: {error}".splitlines()[0][:300], "where": _where(error)}
-    return record | {"seconds": _short(time.perf_counter() - started, 4), "peak_mb": peak_mb()}
+    return record | {"seconds": _short(time.perf_counter() - started, 4), "peak_mb": peak_memory_mb()}
 
 
 def _where(error: Exception) -> str:
@@ -118,34 +118,12 @@ def versions(backend: str, package: str | None = None) -> str:
 
 @cache
 def code_digest() -> str:
-    """A fingerprint of the package's own source."""
-    whole = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        whole.update(path.read_bytes())
-    return whole.hexdigest()[:12]
-
-
-def reset_peak() -> None:
-    """Forget the highest memory so far, where the system can (Linux)."""
-    try:
-        PEAK.write_text("5")
-    except OSError:
-        return
-
-
-def peak_mb() -> int | None:
-    """The highest resident memory since it was last forgotten, or of the whole process; None if nobody tells."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return round(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024)
-    except (OSError, StopIteration):
-        pass
-    try:
-        resource: Any = import_module("resource")  # not on Windows
-    except ImportError:
-        return None
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)
+    """Return a fingerprint of the source of the library and of this package."""
+    digest = hashlib.sha256()
+    for package in (_versions.__file__, __file__):
+        for path in sorted(Path(package).parent.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 # ---------------------------------------------------------------------------------------------------------- many cells
@@ -192,7 +170,7 @@ def run_cells(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from fiedler.experiments import RecordFile, load_protocol, run_cells
+    >>> from fiedler_papers import RecordFile, load_protocol, run_cells
     >>> cells = load_protocol("smoke").cells(only=["kmeans", "digits"])[:1]
     >>> file = RecordFile(pathlib.Path(tempfile.mkdtemp()) / "records.jsonl")
     >>> run_cells(cells, file) == file.read()

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ..experiments import list_protocols, load_protocol
-from ..experiments import reproduce as work
-from ..experiments.layout import as_text
-from ..experiments.reproduce import Plan
-from ..experiments.tables import Line, failures
-from .output import Json, Output, Quiet, n_cores
+from fiedler.cli.output import Json, Output, Quiet, n_cores
+
+from . import reproduce as work
+from .layout import as_text
+from .protocol import list_protocols, load_protocol
+from .reproduce import Plan
+from .tables import Line, failures
 
 
 def reproduce(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .._files import atomic_write
+from fiedler._files import atomic_write
 
 Record = dict[str, Any]
 
@@ -47,7 +47,7 @@ class RecordFile:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from fiedler.experiments import RecordFile
+    >>> from fiedler_papers import RecordFile
     >>> file = RecordFile(pathlib.Path(tempfile.mkdtemp()) / "records.jsonl")
     >>> with file.writing():
     ...     file.add({"data": "d", "method": "m", "at": {}, "draw": 0, "digest": "x", "scores": {"AC": 1}})

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import TruncatedSVD
 
-from ..core.backend import to_numpy
-from ..embedding.lpi import LPI
-from ..embedding.nle import LIFT, NLE, Update, unit_columns
-from ..graph.cuts import cut_problem
-from ..graph.recipes import FullGraph, KNNGraph
-from ..metrics import clustering_accuracy
-from ..mixture.gaussian import GaussianMixture
-from ..mixture.lapgmm import LapGMM
+from fiedler.core.backend import to_numpy
+from fiedler.embedding.lpi import LPI
+from fiedler.embedding.nle import LIFT, NLE, Update, unit_columns
+from fiedler.graph.cuts import cut_problem
+from fiedler.graph.recipes import FullGraph, KNNGraph
+from fiedler.metrics import clustering_accuracy
+from fiedler.mixture.gaussian import GaussianMixture
+from fiedler.mixture.lapgmm import LapGMM
+
 from .protocol import Cell
 from .rows import Rows
 from .starts import UPDATES, spectral, the_cut

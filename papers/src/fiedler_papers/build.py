@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .._registry import ESTIMATORS, SKLEARN_STEPS
-from .._validation import choose
+from fiedler._registry import ESTIMATORS, SKLEARN_STEPS
+from fiedler._validation import choose
 
 HOMES = {
     **{row.name: row.full_module for row in ESTIMATORS.values()},
     **SKLEARN_STEPS,
-    **dict.fromkeys(("Density", "Reduced", "SpectralPeer", "UMAPMixture"), "fiedler.experiments.peers"),
+    **dict.fromkeys(("Density", "Reduced", "SpectralPeer", "UMAPMixture"), "fiedler_papers.peers"),
     "BayesianGaussianMixture": "sklearn.mixture",
     "LabelSpreading": "sklearn.semi_supervised",
     "NeighborhoodComponentsAnalysis": "sklearn.neighbors",
