@@ -1,4 +1,7 @@
-"""Models from a protocol's tables: ``{use = "LapGMM", lam = 10.0, graph = {use = "KNNGraph", n_neighbors = 8}}``."""
+"""Build models from the tables of a protocol.
+
+For example ``{use = "LapGMM", lam = 10.0, graph = {use = "KNNGraph", n_neighbors = 8}}``.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from typing import Any
 from fiedler._registry import ESTIMATORS, SKLEARN_STEPS
 from fiedler._validation import choose
 
-HOMES = {
+# Classes that a protocol may use, with the modules that define them. Protocols refer to them by name and records are
+# matched by a digest of the protocol, so a renamed class needs its old name here.
+CLASS_MODULES = {
     **{row.name: row.full_module for row in ESTIMATORS.values()},
     **SKLEARN_STEPS,
     **dict.fromkeys(("Density", "Reduced", "SpectralPeer", "UMAPMixture"), "fiedler_papers.peers"),
@@ -19,7 +24,7 @@ HOMES = {
 
 
 def build(spec: Any) -> Any:
-    """What a table describes: the class it says to ``use``, with the rest as parameters, themselves built.
+    """Build what a table describes: the class that it says to ``use``, its parameters built in the same way.
 
     Examples
     --------
@@ -29,15 +34,15 @@ def build(spec: Any) -> Any:
     if not isinstance(spec, dict) or "use" not in spec:
         return spec
     name = spec["use"]
-    if name == "None":  # which TOML has no word for
+    if name == "None":  # TOML has no null
         return None
-    maker = getattr(import_module(choose(HOMES, name, option="use")), name)
-    return maker(**{key: build(value) for key, value in spec.items() if key != "use"})
+    cls = getattr(import_module(choose(CLASS_MODULES, name, option="use")), name)
+    return cls(**{key: build(value) for key, value in spec.items() if key != "use"})
 
 
 def build_for(spec: dict[str, Any], *, k: int, seed: int, **settings: Any) -> Any:
-    """The model of ``spec`` for K clusters, with a seed and other settings where it has a place for them."""
+    """Build the model of ``spec`` for ``k`` clusters and a seed, where it has such parameters, and other settings."""
     model = build(spec)
-    known = model.get_params()
-    offered = {"n_clusters": k, "random_state": seed}
-    return model.set_params(**{name: value for name, value in offered.items() if name in known}, **settings)
+    params = model.get_params()
+    common = {"n_clusters": k, "random_state": seed}
+    return model.set_params(**{name: value for name, value in common.items() if name in params}, **settings)

@@ -1,4 +1,4 @@
-"""The page of results, from the records that come with the package: ``make results``."""
+"""Write the page of results from the archived records: ``make results``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 
 from fiedler._files import atomic_write
 
-from .layout import as_markdown, grid, percent, printed_value
+from .layout import as_markdown, format_percent, grid_rows
 from .protocol import Experiment, Protocol, list_protocols, load_protocol, papers_folder
 from .records import Record
 from .reproduce import archived_records
-from .tables import AVERAGE, BEST, LOWER_IS_BETTER, PLACELESS, SCORES, Line, counted, lines
+from .tables import AVERAGE, BEST, LOWER_IS_BETTER, NO_GRID, SCORES, TableLine, select_records, table_lines
 
-HEAD = """# Results
+INTRODUCTION = """# Results
 
 Every table of the five papers, made again, beside the published figures; built from the records in
 `papers/<key>/records.jsonl.xz` by `make results`. `fiedler reproduce <key> --table N` runs any of them anew, and
@@ -32,23 +32,23 @@ Settings of methods marked † are chosen by the true labels, as in the papers: 
 subsets, and is compared with ours on the draws that both have further down. Ratio Cuts are not compared: the papers'
 weights are not known.
 """
-GLANCE = """## At a glance
+DEFAULTS = """## At a glance
 
 Our defaults, one rule for all data, beside the method that each paper proposes: averages, on how many data sets ours is
 the better average, and at how many places of the table (data sets by classes or labelled shares) ours are better, equal
 or worse.
 """
-FAITHFUL = """## The papers' own columns
+PAPER_COLUMNS = """## The papers' own columns
 
 Their methods with the settings they print, or our nearest reading of them: averages over the places of the table, the
 published ones, and the difference in points. `NOTES.md` says why, where it is more than three.
 """
-TODAY = """## Beside what people use today
+PEERS = """## Beside what people use today
 
 Averages of our defaults and of the peers over the first draws, as many as all of them have; the best first.
 """
-TODAYS = ("ours", "peer")
-LEFT_OUT = ("smoke",)
+ROLES_OF_TODAY = ("ours", "peer")
+EXCLUDED = ("smoke",)  # the protocol of the tests
 
 
 class Paper(NamedTuple):
@@ -56,124 +56,131 @@ class Paper(NamedTuple):
 
     protocol: Protocol
     records: list[Record]
-    tables: list[tuple[Experiment, list[Line]]]
+    tables: list[tuple[Experiment, list[TableLine]]]
 
 
 def results_page(folder: Path | None = None) -> str:
-    """The whole page, as Markdown."""
+    """Return the page as Markdown."""
     folder = folder or papers_folder()
-    papers = [_read(load_protocol(key, folder)) for key in list_protocols(folder) if key not in LEFT_OUT]
-    parts = [HEAD]
-    for words, head, rows_of in OVERVIEWS:
-        parts += [words, as_markdown([head, *(row for paper in papers for row in rows_of(paper))]), ""]
-    return "\n".join([*parts, *map(_paper, papers)])
+    papers = [_load_paper(load_protocol(key, folder)) for key in list_protocols(folder) if key not in EXCLUDED]
+    parts = [INTRODUCTION]
+    for introduction, header, rows_of in OVERVIEWS:
+        parts += [introduction, as_markdown([header, *(row for paper in papers for row in rows_of(paper))]), ""]
+    return "\n".join([*parts, *map(_full_tables, papers)])
 
 
-def _read(protocol: Protocol) -> Paper:
+def _load_paper(protocol: Protocol) -> Paper:
     records = archived_records(protocol)
-    tables = [one for one in protocol.experiments.values() if one.table]
-    return Paper(protocol, records, [(one, lines(protocol, one, records)) for one in tables])
+    experiments = [experiment for experiment in protocol.experiments.values() if experiment.table]
+    tables = [(experiment, table_lines(protocol, experiment, records)) for experiment in experiments]
+    return Paper(protocol, records, tables)
 
 
 # ----------------------------------------------------------------------------------------------------------- overviews
 
 
-def _glance(paper: Paper) -> Iterator[list[str]]:
-    """A row a table, score and default of ours that has something published to be laid beside."""
-    for table, label, score, cells in _compared(paper, "ours"):
-        counts = [sum(line.mark == mark for line in cells) for mark in ("better", "equal", "worse")]
-        averages = [percent(value, score) for value in _averages(cells)]
-        yield [table, score, label, *averages, _data_sets_won(cells), " / ".join(map(str, counts))]
+def _default_rows(paper: Paper) -> Iterator[list[str]]:
+    """Yield one row per table, score and default of ours that is compared with a published figure."""
+    for table, label, score, lines in _compared_columns(paper, "ours"):
+        counts = [sum(line.mark == mark for line in lines) for mark in ("better", "equal", "worse")]
+        averages = [format_percent(value, score) for value in _averages(lines)]
+        yield [table, score, label, *averages, _data_sets_won(lines), " / ".join(map(str, counts))]
 
 
-def _faithful(paper: Paper) -> Iterator[list[str]]:
-    """A row a table and column of the paper: for every score ours, the published one and the difference."""
-    told: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for table, label, score, cells in _compared(paper, "paper"):
-        published, ours = _averages(cells)
+def _paper_rows(paper: Paper) -> Iterator[list[str]]:
+    """Yield one row per table and column of the paper: for every score ours, the published one and the difference."""
+    texts: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for table, label, score, lines in _compared_columns(paper, "paper"):
+        published, ours = _averages(lines)
         points = f"{100 * (ours - published):+.1f}"
-        told[table, label].append(f"{score} {percent(ours, score)} ({percent(published, score)}, {points})")
-    for (table, label), scores in told.items():
+        text = f"{score} {format_percent(ours, score)} ({format_percent(published, score)}, {points})"
+        texts[table, label].append(text)
+    for (table, label), scores in texts.items():
         yield [table, label, "; ".join(scores)]
 
 
-def _today(paper: Paper) -> Iterator[list[str]]:
-    """A row a table, data set and score: our defaults, and the peers."""
+def _peer_rows(paper: Paper) -> Iterator[list[str]]:
+    """Yield one row per table, data set and score: our defaults, and the peers."""
     methods = paper.protocol.methods
     for experiment, _ in paper.tables:
-        of_role = {role: [name for name in experiment.methods if methods[name].role == role] for role in TODAYS}
-        if not all(of_role.values()):
+        by_role = {role: [name for name in experiment.methods if methods[name].role == role] for role in ROLES_OF_TODAY}
+        if not all(by_role.values()):
             continue
-        seeded = [name for names in of_role.values() for name in names if methods[name].seeded]
-        draws = _shared_draws(counted(paper.protocol, experiment, paper.records), seeded)
-        early = [record for record in paper.records if record["draw"] < draws]
-        found = [one for one in lines(paper.protocol, experiment, early) if one.place in (AVERAGE, PLACELESS)]
+        seeded = [name for names in by_role.values() for name in names if methods[name].seeded]
+        n_draws = _n_shared_draws(select_records(paper.protocol, experiment, paper.records), seeded)
+        records = [record for record in paper.records if record["draw"] < n_draws]
+        lines = [line for line in table_lines(paper.protocol, experiment, records) if line.place in (AVERAGE, NO_GRID)]
         for data, score in itertools.product(experiment.data, experiment.scores):
-            of = sorted(
-                (one for one in found if (one.data, one.score) == (data, score)),
-                key=lambda one: one.ours.value,
+            ranked = sorted(
+                (line for line in lines if (line.data, line.score) == (data, score)),
+                key=lambda line: line.ours.value,
                 reverse=score not in LOWER_IS_BETTER,
             )
-            named = [
-                ", ".join(f"{one.label} {percent(one.ours.value, score)}" for one in of if one.method in names)
-                for names in of_role.values()
+            texts = [
+                ", ".join(
+                    f"{line.label} {format_percent(line.ours.value, score)}" for line in ranked if line.method in names
+                )
+                for names in by_role.values()
             ]
-            if any(named):
-                yield [f"{paper.protocol.key} {experiment.table}", data, score, *named, str(draws)]
+            if any(texts):
+                yield [f"{paper.protocol.key} {experiment.table}", data, score, *texts, str(n_draws)]
 
 
-def _compared(paper: Paper, role: str) -> Iterator[tuple[str, str, str, list[Line]]]:
-    """Table, label, score and lines of every column of a role that something published stands beside."""
-    for experiment, of in paper.tables:
-        found = [
+def _compared_columns(paper: Paper, role: str) -> Iterator[tuple[str, str, str, list[TableLine]]]:
+    """Yield table, label, score and lines of every column of a role that has published figures."""
+    for experiment, table in paper.tables:
+        compared = [
             line
-            for line in of
+            for line in table
             if line.difference is not None
             and line.place not in (AVERAGE, BEST)
             and paper.protocol.methods[line.method].role == role
         ]
-        for score, label in dict.fromkeys((line.score, line.label) for line in found):
-            cells = [line for line in found if (line.score, line.label) == (score, label)]
-            yield f"{paper.protocol.key} {experiment.table}", label, score, cells
+        for score, label in dict.fromkeys((line.score, line.label) for line in compared):
+            lines = [line for line in compared if (line.score, line.label) == (score, label)]
+            yield f"{paper.protocol.key} {experiment.table}", label, score, lines
 
 
-def _shared_draws(records: list[Record], methods: list[str]) -> int:
-    """How many first draws all the methods have."""
-    last = {name: max((one["draw"] for one in records if one["method"] == name), default=-1) for name in methods}
-    return min(last.values()) + 1
+def _n_shared_draws(records: list[Record], methods: list[str]) -> int:
+    """Count the first draws that all methods have."""
+    last_draws = [
+        max((record["draw"] for record in records if record["method"] == name), default=-1) for name in methods
+    ]
+    return min(last_draws) + 1
 
 
-def _averages(cells: list[Line]) -> tuple[float, float]:
-    """Published and ours."""
-    return float(np.mean([printed_value(one) for one in cells])), float(np.mean([one.ours.value for one in cells]))
+def _averages(lines: list[TableLine]) -> tuple[float, float]:
+    """Return the averages of the published figures and of ours."""
+    published = [line.published.value for line in lines if line.published is not None]
+    return float(np.mean(published)), float(np.mean([line.ours.value for line in lines]))
 
 
-def _data_sets_won(cells: list[Line]) -> str:
-    """On how many of the data sets ours is the better average, whatever the error."""
-    names = {line.data for line in cells}
-    averages = [_averages([line for line in cells if line.data == name]) for name in names]
-    won = sum((ours < published) == (cells[0].score in LOWER_IS_BETTER) for published, ours in averages)
+def _data_sets_won(lines: list[TableLine]) -> str:
+    """Say on how many data sets our average is better, whatever the error."""
+    names = {line.data for line in lines}
+    averages = [_averages([line for line in lines if line.data == name]) for name in names]
+    won = sum((ours < published) == (lines[0].score in LOWER_IS_BETTER) for published, ours in averages)
     return f"{won} of {len(names)}"
 
 
 OVERVIEWS: tuple[tuple[str, list[str], Callable[[Paper], Iterator[list[str]]]], ...] = (
-    (GLANCE, ["table", "score", "method", "published", "ours", "data sets", "better / equal / worse"], _glance),
-    (FAITHFUL, ["table", "method", "ours (published, difference)"], _faithful),
-    (TODAY, ["table", "data", "score", "our defaults", "peers", "draws"], _today),
+    (DEFAULTS, ["table", "score", "method", "published", "ours", "data sets", "better / equal / worse"], _default_rows),
+    (PAPER_COLUMNS, ["table", "method", "ours (published, difference)"], _paper_rows),
+    (PEERS, ["table", "data", "score", "our defaults", "peers", "draws"], _peer_rows),
 )
 
 # ------------------------------------------------------------------------------------------------------------- in full
 
 
-def _paper(paper: Paper) -> str:
-    tables = [_table(experiment, found) for experiment, found in paper.tables]
+def _full_tables(paper: Paper) -> str:
+    tables = [_full_table(experiment, lines) for experiment, lines in paper.tables]
     return "\n".join([f"## {paper.protocol.key}\n", f"{paper.protocol.title}\n", *tables])
 
 
-def _table(experiment: Experiment, found: list[Line]) -> str:
+def _full_table(experiment: Experiment, lines: list[TableLine]) -> str:
     parts = [f"### Table {experiment.table}: {experiment.title}\n"]
     for score in experiment.scores:
-        rows = grid(found, score)
+        rows = grid_rows(lines, score)
         if len(rows) > 1:
             parts += [f"{SCORES[score]}\n", as_markdown(rows), ""]
     return "\n".join(parts)

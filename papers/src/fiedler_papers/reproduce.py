@@ -1,57 +1,63 @@
-"""A paper's table made again: run what is missing, lay ours beside the published, write the results."""
+"""Reproduce a table of a paper: run what is missing, compare with the published figures, write the results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from fiedler._files import atomic_write
+from fiedler.errors import InputError
 
-from .figures import draw
-from .layout import as_csv, as_markdown, side_by_side
-from .protocol import PACKAGED, Cell, Experiment, Protocol, load_protocol
-from .records import Record, RecordFile, key_of, read_archive, write_archive
-from .run import missing, run_cells, without_package
-from .tables import Line, lines
+from .figures import write_figures
+from .layout import as_csv, as_markdown, comparison_rows
+from .protocol import INSTALLED_FOLDER, Cell, Experiment, Protocol, load_protocol
+from .records import Record, RecordFile, read_archive, record_key, write_archive
+from .run import RecordCallback, missing_cells, missing_packages, run_cells
+from .tables import TableLine, table_lines
 
-ARCHIVE = "records.jsonl.xz"
+ARCHIVE_NAME = "records.jsonl.xz"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a call will do: the cells to run, those at hand, and the methods that cannot run here."""
+    """The cells of a request, those that have to be run, and the methods that cannot be run."""
 
     protocol: Protocol
     experiments: list[Experiment]
     cells: list[Cell]
-    todo: list[Cell]
-    skipped: dict[str, str]  # method to the package it needs
-    file: RecordFile
+    cells_to_run: list[Cell]
+    skipped: dict[str, str]  # methods with the package that each needs and that is not installed
+    record_file: RecordFile
     backend: str
     archived: bool
 
     @property
     def records(self) -> list[Record]:
-        """All records at hand for this paper: own runs, and the archive where it is asked for."""
-        return known_records(self.protocol, self.file, archived=self.archived)
+        """All records of this paper: of own runs, and of the archive if the plan includes it."""
+        return known_records(self.protocol, self.record_file, archived=self.archived)
 
 
 def known_records(protocol: Protocol, file: RecordFile, *, archived: bool) -> list[Record]:
-    """Own records, those of the paper that is borrowed from, and archived ones; own ones last, so that they count."""
-    kept = archived_records(protocol) if archived else []
-    keys = filter(None, (protocol.borrows, protocol.key))
-    return kept + [one for key in keys for one in RecordFile(file.path.parent.parent / key / file.path.name).read()]
+    """Return archived records, then those of own runs, which take precedence."""
+    records = archived_records(protocol) if archived else []
+    folder, name = file.path.parent.parent, file.path.name
+    return records + [record for key in _keys(protocol) for record in RecordFile(folder / key / name).read()]
 
 
 def archived_records(protocol: Protocol) -> list[Record]:
-    """The records that come with the package, those of the paper that is borrowed from first."""
-    keys = filter(None, (protocol.borrows, protocol.key))
-    return [record for key in keys for record in read_archive(protocol.folder.parent / key / ARCHIVE)]
+    """Return the records that come with the package."""
+    folder = protocol.folder.parent
+    return [record for key in _keys(protocol) for record in read_archive(folder / key / ARCHIVE_NAME)]
 
 
-def plan(
+def _keys(protocol: Protocol) -> Iterator[str]:
+    """Yield the papers whose records count: the one that is borrowed from, then the paper itself."""
+    return filter(None, (protocol.borrows, protocol.key))
+
+
+def make_plan(
     key: str,
     *,
     table: str | None = None,
@@ -63,72 +69,87 @@ def plan(
     out: Path = Path("out") / "reproduce",
     papers: Path | None = None,
 ) -> Plan:
-    """Which cells a table needs and which of them have no record yet.
+    """Determine which cells a table needs and which of them have no record yet.
 
     Parameters
     ----------
     key : str
-        Of the paper, as :func:`list_protocols` has it.
+        The paper, one of :func:`list_protocols`.
     table, figure : str, optional
         A table or figure; all of them by default.
     draws : int, optional
-        At most so many draws of each cell.
+        The maximal number of draws per cell.
     only : sequence of str
-        Words that a cell must hold: a data set, a method, ``k=5``.
+        Terms that a cell must match: a data set, a method, ``k=5``.
     backend : {'numpy', 'torch', 'cupy'}
     archived : bool, default=False
-        Whether the records that come with the package count, so that nothing of them is run again.
+        Whether to use the records that come with the package instead of running their cells again.
     out : path
-        Records and results are kept in ``out / key``.
+        Records and results are written to ``out / key``.
     papers : path, optional
-        The folder of the papers, if it is another one.
+        The folder that contains the papers' folders; by default that of the package.
     """
     protocol = load_protocol(key, papers)
     cells = protocol.cells(table=table, figure=figure, draws=draws, only=only)
     file = RecordFile(Path(out) / key / "records.jsonl")
-    used = {cell.method for cell in cells}
-    skipped = without_package(protocol.methods[name] for name in used)
-    known = known_records(protocol, file, archived=archived)
-    todo = [cell for cell in missing(cells, known, None if archived else backend) if cell.method not in skipped]
-    return Plan(protocol, protocol.chosen(table, figure), cells, todo, skipped, file, backend, archived)
+    skipped = missing_packages(protocol.methods[name] for name in {cell.method for cell in cells})
+    records = known_records(protocol, file, archived=archived)
+    missing = missing_cells(cells, records, None if archived else backend)
+    to_run = [cell for cell in missing if cell.method not in skipped]
+    experiments = protocol.select_experiments(table, figure)
+    return Plan(protocol, experiments, cells, to_run, skipped, file, backend, archived)
 
 
-def carry_out(work: Plan, *, n_jobs: int = 1, tell: Callable[[Record], None] | None = None) -> list[Record]:
-    """Run what is missing."""
-    return run_cells(work.todo, work.file, backend=work.backend, n_jobs=n_jobs, tell=tell) if work.todo else []
+def run_plan(plan: Plan, *, n_jobs: int = 1, on_record: RecordCallback | None = None) -> list[Record]:
+    """Run the missing cells of a plan and return their records."""
+    if not plan.cells_to_run:
+        return []
+    return run_cells(plan.cells_to_run, plan.record_file, backend=plan.backend, n_jobs=n_jobs, on_record=on_record)
 
 
-def compare(work: Plan) -> dict[str, list[Line]]:
-    """The lines of every table of the plan, from the records at hand, by experiment."""
-    records = work.records
-    found = {one.key: lines(work.protocol, one, records, work.backend) for one in work.experiments if one.scores}
-    return {key: of for key, of in found.items() if of}
+def compare_with_published(plan: Plan) -> dict[str, list[TableLine]]:
+    """Return the lines of every table of a plan that has records, by experiment."""
+    records = plan.records
+    lines = {
+        experiment.key: table_lines(plan.protocol, experiment, records, plan.backend)
+        for experiment in plan.experiments
+        if experiment.scores
+    }
+    return {key: table for key, table in lines.items() if table}
 
 
-def archive(work: Plan) -> Path:
-    """Add the records at hand to those that come with the package; what the protocol no longer asks for is dropped."""
-    protocol, path = work.protocol, work.protocol.folder / ARCHIVE
-    if PACKAGED in path.parents:
-        raise ValueError("records are kept in a working copy of fiedler, not in an installed package")
-    wanted = {cell.key for cell in protocol.cells() if cell.method in protocol.own}
-    known = [*read_archive(path), *work.file.read()]
-    kept = {(*key_of(one), one["backend"]): one for one in known if key_of(one) in wanted and "error" not in one}
+def add_to_archive(plan: Plan) -> Path:
+    """Add the records of own runs to the archive, and drop records that the protocol no longer asks for."""
+    protocol, path = plan.protocol, plan.protocol.folder / ARCHIVE_NAME
+    if INSTALLED_FOLDER in path.parents:
+        raise InputError(
+            "records cannot be added to an installed package",
+            "use --keep in a clone of fiedler, installed with: pip install --editable ./papers",
+            code="archive_read_only",
+            file=str(path),
+        )
+    wanted = {cell.key for cell in protocol.cells() if cell.method in protocol.own_methods}
+    kept = {
+        (*record_key(record), record["backend"]): record
+        for record in [*read_archive(path), *plan.record_file.read()]
+        if record_key(record) in wanted and "error" not in record
+    }
     write_archive(path, kept.values())
     return path
 
 
-def write_results(work: Plan, found: dict[str, list[Line]]) -> list[Path]:
-    """CSV and Markdown files of the lines, and the figures if matplotlib is there, beside the records."""
-    folder, written = work.file.path.parent, []
+def write_results(plan: Plan, tables: dict[str, list[TableLine]]) -> list[Path]:
+    """Write tables as CSV and Markdown, and figures if matplotlib is installed, into the folder of the records."""
+    folder, written = plan.record_file.path.parent, []
     folder.mkdir(parents=True, exist_ok=True)
-    for key, of in found.items():
-        title = work.protocol.experiments[key].title
-        texts = {".csv": as_csv(of), ".md": f"# {title}\n\n{as_markdown(side_by_side(of))}\n"}
-        for ending, text in texts.items():
-            path = folder / f"{key}{ending}"
+    for key, lines in tables.items():
+        title = plan.protocol.experiments[key].title
+        texts = {".csv": as_csv(lines), ".md": f"# {title}\n\n{as_markdown(comparison_rows(lines))}\n"}
+        for suffix, text in texts.items():
+            path = folder / f"{key}{suffix}"
             with atomic_write(path) as draft:
                 draft.write_text(text, encoding="utf-8")
             written.append(path)
     if find_spec("matplotlib") is None:
         return written
-    return written + draw(work.protocol, work.experiments, work.records, folder, work.backend)
+    return written + write_figures(plan.protocol, plan.experiments, plan.records, folder, plan.backend)

@@ -1,4 +1,4 @@
-"""Cells to records: in parallel processes with one BLAS thread each, every result on disk as soon as it is there."""
+"""Run cells and write their records: in parallel processes, each result on disk as soon as it is available."""
 
 from __future__ import annotations
 
@@ -23,23 +23,25 @@ from fiedler._validation import choose
 from fiedler.core.memory import peak_memory_mb, reset_peak_memory
 
 from .protocol import Cell, Method
-from .records import Record, RecordFile, key_of
-from .rows import BACKENDS, Rows, rows_of
-from .task_result import NotApplicable, Outcome
+from .records import Record, RecordFile, record_key
+from .rows import BACKENDS, Rows, load_rows
+from .task_result import NotApplicable, TaskResult
 from .tasks import TASKS
-from .workers import in_processes
+from .workers import run_in_processes
 
-MODULES = {"umap-learn": "umap"}  # where they are not called as their packages are
-DIGITS = 6  # significant ones, of scores and objectives in a record
+IMPORT_NAMES = {"umap-learn": "umap"}  # of packages whose import name differs from the name that pip uses
+SCORE_DIGITS = 6  # significant digits of scores and objectives in a record
+SECONDS_DIGITS = 4  # and of its run time
+MAX_ERROR_LENGTH = 300  # characters of an error message in a record
 
-Tell = Callable[[Record], None]
+RecordCallback = Callable[[Record], None]
 
 
 # ------------------------------------------------------------------------------------------------------------ one cell
 
 
 def run_cell(cell: Cell, backend: str = "numpy") -> Record:
-    """The record of one cell; a model that fails leaves its sentence in place of scores.
+    """Run one cell and return its record; if the model fails, the error message takes the place of the scores.
 
     Examples
     --------
@@ -64,25 +66,27 @@ def run_cell(cell: Cell, backend: str = "numpy") -> Record:
     }
     task = choose(TASKS, cell.spec["task"], option="task")
     with threadpool_limits(1):
-        return record | _result(task, cell, rows_of(cell, backend))  # data that are not there end the run
+        return record | _run_task(task, cell, load_rows(cell, backend))  # missing data end the run
 
 
-def _result(task: Callable[[Cell, Rows], Outcome], cell: Cell, rows: Rows) -> Record:
-    """Scores, how they were reached, seconds and memory; or why there are none."""
+def _run_task(task: Callable[[Cell, Rows], TaskResult], cell: Cell, rows: Rows) -> Record:
+    """Return scores, details, run time and memory; or the reason why there are no scores."""
     record: Record = {}
     reset_peak_memory()
     started = time.perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            outcome = task(cell, rows)
-        started -= outcome.seconds_before
-        record |= {"n": len(rows.y), "scores": _rounded(outcome.scores), **_rounded(outcome.details)}
+            result = task(cell, rows)
+        started -= result.shared_seconds
+        record |= {"n": len(rows.y), "scores": _to_plain(result.scores), **_to_plain(result.details)}
     except NotApplicable as reason:
         record |= {"scores": {}, "skipped": str(reason)}
-    except Exception as error:  # whatever a model may raise: the others go on, and the record says so
-        record |= {"error": f"{type(error).__name__}: {error}".splitlines()[0][:300], "where": _where(error)}
-    return record | {"seconds": _short(time.perf_counter() - started, 4), "peak_mb": peak_memory_mb()}
+    except Exception as error:  # of any kind: the other cells still run, and the record tells
+        message = f"{type(error).__name__}: {error}".splitlines()[0][:MAX_ERROR_LENGTH]
+        record |= {"error": message, "where": _where(error)}
+    seconds = _round_digits(time.perf_counter() - started, SECONDS_DIGITS)
+    return record | {"seconds": seconds, "peak_mb": peak_memory_mb()}
 
 
 def _where(error: Exception) -> str:
@@ -90,30 +94,30 @@ def _where(error: Exception) -> str:
     return f"{Path(frame.filename).name}:{frame.lineno}"
 
 
-def _rounded(values: Any) -> Any:
-    """Plain numbers of `DIGITS` digits, whatever they were."""
+def _to_plain(values: Any) -> Any:
+    """Convert to types that JSON has, floats rounded to `SCORE_DIGITS` digits."""
     if isinstance(values, dict):
-        return {key: _rounded(value) for key, value in values.items()}
+        return {key: _to_plain(value) for key, value in values.items()}
     if isinstance(values, np.ndarray):
-        return _rounded(values.tolist())
+        return _to_plain(values.tolist())
     if isinstance(values, list | tuple):
-        return [_rounded(value) for value in values]
+        return [_to_plain(value) for value in values]
     if isinstance(values, bool | np.bool_ | str) or values is None:
         return bool(values) if isinstance(values, np.bool_) else values
-    return int(values) if isinstance(values, int | np.integer) else _short(float(values), DIGITS)
+    return int(values) if isinstance(values, int | np.integer) else _round_digits(float(values), SCORE_DIGITS)
 
 
-def _short(value: float, digits: int) -> float:
+def _round_digits(value: float, digits: int) -> float:
     return float(f"{value:.{digits}g}")
 
 
 @cache
 def versions(backend: str, package: str | None = None) -> str:
-    """What it ran on, in a line."""
-    found = _versions.versions(filter(None, [package]))
+    """Return the versions of fiedler, Python and the libraries in use, and the machine, in one line."""
+    installed = _versions.versions(filter(None, [package]))
     if backend != "numpy":
-        found[backend] = import_module(backend).__version__
-    return ", ".join([*(f"{name} {number}" for name, number in found.items()), platform.machine()])
+        installed[backend] = import_module(backend).__version__
+    return ", ".join([*(f"{name} {number}" for name, number in installed.items()), platform.machine()])
 
 
 @cache
@@ -129,43 +133,48 @@ def code_digest() -> str:
 # ---------------------------------------------------------------------------------------------------------- many cells
 
 
-def missing(cells: Iterable[Cell], records: Iterable[Record], backend: str | None = None) -> list[Cell]:
-    """The cells without a record of their back end, or of any; a failed one is tried again."""
-    done = {(*key_of(one), one["backend"]) for one in records if "error" not in one}
+def missing_cells(cells: Iterable[Cell], records: Iterable[Record], backend: str | None = None) -> list[Cell]:
+    """Return the cells without a record of a back end, or of any; a failed cell counts as missing."""
+    done = {(*record_key(record), record["backend"]) for record in records if "error" not in record}
     backends = BACKENDS if backend is None else (backend,)
     return [cell for cell in cells if not any((*cell.key, cell.backend(name)) in done for name in backends)]
 
 
-def without_package(methods: Iterable[Method]) -> dict[str, str]:
-    """The methods whose package is not installed, and what it is called."""
+def missing_packages(methods: Iterable[Method]) -> dict[str, str]:
+    """Return the methods whose package is not installed, with the name of the package."""
     return {
         method.key: method.package
         for method in methods
-        if method.package and find_spec(MODULES.get(method.package, method.package)) is None
+        if method.package and find_spec(IMPORT_NAMES.get(method.package, method.package)) is None
     }
 
 
 def run_cells(
-    cells: Sequence[Cell], records: RecordFile, *, backend: str = "numpy", n_jobs: int = 1, tell: Tell | None = None
+    cells: Sequence[Cell],
+    records: RecordFile,
+    *,
+    backend: str = "numpy",
+    n_jobs: int = 1,
+    on_record: RecordCallback | None = None,
 ) -> list[Record]:
-    """Run cells and add their records, in the order in which they come to an end.
+    """Run cells and append their records to a file, in the order in which they finish.
 
     Parameters
     ----------
     cells : sequence of Cell
-        Those that share their rows are run one after the other in the same process, those that have a record already
-        are left out.
+        Those that share their rows run one after the other in the same process; those with a record are skipped.
     records : RecordFile
+        The file to append to.
     backend : {'numpy', 'torch', 'cupy'}, default='numpy'
     n_jobs : int, default=1
-        Processes.
-    tell : callable, optional
+        The number of processes.
+    on_record : callable, optional
         Called with every record.
 
     Returns
     -------
-    list of records
-        The new ones.
+    list of dict
+        The new records.
 
     Examples
     --------
@@ -177,25 +186,25 @@ def run_cells(
     True
     """
     choose(dict.fromkeys(BACKENDS), backend, option="backend")
-    found: list[Record] = []
+    new_records: list[Record] = []
 
-    def keep(record: Record) -> None:
+    def save(record: Record) -> None:
         writer.add(record)
-        found.append(record)
-        if tell is not None:
-            tell(record)
+        new_records.append(record)
+        if on_record is not None:
+            on_record(record)
 
     with records.writing() as writer:
-        todo = missing(cells, records.read(), backend)  # by now another run may have done some
-        groups = [list(members) for _, members in groupby(sorted(todo, key=_order), key=lambda cell: cell.group)]
+        to_run = missing_cells(cells, records.read(), backend)  # another run may have finished some by now
+        groups = [list(members) for _, members in groupby(sorted(to_run, key=_run_order), key=lambda cell: cell.group)]
         if n_jobs == 1:
             for cell in (cell for group in groups for cell in group):
-                keep(run_cell(cell, backend))
+                save(run_cell(cell, backend))
         else:
-            in_processes(run_cell, [[(cell, backend) for cell in group] for group in groups], n_jobs, keep)
-    return found
+            run_in_processes(run_cell, [[(cell, backend) for cell in group] for group in groups], n_jobs, save)
+    return new_records
 
 
-def _order(cell: Cell) -> tuple[Any, ...]:
-    """Draw by draw, so that a run cut short is an even one; the methods of a draw side by side."""
+def _run_order(cell: Cell) -> tuple[Any, ...]:
+    """Sort by draw, so that an interrupted run has about as many draws of every cell; then group cells by rows."""
     return (cell.draw, cell.group, cell.method)

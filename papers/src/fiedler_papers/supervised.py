@@ -17,79 +17,82 @@ from fiedler.metrics import balanced_rand_index, clustering_accuracy
 from .build import build, build_for
 from .protocol import Cell
 from .rows import Rows
-from .task_result import Memory, NotApplicable, Outcome, convergence_info
+from .task_result import NotApplicable, TaskResult, TimedCache, convergence_info
 
-UNKNOWN = -1
+UNLABELLED = -1
+MAX_ROWS_FOR_DISTANCES = 2000  # rows whose pairwise distances are computed
+
+Scores = dict[str, float]
 
 
 class Candidate(NamedTuple):
-    """Rows in some metric and their graph, if the model is to use one; ``place`` says which of several it is."""
+    """Rows in some metric, and their graph if the model is to use one."""
 
-    place: Any
+    width: float | None  # of the kernel, where several are tried
     X: Any
     graph: Any = None
-    seconds: float = 0.0  # of work that an earlier cell did
-    learner: dict[str, Any] | None = None  # how the learning of the graph came to its end
+    shared_seconds: float = 0.0  # spent by an earlier cell on the graph
+    learner: dict[str, Any] | None = None  # convergence of the learner of the graph
 
 
-def pairs(cell: Cell, rows: Rows) -> Outcome:
-    """Clusters of all rows, pairs of labelled ones known: the Balanced Rand index. [learned_laplacian, Table II]"""
-    told = {"constraints": known_pairs(rows)} if cell.spec["options"].get("told", False) else {}
+def cluster_with_pairs(cell: Cell, rows: Rows) -> TaskResult:
+    """Cluster all rows given the pairs of labelled ones: the Balanced Rand index. [learned_laplacian, Table II]"""
+    # The option is called "told" in the digests of archived records.
+    constraints = {"constraints": known_pairs(rows)} if cell.spec["options"].get("told", False) else {}
 
-    def scored(model: Any, X: Any) -> dict[str, float]:
-        labels = to_numpy(model.fit(X, **told).labels_)
+    def score(model: Any, X: Any) -> Scores:
+        labels = to_numpy(model.fit(X, **constraints).labels_)
         return {"BR": balanced_rand_index(rows.y, labels), "AC": clustering_accuracy(rows.y, labels)}
 
-    return _best(cell, rows, scored, lambda scores: scores["BR"])
+    return _best_candidate(cell, rows, score, lambda scores: scores["BR"])
 
 
-def labels(cell: Cell, rows: Rows) -> Outcome:
-    """Classes of the other rows from labelled ones: the share of errors. [learned_laplacian, Table III]"""
-    some = known_labels(rows)
+def classify_from_labels(cell: Cell, rows: Rows) -> TaskResult:
+    """Classify the other rows from the labelled ones: the error rate. [learned_laplacian, Table III]"""
+    partial_labels = known_labels(rows)
 
-    def scored(model: Any, X: Any) -> dict[str, float]:
-        found = to_numpy(model.fit(X, some).transduction_)
-        return {"error": float((found != rows.y)[some == UNKNOWN].mean())}
+    def score(model: Any, X: Any) -> Scores:
+        predicted = to_numpy(model.fit(X, partial_labels).transduction_)
+        return {"error": float((predicted != rows.y)[partial_labels == UNLABELLED].mean())}
 
-    return _best(cell, rows, scored, lambda scores: -scores["error"])
+    return _best_candidate(cell, rows, score, lambda scores: -scores["error"])
 
 
 def known_labels(rows: Rows) -> np.ndarray:
-    """The labels of the draw, -1 elsewhere."""
-    some = np.full(len(rows.y), UNKNOWN)
-    some[rows.known] = rows.y[rows.known]
-    return some
+    """Return the labels of the labelled rows, -1 elsewhere."""
+    partial_labels = np.full(len(rows.y), UNLABELLED)
+    partial_labels[rows.labelled] = rows.y[rows.labelled]
+    return partial_labels
 
 
 def known_pairs(rows: Rows) -> PairwiseConstraints:
-    """All pairs among the labelled rows."""
+    """Return all pairs among the labelled rows."""
     return PairwiseConstraints.from_labels(known_labels(rows))
 
 
-def _best(
-    cell: Cell, rows: Rows, scored: Callable[[Any, Any], dict[str, float]], worth: Callable[[dict[str, float]], float]
-) -> Outcome:
-    """The scores of the only candidate, or of the one that the true labels like best."""
-    found = []
+def _best_candidate(
+    cell: Cell, rows: Rows, score: Callable[[Any, Any], Scores], criterion: Callable[[Scores], float]
+) -> TaskResult:
+    """Score the only candidate, or the one that is best by the true labels."""
+    results = []
     for candidate in _candidates(cell, rows):
         settings = {} if candidate.graph is None else {"graph": candidate.graph}
         model = build_for(cell.spec["model"], k=rows.k, seed=cell.draw, **settings)
-        scores = scored(model, candidate.X)
-        found.append((scores, model, candidate))
-    scores, model, candidate = max(found, key=lambda one: worth(one[0]))
-    more = {"best_at": candidate.place, "learner": candidate.learner}
-    told = {name: value for name, value in more.items() if value is not None}
-    return Outcome(scores, convergence_info(model) | told, candidate.seconds)
+        results.append((score(model, candidate.X), model, candidate))
+    scores, model, candidate = max(results, key=lambda result: criterion(result[0]))
+    optional = {"best_at": candidate.width, "learner": candidate.learner}
+    details = convergence_info(model) | {name: value for name, value in optional.items() if value is not None}
+    return TaskResult(scores, details, candidate.shared_seconds)
 
 
 def _candidates(cell: Cell, rows: Rows) -> Iterator[Candidate]:
-    """One candidate, or one for every width of the kernel."""
+    """Yield one candidate, or one per width of the kernel."""
     options = cell.spec["options"]
-    if np.bincount(rows.y[rows.known]).min() < options.get("least", 1):
+    if np.bincount(rows.y[rows.labelled]).min() < options.get("least", 1):
         raise NotApplicable(f"fewer than {options['least']} labelled rows in a class")
-    X = _in_metric(options.get("metric"), rows)
+    X = _transform_by_metric(options.get("metric"), rows)
     if "learner" in options:
-        yield _learnt(cell, rows, X)
+        yield _learned_graph(cell, rows, X)
     elif "widths" in options:
         unit = median_distance(X) / 2**0.5
         yield from (Candidate(width, X, FullGraph(bandwidth=width * unit).build(X)) for width in options["widths"])
@@ -97,8 +100,8 @@ def _candidates(cell: Cell, rows: Rows) -> Iterator[Candidate]:
         yield Candidate(None, X)
 
 
-def _in_metric(spec: dict[str, Any] | None, rows: Rows) -> Any:
-    """Rows in a metric learnt from the labelled ones."""
+def _transform_by_metric(spec: dict[str, Any] | None, rows: Rows) -> Any:
+    """Return the rows in a metric learnt from the labelled ones."""
     if spec is None:
         return rows.X
     model = build(spec)
@@ -107,25 +110,26 @@ def _in_metric(spec: dict[str, Any] | None, rows: Rows) -> Any:
         if len(pairs.must_link) == 0:
             raise NotApplicable("no two labelled rows of one class, so no must-link to learn a metric from")
         return model.fit(rows.X, constraints=pairs).transform(rows.X)
-    return model.fit(rows.X[rows.known], rows.y[rows.known]).transform(rows.X)
+    return model.fit(rows.X[rows.labelled], rows.y[rows.labelled]).transform(rows.X)
 
 
-_LEARNT: Memory[Any] = Memory(4)
+_LEARNED_GRAPHS: TimedCache[Any] = TimedCache(4)
 
 
-def _learnt(cell: Cell, rows: Rows, X: Any) -> Candidate:
-    """The learnt graph of a draw, which clusters and classes are both read off; the learner's own seed is 0."""
+def _learned_graph(cell: Cell, rows: Rows, X: Any) -> Candidate:
+    """Learn the graph of a draw, which clustering and classification share; the seed of the learner is 0."""
     learner = cell.spec["options"]["learner"]
 
     def learn() -> Any:
         model = build_for(learner, k=rows.k, seed=0).fit(X, constraints=known_pairs(rows))
         return model.graph_, convergence_info(model)
 
-    (graph, ended), seconds = _LEARNT.recall((rows.key, json.dumps(cell.spec["options"], sort_keys=True)), learn)
-    return Candidate(None, X, graph, seconds, ended)
+    key = (rows.key, json.dumps(cell.spec["options"], sort_keys=True))
+    (graph, convergence), seconds = _LEARNED_GRAPHS.get_or_compute(key, learn)
+    return Candidate(None, X, graph, seconds, convergence)
 
 
 def median_distance(X: np.ndarray) -> float:
-    """Of two thousand rows at most."""
-    kept = np.random.RandomState(0).permutation(len(X))[:2000]
-    return float(np.median(pdist(X[kept])))
+    """Return the median distance between rows, of at most 2000 random ones."""
+    sample = np.random.RandomState(0).permutation(len(X))[:MAX_ROWS_FOR_DISTANCES]
+    return float(np.median(pdist(X[sample])))

@@ -1,6 +1,6 @@
-"""A few processes that work through groups of calls and hand every result over as soon as it is there.
+"""Worker processes that run groups of calls and return every result as soon as it is available.
 
-Each has a pipe of its own, so that one that dies takes nothing with it but the call it was at, and is missed at once.
+Each worker has its own pipe, so that one that dies loses only the call it was running and is noticed at once.
 """
 
 from __future__ import annotations
@@ -14,60 +14,68 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-THREADS = (
+from fiedler.errors import SolverError
+
+# Environment variables that libraries read when they are imported.
+THREAD_VARIABLES = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"),
     "VECLIB_MAXIMUM_THREADS",
 )
 
-TERMINATE_SECONDS = 10.0  # seconds that a process has to come to its end by itself
+EXIT_SECONDS = 10.0  # that a worker has to exit by itself before it is terminated
 
-Call = tuple[Any, ...]  # the arguments of one
+Arguments = tuple[Any, ...]
 
 
-def in_processes(
-    function: Callable[..., Any], groups: Sequence[Sequence[Call]], n_jobs: int, keep: Callable[[Any], None]
+def run_in_processes(
+    function: Callable[..., Any],
+    groups: Sequence[Sequence[Arguments]],
+    n_jobs: int,
+    on_result: Callable[[Any], None],
 ) -> None:
-    """Call ``function`` for every call of every group; the calls of a group run one after the other in one process.
+    """Call ``function`` with all arguments of all groups; the calls of a group run one after the other in one process.
 
     Parameters
     ----------
     function : callable
-        Importable by name, as are its arguments and results.
+        Importable by name; its arguments and results can be pickled.
     groups : sequence of sequences of tuples
+        The arguments of each call.
     n_jobs : int
-        Processes, each with one BLAS thread.
-    keep : callable
-        Called here with every result.
+        The number of processes, each with one BLAS thread.
+    on_result : callable
+        Called in this process with every result.
     """
-    waiting = iter(groups)
-    with _started(function, min(n_jobs, len(groups))) as pipes:
-        busy = {pipe for pipe in pipes if _give(pipe, waiting)}
+    remaining = iter(groups)
+    with _start_workers(function, min(n_jobs, len(groups))) as pipes:
+        busy = {pipe for pipe in pipes if _send_next_group(pipe, remaining)}
         while busy:
             for pipe in wait(busy):
                 assert isinstance(pipe, Connection)
-                done, result = _received(pipe)
-                if not done:
-                    keep(result)
-                elif not _give(pipe, waiting):
+                group_done, result = _receive(pipe)
+                if not group_done:
+                    on_result(result)
+                elif not _send_next_group(pipe, remaining):
                     busy.remove(pipe)
 
 
-def _give(pipe: Connection, waiting: Iterator[Sequence[Call]]) -> bool:
-    """The next group to a process, if there is one."""
-    group = next(waiting, None)
+def _send_next_group(pipe: Connection, remaining: Iterator[Sequence[Arguments]]) -> bool:
+    """Send the next group to a worker; return whether there was one."""
+    group = next(remaining, None)
     if group is not None:
         pipe.send(list(group))
     return group is not None
 
 
-def _received(pipe: Connection) -> tuple[bool, Any]:
-    """(False, a result) or (True, None) at the end of a group; an error of the process is raised here."""
+def _receive(pipe: Connection) -> tuple[bool, Any]:
+    """Return (False, result), or (True, None) at the end of a group; an error of the worker is raised here."""
     try:
         kind, value = pipe.recv()
     except EOFError as error:
-        raise RuntimeError(
-            "a process ended without a word, most likely for want of memory; what was done is kept: run again, with "
-            "fewer --jobs"
+        raise SolverError(
+            "the worker died, probably out of memory",
+            "its finished cells are saved: run the command again with fewer --jobs",
+            code="worker_died",
         ) from error
     if kind == "error":
         raise value
@@ -75,24 +83,24 @@ def _received(pipe: Connection) -> tuple[bool, Any]:
 
 
 @contextmanager
-def _started(function: Callable[..., Any], n_jobs: int) -> Iterator[list[Connection]]:
-    """Processes and the pipes to them; however the block is left, none of them lives on."""
+def _start_workers(function: Callable[..., Any], n_jobs: int) -> Iterator[list[Connection]]:
+    """Start workers and yield the pipes to them; all of them are stopped when the block is left, however it is left."""
     context = multiprocessing.get_context("spawn")
     processes, pipes = [], []
-    with _one_thread(), _deaf_to_interrupts():
+    with _one_thread_per_process(), _ignore_interrupts():
         for _ in range(n_jobs):
-            here, there = context.Pipe()
-            process = context.Process(target=_work, args=(function, there), daemon=True)
+            parent_end, worker_end = context.Pipe()
+            process = context.Process(target=_work, args=(function, worker_end), daemon=True)
             process.start()
-            there.close()
+            worker_end.close()
             processes.append(process)
-            pipes.append(here)
+            pipes.append(parent_end)
     try:
         yield pipes
         for pipe in pipes:
-            pipe.close()  # which ends a process that waits for more, in good order
+            pipe.close()  # a worker that waits for the next group exits
         for process in processes:
-            process.join(TERMINATE_SECONDS)
+            process.join(EXIT_SECONDS)
     finally:
         for process in processes:
             process.terminate()
@@ -101,10 +109,10 @@ def _started(function: Callable[..., Any], n_jobs: int) -> Iterator[list[Connect
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """The environment of processes that begin here: read when they import NumPy."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
+def _one_thread_per_process() -> Iterator[None]:
+    """Set the environment that processes started in the block inherit."""
+    before = {name: os.environ.get(name) for name in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     try:
         yield
     finally:
@@ -113,9 +121,9 @@ def _one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes that begin here leave Ctrl-C to their parent, from their first moment on."""
-    if threading.current_thread() is not threading.main_thread():  # which alone may say how signals are answered
+def _ignore_interrupts() -> Iterator[None]:
+    """Let processes started in the block ignore Ctrl-C, which their parent handles."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set signal handlers
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -126,21 +134,21 @@ def _deaf_to_interrupts() -> Iterator[None]:
 
 
 def _work(function: Callable[..., Any], pipe: Connection) -> None:
-    """In a process: groups until the pipe is closed."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    """Run groups in a worker until the pipe is closed."""
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     try:
         while True:
-            for call in pipe.recv():
-                pipe.send(("result", function(*call)))
+            for arguments in pipe.recv():
+                pipe.send(("result", function(*arguments)))
             pipe.send(("end", None))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return
-    except Exception as error:  # told to the parent, which raises it
+    except Exception as error:  # raised again in the parent
         pipe.send(("error", error))
 
 
-def _end_with_parent() -> None:
-    """No long call outlives a parent that was killed."""
+def _exit_with_parent() -> None:
+    """Exit when the parent is killed, even in the middle of a long call."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
