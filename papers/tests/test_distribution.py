@@ -1,5 +1,9 @@
 """The distribution: its version, its data and its command."""
 
+import inspect
+import re
+import subprocess
+import sys
 import tomllib
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -43,3 +47,27 @@ def test_records_are_not_added_to_an_installed_package(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="records cannot be added to an installed package") as caught:
         reproduce.add_to_archive(plan)
     assert caught.value.code == "archive_read_only"
+
+
+def test_without_this_distribution_the_command_names_it():
+    pytest.importorskip("typer")
+    code = (
+        "import importlib.metadata, sys\n"
+        "importlib.metadata.entry_points = lambda **selection: ()\n"
+        "sys.argv = ['fiedler', 'reproduce', 'lapgmm', '--table', '3', '--no-run']\n"
+        "from fiedler.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("fiedler: ")
+    assert "fiedler-papers" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_every_option_of_the_command_is_used():
+    pytest.importorskip("typer")
+    from fiedler_papers.command import reproduce as command
+
+    body = inspect.getsource(command).partition(") -> None:")[2]
+    assert [name for name in inspect.signature(command).parameters if not re.search(rf"\b{name}\b", body)] == []

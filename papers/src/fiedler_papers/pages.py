@@ -21,29 +21,29 @@ from .tables import AVERAGE, BEST, LOWER_IS_BETTER, NO_GRID, SCORES, TableLine, 
 
 INTRODUCTION = """# Results
 
-Every table of the five papers, made again, beside the published figures; built from the records in
-`papers/<key>/records.jsonl.xz` by `make results`. `fiedler reproduce <key> --table N` runs any of them anew, and
-`papers/<key>/NOTES.md` says what the texts leave open, what was chosen and by which rule.
+Every table of the five papers, reproduced and compared with the published figures. The page is built by `make results`
+from the records in `papers/<key>/records.jsonl.xz`. `fiedler reproduce <key> --table N` runs a table again, and
+`papers/<key>/NOTES.md` describes what the texts leave open, what was chosen and by which rule.
 
-Figures are means over the draws, in per cent where they are shares; the published figure stands in brackets. ▲ better,
-= equal within two standard errors (of ours, and of theirs where a spread is printed) or half a printed digit, ▼ worse.
-Settings of methods marked † are chosen by the true labels, as in the papers: they are bounds, not methods; so is the
-"best" of all starts. "draws" is the smallest number of draws in the row: a row of fewer draws is a mean over other
-subsets, and is compared with ours on the draws that both have further down. Ratio Cuts are not compared: the papers'
-weights are not known.
+Figures are means over the draws, shares in per cent, with the published figure in brackets. ▲ better, = equal within
+two standard errors (of ours, and of theirs where a spread is printed) or half a printed digit, ▼ worse. Settings of
+methods marked † are chosen by the true labels, as in the papers: they are bounds rather than methods, and so is the
+"best" of all starts. "draws" is the smallest number of draws in a row; a row with fewer draws is a mean over other
+subsets, and is compared with ours on common draws further down. Ratio Cuts are not compared, because the weights of the
+papers' graphs are not known.
 """
 DEFAULTS = """## At a glance
 
-Our defaults, one rule for all data, beside the method that each paper proposes: averages, on how many data sets ours is
-the better average, and at how many places of the table (data sets by classes or labelled shares) ours are better, equal
-or worse.
+Our defaults, one rule for all data, compared with the method that each paper proposes: averages, the number of data
+sets on which our average is better, and the number of places of the table (data sets by classes or labelled shares) at
+which ours is better, equal or worse.
 """
 PAPER_COLUMNS = """## The papers' own columns
 
-Their methods with the settings they print, or our nearest reading of them: averages over the places of the table, the
-published ones, and the difference in points. `NOTES.md` says why, where it is more than three.
+Their methods with the settings they print, or our closest reading of them: averages over the places of the table, the
+published averages, and the difference in points. `NOTES.md` explains differences of more than three points.
 """
-PEERS = """## Beside what people use today
+PEERS = """## Compared with methods in common use
 
 Averages of our defaults and of the peers over the first draws, as many as all of them have; the best first.
 """
