@@ -13,22 +13,29 @@ CREATE  = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --up
 INSTALL = $(BIN)/python -m pip install --quiet
 endif
 
-.PHONY: help demo test lint types unit bench results docs clean
+.PHONY: help demo test lint types unit bench results docs stubs wheel clean
 
 help:
 	@echo "make demo   cluster embedded data, print a table, leave a figure under out/"
 	@echo "make test   lint, types, doctests and tests"
 	@echo "make bench  benchmarks beside scikit-learn (minutes)"
 	@echo "make results  docs/results.md from the papers' records"
+	@echo "make stubs  src/fiedler/__init__.pyi from the registry of estimators"
+	@echo "make wheel  both distributions, built twice and compared, to dist/"
 	@echo "make docs   the documentation site, to docs/_build/html"
 	@echo "make clean  remove the environment and everything built"
 
 $(BIN)/python:
 	$(CREATE)
 
-# A stamp a set of packages: installed once, and again when pyproject.toml changes.
-$(VENV)/.all $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(BIN)/python
-	$(INSTALL) --editable ".[$*]"
+# One stamp per set of packages: installed once, and again when a pyproject.toml changes. The papers' distribution adds
+# `fiedler reproduce`; the demo does without it.
+$(VENV)/.all: pyproject.toml | $(BIN)/python
+	$(INSTALL) --editable ".[all]"
+	@touch $@
+
+$(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml papers/pyproject.toml | $(BIN)/python
+	$(INSTALL) --editable ".[$*]" --editable ./papers
 	@touch $@
 
 demo: $(VENV)/.all
@@ -37,6 +44,11 @@ demo: $(VENV)/.all
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -55,14 +67,22 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_cuts.py
 	$(BIN)/python benchmarks/bench_manifold.py --sizes 10000 200000
 
-# The page of results, from the records that are kept beside the protocols.
+# The page of results, from the records beside the protocols.
 results: $(VENV)/.dev
-	$(BIN)/python -m fiedler.experiments.pages docs/results.md
+	$(BIN)/python -m fiedler_papers.pages docs/results.md
 
 # The site; a warning is an error. One BLAS thread, as the gallery's examples are too small for more.
 docs: $(VENV)/.docs
 	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# What type checkers and editors know of the package, from the registry.
+stubs: $(VENV)/.dev
+	$(BIN)/python src/fiedler/_registry.py
+
+# Both distributions built twice: the builds must agree byte by byte, and the library's wheel stay below 1 MB.
+wheel: $(VENV)/.dev
+	$(BIN)/python .ci/build_twice.py
 
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache docs/_build docs/generated docs/gallery

@@ -427,22 +427,6 @@ OTHER_COMMANDS = {
 }
 
 
-def test_a_paper_as_json_and_quietly(run_fiedler, tmp_path):
-    papers = json.loads(run_fiedler("reproduce", "--list", "--json").out)
-    arguments = ("reproduce", "smoke", "--table", "1", "--only", "k=2", "--only", "kmeans", "--out", tmp_path, "--json")
-    planned = json.loads(run_fiedler(*arguments, "--dry-run").out)
-    done = run_fiedler(*arguments, "--jobs", 1, "--quiet")
-
-    assert papers["lapgmm"]["tables"] == ["2", "3", "4"]
-    assert (planned["paper"], planned["cells"]) == ("smoke", planned["to_run"])
-    found = json.loads(done.out)
-    assert done.err == ""
-    (lines,) = found["tables"].values()
-    assert {line["score"] for line in lines} == {"AC", "NMI"}
-    assert all(0 <= line["ours"] <= 1 for line in lines)
-    assert all(path.startswith(str(tmp_path)) for path in found["files"])
-
-
 def test_every_option_is_used():
     """A parameter that its command does not use would have no effect."""
     from fiedler.cli.app import COMMANDS, DATA_COMMANDS

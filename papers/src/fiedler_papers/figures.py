@@ -1,4 +1,4 @@
-"""The papers' figures, made again from records alone: rows of `PICTURES`, which a protocol names."""
+"""The figures of the papers, drawn from records alone. A protocol names the entries of `FIGURES`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from .._files import atomic_write
-from .._validation import choose, import_optional
-from .protocol import Experiment, Protocol, places
-from .records import Record
-from .tables import AVERAGE, SCORES, Line, counted, lines, place_name
+from fiedler._files import atomic_write
+from fiedler._validation import choose, import_optional
 
-Axes = Any
-WIDTH = 4.2  # inches a panel
-MOST_COLUMNS = 4
+from .protocol import Experiment, Protocol, grid_points
+from .records import Record
+from .tables import AVERAGE, SCORES, TableLine, place_name, select_records, table_lines
+
+Axes = Any  # matplotlib has no type information
+Figure = Any
+PANEL_WIDTH = 4.2  # inches
+MAX_COLUMNS = 4  # of panels
 COLOURS = [*(f"C{i}" for i in range(10)), "navy", "gold", "black", "teal", "salmon", "indigo", "lime", "sienna"]
-NAMES = {
+# Labels of the axis for the sides of a grid.
+AXIS_LABELS = {
     "k": "classes",
     "rate": "share of labelled rows",
     "lam": "λ",
@@ -30,45 +33,46 @@ NAMES = {
 }
 
 
-def draw(
+def write_figures(
     protocol: Protocol,
     experiments: Iterable[Experiment],
     records: list[Record],
     folder: Path,
     backend: str | None = None,
 ) -> list[Path]:
-    """All figures of some experiments that the records suffice for; the files written."""
+    """Draw all figures for which there are records; return the files written."""
     matplotlib = import_optional("matplotlib", extra="plot", purpose="figures")
     matplotlib.use("Agg")
     written = []
     for experiment in experiments:
-        found = counted(protocol, experiment, records, backend)
+        selected = select_records(protocol, experiment, records, backend)
         for number in experiment.figures:
-            made = choose(PICTURES, experiment.draw, option="draw")(protocol, experiment, found)
-            if made is None:
+            figure = choose(FIGURES, experiment.plot, option="plot")(protocol, experiment, selected)
+            if figure is None:
                 continue
             path = folder / f"figure_{number}{f'_{experiment.key}' if _is_shared(protocol, number) else ''}.png"
             folder.mkdir(parents=True, exist_ok=True)
             with atomic_write(path) as draft:
-                made.savefig(draft, dpi=130)
+                figure.savefig(draft, dpi=130)
             written.append(path)
-            _close(made)
+            _close(figure)
     return written
 
 
 def _is_shared(protocol: Protocol, number: str) -> bool:
-    return sum(number in one.figures for one in protocol.experiments.values()) > 1
+    """Whether several experiments draw a part of this figure."""
+    return sum(number in experiment.figures for experiment in protocol.experiments.values()) > 1
 
 
-def _panels(rows: int, columns: int, *, legend: int = 0) -> tuple[Any, np.ndarray]:
-    """Panels in rows and columns, and room for a legend of so many methods below them."""
+def _panels(rows: int, columns: int, *, n_legend: int = 0) -> tuple[Figure, np.ndarray]:
+    """Create panels in rows and columns, with room for a legend of ``n_legend`` methods below them."""
     import matplotlib.pyplot as plt
 
-    size = (WIDTH * columns, 0.78 * WIDTH * rows + 0.2 * math.ceil(1.5 * legend / (columns + 1)))
+    size = (PANEL_WIDTH * columns, 0.78 * PANEL_WIDTH * rows + 0.2 * math.ceil(1.5 * n_legend / (columns + 1)))
     return plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
 
 
-def _close(figure: Any) -> None:
+def _close(figure: Figure) -> None:
     import matplotlib.pyplot as plt
 
     plt.close(figure)
@@ -77,42 +81,42 @@ def _close(figure: Any) -> None:
 # -------------------------------------------------------------------------------------------------------------- curves
 
 
-def curves(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
-    """Mean scores against the last side of the grid: a panel a data set and score; published ones dashed."""
-    found = [line for line in lines(protocol, experiment, records) if line.place != AVERAGE]
-    if not found:
+def curves(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Figure | None:
+    """Plot mean scores against the last side of the grid, one panel per data set and score; published ones dashed."""
+    lines = [line for line in table_lines(protocol, experiment, records) if line.place != AVERAGE]
+    if not lines:
         return None
     side = list(experiment.grid)[-1]
-    wanted = list(itertools.product(experiment.data, experiment.scores))
-    columns = len(experiment.scores) if len(experiment.scores) > 1 else min(len(wanted), MOST_COLUMNS)
-    figure, axes = _panels(math.ceil(len(wanted) / columns), columns, legend=len(experiment.methods))
-    for axis, (data, score) in zip(axes.flat, wanted):
-        panel = [line for line in found if line.data == data and line.score == score]
-        _curves(axis, protocol, experiment, panel)
-        axis.set(title=data, xlabel=NAMES[side], ylabel=SCORES[score])
+    panels = list(itertools.product(experiment.data, experiment.scores))
+    columns = len(experiment.scores) if len(experiment.scores) > 1 else min(len(panels), MAX_COLUMNS)
+    figure, axes = _panels(math.ceil(len(panels) / columns), columns, n_legend=len(experiment.methods))
+    for axis, (data, score) in zip(axes.flat, panels):
+        panel_lines = [line for line in lines if line.data == data and line.score == score]
+        _plot_curves(axis, protocol, experiment, panel_lines)
+        axis.set(title=data, xlabel=AXIS_LABELS[side], ylabel=SCORES[score])
         if side == "lam":
             axis.set_xscale("symlog", linthresh=0.1)
-    named = {name: line for axis in axes.flat for line, name in zip(*axis.get_legend_handles_labels())}
+    handles = {name: handle for axis in axes.flat for handle, name in zip(*axis.get_legend_handles_labels())}
     options = {"ncols": columns + 1, "fontsize": 8, "frameon": False}
-    figure.legend(named.values(), named.keys(), loc="outside lower center", **options)
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", **options)
     return figure
 
 
-def _curves(axis: Axes, protocol: Protocol, experiment: Experiment, panel: list[Line]) -> None:
-    """A line a method, averaged over all sides of the grid but the last."""
+def _plot_curves(axis: Axes, protocol: Protocol, experiment: Experiment, panel_lines: list[TableLine]) -> None:
+    """Plot one curve per method, averaged over all sides of the grid but the last."""
     side = list(experiment.grid)[-1]
-    by_place = {place_name(at): at[side] for at in places(experiment.grid)}
+    by_place = {place_name(at): at[side] for at in grid_points(experiment.grid)}
     drawn = set()
     for number, name in enumerate(experiment.methods):
-        of, method = [line for line in panel if line.method == name], protocol.methods[name]
-        if not of:
+        lines, method = [line for line in panel_lines if line.method == name], protocol.methods[name]
+        if not lines:
             continue
         colour = COLOURS[number % len(COLOURS)]
-        x, ours = _means([(by_place[line.place], line.ours.value) for line in of])
+        x, ours = _means([(by_place[line.place], line.ours.value) for line in lines])
         axis.plot(x, ours, color=colour, lw=1.0 if method.role == "peer" else 1.8, marker=".", label=method.label)
-        printed = [(by_place[line.place], line.published.value) for line in of if line.published is not None]
+        printed = [(by_place[line.place], line.published.value) for line in lines if line.published is not None]
         if printed and method.published not in drawn:
-            name = method.label.partition(",")[0]  # of several readings of a column the part they share
+            name = method.label.partition(",")[0]  # the part that several readings of a column share
             axis.plot(*_means(printed), color=colour, lw=0.9, ls="--", label=f"{name}, published")
             drawn.add(method.published)
 
@@ -125,15 +129,15 @@ def _means(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]
 # -------------------------------------------------------------------------------------------------------------- lapgmm
 
 
-def two_moons(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
-    """The toy data and two clusterings of it. [lapgmm, Fig. 1]"""
+def two_moons(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Figure | None:
+    """Plot the toy data and two clusterings of it. [lapgmm, Fig. 1]"""
     if not records:
         return None
-    shown = records[0]["shown"]
-    X = np.array(shown["X"])
+    values = records[0]["shown"]
+    X = np.array(values["X"])
     figure, axes = _panels(1, 3)
     for axis, name, title in zip(axes[0], ("truth", "GMM", "LapGMM"), ("(a) two moons", "(b) GMM", "(c) LapGMM")):
-        axis.scatter(*X.T, c=shown[name], cmap="coolwarm", s=6)
+        axis.scatter(*X.T, c=values[name], cmap="coolwarm", s=6)
         axis.set(title=title, xticks=[], yticks=[])
         axis.set_aspect("equal")
     return figure
@@ -142,13 +146,13 @@ def two_moons(protocol: Protocol, experiment: Experiment, records: list[Record])
 # ----------------------------------------------------------------------------------------------------------------- lpi
 
 
-def text_embeddings(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
-    """Documents in two dimensions of LSI, above, and of LPI, below. [lpi, Fig. 1]"""
-    found = sorted(records, key=lambda record: record["at"]["k"])
-    if not found:
+def text_embeddings(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Figure | None:
+    """Plot documents in two dimensions of LSI, above, and of LPI, below. [lpi, Fig. 1]"""
+    records = sorted(records, key=lambda record: record["at"]["k"])
+    if not records:
         return None
-    figure, axes = _panels(2, len(found))
-    for column, record in zip(axes.T, found):
+    figure, axes = _panels(2, len(records))
+    for column, record in zip(axes.T, records):
         for axis, name in zip(column, ("LSI", "LPI")):
             Z = np.array(record["shown"][name])
             axis.scatter(*Z.T, c=record["shown"]["truth"], cmap="tab10", s=3)
@@ -156,19 +160,19 @@ def text_embeddings(protocol: Protocol, experiment: Experiment, records: list[Re
     return figure
 
 
-def best_dimensions(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
-    """The dimension that is best by the true labels, mean and standard deviation over the draws. [lpi, Fig. 2]"""
-    found = [record for record in records if "best_at" in record]
-    if not found:
+def best_dimensions(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Figure | None:
+    """Plot the dimension that is best by the true labels, mean and deviation over the draws. [lpi, Fig. 2]"""
+    records = [record for record in records if "best_at" in record]
+    if not records:
         return None
     figure, axes = _panels(1, 1)
     for shift, method in ((-0.2, "lsi_best"), (0.2, "lpi_best")):
-        ks = sorted({record["at"]["k"] for record in found})
-        values = [[r["best_at"] for r in found if r["method"] == method and r["at"]["k"] == k] for k in ks]
+        ks = sorted({record["at"]["k"] for record in records})
+        values = [[r["best_at"] for r in records if r["method"] == method and r["at"]["k"] == k] for k in ks]
         if all(values):
             means, spreads = [np.mean(v) for v in values], [np.std(v) for v in values]
             label = protocol.methods[method].label
-            below = np.minimum(means, spreads)  # there are no dimensions below zero
+            below = np.minimum(means, spreads)  # no bar of error extends below zero
             axes[0, 0].bar(np.array(ks) + shift, means, 0.4, yerr=[below, spreads], capsize=2, label=label)
     axes[0, 0].set(title=experiment.data[0], xlabel="classes", ylabel="best dimension")
     axes[0, 0].legend(frameon=False)
@@ -178,26 +182,26 @@ def best_dimensions(protocol: Protocol, experiment: Experiment, records: list[Re
 # ----------------------------------------------------------------------------------------------------------------- nle
 
 
-def nle_evolution(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
-    """Rows of Q in space after some updates, and the objective over all of them. [nle, Fig. 2]"""
+def nle_evolution(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Figure | None:
+    """Plot the rows of Q after some updates, and the objective over all of them. [nle, Fig. 2]"""
     if not records:
         return None
     import matplotlib.pyplot as plt
 
-    shown = records[0]["shown"]
+    values = records[0]["shown"]
     figure = plt.figure(figsize=(2.9 * 5, 2.9), layout="constrained")
-    for column, (step, Q) in enumerate(sorted(shown["Q"].items(), key=lambda item: int(item[0])), start=1):
+    for column, (step, Q) in enumerate(sorted(values["Q"].items(), key=lambda item: int(item[0])), start=1):
         axis: Any = figure.add_subplot(1, 5, column, projection="3d")
-        axis.scatter(*np.array(Q).T, c=shown["truth"], cmap="brg", s=16)
+        axis.scatter(*np.array(Q).T, c=values["truth"], cmap="brg", s=16)
         axis.set(title=f"after {step}", xticks=[], yticks=[], zticks=[])
     axis = figure.add_subplot(1, 5, 5)
-    axis.plot(np.arange(1, len(shown["objective"]) + 1), shown["objective"])
+    axis.plot(np.arange(1, len(values["objective"]) + 1), values["objective"])
     axis.set(xlabel="update", ylabel="objective")
     return figure
 
 
-def hinton(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
-    """A square for every membership, as large as it is; strangers in orange. [nle, Fig. 3]"""
+def hinton(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Figure | None:
+    """Draw every membership as a square of that area; strangers in orange. [nle, Fig. 3]"""
     if not records:
         return None
     import matplotlib.pyplot as plt
@@ -215,8 +219,8 @@ def hinton(protocol: Protocol, experiment: Experiment, records: list[Record]) ->
     return figure
 
 
-def nle_progress(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
-    """Objective and accuracy over the updates. [nle, Figs 4 and 5]"""
+def nle_progress(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Figure | None:
+    """Plot objective and accuracy over the updates. [nle, Figs 4 and 5]"""
     if not records:
         return None
     figure, axes = _panels(1, 2)
@@ -227,18 +231,18 @@ def nle_progress(protocol: Protocol, experiment: Experiment, records: list[Recor
     return figure
 
 
-def best_of_starts(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Any:
-    """The highest accuracy and the lowest cut among N starts, on average, for N = 1, 2, 4, ... [nle, Fig. 6]"""
+def best_of_starts(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Figure | None:
+    """Plot the mean best accuracy and lowest cut among N starts, for N = 1, 2, 4, ... [nle, Fig. 6]"""
     starts = ("spectral", "nle", "nle_moves")
-    found = [record for record in records if record["method"] in starts and "cut" in record["scores"]]
-    if not found:
+    records = [record for record in records if record["method"] in starts and "cut" in record["scores"]]
+    if not records:
         return None
     figure, axes = _panels(2, len(experiment.data))
     for column, data in zip(axes.T, experiment.data):
-        lowest = min((r["scores"]["cut"] for r in found if r["data"] == data), default=0.0)
+        lowest = min((r["scores"]["cut"] for r in records if r["data"] == data), default=0.0)
         for axis, score, best in zip(column, ("AC", "cut"), (np.max, np.min)):
             for method in starts:
-                values = [r["scores"][score] for r in found if r["data"] == data and r["method"] == method]
+                values = [r["scores"][score] for r in records if r["data"] == data and r["method"] == method]
                 sizes = [2**i for i in range(int(np.log2(len(values))) + 1)] if values else []
                 means = [np.mean(best(_blocks(values, size), axis=1)) for size in sizes]
                 shift = lowest if score == "cut" else 0.0
@@ -249,11 +253,12 @@ def best_of_starts(protocol: Protocol, experiment: Experiment, records: list[Rec
 
 
 def _blocks(values: list[float], size: int) -> np.ndarray:
-    """The values in blocks of one size; what is left over is dropped."""
+    """Split values into blocks of one size; a remainder is dropped."""
     return np.reshape(values[: len(values) // size * size], (-1, size))
 
 
-PICTURES: dict[str, Callable[[Protocol, Experiment, list[Record]], Any]] = {
+# By the names that protocols use; None where there are no records to draw.
+FIGURES: dict[str, Callable[[Protocol, Experiment, list[Record]], Figure | None]] = {
     "curves": curves,
     "two_moons": two_moons,
     "text_embeddings": text_embeddings,

@@ -1,4 +1,7 @@
-"""Records beside the published figures: one row a method and place, with difference and mark."""
+"""Tables from records: one line per method and place, with the published figure, the difference and a mark.
+
+A place is the name of a grid point such as ``k=5``, or of a row that summarises all of them.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .protocol import At, Experiment, Protocol
-from .protocol import places as grid_places
-from .records import Record, key_of
+from .protocol import Experiment, GridPoint, Protocol, grid_points
+from .records import Record, record_key
 
-AVERAGE, BEST = "average", "best"
-PLACELESS = "mean"  # the only place of an experiment without a grid
+AVERAGE, BEST = "average", "best"  # places that summarise a column
+NO_GRID = "mean"  # the only place of an experiment without a grid
 SCORES = {
     "AC": "Accuracy",
     "NMI": "Normalised mutual information",
@@ -26,8 +28,8 @@ SCORES = {
     "cut": "Ratio Cut in units of the mean weight",
 }
 LOWER_IS_BETTER = {"error", "cut"}
-INCOMPARABLE = {"cut"}  # the papers' graphs, whose weights it is made of, are not known
-WITHIN = 2.0  # standard errors, within which two figures count as equal
+INCOMPARABLE = {"cut"}  # depends on the weights of the papers' graphs, which are not known
+EQUAL_STANDARD_ERRORS = 2.0  # two figures within so many standard errors count as equal
 
 
 class Mean(NamedTuple):
@@ -42,12 +44,12 @@ class Published(NamedTuple):
     """A printed figure."""
 
     value: float
-    half_unit: float  # half a unit of its last digit: nothing nearer can be told from it
+    half_unit: float  # half a unit of its last digit, the precision of the figure
     error: float = 0.0  # standard error, where a spread over the draws is printed
 
 
-class Line(NamedTuple):
-    """One method at one place of a table: published, ours, difference, mark."""
+class TableLine(NamedTuple):
+    """One method at one place of a table: the published figure and ours."""
 
     data: str
     method: str
@@ -59,29 +61,29 @@ class Line(NamedTuple):
 
     @property
     def difference(self) -> float | None:
-        """Ours less the published one."""
+        """Our figure minus the published one."""
         if self.published is None or self.score in INCOMPARABLE:
             return None
         return self.ours.value - self.published.value
 
     @property
     def mark(self) -> str | None:
-        """'better', 'equal' or 'worse'; None where there is nothing to compare, one draw, or a best of many.
+        """'better', 'equal' or 'worse'; None for incomparable figures, a single draw, or the best of several draws.
 
-        Equal is what lies within two standard errors, of ours and of theirs where they print a spread, or half a
-        printed digit. A best by the true labels grows with the number of draws and is no mean to be compared.
+        Equal means a difference within two standard errors (of ours, and of theirs where they print a spread), or
+        within half a printed digit. The best by the true labels grows with the number of draws, so it has no mark.
         """
         if self.difference is None or self.published is None or self.ours.draws < 2 or self.place == BEST:
             return None
         error = math.hypot(0.0 if math.isnan(self.ours.error) else self.ours.error, self.published.error)
-        if abs(self.difference) <= max(WITHIN * error, self.published.half_unit * (1 + 1e-9)):
+        if abs(self.difference) <= max(EQUAL_STANDARD_ERRORS * error, self.published.half_unit * (1 + 1e-9)):
             return "equal"
         better = (self.difference < 0) == (self.score in LOWER_IS_BETTER)
         return "better" if better else "worse"
 
 
 def read_published(path: Path, draws: int = 1) -> dict[tuple[str, ...], Published]:
-    """(table, data, place, method, score) to the printed figure, a mean over ``draws``; empty without such a file."""
+    """Read published figures, means over ``draws``, by (table, data, place, method, score); empty without a file."""
     if not path.exists():
         return {}
     with path.open(newline="", encoding="utf-8") as file:
@@ -95,7 +97,7 @@ def _printed(text: str, spread: str, draws: int) -> Published:
 
 
 def mean_of(values: Sequence[float]) -> Mean:
-    """Mean and standard error.
+    """Return mean and standard error.
 
     Examples
     --------
@@ -103,60 +105,61 @@ def mean_of(values: Sequence[float]) -> Mean:
     Mean(value=2.0, error=0.577..., draws=3)
     """
     n = len(values)
-    spread = float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-    return Mean(float(np.mean(values)), spread, n)
+    error = float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    return Mean(float(np.mean(values)), error, n)
 
 
 def average_of(columns: Sequence[dict[int, float]]) -> Mean:
-    """The mean of the places' means, as the papers' last rows; its error from the averages of whole draws.
+    """Return the mean over places, as in the last rows of the papers' tables.
 
-    The classes of a draw at one place are among those at the next, so that places are not independent.
+    Its error comes from the averages of those draws that all places have: the classes of a draw at one place are among
+    those at the next, so that places are not independent.
     """
     value = float(np.mean([np.mean(list(column.values())) for column in columns]))
-    whole = sorted(set.intersection(*(set(column) for column in columns)))
-    by_draw = [float(np.mean([column[draw] for column in columns])) for draw in whole]
+    complete = sorted(set.intersection(*(set(column) for column in columns)))
+    by_draw = [float(np.mean([column[draw] for column in columns])) for draw in complete]
     return Mean(value, mean_of(by_draw).error if by_draw else math.nan, min(len(column) for column in columns))
 
 
 def best_of(values: Sequence[float], score: str) -> Mean:
-    """The best of all draws by the score itself, as [nle, Table II] has it."""
+    """Return the best of all draws by the score itself, as in [nle, Table II]."""
     return Mean((min if score in LOWER_IS_BETTER else max)(values), math.nan, len(values))
 
 
-def counted(
+def select_records(
     protocol: Protocol, experiment: Experiment, records: Iterable[Record], backend: str | None = None
 ) -> list[Record]:
-    """The records of an experiment's cells that did not fail: one a cell, the wanted back end's if there are several.
+    """Return one record per successful cell of an experiment, sorted by draw.
 
-    In the order of the draws.
+    Of several records of a cell, the one of ``backend`` is preferred.
     """
     wanted = {cell.key for cell in protocol.cells_of(experiment)}
-    found: dict[tuple[str, ...], Record] = {}
+    selected: dict[tuple[str, ...], Record] = {}
     for record in records:
-        key = key_of(record)
-        if key in wanted and "error" not in record and (key not in found or record["backend"] == backend):
-            found[key] = record
-    return sorted(found.values(), key=lambda record: record["draw"])
+        key = record_key(record)
+        if key in wanted and "error" not in record and (key not in selected or record["backend"] == backend):
+            selected[key] = record
+    return sorted(selected.values(), key=lambda record: record["draw"])
 
 
-def lines(
+def table_lines(
     protocol: Protocol, experiment: Experiment, records: Iterable[Record], backend: str | None = None
-) -> list[Line]:
-    """All lines of an experiment, in the order of its methods; averages only over whole columns."""
+) -> list[TableLine]:
+    """Return all lines of an experiment, in the order of its methods; averages only of complete columns."""
     published = read_published(protocol.folder / "published.csv", experiment.draws)
-    values = _by_draw(counted(protocol, experiment, records, backend))
-    places = [place_name(at) for at in grid_places(experiment.grid)]
-    found = []
+    values = _by_draw(select_records(protocol, experiment, records, backend))
+    places = [place_name(at) for at in grid_points(experiment.grid)]
+    lines = []
     for data, method, score in itertools.product(experiment.data, experiment.methods, experiment.scores):
         column = protocol.methods[method].published or ""
         for place, mean in _means(values, places, (data, method, score)).items():
             printed = published.get((experiment.table or "", data, place, column, score))
             if place != BEST or printed is not None:
-                found.append(Line(data, method, protocol.methods[method].label, place, score, printed, mean))
-    return found
+                lines.append(TableLine(data, method, protocol.methods[method].label, place, score, printed, mean))
+    return lines
 
 
-Values = dict[tuple[str, str, str, str], dict[int, float]]  # (data, method, place, score) to the values by draw
+Values = dict[tuple[str, str, str, str], dict[int, float]]  # values by draw, by (data, method, place, score)
 
 
 def _by_draw(records: Iterable[Record]) -> Values:
@@ -168,32 +171,32 @@ def _by_draw(records: Iterable[Record]) -> Values:
 
 
 def _means(values: Values, places: Sequence[str], key: tuple[str, str, str]) -> dict[str, Mean]:
-    """The means of one method by place, their average, and the best of a column that has no places."""
+    """Return the means of one method by place, their average, and the best draw where there is no grid."""
     data, method, score = key
     columns = {place: values[data, method, place, score] for place in places if values[data, method, place, score]}
     means = {place: mean_of(list(column.values())) for place, column in columns.items()}
     if len(columns) == len(places) > 1:
         means[AVERAGE] = average_of(list(columns.values()))
-    if columns and places == [PLACELESS]:
-        means[BEST] = best_of(list(columns[PLACELESS].values()), score)
+    if columns and places == [NO_GRID]:
+        means[BEST] = best_of(list(columns[NO_GRID].values()), score)
     return means
 
 
-def failures(protocol: Protocol, experiment: Experiment, records: Iterable[Record]) -> dict[str, int]:
-    """How many cells of each method failed and have no other record."""
+def count_failures(protocol: Protocol, experiment: Experiment, records: Iterable[Record]) -> dict[str, int]:
+    """Count the cells of each method that failed and have no other record."""
     wanted = {cell.key for cell in protocol.cells_of(experiment)}
-    found = list(records)
-    good = {key_of(record) for record in found if "error" not in record}
-    bad = {key_of(record): record["method"] for record in found if "error" in record}
-    return Counter(method for key, method in bad.items() if key in wanted - good)
+    records = list(records)
+    succeeded = {record_key(record) for record in records if "error" not in record}
+    failed = {record_key(record): record["method"] for record in records if "error" in record}
+    return Counter(method for key, method in failed.items() if key in wanted - succeeded)
 
 
-def place_name(at: At) -> str:
-    """``k=5``; without a grid there is one place, the mean over all draws. The order of the sides tells nothing.
+def place_name(at: GridPoint) -> str:
+    """Name a grid point, ``k=5``, independently of the order of its sides; without a grid, the mean over all draws.
 
     Examples
     --------
     >>> place_name({"lam": 10, "k": 5}) == place_name({"k": 5, "lam": 10}) == "k=5 lam=10"
     True
     """
-    return " ".join(f"{name}={at[name]}" for name in sorted(at, key=lambda name: (len(name), name))) or PLACELESS
+    return " ".join(f"{name}={at[name]}" for name in sorted(at, key=lambda name: (len(name), name))) or NO_GRID

@@ -1,4 +1,4 @@
-"""Records of runs: one JSON line a cell, added whole, read back without a line that a kill cut short."""
+"""Records of runs: one JSON line per cell, appended atomically; an incomplete last line is ignored."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .._files import atomic_write
+from fiedler._files import atomic_write
+from fiedler.errors import FileFormatError, SolverError
 
 Record = dict[str, Any]
 
 
-def key_of(record: Record) -> tuple[str, ...]:
-    """What a record is recognised by; the same as `Cell.key`."""
-    place = json.dumps(record["at"], sort_keys=True)
-    return (record["data"], record["method"], place, str(record["draw"]), record["digest"])
+def record_key(record: Record) -> tuple[str, ...]:
+    """Return the key by which a record is matched; the same as `Cell.key`."""
+    at = json.dumps(record["at"], sort_keys=True)
+    return (record["data"], record["method"], at, str(record["draw"]), record["digest"])
 
 
-def parse(lines: Iterable[str]) -> list[Record]:
-    """Records from JSON lines; of two for the same cell and back end the later one counts.
+def parse_records(lines: Iterable[str]) -> list[Record]:
+    """Parse JSON lines; of two records of the same cell and back end the later one counts.
 
     Examples
     --------
     >>> line = '{"data": "d", "method": "m", "at": {}, "draw": 0, "digest": "x", "scores": {"AC": 1}}'
-    >>> len(parse([line, line]))
+    >>> len(parse_records([line, line]))
     1
     """
-    found = {}
+    records = {}
     for line in lines:
         record = json.loads(line)
-        found[(*key_of(record), record.get("backend", ""))] = record
-    return list(found.values())
+        records[(*record_key(record), record.get("backend", ""))] = record
+    return list(records.values())
 
 
 class RecordFile:
-    """Records in a file that only one run at a time may add to.
+    """A file of records that only one run at a time may append to.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class RecordFile:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from fiedler.experiments import RecordFile
+    >>> from fiedler_papers import RecordFile
     >>> file = RecordFile(pathlib.Path(tempfile.mkdtemp()) / "records.jsonl")
     >>> with file.writing():
     ...     file.add({"data": "d", "method": "m", "at": {}, "draw": 0, "digest": "x", "scores": {"AC": 1}})
@@ -60,16 +61,19 @@ class RecordFile:
         self._file: Any = None
 
     def read(self) -> list[Record]:
-        """All whole records; a last line without its end was cut short by a kill and does not count."""
+        """Return all complete records; a last line without a line end, left by a killed run, is ignored."""
         if not self.path.exists():
             return []
         text = self.path.read_text(encoding="utf-8")
         lines = text[: text.rfind("\n") + 1].splitlines()
         try:
-            return parse(lines)
+            return parse_records(lines)
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"{str(self.path)!r} holds a line that is no record ({error}); remove that line, or the file"
+            raise FileFormatError(
+                f"{str(self.path)!r} contains a line that is not a record ({error})",
+                "remove that line, or the file",
+                file=str(self.path),
+                reason=str(error),
             ) from error
 
     @contextmanager
@@ -78,7 +82,7 @@ class RecordFile:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b") as file:
             _lock(file, self.path)
-            self._cut_torn_end(file)
+            self._drop_incomplete_line(file)
             self._file = file
             try:
                 yield self
@@ -86,50 +90,60 @@ class RecordFile:
                 self._file = None
 
     def add(self, record: Record) -> None:
-        """Add one record: one write of one whole line, on disk before this returns."""
+        """Append one record as one line, which is on disk when this returns."""
         if self._file is None:
-            raise RuntimeError("records are added within `with file.writing():`")
+            raise RuntimeError("records can only be added within `with file.writing():`")
         self._file.write((json.dumps(record, sort_keys=True) + "\n").encode())
         self._file.flush()
         os.fsync(self._file.fileno())
 
     @staticmethod
-    def _cut_torn_end(file: Any) -> None:
+    def _drop_incomplete_line(file: Any) -> None:
         file.seek(0)
-        whole = file.read()
-        end = whole.rfind(b"\n") + 1
-        if end < len(whole):
+        content = file.read()
+        end = content.rfind(b"\n") + 1
+        if end < len(content):
             file.truncate(end)
 
 
 def _lock(file: Any, path: Path) -> None:
-    """Hold ``file`` until it is closed, where the system can."""
+    """Lock ``file`` until it is closed, where the system can."""
     try:
         import fcntl
-    except ImportError:  # not on Windows, where two runs at once are the user's to avoid
+    except ImportError:  # not on Windows: there the user must not start two runs at once
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise RuntimeError(f"another run is adding to {str(path)!r}; wait for it, or choose another --out") from error
+        raise SolverError(
+            f"another run is writing to {str(path)!r}",
+            "wait for it, or choose another --out",
+            code="file_locked",
+            file=str(path),
+        ) from error
 
 
 # ------------------------------------------------------------------------------------------------------------ archives
 
 
 def read_archive(path: Path) -> list[Record]:
-    """The records of an ``.xz`` file; none if there is no such file."""
+    """Return the records of an ``.xz`` file; an empty list if there is no such file."""
     if not path.exists():
         return []
     try:
         with lzma.open(path, "rt", encoding="utf-8") as file:
-            return parse(file)
+            return parse_records(file)
     except (lzma.LZMAError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{str(path)!r} holds no records that can be read ({error}); restore it") from error
+        raise FileFormatError(
+            f"{str(path)!r} is not a valid archive of records ({error})",
+            "restore it from the repository",
+            file=str(path),
+            reason=str(error),
+        ) from error
 
 
 def write_archive(path: Path, records: Iterable[Record]) -> None:
-    """Write records, sorted, whole or not at all; the same records give the same bytes."""
+    """Write records atomically and sorted, so that the same records give the same bytes."""
     lines = sorted(json.dumps(record, sort_keys=True) for record in records)
     with atomic_write(path) as draft, lzma.open(draft, "wt", encoding="utf-8", preset=9) as file:
         file.writelines(f"{line}\n" for line in lines)

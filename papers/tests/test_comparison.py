@@ -1,5 +1,6 @@
-"""Records beside published figures: means, errors, marks, files, figures, the command."""
+"""Comparison with published figures: means, errors, marks, files, figures, the command."""
 
+import json
 import math
 import subprocess
 import sys
@@ -7,27 +8,34 @@ import sys
 import pytest
 from numpy.testing import assert_allclose
 
-from fiedler.experiments import RecordFile, load_protocol, run_cells
-from fiedler.experiments.layout import as_csv, as_markdown, as_text, grid, shown, side_by_side
-from fiedler.experiments.reproduce import ARCHIVE, archive, carry_out, compare, plan, write_results
-from fiedler.experiments.tables import (
+from fiedler_papers import RecordFile, load_protocol, run_cells
+from fiedler_papers.layout import as_csv, as_markdown, as_text, comparison_rows, format_score, grid_rows
+from fiedler_papers.reproduce import (
+    ARCHIVE_NAME,
+    add_to_archive,
+    compare_with_published,
+    make_plan,
+    run_plan,
+    write_results,
+)
+from fiedler_papers.tables import (
     BEST,
-    Line,
     Mean,
     Published,
+    TableLine,
     average_of,
     best_of,
-    counted,
-    failures,
-    lines,
+    count_failures,
     mean_of,
     read_published,
+    select_records,
+    table_lines,
 )
 
 
 def line(ours, published, score="AC", error=0.01):
     printed = None if published is None else Published(published, 0.0005)
-    return Line("digits", "m", "a method", "k=2", score, printed, Mean(ours, error, 5))
+    return TableLine("digits", "m", "a method", "k=2", score, printed, Mean(ours, error, 5))
 
 
 @pytest.mark.parametrize(
@@ -40,19 +48,19 @@ def line(ours, published, score="AC", error=0.01):
         (0.1, 0.2, "error", "better"),
         (0.2, 0.1, "error", "worse"),
         (0.9, None, "AC", None),
-        (100.0, 200.0, "cut", None),  # of graphs that are not known
+        (100.0, 200.0, "cut", None),  # the papers' graphs are not known
     ],
 )
 def test_marks(ours, published, score, mark):
     assert line(ours, published, score).mark == mark
 
 
-def test_nothing_nearer_than_a_printed_digit_is_told_apart():
+def test_differences_below_half_a_printed_digit_count_as_equal():
     assert line(0.8989, 0.899, error=math.nan).mark == "equal"
     assert line(0.8980, 0.899, error=math.nan).mark == "worse"
 
 
-def test_a_printed_spread_counts_as_well(tmp_path):
+def test_a_printed_spread_adds_to_the_error(tmp_path):
     path = tmp_path / "published.csv"
     path.write_text("table,data,at,method,score,value,spread\n1,digits,k=2,m,AC,0.85,0.12\n1,digits,k=3,m,AC,0.85,\n")
     spread, plain = read_published(path, draws=16).values()
@@ -72,26 +80,24 @@ def test_one_draw_has_no_error_and_no_mark():
 
 def test_averages_are_over_places_and_their_errors_over_draws():
     columns = [{0: 0.9, 1: 0.7, 2: 0.8}, {0: 0.7, 1: 0.5, 2: 0.6, 3: 0.8}]
-    found = average_of(columns)
-    assert_allclose(found.value, (0.8 + 0.65) / 2)
-    assert_allclose(
-        found.error, mean_of([0.8, 0.6, 0.7]).error
-    )  # not independent: draws 0, 1 and 2 rise and fall alike
-    assert found.draws == 3
+    average = average_of(columns)
+    assert_allclose(average.value, (0.8 + 0.65) / 2)
+    assert_allclose(average.error, mean_of([0.8, 0.6, 0.7]).error)  # of draws 0, 1 and 2, as places are not independent
+    assert average.draws == 3
 
 
-def test_the_best_of_all_draws_goes_by_the_score():
+def test_the_best_draw_depends_on_the_direction_of_the_score():
     assert best_of([3.0, 1.0, 2.0], "cut").value == 1.0
     assert best_of([3.0, 1.0, 2.0], "AC").value == 3.0
 
 
 @pytest.fixture(scope="module")
 def papers(tmp_path_factory):
-    """A paper of ours with one table, half of whose figures were "published"."""
+    """A folder of papers: one paper with one table, half of whose figures are "published"."""
     folder = tmp_path_factory.mktemp("papers")
-    home = folder / "mine"
-    home.mkdir()
-    (home / "protocol.toml").write_text(
+    paper = folder / "mine"
+    paper.mkdir()
+    (paper / "protocol.toml").write_text(
         'title = "Mine"\n[data.digits]\nload = { name = "digits", classes = 3 }\n'
         '[methods.kmeans]\nlabel = "k-means"\npublished = "km"\nmodel = { use = "EmbedKMeans" }\n'
         '[methods.gmm]\nlabel = "GMM"\nmodel = { use = "GaussianMixture", pca = 5 }\n'
@@ -99,8 +105,8 @@ def papers(tmp_path_factory):
         'grid = { k = [2, 3] }\ndraws = 2\nscores = ["AC", "NMI"]\nmethods = ["kmeans", "gmm"]\n'
     )
     draws = "digits,k=2,0,0 1\ndigits,k=2,1,1 2\ndigits,k=3,0,0 1 2\ndigits,k=3,1,0 1 2\n"
-    (home / "draws.csv").write_text("data,at,draw,chosen\n" + draws)
-    (home / "published.csv").write_text(
+    (paper / "draws.csv").write_text("data,at,draw,chosen\n" + draws)
+    (paper / "published.csv").write_text(
         "table,data,at,method,score,value,spread\n1,digits,k=2,km,AC,0.5,\n1,digits,k=3,km,AC,0.999,\n"
         "1,digits,average,km,AC,0.75,\n"
     )
@@ -114,17 +120,17 @@ def records(papers, tmp_path_factory):
 
 
 @pytest.fixture
-def found(papers, records):
+def lines(papers, records):
     protocol = load_protocol("mine", papers)
-    return lines(protocol, protocol.experiments["one"], records)
+    return table_lines(protocol, protocol.experiments["one"], records)
 
 
-def test_lines_are_means_over_the_draws_beside_the_published(found, records):
-    by_name = {(one.method, one.place, one.score): one for one in found}
+def test_lines_are_means_over_the_draws_with_the_published_figure(lines, records):
+    by_name = {(line.method, line.place, line.score): line for line in lines}
     values = [r["scores"]["AC"] for r in records if r["method"] == "kmeans" and r["at"] == {"k": 2}]
-    one = by_name["kmeans", "k=2", "AC"]
-    assert_allclose(one.ours.value, sum(values) / 2)
-    assert (one.published.value, one.mark, one.ours.draws) == (0.5, "better", 2)
+    first = by_name["kmeans", "k=2", "AC"]
+    assert_allclose(first.ours.value, sum(values) / 2)
+    assert (first.published.value, first.mark, first.ours.draws) == (0.5, "better", 2)
     assert by_name["kmeans", "k=3", "AC"].mark == "worse"
     assert by_name["kmeans", "k=2", "NMI"].published is None
     places = [by_name["kmeans", place, "AC"].ours.value for place in ("k=2", "k=3")]
@@ -134,62 +140,67 @@ def test_lines_are_means_over_the_draws_beside_the_published(found, records):
 def test_records_made_under_other_settings_do_not_count(papers, records):
     protocol = load_protocol("mine", papers)
     stale = [{**record, "digest": "0" * 12} for record in records]
-    assert lines(protocol, protocol.experiments["one"], stale) == []
+    assert table_lines(protocol, protocol.experiments["one"], stale) == []
 
 
-def test_of_several_back_ends_the_wanted_one_counts_and_a_failure_hides_nothing(papers, records):
+def test_the_requested_back_end_is_preferred_and_failures_hide_no_record(papers, records):
     protocol = load_protocol("mine", papers)
     experiment = protocol.experiments["one"]
     other = [{**record, "backend": "torch", "scores": {"AC": 0.0, "NMI": 0.0}} for record in records]
     failed = [{**record, "backend": "cupy", "error": "ValueError: no"} for record in records]
-    assert counted(protocol, experiment, [*records, *other, *failed], "numpy") == counted(protocol, experiment, records)
-    assert {r["backend"] for r in counted(protocol, experiment, [*records, *other, *failed], "torch")} == {"torch"}
-    assert failures(protocol, experiment, [*records, *failed]) == {}
-    assert failures(protocol, experiment, failed) == {"kmeans": 4, "gmm": 4}
+    assert select_records(protocol, experiment, [*records, *other, *failed], "numpy") == select_records(
+        protocol, experiment, records
+    )
+    assert {r["backend"] for r in select_records(protocol, experiment, [*records, *other, *failed], "torch")} == {
+        "torch"
+    }
+    assert count_failures(protocol, experiment, [*records, *failed]) == {}
+    assert count_failures(protocol, experiment, failed) == {"kmeans": 4, "gmm": 4}
 
 
-def test_a_column_with_a_gap_has_no_average(papers, records):
+def test_an_incomplete_column_has_no_average(papers, records):
     protocol = load_protocol("mine", papers)
     part = [record for record in records if record["at"] != {"k": 3}]
-    assert {one.place for one in lines(protocol, protocol.experiments["one"], part)} == {"k=2"}
+    assert {line.place for line in table_lines(protocol, protocol.experiments["one"], part)} == {"k=2"}
 
 
-def test_layouts_say_what_the_lines_say(found):
-    head, first, *_ = side_by_side(found)
+def test_layouts_show_the_lines(lines):
+    head, first, *_ = comparison_rows(lines)
     assert head[:5] == ["data", "method", "at", "draws", "AC"]
     assert first[:5] == ["digits", "k-means", "k=2", "2", "0.500"]
     assert first[6].endswith("▲")
-    assert as_markdown(side_by_side(found)).count("\n") == 1 + 2 * 3
-    assert max(map(len, as_text(found).splitlines())) <= 80
-    wide = grid(found, "AC")
+    assert as_markdown(comparison_rows(lines)).count("\n") == 1 + 2 * 3
+    assert max(map(len, as_text(lines).splitlines())) <= 80
+    wide = grid_rows(lines, "AC")
     assert wide[0] == ["data", "method", "2", "3", "average", "draws"]
     assert "(50.0) ▲" in wide[1][2]
-    rows = as_csv(found).splitlines()
+    rows = as_csv(lines).splitlines()
     assert rows[0].startswith("data,method,at,score,published,ours")
-    assert len(rows) == 1 + len(found)
-    assert shown(0.12345, "AC") == "0.123"
+    assert len(rows) == 1 + len(lines)
+    assert format_score(0.12345, "AC") == "0.123"
 
 
 def test_plan_run_compare_write_archive(papers, tmp_path):
     options = {"papers": papers, "out": tmp_path}
-    work = plan("mine", draws=1, **options)
-    assert len(work.todo) == len(work.cells) == 4
-    carry_out(work)
-    assert plan("mine", draws=1, **options).todo == []
-    assert len(plan("mine", **options).todo) == 4
-    written = write_results(work, compare(work))
+    plan = make_plan("mine", draws=1, **options)
+    assert len(plan.cells_to_run) == len(plan.cells) == 4
+    run_plan(plan)
+    assert make_plan("mine", draws=1, **options).cells_to_run == []
+    assert len(make_plan("mine", **options).cells_to_run) == 4
+    written = write_results(plan, compare_with_published(plan))
     assert [path.name for path in written] == ["one.csv", "one.md", "figure_1.png"]
     assert all(path.stat().st_size > 100 for path in written)
-    path = archive(work)
-    assert path == papers / "mine" / ARCHIVE
-    assert plan("mine", draws=1, out=tmp_path / "elsewhere", papers=papers, archived=True).todo == []
-    assert len(plan("mine", draws=1, out=tmp_path / "elsewhere", papers=papers).todo) == 4
+    path = add_to_archive(plan)
+    assert path == papers / "mine" / ARCHIVE_NAME
+    elsewhere = {"papers": papers, "out": tmp_path / "elsewhere"}
+    assert make_plan("mine", draws=1, archived=True, **elsewhere).cells_to_run == []
+    assert len(make_plan("mine", draws=1, **elsewhere).cells_to_run) == 4
     path.unlink()
 
 
-def command(*words):
-    run = [sys.executable, "-m", "fiedler.cli", "reproduce", *words]
-    return subprocess.run(run, capture_output=True, text=True, check=False)
+def command(*arguments):
+    words = [sys.executable, "-m", "fiedler.cli", "reproduce", *arguments]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
 def test_the_command_lists_plans_and_runs(tmp_path):
@@ -214,10 +225,27 @@ def test_the_command_lists_plans_and_runs(tmp_path):
         (["smoke", "--backend", "jax"], "backend='jax' is not known; choose one of"),
     ],
 )
-def test_bad_words_give_one_sentence(words, sentence, tmp_path):
+def test_invalid_options_give_one_sentence(words, sentence, tmp_path):
     pytest.importorskip("typer")
     done = command(*words, "--out", str(tmp_path))
     assert done.returncode == 1
     assert done.stderr.startswith("fiedler: ")
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_json_output_and_quiet(tmp_path):
+    pytest.importorskip("typer")
+    papers = json.loads(command("--list", "--json").stdout)
+    words = ("smoke", "--table", "1", "--only", "k=2", "--only", "kmeans", "--out", str(tmp_path), "--json")
+    planned = json.loads(command(*words, "--dry-run").stdout)
+    done = command(*words, "--jobs", "1", "--quiet")
+
+    assert papers["lapgmm"]["tables"] == ["2", "3", "4"]
+    assert (planned["paper"], planned["cells"]) == ("smoke", planned["to_run"])
+    result = json.loads(done.stdout)
+    assert done.stderr == ""
+    (lines,) = result["tables"].values()
+    assert {line["score"] for line in lines} == {"AC", "NMI"}
+    assert all(0 <= line["ours"] <= 1 for line in lines)
+    assert all(path.startswith(str(tmp_path)) for path in result["files"])

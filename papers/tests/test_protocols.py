@@ -1,4 +1,4 @@
-"""The papers' folders: whole, consistent, and true to the printed tables."""
+"""The papers' folders: complete, consistent, and faithful to the printed tables."""
 
 import csv
 from collections import Counter
@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fiedler.experiments import list_protocols, load_protocol
-from fiedler.experiments.build import build
-from fiedler.experiments.tables import AVERAGE, read_published
+from fiedler.errors import FileFormatError, InputError
+from fiedler_papers import list_protocols, load_protocol
+from fiedler_papers.build import build
+from fiedler_papers.tables import AVERAGE, read_published
 
 PAPERS = ["lapgmm", "lcgmm", "learned_laplacian", "lpi", "nle"]
 
@@ -35,13 +36,13 @@ def test_every_model_of_a_protocol_can_be_built(protocol):
                     build(spec["options"].get(name))
 
 
-SETTLED_BY_LABELS = {"lapgmm_variational", "lapgmm_100"}  # beforehand, on a whole data set: papers/lapgmm/NOTES.md
+TUNED_BY_LABELS = {"lapgmm_variational", "lapgmm_100"}  # once, on a full data set: papers/lapgmm/NOTES.md
 
 
-def test_what_is_chosen_by_labels_is_marked(protocol):
+def test_methods_tuned_by_labels_are_marked(protocol):
     for method in protocol.methods.values():
         searches = bool({"widths", "dimensions"} & set(method.options)) and method.task != "part"
-        assert (searches or method.key in SETTLED_BY_LABELS) == method.label.endswith("†")
+        assert (searches or method.key in TUNED_BY_LABELS) == method.label.endswith("†")
 
 
 def test_published_figures_belong_to_methods_and_draws_to_cells(protocol):
@@ -56,22 +57,22 @@ def test_published_figures_belong_to_methods_and_draws_to_cells(protocol):
                     assert len(protocol.draws[data, f"{at}={value}"]) >= experiment.draws
 
 
-def test_the_tables_are_whole():
-    """Counted by hand in the papers: rows by columns by scores."""
+def test_the_tables_are_complete():
+    """Counted in the papers: rows by columns by scores."""
     counts = {
         "lapgmm": {"2": 10 * 10, "3": 10 * 10, "4": 7 * 10},
         "lpi": {"3": 10 * 14, "4": 10 * 14, "5": 20 * 10},
         "learned_laplacian": {"II": 8 * 10, "III": 8 * 10},
         "nle": {"II": 6 * 8},
     }
-    for key, of in counts.items():
+    for key, expected in counts.items():
         published = read_published(load_protocol(key).folder / "published.csv")
-        assert Counter(table for table, *_ in published) == of
+        assert Counter(table for table, *_ in published) == expected
 
 
 @pytest.mark.parametrize("key", ["lapgmm", "lpi"])
-def test_the_printed_averages_are_those_of_the_printed_rows(key):
-    """A slip in copying a number would show in its column's average, which is printed from more digits."""
+def test_the_printed_averages_match_the_printed_rows(key):
+    """An error in copying a number would change the average of its column."""
     published = read_published(load_protocol(key).folder / "published.csv")
     columns = {(table, data, method, score) for table, data, _, method, score in published}
     for table, data, method, score in columns:
@@ -85,7 +86,7 @@ def test_the_printed_averages_are_those_of_the_printed_rows(key):
         assert abs(mean - average.value) < 0.0013, (table, data, method, score)
 
 
-def test_draws_hold_as_many_classes_as_they_say():
+def test_draws_have_as_many_classes_as_their_k():
     with (load_protocol("lpi").folder / "draws.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
@@ -93,13 +94,13 @@ def test_draws_hold_as_many_classes_as_they_say():
         assert len(set(chosen)) == len(chosen) == int(row["at"].removeprefix("k="))
 
 
-def test_cells_are_unique_and_come_draw_by_draw(protocol):
+def test_cells_are_unique_and_sorted_by_draw(protocol):
     cells = protocol.cells()
     assert len({cell.key for cell in cells}) == len(cells)
     assert [cell.draw for cell in cells] == sorted(cell.draw for cell in cells)
 
 
-def test_a_digest_changes_with_every_setting():
+def test_cells_with_different_settings_have_different_digests():
     cells = load_protocol("lapgmm").cells(table="2", draws=1)
     assert len({cell.digest for cell in cells}) == len(cells)
 
@@ -109,49 +110,50 @@ def test_methods_without_a_seed_run_once_on_the_same_rows():
     assert len(cells) == 1  # ten classes of ten: every draw is the same
 
 
-def test_words_and_names_that_are_not_known():
+def test_unknown_names_are_errors():
     protocol = load_protocol("lapgmm")
     assert {cell.data for cell in protocol.cells(table="3", only=["kmeans", "k=2"])} == {"coil20"}
     both = protocol.cells(table="3", only=["kmeans", "gmm", "k=2", "k=3"])
     assert {(cell.method, cell.at["k"]) for cell in both} == {(m, k) for m in ("kmeans", "gmm") for k in (2, 3)}
-    with pytest.raises(ValueError, match="only='no_such_method' is no data set, method or place here; there are"):
+    with pytest.raises(InputError, match="only='no_such_method' is not a data set, method or grid value") as caught:
         protocol.cells(only=["no_such_method"])
+    assert (caught.value.code, caught.value.fields["value"]) == ("unknown_option", "no_such_method")
     with pytest.raises(ValueError, match="table='9' is not known; choose one of"):
         protocol.cells(table="9")
     with pytest.raises(ValueError, match=r"paper='lapgm' is not known \(did you mean 'lapgmm'\?\); choose one of"):
         load_protocol("lapgm")
-    with pytest.raises(ValueError, match="draws must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="draws must be an integer of at least 1"):
         protocol.cells(draws=0)
 
 
-def test_a_protocol_that_contradicts_itself_is_refused(tmp_path):
-    home = tmp_path / "mine"
-    home.mkdir()
+def test_an_inconsistent_protocol_is_an_error(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
     text = (
         'title = "mine"\n[data.digits]\nload = { name = "digits" }\n'
         '[methods.kmeans]\nlabel = "k-means"\nmodel = { use = "EmbedKMeans" }\n'
         '[experiments.one]\ntitle = "one"\ndata = ["digits"]\ngrid = { k = [2] }\ndraws = 3\nscores = ["AC"]\n'
     )
-    (home / "protocol.toml").write_text(text + 'methods = ["kmean"]\n')
+    (folder / "protocol.toml").write_text(text + 'methods = ["kmean"]\n')
     with pytest.raises(ValueError, match="experiment 'one': method='kmean' is not known"):
         load_protocol("mine", tmp_path)
-    (home / "protocol.toml").write_text(text + 'methods = ["kmeans"]\n')
-    with pytest.raises(ValueError, match=r"draws.csv holds 0 of 3 draws for digits, k=2"):
+    (folder / "protocol.toml").write_text(text + 'methods = ["kmeans"]\n')
+    with pytest.raises(FileFormatError, match=r"draws.csv contains 0 of 3 draws for digits, k=2"):
         load_protocol("mine", tmp_path)
-    (home / "draws.csv").write_text("data,at,draw,chosen\ndigits,k=2,0,0 1\n")
-    with pytest.raises(ValueError, match=r"draws.csv holds 1 of 3 draws for digits, k=2"):
+    (folder / "draws.csv").write_text("data,at,draw,chosen\ndigits,k=2,0,0 1\n")
+    with pytest.raises(FileFormatError, match=r"draws.csv contains 1 of 3 draws for digits, k=2"):
         load_protocol("mine", tmp_path)
-    (home / "draws.csv").write_text("data,at,draw,chosen\ndigits,k=2,1,0 1\n")
-    with pytest.raises(ValueError, match="draw 1 of digits, k=2 is out of order"):
+    (folder / "draws.csv").write_text("data,at,draw,chosen\ndigits,k=2,1,0 1\n")
+    with pytest.raises(FileFormatError, match="draw 1 of digits, k=2 is out of order"):
         load_protocol("mine", tmp_path)
 
 
 @pytest.mark.parametrize(("text", "complaint"), [("title = ", "cannot be read"), ('x = "1"', "cannot be read")])
-def test_a_protocol_that_is_none_is_named(text, complaint, tmp_path):
-    home = tmp_path / "mine"
-    home.mkdir()
-    (home / "protocol.toml").write_text(text)
-    with pytest.raises(ValueError, match=f"papers/mine/protocol.toml {complaint}"):
+def test_an_unreadable_protocol_is_named_in_the_error(text, complaint, tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "protocol.toml").write_text(text)
+    with pytest.raises(FileFormatError, match=f"papers/mine/protocol.toml {complaint}"):
         load_protocol("mine", tmp_path)
 
 
@@ -159,5 +161,7 @@ def test_a_raised_revision_makes_older_records_stale():
     protocol = load_protocol("smoke")
     (cell,) = protocol.cells(draws=1, only=["kmeans", "k=2"])
     method = replace(protocol.methods["kmeans"], revision=1)
-    (later,) = replace(protocol, methods={**protocol.methods, "kmeans": method}).cells(draws=1, only=["kmeans", "k=2"])
-    assert cell.digest != later.digest
+    (revised,) = replace(protocol, methods={**protocol.methods, "kmeans": method}).cells(
+        draws=1, only=["kmeans", "k=2"]
+    )
+    assert cell.digest != revised.digest

@@ -1,0 +1,191 @@
+"""Write the page of results from the archived records: ``make results``."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from fiedler._files import atomic_write
+
+from .layout import as_markdown, format_percent, grid_rows
+from .protocol import Experiment, Protocol, list_protocols, load_protocol, papers_folder
+from .records import Record
+from .reproduce import archived_records
+from .tables import AVERAGE, BEST, LOWER_IS_BETTER, NO_GRID, SCORES, TableLine, select_records, table_lines
+
+INTRODUCTION = """# Results
+
+Every table of the five papers, reproduced and compared with the published figures. The page is built by `make results`
+from the records in `papers/<key>/records.jsonl.xz`. `fiedler reproduce <key> --table N` runs a table again, and
+`papers/<key>/NOTES.md` describes what the texts leave open, what was chosen and by which rule.
+
+Figures are means over the draws, shares in per cent, with the published figure in brackets. ▲ better, = equal within
+two standard errors (of ours, and of theirs where a spread is printed) or half a printed digit, ▼ worse. Settings of
+methods marked † are chosen by the true labels, as in the papers: they are bounds rather than methods, and so is the
+"best" of all starts. "draws" is the smallest number of draws in a row; a row with fewer draws is a mean over other
+subsets, and is compared with ours on common draws further down. Ratio Cuts are not compared, because the weights of the
+papers' graphs are not known.
+"""
+DEFAULTS = """## At a glance
+
+Our defaults, one rule for all data, compared with the method that each paper proposes: averages, the number of data
+sets on which our average is better, and the number of places of the table (data sets by classes or labelled shares) at
+which ours is better, equal or worse.
+"""
+PAPER_COLUMNS = """## The papers' own columns
+
+Their methods with the settings they print, or our closest reading of them: averages over the places of the table, the
+published averages, and the difference in points. `NOTES.md` explains differences of more than three points.
+"""
+PEERS = """## Compared with methods in common use
+
+Averages of our defaults and of the peers over the first draws, as many as all of them have; the best first.
+"""
+ROLES_OF_TODAY = ("ours", "peer")
+EXCLUDED = ("smoke",)  # the protocol of the tests
+
+
+class Paper(NamedTuple):
+    """A protocol, its records, and the lines of its tables."""
+
+    protocol: Protocol
+    records: list[Record]
+    tables: list[tuple[Experiment, list[TableLine]]]
+
+
+def results_page(folder: Path | None = None) -> str:
+    """Return the page as Markdown."""
+    folder = folder or papers_folder()
+    papers = [_load_paper(load_protocol(key, folder)) for key in list_protocols(folder) if key not in EXCLUDED]
+    parts = [INTRODUCTION]
+    for introduction, header, rows_of in OVERVIEWS:
+        parts += [introduction, as_markdown([header, *(row for paper in papers for row in rows_of(paper))]), ""]
+    return "\n".join([*parts, *map(_full_tables, papers)])
+
+
+def _load_paper(protocol: Protocol) -> Paper:
+    records = archived_records(protocol)
+    experiments = [experiment for experiment in protocol.experiments.values() if experiment.table]
+    tables = [(experiment, table_lines(protocol, experiment, records)) for experiment in experiments]
+    return Paper(protocol, records, tables)
+
+
+# ----------------------------------------------------------------------------------------------------------- overviews
+
+
+def _default_rows(paper: Paper) -> Iterator[list[str]]:
+    """Yield one row per table, score and default of ours that is compared with a published figure."""
+    for table, label, score, lines in _compared_columns(paper, "ours"):
+        counts = [sum(line.mark == mark for line in lines) for mark in ("better", "equal", "worse")]
+        averages = [format_percent(value, score) for value in _averages(lines)]
+        yield [table, score, label, *averages, _data_sets_won(lines), " / ".join(map(str, counts))]
+
+
+def _paper_rows(paper: Paper) -> Iterator[list[str]]:
+    """Yield one row per table and column of the paper: for every score ours, the published one and the difference."""
+    texts: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for table, label, score, lines in _compared_columns(paper, "paper"):
+        published, ours = _averages(lines)
+        points = f"{100 * (ours - published):+.1f}"
+        text = f"{score} {format_percent(ours, score)} ({format_percent(published, score)}, {points})"
+        texts[table, label].append(text)
+    for (table, label), scores in texts.items():
+        yield [table, label, "; ".join(scores)]
+
+
+def _peer_rows(paper: Paper) -> Iterator[list[str]]:
+    """Yield one row per table, data set and score: our defaults, and the peers."""
+    methods = paper.protocol.methods
+    for experiment, _ in paper.tables:
+        by_role = {role: [name for name in experiment.methods if methods[name].role == role] for role in ROLES_OF_TODAY}
+        if not all(by_role.values()):
+            continue
+        seeded = [name for names in by_role.values() for name in names if methods[name].seeded]
+        n_draws = _n_shared_draws(select_records(paper.protocol, experiment, paper.records), seeded)
+        records = [record for record in paper.records if record["draw"] < n_draws]
+        lines = [line for line in table_lines(paper.protocol, experiment, records) if line.place in (AVERAGE, NO_GRID)]
+        for data, score in itertools.product(experiment.data, experiment.scores):
+            ranked = sorted(
+                (line for line in lines if (line.data, line.score) == (data, score)),
+                key=lambda line: line.ours.value,
+                reverse=score not in LOWER_IS_BETTER,
+            )
+            texts = [
+                ", ".join(
+                    f"{line.label} {format_percent(line.ours.value, score)}" for line in ranked if line.method in names
+                )
+                for names in by_role.values()
+            ]
+            if any(texts):
+                yield [f"{paper.protocol.key} {experiment.table}", data, score, *texts, str(n_draws)]
+
+
+def _compared_columns(paper: Paper, role: str) -> Iterator[tuple[str, str, str, list[TableLine]]]:
+    """Yield table, label, score and lines of every column of a role that has published figures."""
+    for experiment, table in paper.tables:
+        compared = [
+            line
+            for line in table
+            if line.difference is not None
+            and line.place not in (AVERAGE, BEST)
+            and paper.protocol.methods[line.method].role == role
+        ]
+        for score, label in dict.fromkeys((line.score, line.label) for line in compared):
+            lines = [line for line in compared if (line.score, line.label) == (score, label)]
+            yield f"{paper.protocol.key} {experiment.table}", label, score, lines
+
+
+def _n_shared_draws(records: list[Record], methods: list[str]) -> int:
+    """Count the first draws that all methods have."""
+    last_draws = [
+        max((record["draw"] for record in records if record["method"] == name), default=-1) for name in methods
+    ]
+    return min(last_draws) + 1
+
+
+def _averages(lines: list[TableLine]) -> tuple[float, float]:
+    """Return the averages of the published figures and of ours."""
+    published = [line.published.value for line in lines if line.published is not None]
+    return float(np.mean(published)), float(np.mean([line.ours.value for line in lines]))
+
+
+def _data_sets_won(lines: list[TableLine]) -> str:
+    """Say on how many data sets our average is better, whatever the error."""
+    names = {line.data for line in lines}
+    averages = [_averages([line for line in lines if line.data == name]) for name in names]
+    won = sum((ours < published) == (lines[0].score in LOWER_IS_BETTER) for published, ours in averages)
+    return f"{won} of {len(names)}"
+
+
+OVERVIEWS: tuple[tuple[str, list[str], Callable[[Paper], Iterator[list[str]]]], ...] = (
+    (DEFAULTS, ["table", "score", "method", "published", "ours", "data sets", "better / equal / worse"], _default_rows),
+    (PAPER_COLUMNS, ["table", "method", "ours (published, difference)"], _paper_rows),
+    (PEERS, ["table", "data", "score", "our defaults", "peers", "draws"], _peer_rows),
+)
+
+# ------------------------------------------------------------------------------------------------------------- in full
+
+
+def _full_tables(paper: Paper) -> str:
+    tables = [_full_table(experiment, lines) for experiment, lines in paper.tables]
+    return "\n".join([f"## {paper.protocol.key}\n", f"{paper.protocol.title}\n", *tables])
+
+
+def _full_table(experiment: Experiment, lines: list[TableLine]) -> str:
+    parts = [f"### Table {experiment.table}: {experiment.title}\n"]
+    for score in experiment.scores:
+        rows = grid_rows(lines, score)
+        if len(rows) > 1:
+            parts += [f"{SCORES[score]}\n", as_markdown(rows), ""]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    with atomic_write(sys.argv[1]) as draft:
+        draft.write_text(results_page(), encoding="utf-8")
