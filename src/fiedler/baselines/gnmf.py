@@ -174,7 +174,7 @@ class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
 
     def _affinity(self, X: Any) -> AffinityGraph:
         recipe = KNNGraph(min(5, X.shape[0] - 1)) if self.graph is None else self.graph
-        return as_affinity(recipe, X)
+        return as_affinity(recipe, X, validated=True)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -34,7 +34,7 @@ from ..core.rows import normalize_row_sums, take_rows
 from ..core.sparse import csr_parts, matmul
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import check_constraints
-from ..graph.estimator import GraphEstimatorMixin
+from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part, group_means
 from ..graph.recipes import KNNGraph, nested_graphs, self_tuned
@@ -194,7 +194,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         constraints : PairwiseConstraints, optional
             Must-links become edges, cannot-links repel; rows whose must-links are hard share their memberships.
         """
-        with report_progress(self), self._restore_on_failure(), warnings.catch_warnings():
+        with report_progress(self), restore_on_failure(self), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows: a start like others
             self._fit(X, y, constraints)
         if self.verbose:

@@ -142,7 +142,7 @@ def _checked(candidates: Any, n_samples: int) -> list[int]:
 
 def eigengaps(X: Array, ks: list[int], model: Any, rng: Any) -> np.ndarray:
     """λ_(K+1) - λ_K of the normalised Laplacian of the model's own graph."""
-    graph = as_affinity(model._recipe(), getattr(model, "_rows", lambda X: X)(X))
+    graph = as_affinity(model._recipe(), getattr(model, "_rows", lambda X: X)(X), validated=True)
     values = to_numpy(smallest_eigenpairs(graph, max(ks) + 1, random_state=rng).values)
     return np.array([values[k] - values[k - 1] for k in ks])
 

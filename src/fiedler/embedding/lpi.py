@@ -252,7 +252,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     (797, 9)
     """
 
-    _minds_components = False  # of texts and of classes the graph often falls apart, and the map holds it together
+    _warns_if_disconnected = False  # of texts and of classes the graph often falls apart, and the map holds it together
 
     def __init__(
         self,

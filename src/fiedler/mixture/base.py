@@ -33,7 +33,7 @@ from ..core.sparse import matmul
 from ..graph.affinity import AffinityGraph
 from ..graph.community import RESOLUTION, communities, modularity
 from ..graph.constraints import PairwiseConstraints, check_constraints
-from ..graph.estimator import GraphEstimatorMixin
+from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.labels import check_partial_labels, spread_over_groups
 from ..graph.out_of_sample import link_degrees
 from ..graph.partition import spectral_labels
@@ -239,7 +239,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             Linked rows vote on each other's memberships, see :mod:`fiedler.mixture.links`; rows whose must-links are
             hard have the same.
         """
-        with report_progress(self), self._restore_on_failure():
+        with report_progress(self), restore_on_failure(self):
             self._fit(X, y, sample_weight, constraints)
         self._warn_of_trouble()
         return self
@@ -293,7 +293,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         recipe = self._recipe()
         if not self._needs_graph and not (isinstance(self.init, str) and self.init in FROM_GRAPH):
             return None
-        graph = as_affinity(recipe, X, self._labels_for(recipe, y), known)
+        graph = as_affinity(recipe, X, self._labels_for(recipe, y), known, validated=True)
         if graph.has_negative_weights:
             raise ValueError("memberships are smoothed over nonnegative weights, but the graph has negative ones")
         return graph
@@ -412,7 +412,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         if not use_graph:
             return softmax(joint)
         X = convert_like(check_data(X), self._fit_X)
-        graph = as_affinity(self._fit_recipe, self._fit_X) if self.graph_ is None else self.graph_
+        graph = as_affinity(self._fit_recipe, self._fit_X, validated=True) if self.graph_ is None else self.graph_
         W = link_new_points(self._fit_recipe, X, self._fit_X, graph)
         degrees, target = link_degrees(W, signed=False), matmul(W, self.memberships_)
         degrees = asarray_like(to_numpy(degrees), joint, dtype=joint.dtype)[:, None]

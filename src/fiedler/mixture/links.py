@@ -15,7 +15,7 @@ import numpy as np
 from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.sparse import from_scipy_like, matmul
 from ..graph.constraints import PairwiseConstraints
-from ..graph.pairs import group_means, link_votes
+from ..graph.pairs import balanced_link_weights, group_means
 
 
 def make_links(constraints: PairwiseConstraints | None, reference: Array) -> Links | None:
@@ -29,7 +29,7 @@ class Links:
     """Pairs over the rows of a mixture."""
 
     def __init__(self, constraints: PairwiseConstraints, reference: Array) -> None:
-        must, cannot = link_votes(constraints)
+        must, cannot = balanced_link_weights(constraints)
         self.matrix = from_scipy_like(must - cannot, reference)
         total = np.asarray((must + cannot).sum(axis=1)).ravel()
         self.total = asarray_like(total, reference, dtype=reference.dtype)[:, None]  # (n, 1)

@@ -95,7 +95,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     1.0
     """
 
-    _minds_components = False  # those without a label are what matters, and they are told of below
+    _warns_if_disconnected = False  # those without a label are what matters, and they are told of below
 
     def __init__(
         self,
