@@ -200,7 +200,7 @@ def test_the_number_of_dimensions_is_found(documents):
         ({"alpha": -1}, None, "alpha must be"),
         ({"solver": "qr"}, None, "solver"),
         ({}, np.ones((40, 3)), "all rows of X are equal"),
-        ({"graph": LabelGraph()}, None, "made from labels"),
+        ({"graph": LabelGraph()}, None, "built from labels"),
         ({"graph": AffinityGraph.from_matrix(np.zeros((180, 180)))}, None, "no edges"),
     ],
 )

@@ -143,7 +143,7 @@ def test_bad_input_gets_a_sentence(options, data, message, groups):
 
 @pytest.mark.parametrize("y", [[0, -1], [5, -1] * 150, [-2, -1] * 150])
 def test_labels_that_make_no_sense_are_refused(y, groups):
-    with pytest.raises(ValueError, match="y must hold 300 clusters from 0 to 2, or -1 where unknown"):
+    with pytest.raises(ValueError, match="y must contain 300 labels, from 0 to 2, or -1 for unknown"):
         GaussianMixture(3).fit(groups[0], y)
 
 

@@ -371,7 +371,7 @@ def test_bad_rows_end_in_a_sentence(rng):
         LearnedLaplacian().fit(sp.csr_array(np.eye(20)))
     with pytest.raises(TypeError, match="must be 'full', a KNNGraph of Euclidean"):
         LearnedLaplacian(graph=AffinityGraph.from_matrix(np.ones((20, 20)))).fit(rng.normal(size=(20, 2)))
-    with pytest.raises(ValueError, match="speak of 9 rows"):
+    with pytest.raises(ValueError, match="refer to 9 rows"):
         LearnedLaplacian().fit(rng.normal(size=(20, 2)), constraints=PairwiseConstraints([(0, 1)], [], 9))
 
 
