@@ -256,7 +256,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         recipe = self._fit_recipe
         if self._fit_X is None or not isinstance(recipe, KNNGraph) or recipe.n_neighbors >= len(rows):
             return subgraph(graph, rows)
-        return attractive_part(recipe.build(take_rows(self._fit_X, rows)))
+        return attractive_part(recipe._build(take_rows(self._fit_X, rows)))
 
     def _choose(
         self,

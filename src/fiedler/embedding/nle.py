@@ -312,7 +312,7 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
             if known is not None:
                 raise ValueError("LandmarkGraph has no edges to which pairs could be added; use a graph of neighbours")
             self._fit_recipe, self._fit_X = recipe, None
-            return recipe.build(check_data(X, estimator=self, min_samples=2))
+            return recipe._build(check_data(X, estimator=self, min_samples=2))
         if is_pairwise(recipe) and not isinstance(X, AffinityGraph):
             self._fit_recipe, self._fit_X = recipe, None
             graph = AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)

@@ -1,7 +1,7 @@
 """Pairwise constraints: must-links between rows of the same cluster, cannot-links between rows of different ones.
 
-Must-links are transitive, and a cannot-link applies to the whole groups that they form. Pairs thus imply further pairs
-(`PairwiseConstraints.closure`) and may contradict each other, which is an error that names the pairs.
+Must-links are transitive, and a cannot-link applies to all rows of the groups that they form. Pairs thus imply further
+pairs (`PairwiseConstraints.closure`) and may contradict each other, which is an error that names the pairs.
 """
 
 from __future__ import annotations
@@ -523,7 +523,9 @@ class ConstrainedKFold:
         self.n_splits = n_splits
         self.random_state = random_state
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def split(
+        self, X: MatrixLike, y: LabelsLike | None = None, groups: object = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the rows for training and for testing of each fold."""
         pairs = check_constraints(self.constraints, X)
         if pairs is None:
@@ -538,11 +540,13 @@ class ConstrainedKFold:
         )
         return folds.split(np.zeros(pairs.n_samples), groups=pairs.groups)
 
-    def split_pairs(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, PairwiseConstraints, PairwiseConstraints]]:
+    def split_pairs(
+        self, X: MatrixLike
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, PairwiseConstraints, PairwiseConstraints]]:
         """Yield the rows for training and testing of each fold, and the pairs among either, numbered within them."""
         for train, test in self.split(X):
             yield train, test, self.constraints.subset(train), self.constraints.subset(test)
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Return the number of folds."""
         return self.n_splits

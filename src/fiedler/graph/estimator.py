@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_clusterer
@@ -70,7 +70,7 @@ class GraphEstimatorMixin(ProgressMixin):
     def _graph_is_default(self) -> bool:
         return self.graph is None
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: Any) -> Self:
         """Set parameters; those of the graph recipe are named ``graph__<name>``."""
         if self._graph_is_default() and "graph" not in params and any(name.startswith("graph__") for name in params):
             self.graph = self._recipe()

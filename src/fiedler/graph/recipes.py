@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -25,6 +25,9 @@ from ..errors import InputError, InputTypeError
 from .affinity import AffinityGraph, BridgeRule
 from .kernels import KERNELS, LOCAL_NEIGHBOR, Constants, KernelName, Pairs, edge_weights, fit_constants
 from .neighbors import Edges, SearchMethod, from_transformer, k_nearest, pairwise_distances, unit_rows, within_radius
+
+if TYPE_CHECKING:
+    from .constraints import PairwiseConstraints
 
 MAX_FULL_NODES = 10_000  # nodes of a FullGraph: 100 million weights, 1.2 GB, and about 4.5 GB while it is built
 
@@ -406,7 +409,7 @@ def as_affinity(
     graph: GraphLike,
     X: MatrixLike | AffinityGraph,
     y: LabelsLike | None = None,
-    constraints: Any = None,
+    constraints: PairwiseConstraints | None = None,
     *,
     validated: bool = False,
 ) -> AffinityGraph:
@@ -485,7 +488,7 @@ def _build_recipe(recipe: Any, X: Array, y: Any, constraints: Any) -> AffinityGr
 def _without_validation(recipe: Any, method: Literal["build", "link"]) -> Callable[..., Any]:
     """Return ``_build`` or ``_link`` of a recipe, or the public method of a foreign one, which must validate again.
 
-    The public method is also returned if a subclass overrides it alone: the override must not be bypassed.
+    The public method is also returned if a subclass overrides only that one: the override must not be bypassed.
     """
     for cls in type(recipe).__mro__:
         if f"_{method}" in vars(cls):
