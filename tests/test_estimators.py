@@ -148,7 +148,7 @@ def test_precomputed_matrices_and_graphs(estimator, X):
 
 
 def test_new_points_need_a_recipe(estimator, X):
-    with pytest.raises(ValueError, match="fitted on a graph, not on points"):
+    with pytest.raises(ValueError, match="fitted on a graph, not on rows"):
         apply(clone(estimator).fit(KNNGraph(8).build(X)), X)
     with pytest.raises(ValueError, match="new points need a recipe to be joined to the graph"):
         apply(clone(estimator).set_params(graph=KNNGraph(8).build(X)).fit(X), X)

@@ -405,7 +405,7 @@ def test_a_learnt_graph(blobs):
 
 def test_new_points_need_rows_and_a_recipe(blobs):
     graph = KNNGraph(8).build(blobs[0])
-    with pytest.raises(ValueError, match="fitted on a graph, not on points"):
+    with pytest.raises(ValueError, match="fitted on a graph, not on rows"):
         ManifoldClustering(3, random_state=0).fit(graph).predict(blobs[0])
     with pytest.raises(ValueError, match="new points need a recipe"):
         ManifoldClustering(3, graph=graph, random_state=0).fit(blobs[0]).predict(blobs[0])
@@ -493,7 +493,7 @@ def test_bad_input_gets_a_sentence(X, options, sentence):
 
 @pytest.mark.parametrize(
     ("y", "sentence"),
-    [([0, -1], "y must hold 3 clusters"), ([5, -1, -1], "from 0 to 1"), ([-2, -1, 0], "y must hold 3 clusters")],
+    [([0, -1], "y must contain 3 labels"), ([5, -1, -1], "from 0 to 1"), ([-2, -1, 0], "y must contain 3 labels")],
 )
 def test_bad_labels_get_a_sentence(y, sentence):
     with pytest.raises(ValueError, match=sentence):
@@ -582,7 +582,7 @@ def test_hard_must_links_carry_labels(blobs):
 
     assert_array_equal(model.memberships_[:3], [[1, 0, 0]] * 3)
     partial[1] = 2
-    with pytest.raises(ValueError, match="hard must-links hold together"):
+    with pytest.raises(ValueError, match="hard must-links keep together"):
         ManifoldClustering(3).fit(blobs[0], partial, constraints=pairs)
 
 

@@ -15,7 +15,7 @@ from fiedler.graph import connect
 from toys import uneven_weights
 
 
-def test_a_graph_tells_what_it_is(uneven_graph):
+def test_attributes_of_a_graph(uneven_graph):
     W = uneven_weights()
 
     assert_array_equal(uneven_graph.weights.toarray(), W)
@@ -24,7 +24,7 @@ def test_a_graph_tells_what_it_is(uneven_graph):
     assert uneven_graph.weights.indices.dtype == np.int32
 
 
-def test_components_are_numbered_by_falling_size(uneven_graph):
+def test_components_are_numbered_by_decreasing_size(uneven_graph):
     count, labels = uneven_graph.components()
 
     assert count == 3
@@ -37,20 +37,20 @@ def test_signed_degrees_are_sums_of_absolute_weights(signed_graph):
 
 
 @pytest.mark.parametrize("array", ["data", "indices", "indptr"])
-def test_it_cannot_be_changed(array, uneven_graph):
+def test_a_graph_is_immutable(array, uneven_graph):
     with pytest.raises(ValueError, match="read-only"):
         getattr(uneven_graph.weights, array)[0] = 5
     with pytest.raises(AttributeError):
         uneven_graph.weights = None
 
 
-def test_from_matrix_takes_every_container(backend):
+def test_from_matrix_accepts_every_container(backend):
     W = uneven_weights()
-    for given in (W, W.tolist(), sp.csr_array(W), sp.coo_matrix(W), backend(W)):
-        assert_array_equal(to_scipy(AffinityGraph.from_matrix(given).weights).toarray(), W)
+    for matrix in (W, W.tolist(), sp.csr_array(W), sp.coo_matrix(W), backend(W)):
+        assert_array_equal(to_scipy(AffinityGraph.from_matrix(matrix).weights).toarray(), W)
 
 
-def test_from_matrix_keeps_torch_on_torch():
+def test_from_matrix_keeps_torch_tensors():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     graph = AffinityGraph.from_matrix(torch.asarray(uneven_weights()).to_sparse_csr())
 
@@ -58,11 +58,11 @@ def test_from_matrix_keeps_torch_on_torch():
     assert_allclose(to_numpy(graph.degrees), uneven_weights().sum(axis=1))
 
 
-def test_the_diagonal_is_no_part_of_a_graph():
+def test_the_diagonal_is_ignored():
     assert AffinityGraph.from_matrix(np.eye(4) + 1).weights.diagonal().sum() == 0
 
 
-def test_signs_and_symmetry_are_asked_of_the_edges_only():
+def test_signs_and_symmetry_are_checked_off_the_diagonal_only():
     assert AffinityGraph.from_matrix([[-1.0, 2.0], [2.0, -1.0]]).n_edges == 1
     split = sp.coo_array(([2.0, -1.0, 1.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
     assert_array_equal(AffinityGraph.from_matrix(sp.csr_array(split)).weights.toarray(), [[0, 1], [1, 0]])
@@ -78,7 +78,7 @@ def test_the_callers_matrix_stays_writable_and_clones_share_the_graph():
         pickle.loads(pickle.dumps(graph)).weights.data[0] = 5
 
 
-def test_rounding_is_averaged_away():
+def test_asymmetry_by_rounding_is_averaged():
     W = uneven_weights()
     W[0, 1] += 1e-12
 
@@ -90,12 +90,12 @@ def test_rounding_is_averaged_away():
 @pytest.mark.parametrize(
     ("W", "message"),
     [
-        (np.ones((2, 3)), r"an affinity matrix is square, one row a node; got shape \(2, 3\)"),
-        (np.ones(3), r"an affinity matrix is square and numeric; got shape \(3,\)"),
+        (np.ones((2, 3)), r"an affinity matrix must be square, with one row per node; got shape \(2, 3\)"),
+        (np.ones(3), r"an affinity matrix must be square and numeric; got shape \(3,\)"),
         (np.array([["a", "b"], ["c", "d"]]), "square and numeric"),
-        (np.zeros((0, 0)), "square, one row a node"),
-        (np.array([[0, np.nan], [np.nan, 0]]), "holds NaN or infinity"),
-        (np.array([[0, np.inf], [np.inf, 0]]), "holds NaN or infinity"),
+        (np.zeros((0, 0)), "square, with one row per node"),
+        (np.array([[0, np.nan], [np.nan, 0]]), "contains NaN or infinity"),
+        (np.array([[0, np.inf], [np.inf, 0]]), "contains NaN or infinity"),
         (
             np.array([[0.0, 1.0], [0.5, 0.0]]),
             r"is not symmetric \(w_ij and w_ji differ by up to 0.5\); symmetrise it first",
@@ -105,12 +105,12 @@ def test_rounding_is_averaged_away():
         (np.array([[0.0, -2.0], [-2.0, 0.0]]), r"has negative weights \(smallest -2\); pass signed=True"),
     ],
 )
-def test_what_is_no_affinity_gets_a_sentence(W, message):
+def test_invalid_affinity_raises(W, message):
     with pytest.raises(ValueError, match=message):
         AffinityGraph.from_matrix(W)
 
 
-def test_a_graph_without_edges_is_a_graph():
+def test_a_graph_may_have_no_edges():
     graph = AffinityGraph.from_matrix(np.zeros((3, 3)))
 
     assert graph.n_edges == 0
@@ -122,29 +122,29 @@ def test_a_graph_without_edges_is_a_graph():
 
 
 @pytest.mark.parametrize("weight", ["binary", "heat", "local"])
-def test_saved_and_loaded_it_is_the_same(weight, tmp_path, rng):
+def test_a_graph_survives_a_file_and_pickle(weight, tmp_path, rng):
     graph = KNNGraph(8, weight=weight).build(rng.normal(size=(40, 3)).astype(np.float32))
     graph.save(tmp_path / "graph.npz")
 
-    for back in (AffinityGraph.load(tmp_path / "graph.npz"), pickle.loads(pickle.dumps(graph))):
-        assert_array_equal(back.weights.toarray(), graph.weights.toarray())
-        assert back.weights.dtype == np.float32
-        assert back.constants.bandwidth == graph.constants.bandwidth
-        assert back.recall == 1
+    for loaded in (AffinityGraph.load(tmp_path / "graph.npz"), pickle.loads(pickle.dumps(graph))):
+        assert_array_equal(loaded.weights.toarray(), graph.weights.toarray())
+        assert loaded.weights.dtype == np.float32
+        assert loaded.constants.bandwidth == graph.constants.bandwidth
+        assert loaded.recall == 1
         if weight == "local":
-            assert_array_equal(back.constants.scales, graph.constants.scales)
+            assert_array_equal(loaded.constants.scales, graph.constants.scales)
 
 
 def test_signs_survive_a_file(signed_graph, tmp_path):
     signed_graph.save(tmp_path / "graph.npz")
-    back = AffinityGraph.load(tmp_path / "graph.npz")
+    loaded = AffinityGraph.load(tmp_path / "graph.npz")
 
-    assert back.signed
-    assert back.constants is None
-    assert_allclose(back.degrees, signed_graph.degrees)
+    assert loaded.signed
+    assert loaded.constants is None
+    assert_allclose(loaded.degrees, signed_graph.degrees)
 
 
-def test_bad_files_get_a_sentence(uneven_graph, tmp_path):
+def test_unreadable_files_raise(uneven_graph, tmp_path):
     path = tmp_path / "graph.npz"
     with pytest.raises(FileNotFoundError, match="there is no graph file"):
         AffinityGraph.load(path)
@@ -152,14 +152,14 @@ def test_bad_files_get_a_sentence(uneven_graph, tmp_path):
     with pytest.raises(ValueError, match="is not a graph file, or it is damaged"):
         AffinityGraph.load(path)
     np.savez(path, data=np.ones(3))
-    with pytest.raises(ValueError, match=r"holds no sound graph: it was not written by AffinityGraph\.save"):
+    with pytest.raises(ValueError, match=r"is not a valid graph file: it was not written by AffinityGraph\.save"):
         AffinityGraph.load(path)
     np.savez(path, fiedler_graph=99)
     with pytest.raises(ValueError, match="its format 99 is newer than this version reads; update fiedler"):
         AffinityGraph.load(path)
     uneven_graph.save(path)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
     with pytest.raises(ValueError, match="damaged"):
         AffinityGraph.load(path)
 
@@ -173,17 +173,17 @@ def test_inconsistent_arrays_are_refused(uneven_graph, tmp_path):
     broken += [{"data": np.arange(22.0)}, {"fiedler_graph": "one"}, {"shape": np.array([10])}]
     for change in broken:
         np.savez(path, **(arrays | change))
-        with pytest.raises(ValueError, match="holds no sound graph"):
+        with pytest.raises(ValueError, match="is not a valid graph file"):
             AffinityGraph.load(path)
 
 
-def test_no_flipped_byte_goes_unexplained(uneven_graph, tmp_path):
+def test_a_flipped_byte_raises_value_error_at_most(uneven_graph, tmp_path):
     path = tmp_path / "graph.npz"
     uneven_graph.save(path)
-    whole = path.read_bytes()
-    for position in range(0, len(whole), 7):
-        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0xFF]) + whole[position + 1 :])
-        with contextlib.suppress(ValueError):  # the sentence; a byte that carries nothing may also go unnoticed
+    content = path.read_bytes()
+    for position in range(0, len(content), 7):
+        path.write_bytes(content[:position] + bytes([content[position] ^ 0xFF]) + content[position + 1 :])
+        with contextlib.suppress(ValueError):  # a byte without meaning may also go unnoticed
             AffinityGraph.load(path)
 
 
@@ -194,7 +194,7 @@ def test_pickled_objects_in_a_file_are_not_run(tmp_path):
         AffinityGraph.load(path)
 
 
-def test_nothing_half_written_is_left(uneven_graph, tmp_path, monkeypatch):
+def test_no_partial_file_is_left(uneven_graph, tmp_path, monkeypatch):
     def full_disk(path, **arrays):
         path.write_bytes(b"half")
         raise OSError("no space left on device")
@@ -249,7 +249,7 @@ def test_nearest_joins_every_component_to_the_largest(rng):
 
 
 @pytest.mark.parametrize("how", ["mst", "nearest"])
-def test_bridges_weigh_as_little_as_the_lightest_edge(how, rng, backend):
+def test_bridges_have_the_smallest_weight_of_the_graph(how, rng, backend):
     X, _ = clouds(rng)
     graph = KNNGraph(4, weight="heat").build(backend(X))
     joined = graph.connect(backend(X), how)
@@ -259,7 +259,7 @@ def test_bridges_weigh_as_little_as_the_lightest_edge(how, rng, backend):
     assert_array_equal(after.toarray(), after.toarray().T)
 
 
-def test_isolated_nodes_are_joined_too(uneven_graph, rng):
+def test_isolated_nodes_are_connected_too(uneven_graph, rng):
     X = rng.normal(size=(10, 2))
 
     assert uneven_graph.connect(X).components()[0] == 1
@@ -267,7 +267,7 @@ def test_isolated_nodes_are_joined_too(uneven_graph, rng):
 
 
 @pytest.mark.parametrize("how", ["mst", "nearest"])
-def test_bridges_are_the_shortest_whatever_the_sizes(how, rng, monkeypatch):
+def test_bridges_are_the_shortest_for_components_of_any_size(how, rng, monkeypatch):
     """Thirty components of one to forty points, found by one search or by many, against scipy's spanning tree."""
     sizes = rng.randint(1, 41, size=30)
     y = np.repeat(np.arange(30), sizes)
@@ -279,19 +279,19 @@ def test_bridges_are_the_shortest_whatever_the_sizes(how, rng, monkeypatch):
     expected = minimum_spanning_tree(between).sum() if how == "mst" else between[largest].sum()
 
     for nearby in (2, 16):
-        monkeypatch.setattr(connect, "NEARBY", nearby)
+        monkeypatch.setattr(connect, "N_NEARBY", nearby)
         joined = graph.connect(X, how)
         assert joined.components()[0] == 1
         assert_allclose(sum(distances[i, j] for i, j in added_edges(graph, joined)), expected)
 
 
-def test_a_recipe_can_connect(rng):
+def test_a_recipe_can_connect_its_graph(rng):
     X, _ = clouds(rng)
 
     assert KNNGraph(4, connect="mst").build(X).components()[0] == 1
 
 
-def test_a_connected_graph_stays_itself(connected_graph, rng):
+def test_connect_returns_a_connected_graph_itself(connected_graph, rng):
     assert connected_graph.connect(rng.normal(size=(6, 2))) is connected_graph
     with pytest.raises(ValueError, match="X has 5 rows, but the graph has 6 nodes"):
         connected_graph.connect(np.zeros((5, 2)))

@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 from sklearn.model_selection import GridSearchCV, KFold
 
 from fiedler import KNNGraph, SpectralClustering
+from fiedler.errors import FileFormatError, InputError
 from fiedler.graph.constraints import ConstrainedKFold, PairwiseConstraints, check_constraints
 from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import LearnedLaplacian
@@ -30,7 +31,7 @@ def as_set(pairs):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_closure_is_the_brute_force_one(seed):
+def test_closure_equals_brute_force(seed):
     rng = np.random.RandomState(seed)
     side = rng.randint(4, size=14)
     drawn = [tuple(sorted(rng.choice(14, 2, replace=False))) for _ in range(14)]
@@ -60,9 +61,9 @@ def test_conflicts_are_named_with_their_chain():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
-        (([(0, 1)], []), "n_samples is needed"),
+        (([(0, 1)], []), "n_samples is missing"),
         (([(0, 5)], [], 5), r"pair \(0, 5\), but rows are numbered 0 to 4"),
         (([(-1, 2)], [], 5), r"pair \(-1, 2\)"),
         (([(2, 2)], [], 5), "of a row with itself"),
@@ -72,20 +73,32 @@ def test_conflicts_are_named_with_their_chain():
         ((5, [], 5), "must be a list of pairs"),
     ],
 )
-def test_bad_pairs_end_in_a_sentence(arguments, words):
-    with pytest.raises(ValueError, match=words):
+def test_invalid_pairs_raise(arguments, message):
+    with pytest.raises(ValueError, match=message):
         PairwiseConstraints(*arguments)
 
 
-def test_labels_give_all_pairs_among_those_known():
+def test_invalid_pairs_are_described_by_code_and_fields():
+    with pytest.raises(InputError) as caught:
+        PairwiseConstraints([], [(1, 2), (0, 5)], 5)
+    assert caught.value.code == "invalid_pair"
+    facts = {"kind": "cannot-link", "pair": (0, 5), "problem": "rows are numbered 0 to 4"}
+    assert facts.items() <= caught.value.fields.items()
+    with pytest.raises(InputError) as caught:
+        PairwiseConstraints([(2, 2), (0, 1), (3, 3)], [], 5)
+    assert caught.value.code == "self_pair"
+    assert {"kind": "must-link", "n_pairs": 2}.items() <= caught.value.fields.items()
+
+
+def test_labels_give_all_pairs_of_labelled_rows():
     pairs = PairwiseConstraints.from_labels([0, 0, 1, -1, 1])
     assert as_set(pairs.must_link) == {(0, 1), (2, 4)}
     assert as_set(pairs.cannot_link) == {(0, 2), (0, 4), (1, 2), (1, 4)}
     assert PairwiseConstraints.from_labels(["a", "a", "b", "-1", "b"]) == pairs
     assert PairwiseConstraints.from_labels([-1, -1, 3]).n_pairs == 0
     assert PairwiseConstraints.from_labels([-1, -1], rate=0.5).n_pairs == 0
-    told = PairwiseConstraints.from_labels([0, 0, 1], strength=2.0, hard=True)
-    assert (told.strength, told.hard, told.closure().strength) == (2.0, True, 2.0)
+    hard = PairwiseConstraints.from_labels([0, 0, 1], strength=2.0, hard=True)
+    assert (hard.strength, hard.hard, hard.closure().strength) == (2.0, True, 2.0)
 
 
 def test_labels_are_sampled_class_by_class_and_pairs_capped():
@@ -99,17 +112,18 @@ def test_labels_are_sampled_class_by_class_and_pairs_capped():
     assert capped == PairwiseConstraints.from_labels(y, max_pairs=40, random_state=0)
 
 
-def test_very_many_labels_ask_for_a_cap(monkeypatch):
-    monkeypatch.setattr("fiedler.graph.constraints.ENUMERATE_UP_TO", 100)
+def test_too_many_labels_need_max_pairs(monkeypatch):
+    monkeypatch.setattr("fiedler.graph.constraints.MAX_ENUMERATED_PAIRS", 100)
     y = np.arange(60) % 2
-    with pytest.raises(ValueError, match="1,770 pairs; give max_pairs"):
+    with pytest.raises(ValueError, match="1,770 pairs; set max_pairs"):
         PairwiseConstraints.from_labels(y)
     assert PairwiseConstraints.from_labels(y, max_pairs=20, random_state=0).n_pairs == 40
-    with pytest.raises(ValueError, match="imply"):
+    with pytest.raises(InputError, match="imply") as caught:
         PairwiseConstraints([(i, i + 1) for i in range(59)], [], 60).closure()
+    assert caught.value.code == "too_many_pairs"
 
 
-def test_files_come_back(tmp_path):
+def test_pairs_survive_a_file(tmp_path):
     pairs = PairwiseConstraints([(0, 1), (4, 2)], [(1, 3)], 6)
     pairs.to_csv(tmp_path / "pairs.csv")
     assert PairwiseConstraints.from_csv(tmp_path / "pairs.csv", 6) == pairs
@@ -117,7 +131,7 @@ def test_files_come_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         (None, "cannot read pairs"),
         ("a,b\n", "must begin with the line"),
@@ -127,14 +141,30 @@ def test_files_come_back(tmp_path):
         ("first,second,kind\n0,9,must-link\n", "numbered 0 to 4"),
     ],
 )
-def test_bad_files_end_in_a_sentence(text, words, tmp_path):
+def test_unreadable_files_raise(text, message, tmp_path):
     if text is not None:
         (tmp_path / "pairs.csv").write_text(text)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         PairwiseConstraints.from_csv(tmp_path / "pairs.csv", 5)
 
 
-def test_a_part_of_the_rows_keeps_what_is_implied():
+def test_unreadable_files_are_described_by_code_and_fields(tmp_path):
+    path = tmp_path / "pairs.csv"
+    with pytest.raises(FileFormatError) as caught:
+        PairwiseConstraints.from_csv(path, 5)
+    assert caught.value.code == "pairs_file_unreadable"
+    assert caught.value.fields == {"file": str(path), "reason": "No such file or directory"}
+    path.write_bytes("first,second,kind\n0,1,müst-link\n".encode("latin-1"))
+    with pytest.raises(FileFormatError, match="not encoded in UTF-8") as caught:
+        PairwiseConstraints.from_csv(path, 5)
+    assert (caught.value.code, caught.value.fields) == ("pairs_file_encoding", {"file": str(path)})
+    path.write_text("first,second,kind\n0,1,must-link\n0,1\n")
+    with pytest.raises(FileFormatError) as caught:
+        PairwiseConstraints.from_csv(path, 5)
+    assert caught.value.fields["line"] == 3
+
+
+def test_a_subset_keeps_implied_pairs():
     pairs = PairwiseConstraints([(0, 1), (1, 2)], [(2, 3)], 5)
     part = pairs.subset([3, 2, 0])
     assert as_set(part.must_link) == {(1, 2)}
@@ -151,14 +181,14 @@ def test_violations_keep_their_kind():
     assert broken == PairwiseConstraints([(2, 3)], [(0, 2)], 4)
 
 
-def test_a_sample_is_of_the_asked_size():
+def test_a_sample_has_the_requested_size():
     pairs = PairwiseConstraints.from_labels(np.arange(20) % 3)
     assert pairs.sample(15, random_state=0).n_pairs == 15
     assert pairs.sample(15, random_state=0) == pairs.sample(15, random_state=0)
 
 
-def test_rows_slice_as_the_pairs_would():
-    """What cross-validation does to an array of rows is what ``subset`` does to the pairs."""
+def test_slicing_handles_equals_subset():
+    """Slicing the array of handles equals ``subset``."""
     pairs = PairwiseConstraints([(0, 1), (1, 2)], [(2, 3)], 5)
     rows = np.array([4, 2, 3])
     assert check_constraints(pairs.per_row()[rows], np.zeros((3, 1))) == pairs.subset(rows)
@@ -166,15 +196,15 @@ def test_rows_slice_as_the_pairs_would():
     assert check_constraints(None, None) is None
 
 
-def test_pairs_of_other_rows_or_as_arrays_are_refused():
+def test_constraints_of_other_rows_or_types_raise():
     pairs = PairwiseConstraints([(0, 1)], [], 5)
-    with pytest.raises(ValueError, match="speak of 5 rows, but X has 4"):
+    with pytest.raises(ValueError, match="refer to 5 rows, but X has 4"):
         check_constraints(pairs, np.zeros((4, 1)))
     with pytest.raises(TypeError, match="must be PairwiseConstraints"):
         check_constraints(np.array([(0, 1)]), np.zeros((5, 1)))
 
 
-def test_folds_tear_no_group_apart(rng):
+def test_folds_split_no_group(rng):
     y = np.arange(60) % 3
     pairs = PairwiseConstraints.from_labels(np.where(np.arange(60) < 24, y, -1))
     folds = list(ConstrainedKFold(pairs, 3, random_state=0).split_pairs(np.zeros((60, 2))))
@@ -182,7 +212,7 @@ def test_folds_tear_no_group_apart(rng):
     for train, test, known, hidden in folds:
         assert len(np.intersect1d(pairs.groups[train], pairs.groups[test])) == 0
         assert (known, hidden) == (pairs.subset(train), pairs.subset(test))
-    with pytest.raises(TypeError, match="without any use"):
+    with pytest.raises(TypeError, match="without constraints use"):
         ConstrainedKFold(None).split(np.zeros((4, 1)))
 
 
@@ -203,8 +233,8 @@ def test_a_grid_search_over_a_constrained_estimator(folds, rng):
     assert search.best_params_["n_clusters"] == 3
 
 
-def test_the_graph_alone_needs_no_pairs(rng):
-    """Pairs handed to a model whose graph does not learn are written into the graph, not lost."""
+def test_constraints_become_edges_if_the_recipe_does_not_learn(rng):
+    """Constraints of a model whose recipe does not use them are added to the graph."""
     X = rng.normal(size=(40, 2))
     pairs = PairwiseConstraints([(0, 1)], [(2, 3)], 40)
     graph = SpectralClustering(2, KNNGraph(5), random_state=0).fit(X, constraints=pairs).graph_

@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose
 
 from fiedler import FullGraph, KNNGraph, RadiusGraph
 from fiedler.core.sparse import to_scipy
+from fiedler.errors import InputError
 from fiedler.graph.kernels import KERNELS
 from toys import BACKENDS
 
@@ -57,7 +58,7 @@ def test_the_default_bandwidth_is_the_median_neighbour_distance(points):
     assert_allclose(graph.constants.bandwidth, np.median(edges))
 
 
-def test_seven_copies_have_no_local_scale_and_stay_together():
+def test_local_weights_of_seven_copies_are_one():
     X = np.concatenate([np.zeros((9, 2)), np.random.RandomState(0).normal(size=(20, 2)) + 3])
 
     W = KNNGraph(9, weight="local").build(X).weights.toarray()
@@ -66,9 +67,10 @@ def test_seven_copies_have_no_local_scale_and_stay_together():
     assert W[:9, 9:].sum() == 0
 
 
-def test_heat_on_duplicates_asks_for_a_bandwidth():
-    with pytest.raises(ValueError, match=r"median neighbour distance is 0 .* give bandwidth="):
+def test_heat_on_duplicates_needs_a_bandwidth():
+    with pytest.raises(InputError, match=r"median neighbour distance is 0 .* set bandwidth to") as caught:
         KNNGraph(2, weight="heat").build(np.zeros((6, 2)))
+    assert caught.value.code == "zero_bandwidth"
 
 
 def test_cosine_of_a_zero_row_is_zero():
@@ -78,7 +80,7 @@ def test_cosine_of_a_zero_row_is_zero():
 
 
 @pytest.mark.parametrize("weight", ["dot", "cosine"])
-def test_negative_weights_are_refused_unless_signed(weight):
+def test_negative_weights_raise_unless_signed(weight):
     X = np.array([[1.0, 0.2], [-1, 0.1], [0.3, 1]])
     with pytest.raises(ValueError, match=rf"weight='{weight}' gives negative weights .* or signed=True"):
         FullGraph(weight=weight).build(X)
@@ -91,10 +93,10 @@ def test_negative_weights_are_refused_unless_signed(weight):
     [
         (KNNGraph(weight="gauss"), r"weight='gauss' is not known; choose one of \['binary', 'heat'"),
         (KNNGraph(weight="heat", bandwidth=-1), "bandwidth must be a positive number; got -1"),
-        (KNNGraph(weight="polynomial", degree=1.5), "degree must be a whole number of at least 1; got 1.5"),
+        (KNNGraph(weight="polynomial", degree=1.5), "degree must be an integer of at least 1; got 1.5"),
         (KNNGraph(weight="polynomial", degree=2000), "weight='polynomial' overflows on this data"),
     ],
 )
-def test_bad_options_get_a_sentence(recipe, message, points):
+def test_invalid_options_raise(recipe, message, points):
     with pytest.raises(ValueError, match=message):
         recipe.build(points)

@@ -17,7 +17,7 @@ def X(rng):
     return rng.normal(size=(9, 3))
 
 
-def test_weights_are_the_printed_ones(X):
+def test_weights_are_the_printed_formula(X):
     """[lpi, Eq. 5]: W_ij = 1/n_l within class l, rows sum to one, the self-loop included."""
     graph = LabelGraph().build(X, Y)
     printed = np.array([[1 / np.sum(Y[i] == Y) if Y[i] == Y[j] else 0.0 for j in range(9)] for i in range(9)])
@@ -47,12 +47,12 @@ def test_known_labels_add_and_remove_edges_of_the_neighbours(X):
     assert_allclose(graph.loops, np.where(y >= 0, clique, 0))
 
 
-def test_without_strength_only_forbidden_edges_go(X):
+def test_without_strength_edges_are_only_removed(X):
     unknown = LabelGraph(KNNGraph(3), strength=0).build(X, np.full(9, -1))
     assert_allclose(unknown.weights.toarray(), KNNGraph(3).build(X).weights.toarray())
 
 
-def test_names_and_numbers_are_labels_and_new_points_use_the_base(X):
+def test_labels_may_be_names_and_new_points_use_the_base(X):
     names = LabelGraph().build(X, [f"class {c}" for c in Y])
     assert_allclose(names.weights.toarray(), LabelGraph().build(X, Y + 10).weights.toarray())
     recipe = LabelGraph(KNNGraph(2))
@@ -60,7 +60,7 @@ def test_names_and_numbers_are_labels_and_new_points_use_the_base(X):
     assert_allclose(recipe.link(X[:2] + 0.1, X, graph).toarray(), KNNGraph(2).link(X[:2] + 0.1, X, graph).toarray())
 
 
-def test_a_graph_with_loops_is_kept_in_a_file(X, tmp_path):
+def test_loops_survive_a_file(X, tmp_path):
     graph = LabelGraph().build(X, Y)
     graph.save(tmp_path / "graph.npz")
     again = AffinityGraph.load(tmp_path / "graph.npz")
@@ -72,26 +72,26 @@ def test_a_graph_with_loops_is_kept_in_a_file(X, tmp_path):
 @pytest.mark.parametrize("base", [None, KNNGraph(3)])
 def test_back_ends_agree(X, foreign, dtype, base):
     X, recipe = X.astype(dtype), LabelGraph(base)
-    here, there = recipe.build(X, Y), recipe.build(foreign(X), Y)
-    assert to_scipy(there.weights).dtype == dtype
-    assert_allclose(to_scipy(there.weights).toarray(), here.weights.toarray(), rtol=1e-5)
-    assert_allclose(to_numpy(there.degrees), here.degrees, rtol=1e-5)
+    host, device = recipe.build(X, Y), recipe.build(foreign(X), Y)
+    assert to_scipy(device.weights).dtype == dtype
+    assert_allclose(to_scipy(device.weights).toarray(), host.weights.toarray(), rtol=1e-5)
+    assert_allclose(to_numpy(device.degrees), host.degrees, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("y", "words"),
+    ("y", "message"),
     [
-        (None, "made from labels"),
-        (Y[:4], "y hold 4 entries"),
-        (np.where(Y == 0, -1, Y), "3 rows have no label and would stand alone; give base="),
+        (None, "built from labels"),
+        (Y[:4], "y has 4 entries"),
+        (np.where(Y == 0, -1, Y), "3 rows have no label and would be isolated; set base="),
     ],
 )
-def test_missing_labels_end_in_a_sentence(X, y, words):
-    with pytest.raises(ValueError, match=words):
+def test_missing_labels_raise(X, y, message):
+    with pytest.raises(ValueError, match=message):
         LabelGraph().build(X, y)
 
 
-def test_unknown_is_minus_one_in_whatever_the_labels_come(X):
+def test_unknown_is_minus_one_for_labels_of_every_type(X):
     base, y = KNNGraph(3), np.where(Y == 1, -1, Y)
     expected = LabelGraph(base).build(X, y).weights.toarray()
     names = [f"class {c}" if c >= 0 else -1 for c in y]
@@ -101,8 +101,8 @@ def test_unknown_is_minus_one_in_whatever_the_labels_come(X):
         LabelGraph(base).build(X, np.array([*names[:-1], None], dtype=object))
 
 
-def test_self_loops_are_weight_inside(X):
-    """What pairs degrees with weights sees them: a partition into the classes cuts nothing."""
+def test_self_loops_count_as_weight_inside_clusters(X):
+    """A partition into the classes cuts no weight."""
     graph = LabelGraph().build(X, Y)
     assert ratio_cut(graph, Y) == pytest.approx(0, abs=1e-12)
     assert normalized_cut(graph, Y) == pytest.approx(0, abs=1e-12)
@@ -114,17 +114,17 @@ def test_self_loops_are_weight_inside(X):
     assert_allclose(resolvent(P, graph, 0.8), 0.2 * np.linalg.inv(np.eye(9) - 0.8 * W) @ P, atol=1e-7)
 
 
-def test_a_graph_without_a_base_has_no_new_points(X):
+def test_without_a_base_new_points_raise(X):
     with pytest.raises(ValueError, match="give LabelGraph a base"):
         LabelGraph().link(X, X, LabelGraph().build(X, Y))
     assert LabelGraph(strength=0).build(X, Y).n_edges == 0
 
 
-def test_estimators_hand_their_labels_on(rng):
+def test_estimators_pass_labels_to_the_recipe(rng):
     y = np.repeat([0, 1], 40)
     X = rng.normal(size=(80, 2)) + 1.5 * y[:, None]
     partial = np.where(np.arange(80) % 2, y, -1)
     graph = LabelGraph(KNNGraph(8), strength=5.0)
-    one = LaplacianEigenmaps(1, graph=graph).fit(X, partial).embedding_[:, 0]
-    assert clustering_accuracy(y, (one > np.median(one)).astype(int)) > 0.95
+    coordinate = LaplacianEigenmaps(1, graph=graph).fit(X, partial).embedding_[:, 0]
+    assert clustering_accuracy(y, (coordinate > np.median(coordinate)).astype(int)) > 0.95
     assert LapGMM(2, graph, random_state=0).fit(X, partial).graph_.loops is not None

@@ -31,13 +31,13 @@ def printed(kind, W):
 
 @pytest.mark.parametrize("kind", list(LAPLACIANS))
 def test_laplacians_are_the_printed_matrices(kind, graph, backend):
-    own = AffinityGraph.from_matrix(backend(graph.weights.toarray()), signed=graph.signed)
+    converted = AffinityGraph.from_matrix(backend(graph.weights.toarray()), signed=graph.signed)
 
-    assert_allclose(to_scipy(laplacian(own, kind)).toarray(), printed(kind, graph.weights.toarray()), atol=1e-15)
+    assert_allclose(to_scipy(laplacian(converted, kind)).toarray(), printed(kind, graph.weights.toarray()), atol=1e-15)
 
 
 @pytest.mark.parametrize("kind", list(LAPLACIANS))
-def test_they_are_positive_semidefinite(kind, graph):
+def test_laplacians_are_positive_semidefinite(kind, graph):
     values = np.linalg.eigvals(graph.laplacian(kind).toarray())
 
     assert_allclose(values.imag, 0, atol=1e-12)
@@ -82,7 +82,7 @@ def test_null_vectors_and_bounds_are_exact(kind, graph):
     assert values[-1] <= form.upper + 1e-12
 
 
-def test_balance_is_found_by_colouring(signed_graph):
+def test_balanced_components_and_their_signs(signed_graph):
     count, component, sign = balanced_components(signed_graph)
 
     assert count == 2
@@ -91,12 +91,12 @@ def test_balance_is_found_by_colouring(signed_graph):
 
 
 @pytest.mark.parametrize("kind", list(LAPLACIANS))
-def test_float32_stays(kind, uneven_graph):
+def test_float32_is_kept(kind, uneven_graph):
     graph = AffinityGraph.from_matrix(uneven_graph.weights.astype(np.float32))
 
     assert graph.laplacian(kind).dtype == np.float32
 
 
-def test_an_unknown_kind_lists_the_known(uneven_graph):
+def test_an_unknown_kind_raises(uneven_graph):
     with pytest.raises(ValueError, match=r"kind='rw' is not known; choose one of \['combinatorial', 'symmetric'"):
         uneven_graph.laplacian("rw")

@@ -8,6 +8,7 @@ from sklearn.neighbors import KNeighborsTransformer
 
 from fiedler import KNNGraph
 from fiedler.core.backend import to_numpy
+from fiedler.errors import InputError
 from fiedler.graph import neighbors
 from fiedler.graph.neighbors import k_nearest, pair_distances, pair_products, pairwise_distances, within_radius
 from toys import BACKENDS
@@ -45,44 +46,44 @@ def test_neighbours_are_those_of_brute_force(method, with_queries, points, rng):
 
 
 @pytest.mark.parametrize("with_queries", [False, True])
-def test_device_and_sparse_searches_agree(with_queries, points, rng, foreign):
+def test_device_and_sparse_searches_agree_with_numpy(with_queries, points, rng, foreign):
     Q = rng.normal(size=(13, 6)) if with_queries else None
     expected, lengths = as_matrix(k_nearest(points, 7, queries=Q))
-    own = as_matrix(k_nearest(foreign(points), 7, queries=None if Q is None else foreign(Q)))
+    device = as_matrix(k_nearest(foreign(points), 7, queries=None if Q is None else foreign(Q)))
     sparse = as_matrix(k_nearest(sp.csr_array(points), 7, queries=None if Q is None else sp.csr_array(Q), n_jobs=2))
 
-    for columns, distances in (own, sparse):
+    for columns, distances in (device, sparse):
         assert_array_equal(columns, expected)
         assert_allclose(distances, lengths, rtol=1e-7)
 
 
-def test_blocks_change_nothing(points, foreign, monkeypatch):
-    whole = as_matrix(k_nearest(foreign(points), 4))
-    whole_sparse = as_matrix(k_nearest(sp.csr_array(points), 4))
+def test_block_size_does_not_change_results(points, foreign, monkeypatch):
+    single = as_matrix(k_nearest(foreign(points), 4))
+    single_sparse = as_matrix(k_nearest(sp.csr_array(points), 4))
     monkeypatch.setattr("fiedler.core.backend.BLOCK_BYTES", 20_000)
 
-    assert_array_equal(as_matrix(k_nearest(foreign(points), 4))[0], whole[0])
-    assert_array_equal(as_matrix(k_nearest(sp.csr_array(points), 4))[0], whole_sparse[0])
+    assert_array_equal(as_matrix(k_nearest(foreign(points), 4))[0], single[0])
+    assert_array_equal(as_matrix(k_nearest(sp.csr_array(points), 4))[0], single_sparse[0])
     every = [foreign(index) for index in np.mgrid[:80, :80].reshape(2, -1)]
     assert_allclose(
         to_numpy(pair_products(foreign(points), foreign(points), *every)), (points @ points.T).ravel(), atol=1e-12
     )
 
 
-def recall(found, exact):
-    """The share of the true neighbours, row by row, that were found."""
-    return np.mean([len(set(f) & set(e)) / len(e) for f, e in zip(found.tolist(), exact.tolist())])
+def recall(approximate, exact):
+    """Return the fraction of the true neighbours that were found."""
+    return np.mean([len(set(a) & set(e)) / len(e) for a, e in zip(approximate.tolist(), exact.tolist())])
 
 
-@pytest.mark.parametrize("given", ["sparse", *BACKENDS])
+@pytest.mark.parametrize("container", ["sparse", *BACKENDS])
 @pytest.mark.parametrize("offset", [1.0, 100.0, 3000.0])
-def test_single_precision_keeps_its_neighbours_however_far_from_the_origin(given, offset, rng):
-    """|x|² + |y|² - 2x'y has lost every digit of these distances in float32; the differences have not."""
+def test_single_precision_finds_neighbours_far_from_the_origin(container, offset, rng):
+    """|x|² + |y|² - 2x'y has lost every digit of these distances in float32; the differences have kept them."""
     X = (0.1 * rng.normal(size=(300, 20)) + offset * np.repeat(rng.normal(size=(3, 20)), 100, axis=0)).astype(
         np.float32
     )
 
-    edges = k_nearest(sp.csr_array(X) if given == "sparse" else BACKENDS[given](X), 8)
+    edges = k_nearest(sp.csr_array(X) if container == "sparse" else BACKENDS[container](X), 8)
 
     columns, distances = as_matrix(edges)
     expected = brute(X.astype(np.float64))
@@ -91,37 +92,37 @@ def test_single_precision_keeps_its_neighbours_however_far_from_the_origin(given
     assert distances.dtype == np.float32
 
 
-@pytest.mark.parametrize("given", list(BACKENDS))
-def test_radius_and_full_distances_survive_single_precision(given, rng):
+@pytest.mark.parametrize("container", list(BACKENDS))
+def test_radius_and_full_distances_survive_single_precision(container, rng):
     X = (0.1 * rng.normal(size=(60, 2)) + np.repeat([0.0, 300.0], 30)[:, None]).astype(np.float32)
-    own, expected = BACKENDS[given](X), brute(X.astype(np.float64))
+    rows, expected = BACKENDS[container](X), brute(X.astype(np.float64))
 
-    edges = within_radius(own, 0.02)
+    edges = within_radius(rows, 0.02)
 
     assert edges.rows.shape[0] == pytest.approx(np.sum(expected <= 0.02), abs=2)
     np.fill_diagonal(expected, 0)
-    assert_allclose(to_numpy(pairwise_distances(own, own)), expected, atol=1e-3)
+    assert_allclose(to_numpy(pairwise_distances(rows, rows)), expected, atol=1e-3)
 
 
 @pytest.mark.parametrize("method", ["exact", FAISS, "sparse", *BACKENDS])
-def test_self_is_removed_by_index_so_that_copies_stay(method):
+def test_self_is_removed_by_index_so_that_copies_remain(method):
     """Twelve copies of one point: each has its eleven copies at distance 0, and never itself."""
     X = np.concatenate([np.ones((12, 3)), np.random.RandomState(0).normal(size=(30, 3)) + 9])
-    given = {"sparse": sp.csr_array}.get(method, BACKENDS.get(method, np.asarray))(X)
-    columns, distances = as_matrix(k_nearest(given, 5, method="faiss" if method == "faiss" else "exact"))
+    rows = {"sparse": sp.csr_array}.get(method, BACKENDS.get(method, np.asarray))(X)
+    columns, distances = as_matrix(k_nearest(rows, 5, method="faiss" if method == "faiss" else "exact"))
 
     assert (columns != np.arange(42)[:, None]).all()
     assert_allclose(distances[:12], 0, atol=1e-7)
     assert (columns[:12] < 12).all()
 
 
-@pytest.mark.parametrize("given", [np.asarray, sp.csr_array])
-def test_cosine_neighbours(given, points):
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_cosine_neighbours(container, points):
     U = points / np.linalg.norm(points, axis=1, keepdims=True)
     expected = 1 - U @ U.T
     np.fill_diagonal(expected, np.inf)
 
-    columns, distances = as_matrix(k_nearest(given(points), 6, metric="cosine"))
+    columns, distances = as_matrix(k_nearest(container(points), 6, metric="cosine"))
 
     assert_array_equal(columns, np.argsort(expected, axis=1)[:, :6])
     assert_allclose(distances, np.sort(expected, axis=1)[:, :6], atol=1e-12)
@@ -134,20 +135,20 @@ def test_any_metric_of_scikit_learn_on_dense_rows(points):
     assert_array_equal(as_matrix(k_nearest(points, 4, metric="manhattan"))[0], np.argsort(expected, axis=1)[:, :4])
 
 
-def test_radius_neighbours_are_all_within_and_no_others(points, backend):
+def test_radius_neighbours_equal_brute_force(points, backend):
     edges = within_radius(backend(points), 2.0)
 
-    found = np.zeros((80, 80), dtype=bool)
-    found[to_numpy(edges.rows), to_numpy(edges.columns)] = True
-    assert_array_equal(found, brute(points) <= 2.0)
+    adjacency = np.zeros((80, 80), dtype=bool)
+    adjacency[to_numpy(edges.rows), to_numpy(edges.columns)] = True
+    assert_array_equal(adjacency, brute(points) <= 2.0)
     assert_allclose(to_numpy(edges.distances), brute(points)[to_numpy(edges.rows), to_numpy(edges.columns)])
 
 
-def test_a_transformer_of_scikit_learn_does_the_searching(points):
-    ours, theirs = k_nearest(points, 5), k_nearest(points, 5, method=KNeighborsTransformer(n_neighbors=5))
+def test_a_scikit_learn_transformer_can_search(points):
+    edges, transformed = k_nearest(points, 5), k_nearest(points, 5, method=KNeighborsTransformer(n_neighbors=5))
 
-    assert set(zip(ours.rows.tolist(), ours.columns.tolist())) == set(
-        zip(theirs.rows.tolist(), theirs.columns.tolist())
+    assert set(zip(edges.rows.tolist(), edges.columns.tolist())) == set(
+        zip(transformed.rows.tolist(), transformed.columns.tolist())
     )
 
 
@@ -172,21 +173,21 @@ def test_pair_functions_equal_the_full_matrices(points, backend):
 
 @NEEDS_FAISS
 def test_probes_are_raised_until_the_recall_is_reached(rng):
-    """Noise in 24 dimensions, which an inverted file with few probes gets wrong."""
+    """Noise in 24 dimensions, for which an inverted file needs many probes."""
     X = rng.normal(size=(6000, 24)).astype(np.float32)
 
     graph = KNNGraph(10, method="faiss").build(X)
 
     exact, _ = as_matrix(k_nearest(X, 10, method="exact"))
-    found, _ = as_matrix(k_nearest(X, 10, method="faiss"))
+    approximate, _ = as_matrix(k_nearest(X, 10, method="faiss"))
     assert graph.recall >= neighbors.TARGET_RECALL
-    assert recall(found, exact) > 0.99
+    assert recall(approximate, exact) > 0.99
     assert graph.weights.dtype == np.float32
 
 
 @NEEDS_FAISS
 @pytest.mark.parametrize("scale", [1e-100, 1e19, 1e100])
-def test_faiss_takes_numbers_beyond_single_precision(scale, rng):
+def test_faiss_accepts_values_beyond_single_precision(scale, rng):
     X = rng.normal(size=(500, 20))
 
     assert_array_equal(
@@ -195,18 +196,18 @@ def test_faiss_takes_numbers_beyond_single_precision(scale, rng):
 
 
 @NEEDS_FAISS
-def test_faiss_counts_copies_as_found_and_hands_over_what_it_cannot_tell_apart(rng, caplog):
+def test_faiss_counts_copies_and_falls_back_to_exact_search(rng, caplog):
     copies = np.repeat(rng.normal(size=(40, 20)), 50, axis=0)
     assert k_nearest(copies, 8, method="faiss").recall == 1
     assert k_nearest(copies[:8], 3, method="faiss").recall == 1
-    apart = rng.normal(size=(400, 20)) + 1e9 * np.repeat([0.0, 1.0], 200)[:, None]
-    found = k_nearest(apart, 8, method="faiss")
+    far = rng.normal(size=(400, 20)) + 1e9 * np.repeat([0.0, 1.0], 200)[:, None]
+    neighbours = k_nearest(far, 8, method="faiss")
     assert "searching exactly" in caplog.text
-    assert_array_equal(as_matrix(found)[0], as_matrix(k_nearest(apart, 8, method="exact"))[0])
+    assert_array_equal(as_matrix(neighbours)[0], as_matrix(k_nearest(far, 8, method="exact"))[0])
 
 
 @NEEDS_FAISS
-def test_auto_is_exact_for_small_trees_for_few_features_and_faiss_beyond(monkeypatch, rng):
+def test_auto_uses_faiss_for_many_rows_and_features_only(monkeypatch, rng):
     monkeypatch.setattr(neighbors, "APPROXIMATE_ABOVE", 100)
     called = []
     monkeypatch.setitem(neighbors.SEARCHES, "faiss", lambda *a: called.append("faiss") or neighbors._exact(*a))
@@ -236,14 +237,24 @@ def test_without_faiss_the_error_names_the_extra(monkeypatch, points):
     [
         (
             lambda X: k_nearest(X, 80),
-            r"n_neighbors=80 needs more rows than there are \(n_samples=80\); ask for at most 79",
+            r"n_neighbors=80 needs more rows than there are \(n_samples=80\); choose at most 79",
         ),
         (lambda X: k_nearest(X, 3, method="magic"), r"method='magic' is not known; choose one of \['exact', 'faiss'\]"),
         (lambda X: k_nearest(np.zeros((9, 2)), 3, metric="cosine"), r"9 row\(s\) of X are all zero and have no cosine"),
-        (lambda X: k_nearest(sp.csr_array(X), 3, metric="manhattan"), "metric='manhattan' is offered for dense NumPy"),
-        (lambda X: k_nearest(sp.csr_array(X), 3, method="faiss"), "method='faiss' takes dense NumPy rows"),
+        (
+            lambda X: k_nearest(sp.csr_array(X), 3, metric="manhattan"),
+            "metric='manhattan' is not supported for sparse arrays",
+        ),
+        (lambda X: k_nearest(sp.csr_array(X), 3, method="faiss"), "method='faiss' needs dense NumPy rows"),
     ],
 )
-def test_bad_questions_get_a_sentence(call, message, points):
+def test_invalid_searches_raise(call, message, points):
     with pytest.raises(ValueError, match=message):
         call(points)
+
+
+def test_too_few_rows_are_described_by_code_and_fields(points):
+    with pytest.raises(InputError) as caught:
+        k_nearest(points, 80)
+    assert caught.value.code == "too_few_rows_for_neighbors"
+    assert (caught.value.fields["n_neighbors"], caught.value.fields["n_samples"]) == (80, 80)

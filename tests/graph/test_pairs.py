@@ -27,13 +27,13 @@ def pairs():
     return PairwiseConstraints([(0, 1), (0, 2)], [(3, 4)], 10, strength=2.0)
 
 
-def test_injected_pairs_have_the_largest_weight_or_none(uneven_graph, pairs):
-    W, told = uneven_graph.weights.toarray(), overwrite_links(uneven_graph, pairs).weights.toarray()
+def test_overwritten_links_have_the_largest_weight_or_none(uneven_graph, pairs):
+    W, linked = uneven_graph.weights.toarray(), overwrite_links(uneven_graph, pairs).weights.toarray()
     for i in range(len(W)):
         for j in range(len(W)):
             pair = (min(i, j), max(i, j))
             expected = W.max() if pair in {(0, 1), (0, 2)} else 0 if pair == (3, 4) else W[i, j]
-            assert told[i, j] == expected
+            assert linked[i, j] == expected
 
 
 def test_links_are_edges_of_either_sign_in_units_of_the_mean_degree(uneven_graph, pairs):
@@ -70,7 +70,7 @@ def test_group_means(rng):
 
 @pytest.mark.parametrize("kind", ["random_walk", "combinatorial"])
 def test_repelled_eigenvectors_are_those_of_the_generalised_problem(kind, rng):
-    """L⁺ v = λ (M + L⁻) v, against LAPACK, above and below the size at which it is written out."""
+    """L⁺ v = λ (M + L⁻) v, against LAPACK, for dense and iterative solvers."""
     for n in (60, 700):
         X = rng.normal(size=(n, 3))
         y = (X[:, 0] > 0).astype(int)
@@ -80,9 +80,9 @@ def test_repelled_eigenvectors_are_those_of_the_generalised_problem(kind, rng):
         degrees = np.diag(attract)
         M = np.diag(degrees) if kind == "random_walk" else degrees.mean() * np.eye(n)
         values, vectors = eigh(attract, M + repel, subset_by_index=(0, 3))
-        found = repelled_eigenpairs(graph, 4, kind=kind, random_state=0)
-        assert_allclose(found.values, values, atol=1e-7)
-        assert np.max(subspace_angles(found.vectors, vectors)) < 1e-4
+        result = repelled_eigenpairs(graph, 4, kind=kind, random_state=0)
+        assert_allclose(result.values, values, atol=1e-7)
+        assert np.max(subspace_angles(result.vectors, vectors)) < 1e-4
 
 
 def test_without_repelling_edges_it_is_the_random_walk(rng):
@@ -121,24 +121,24 @@ def model(request):
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning")
 
 
-def test_pairs_help(model, rng):
+def test_constraints_improve_the_clustering(model, rng):
     X, y = crossing(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.3, random_state=0)
-    told = PairwiseConstraints(pairs.must_link, pairs.cannot_link, len(y), strength=3.0)
+    strong = PairwiseConstraints(pairs.must_link, pairs.cannot_link, len(y), strength=3.0)
     without = model.fit(X).labels_
-    labels = model.fit(X, constraints=told).labels_
+    labels = model.fit(X, constraints=strong).labels_
     assert pairs.violations(labels).n_pairs < 0.7 * pairs.violations(without).n_pairs
     assert adjusted_rand_index(y, labels) > adjusted_rand_index(y, without)
 
 
-def test_no_strength_is_no_pairs(model, rng):
-    """The limit: pairs that weigh nothing leave every model as it was, but for edges between rows known to differ."""
+def test_strength_zero_equals_no_constraints(model, rng):
+    """The limit: must-links of strength zero change no model."""
     X, y = crossing(rng)
     pairs = PairwiseConstraints([(0, 2), (1, 3)], [], len(y), strength=0.0)
     assert adjusted_rand_index(model.fit(X).labels_, model.fit(X, constraints=pairs).labels_) > 0.97
 
 
-def test_hard_groups_are_never_torn(model, rng):
+def test_hard_groups_are_never_split(model, rng):
     X, y = crossing(rng, apart=3.0)
     left, right = np.flatnonzero(y == 0), np.flatnonzero(y == 1)
     must = [(left[0], i) for i in left[1:9]] + [(right[0], i) for i in right[1:9]]
@@ -159,7 +159,7 @@ def test_a_cut_of_groups_is_the_cut_of_their_rows(cut, of, rng):
 
 
 def test_cannot_links_count_within_clusters_only(rng):
-    """J = Σ_k (cut of W⁺ + W⁻ within A_k) / |A_k|, so that no node is best alone for what it repels."""
+    """J = Σ_k (cut of W⁺ + W⁻ within A_k) / |A_k|: a node with many cannot-links is not the best cluster."""
     X, y = crossing(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
     model = NLE(2, KNNGraph(8), random_state=0).fit(X, constraints=pairs)
@@ -173,7 +173,7 @@ def test_cannot_links_count_within_clusters_only(rng):
     assert np.bincount(model.labels_).min() > 40
 
 
-def test_given_starts_and_renumbering_meet_groups(rng, monkeypatch):
+def test_given_starts_and_renumbering_work_with_groups(rng, monkeypatch):
     X, y = crossing(rng)
     pairs = PairwiseConstraints([(0, 2), (2, 4), (1, 3)], [(0, 1)], len(y), hard=True)
     start = rng.uniform(size=(len(y), 2))
@@ -184,28 +184,31 @@ def test_given_starts_and_renumbering_meet_groups(rng, monkeypatch):
     assert_allclose(plain.memberships_, inside.memberships_, atol=1e-6)
 
 
-def test_the_objective_of_lapgmm_still_rises_with_pairs(rng):
+def test_the_objective_of_lapgmm_rises_with_constraints(rng):
     X, y = crossing(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0)
     for hard in (False, True):
-        told = PairwiseConstraints(pairs.must_link, pairs.cannot_link, len(y), hard=hard)
-        steps = LapGMM(2, lam=0.5, tol=1e-9, max_iter=60).fit(X, constraints=told).history_.objective
+        constraints = PairwiseConstraints(pairs.must_link, pairs.cannot_link, len(y), hard=hard)
+        steps = [
+            step.objective
+            for step in LapGMM(2, lam=0.5, tol=1e-9, max_iter=60).fit(X, constraints=constraints).history_
+        ]
         assert (np.diff(steps) >= -1e-9 * np.abs(steps[:-1])).all()
 
 
-def test_broken_pairs_lower_the_objective_of_a_mixture(rng):
-    """Of several starts the one that keeps the pairs wins, unless the densities speak clearly."""
+def test_violated_pairs_lower_the_objective_of_a_mixture(rng):
+    """Of several starts the one that satisfies the pairs has the smaller penalty."""
     X, y = crossing(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0, strength=3.0)
-    kept, broken = (
+    satisfied, violated = (
         GaussianMixture(2, init=start, max_iter=1).fit(X, constraints=pairs) for start in (y, np.arange(160) // 2 % 2)
     )
-    assert kept.penalty_ < 0
-    assert kept.objective_ == pytest.approx(kept.likelihood_ - kept.penalty_)
-    assert broken.penalty_ > kept.penalty_
+    assert satisfied.penalty_ < 0
+    assert satisfied.objective_ == pytest.approx(satisfied.likelihood_ - satisfied.penalty_)
+    assert violated.penalty_ > satisfied.penalty_
 
 
-def test_precomputed_similarities_and_graphs_take_pairs(rng):
+def test_precomputed_similarities_and_graphs_accept_constraints(rng):
     X, y = crossing(rng)
     graph = KNNGraph(8).build(X)
     pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
@@ -225,28 +228,28 @@ def test_precomputed_similarities_and_graphs_take_pairs(rng):
 def test_back_ends_agree(model, foreign, rng):
     X, y = crossing(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0)
-    here = model.fit(X, constraints=pairs).labels_
-    there = to_numpy(model.fit(foreign(X), constraints=pairs).labels_)
-    assert adjusted_rand_index(here, there) > 0.95
+    host = model.fit(X, constraints=pairs).labels_
+    device = to_numpy(model.fit(foreign(X), constraints=pairs).labels_)
+    assert adjusted_rand_index(host, device) > 0.95
 
 
-def test_wrong_pairs_are_refused(model, rng):
+def test_invalid_constraints_raise(model, rng):
     X, _ = crossing(rng)
-    with pytest.raises(ValueError, match="speak of 5 rows"):
+    with pytest.raises(ValueError, match="refer to 5 rows"):
         model.fit(X, constraints=PairwiseConstraints([(0, 1)], [], 5))
     with pytest.raises(TypeError, match="must be PairwiseConstraints"):
         model.fit(X, constraints=[(0, 1)])
 
 
-def test_a_graph_of_signs_needs_no_constraints():
-    """Signed graphs given by the user keep their own Laplacian."""
+def test_signed_graphs_keep_their_laplacian():
+    """The negative weights of a signed graph are not cannot-links."""
     W = np.array([[0, 2, -1, -1], [2, 0, -1, -1], [-1, -1, 0, 2], [-1, -1, 2, 0.0]])
     labels = SpectralClustering(2, cut="ratio", random_state=0).fit(AffinityGraph.from_matrix(W, signed=True)).labels_
     assert labels[0] == labels[1] != labels[2] == labels[3]
 
 
 @pytest.mark.parametrize("cannot_link", [[], [(0, 1)]])
-def test_pairs_that_say_nothing_leave_signed_graphs_alone(cannot_link, rng):
+def test_pairs_of_strength_zero_do_not_change_signed_graphs(cannot_link, rng):
     pairs = PairwiseConstraints([], cannot_link, 40, strength=0.0)
     side = np.repeat([1.0, -1.0], 20)
     W = np.triu(np.outer(side, side) + rng.normal(scale=0.5, size=(40, 40)), 1)
@@ -255,11 +258,11 @@ def test_pairs_that_say_nothing_leave_signed_graphs_alone(cannot_link, rng):
         name = "objective_" if isinstance(model, NLE) else "eigenvalues_"
         plain = getattr(model.fit(graph), name)
         assert_allclose(getattr(model.fit(graph, constraints=pairs), name), plain)
-    with pytest.raises(ValueError, match="negative weights of its own"):
+    with pytest.raises(ValueError, match="already has negative weights"):
         NLE(2).fit(graph, constraints=PairwiseConstraints([], [(0, 1)], 40))
 
 
-def test_labels_and_hard_groups_agree_or_are_refused(rng):
+def test_labels_that_contradict_hard_groups_raise(rng):
     X, y = crossing(rng, apart=3.0)
     mates = np.flatnonzero(y == 0)[:5]
     pairs = PairwiseConstraints([(mates[0], i) for i in mates[1:]], [], len(y), hard=True)
@@ -270,11 +273,11 @@ def test_labels_and_hard_groups_agree_or_are_refused(rng):
         assert (model.labels_[mates] == 1).all()
         some_wrong = some.copy()
         some_wrong[mates[1]] = 0
-        with pytest.raises(ValueError, match="two clusters for rows that hard must-links"):
+        with pytest.raises(ValueError, match="two clusters to rows that hard must-links"):
             kind(2, random_state=0).fit(X, some_wrong, constraints=pairs)
 
 
-def test_pairs_reach_a_graph_that_is_given_whatever_the_recipe(rng):
+def test_constraints_are_added_to_a_given_graph_for_every_recipe(rng):
     X, y = crossing(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
     graph = KNNGraph(8).build(X)
@@ -283,13 +286,13 @@ def test_pairs_reach_a_graph_that_is_given_whatever_the_recipe(rng):
 
 
 @pytest.mark.parametrize("solver", ["arpack", "shift_invert"])
-def test_solvers_that_need_a_matrix_are_refused_with_cannot_links(solver, rng):
+def test_solvers_that_need_a_matrix_raise_with_cannot_links(solver, rng):
     X, _ = crossing(rng)
     with pytest.raises(ValueError, match="needs a matrix"):
         SpectralClustering(2, eigen_solver=solver).fit(X, constraints=PairwiseConstraints([], [(0, 1)], 160))
 
 
-def test_memberships_in_one_go(rng):
+def test_fit_transform_returns_the_memberships(rng):
     X, y = crossing(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
     model = NLE(2, random_state=0)

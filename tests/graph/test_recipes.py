@@ -22,7 +22,7 @@ def points(rng):
 
 @pytest.fixture
 def directed(points):
-    """The 0/1 matrix of the 4 nearest neighbours, before anything is made symmetric."""
+    """The 0/1 matrix of the 4 nearest neighbours, before symmetrisation."""
     distances = np.linalg.norm(points[:, None] - points[None], axis=2)
     A = np.zeros((60, 60))
     np.put_along_axis(A, np.argsort(distances, axis=1)[:, 1:5], 1, axis=1)
@@ -40,7 +40,7 @@ def test_symmetrisation_is_the_printed_rule(rule, combine, points, directed, bac
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: type(r).__name__)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_precision_and_back_end_stay(recipe, dtype, points, backend):
+def test_precision_and_back_end_are_kept(recipe, dtype, points, backend):
     X = backend(points.astype(dtype))
 
     graph = clone(recipe).set_params(weight="heat", bandwidth=1.0).build(X)
@@ -55,7 +55,7 @@ def test_precision_and_back_end_stay(recipe, dtype, points, backend):
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: type(r).__name__)
-def test_the_order_of_the_samples_does_not_matter(recipe, points, rng):
+def test_permuted_rows_give_the_permuted_graph(recipe, points, rng):
     order = rng.permutation(60)
 
     W = recipe.build(points).weights.toarray()
@@ -66,7 +66,7 @@ def test_the_order_of_the_samples_does_not_matter(recipe, points, rng):
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: type(r).__name__)
 @pytest.mark.parametrize("weight", ["binary", "heat", "local", "polynomial"])
 def test_links_of_new_points_use_the_training_constants(recipe, weight, points, rng, backend):
-    """A new point's weights are those it would have as an edge, with the bandwidth and scales of the training data."""
+    """The weights of a new point are computed with the bandwidth and scales of the training data."""
     X_new = rng.normal(size=(7, 3))
     recipe = clone(recipe).set_params(weight=weight)
     graph = recipe.build(points)
@@ -81,14 +81,14 @@ def test_links_of_new_points_use_the_training_constants(recipe, weight, points, 
     near = {"KNNGraph": distances <= np.sort(distances, axis=1)[:, [5]], "RadiusGraph": distances <= 1.5}
     expected = expected * near.get(type(recipe).__name__, True)
 
-    own = recipe.build(backend(points))
-    W = recipe.link(backend(X_new), backend(points), own)
+    converted = recipe.build(backend(points))
+    W = recipe.link(backend(X_new), backend(points), converted)
 
     W = to_scipy(W).toarray() if hasattr(W, "nnz") or "sparse" in str(getattr(W, "layout", "")) else to_numpy(W)
     assert_allclose(W, expected, atol=1e-9)
 
 
-def test_recipes_are_parameter_objects():
+def test_recipes_have_scikit_learn_parameters():
     recipe = KNNGraph(5, weight="heat")
 
     assert clone(recipe).get_params() == recipe.get_params()
@@ -97,24 +97,24 @@ def test_recipes_are_parameter_objects():
 
 
 def test_sparse_rows_are_never_densified(monkeypatch):
-    """200,000 columns, one block of similarities at a time."""
+    """Only one block of similarities is dense at a time."""
     X = sp.random(300, 200_000, density=2e-4, format="csr", random_state=0)
     monkeypatch.setattr("fiedler.core.backend.BLOCK_BYTES", 300_000)
-    largest = []
+    sizes = []
     real = sp.csr_array.toarray
     monkeypatch.setattr(
-        sp.csr_array, "toarray", lambda self, *a, **k: largest.append(np.prod(self.shape)) or real(self, *a, **k)
+        sp.csr_array, "toarray", lambda self, *a, **k: sizes.append(np.prod(self.shape)) or real(self, *a, **k)
     )
 
     KNNGraph(5, weight="dot").build(X)
 
-    assert max(largest) <= 300_000 / 8
+    assert max(sizes) <= 300_000 / 8
 
 
-# --------------------------------------------------------------------------------------------------- all roads meet
+# -------------------------------------------------------------------------------------------------------- as_affinity
 
 
-def test_all_ways_of_naming_a_graph_give_the_same_one(points, directed):
+def test_every_type_of_graph_parameter_gives_the_same_graph(points, directed):
     W = np.maximum(directed, directed.T)
     built = KNNGraph(4).build(points)
 
@@ -132,7 +132,7 @@ def test_all_ways_of_naming_a_graph_give_the_same_one(points, directed):
     assert as_affinity(KNNGraph(), built) is built
 
 
-def test_a_radius_transformer_is_a_graph_too(points):
+def test_a_radius_transformer_is_accepted(points):
     graph = as_affinity(RadiusNeighborsTransformer(radius=1.5), points)
 
     assert_array_equal(graph.weights.toarray(), RadiusGraph(1.5).build(points).weights.toarray())
@@ -141,20 +141,20 @@ def test_a_radius_transformer_is_a_graph_too(points):
 @pytest.mark.parametrize(
     ("graph", "error", "message"),
     [
-        (object(), TypeError, "is not a graph; give a recipe such as KNNGraph"),
-        (KNNGraph, TypeError, "is not a graph; give a recipe such as KNNGraph"),
-        (StandardScaler(), TypeError, "gives no sparse matrix of neighbours"),
+        (object(), TypeError, "is not a graph; pass a recipe such as KNNGraph"),
+        (KNNGraph, TypeError, "is not a graph; pass a recipe such as KNNGraph"),
+        (StandardScaler(), TypeError, "does not return a sparse matrix of neighbours"),
         ("knn", ValueError, r"graph='knn' is not known; choose one of \['precomputed'\]"),
         (np.eye(4), ValueError, "the graph has 4 nodes, but X has 60 rows; build it on the same rows"),
         (AffinityGraph.from_matrix(np.eye(4)), ValueError, "the graph has 4 nodes, but X has 60 rows"),
     ],
 )
-def test_what_is_no_graph_gets_a_sentence(graph, error, message, points):
+def test_invalid_graph_parameters_raise(graph, error, message, points):
     with pytest.raises(error, match=message):
         as_affinity(graph, points)
 
 
-# ---------------------------------------------------------------------------------------------------------- bad input
+# ------------------------------------------------------------------------------------------------------ invalid input
 
 
 @pytest.mark.parametrize("recipe", [KNNGraph(2), RadiusGraph(), FullGraph(bandwidth=1)], ids=lambda r: type(r).__name__)
@@ -170,18 +170,18 @@ def test_what_is_no_graph_gets_a_sentence(graph, error, message, points):
         (np.zeros((2, 2, 2)), "dim 3|two dimensions"),
     ],
 )
-def test_bad_data_gets_a_sentence_on_every_back_end(recipe, X, message, backend):
+def test_invalid_data_raises_on_every_back_end(recipe, X, message, backend):
     with pytest.raises(ValueError, match=message):
         recipe.build(backend(X))
 
 
-def test_text_is_refused():
+def test_text_raises():
     with pytest.raises(ValueError, match="could not convert string to float"):
         KNNGraph(1).build([["a", "b"], ["c", "d"]])
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e155])
-def test_numbers_whose_squares_leave_the_range_are_refused(factor, points, backend):
+def test_values_whose_squares_leave_the_range_raise(factor, points, backend):
     with pytest.raises(ValueError, match=r"squares (overflow|vanish in) .*float64; scale X (up|down)"):
         KNNGraph(4).build(backend(points * factor))
 
@@ -195,10 +195,10 @@ def test_repeated_entries_of_a_sparse_matrix_are_added_up(points):
         assert_allclose(built.weights.toarray(), recipe.build(2 * points).weights.toarray(), atol=1e-6)
 
 
-def test_local_weights_with_a_transformer_take_their_scales_from_a_search(points):
-    theirs = KNNGraph(5, weight="local", method=KNeighborsTransformer(n_neighbors=5)).build(points)
+def test_local_scales_with_a_transformer_come_from_an_exact_search(points):
+    transformed = KNNGraph(5, weight="local", method=KNeighborsTransformer(n_neighbors=5)).build(points)
 
-    assert_allclose(theirs.weights.toarray(), KNNGraph(5, weight="local").build(points).weights.toarray())
+    assert_allclose(transformed.weights.toarray(), KNNGraph(5, weight="local").build(points).weights.toarray())
 
 
 def test_copies_keep_their_local_weight_in_sparse_single_precision(rng):
@@ -212,16 +212,16 @@ def test_copies_keep_their_local_weight_in_sparse_single_precision(rng):
     [
         (lambda X: X.half(), "X has dtype torch.float16; convert it to float32 or float64"),
         (lambda X: X + 1j, "X has dtype torch.complex128; convert it to float32 or float64"),
-        (lambda X: X.to_sparse_csr(), "sparse tensors are taken as graphs, not as data"),
+        (lambda X: X.to_sparse_csr(), "sparse tensors are accepted as graphs, not as data"),
     ],
 )
-def test_tensors_of_other_kinds_are_refused(convert, message, points):
+def test_unsupported_tensors_raise(convert, message, points):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     with pytest.raises(ValueError, match=message):
         KNNGraph(4).build(convert(torch.asarray(points)))
 
 
-def test_integers_are_numbers(points, backend):
+def test_integers_are_accepted(points, backend):
     counts = np.round(10 * points).astype(np.int64)
 
     built = KNNGraph(4, weight="polynomial").build(backend(counts))
@@ -232,7 +232,7 @@ def test_integers_are_numbers(points, backend):
     )
 
 
-def test_constant_rows_make_a_binary_graph():
+def test_constant_rows_have_a_binary_graph():
     graph = KNNGraph(3).build(np.ones((10, 4)))
 
     assert graph.n_nodes == 10
@@ -242,8 +242,8 @@ def test_constant_rows_make_a_binary_graph():
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
-        (KNNGraph(0), "n_neighbors must be a whole number of at least 1; got 0"),
-        (KNNGraph(2.5), "n_neighbors must be a whole number of at least 1; got 2.5"),
+        (KNNGraph(0), "n_neighbors must be an integer of at least 1; got 0"),
+        (KNNGraph(2.5), "n_neighbors must be an integer of at least 1; got 2.5"),
         (KNNGraph(60), r"n_neighbors=60 needs more rows than there are \(n_samples=60\)"),
         (KNNGraph(symmetrize="or"), r"symmetrize='or' is not known; choose one of \['union', 'mutual', 'mean'\]"),
         (RadiusGraph(-1), "radius must be a positive number; got -1"),
@@ -251,12 +251,12 @@ def test_constant_rows_make_a_binary_graph():
         (KNNGraph(connect="glue"), r"how='glue' is not known; choose one of \['mst', 'nearest'\]"),
     ],
 )
-def test_bad_options_get_a_sentence(recipe, message, points):
+def test_invalid_options_raise(recipe, message, points):
     with pytest.raises(ValueError, match=message):
         recipe.build(points)
 
 
-def test_a_full_graph_beyond_memory_is_refused(monkeypatch, points):
-    monkeypatch.setattr(module, "FULL_UP_TO", 50)
-    with pytest.raises(ValueError, match=r"FullGraph on 60 rows would hold 3,600 weights, .* use KNNGraph"):
+def test_a_full_graph_on_too_many_rows_raises(monkeypatch, points):
+    monkeypatch.setattr(module, "MAX_FULL_NODES", 50)
+    with pytest.raises(ValueError, match=r"FullGraph on 60 rows would have 3,600 weights, .* use KNNGraph"):
         FullGraph().build(points)

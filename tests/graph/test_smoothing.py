@@ -22,7 +22,7 @@ def F(graph, rng):
     return P / P.sum(axis=1, keepdims=True)
 
 
-def own(graph, backend):
+def converted(graph, backend):
     return AffinityGraph.from_matrix(backend(graph.weights.toarray()))
 
 
@@ -34,7 +34,9 @@ def test_dirichlet_energy_is_the_printed_sum(kind, scale, graph, rng, backend):
 
     printed = 0.5 * sum(W[i, j] * (f[i] / s[i] - f[j] / s[j]) ** 2 for i in range(len(f)) for j in range(len(f)))
 
-    assert_allclose(dirichlet_energy(backend(f[:, None]), laplacian(own(graph, backend), kind)), printed, rtol=1e-12)
+    assert_allclose(
+        dirichlet_energy(backend(f[:, None]), laplacian(converted(graph, backend), kind)), printed, rtol=1e-12
+    )
 
 
 def test_diffusion_is_the_printed_step(graph, F, backend):
@@ -45,30 +47,32 @@ def test_diffusion_is_the_printed_step(graph, F, backend):
         if W[i].sum() > 0:
             printed[i] = (1 - step) * F[i] + step * sum(W[i, j] * F[j] for j in range(len(F))) / W[i].sum()
 
-    found = to_numpy(diffuse(backend(F), own(graph, backend).laplacian("random_walk"), step))
+    diffused = to_numpy(diffuse(backend(F), converted(graph, backend).laplacian("random_walk"), step))
 
-    assert_allclose(found, printed)
-    assert_allclose(found.sum(axis=1), 1)
+    assert_allclose(diffused, printed)
+    assert_allclose(diffused.sum(axis=1), 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_steps_and_powers_are_matrix_powers(kind, graph, F, backend):
-    L, L_own = graph.laplacian(kind).toarray(), own(graph, backend).laplacian(kind)
+    L, L_backend = graph.laplacian(kind).toarray(), converted(graph, backend).laplacian(kind)
 
-    assert_allclose(to_numpy(iterate(backend(F), L_own, 3)), np.linalg.matrix_power(L, 3) @ F, atol=1e-10)
-    assert_allclose(to_numpy(iterate(backend(F), L_own, 0)), F)
+    assert_allclose(to_numpy(iterate(backend(F), L_backend, 3)), np.linalg.matrix_power(L, 3) @ F, atol=1e-10)
+    assert_allclose(to_numpy(iterate(backend(F), L_backend, 0)), F)
     step = np.eye(len(L)) - 0.1 * L
     assert_allclose(
-        to_numpy(diffuse(backend(F), L_own, 0.1, n_steps=4)), np.linalg.matrix_power(step, 4) @ F, atol=1e-12
+        to_numpy(diffuse(backend(F), L_backend, 0.1, n_steps=4)), np.linalg.matrix_power(step, 4) @ F, atol=1e-12
     )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("time", [0.0, 0.01, 1.0, 30.0])
-def test_heat_is_the_matrix_exponential(kind, time, graph, F, backend):
+def test_heat_flow_is_the_matrix_exponential(kind, time, graph, F, backend):
     expected = scipy.linalg.expm(-time * graph.laplacian(kind).toarray()) @ F
 
-    assert_allclose(to_numpy(heat_flow(backend(F), own(graph, backend).laplacian(kind), time)), expected, atol=1e-13)
+    assert_allclose(
+        to_numpy(heat_flow(backend(F), converted(graph, backend).laplacian(kind), time)), expected, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -82,13 +86,13 @@ def test_heat_flows_compose_and_end_in_the_null_space(kind, graph, F):
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 0.9, 0.99])
 def test_the_resolvent_is_the_dense_inverse(gamma, graph, F, backend):
     W, d = graph.weights.toarray(), graph.degrees
-    walk = np.where(d[:, None] > 0, W / np.where(d > 0, d, 1)[:, None], np.eye(len(d)))  # isolated nodes stay at home
+    walk = np.where(d[:, None] > 0, W / np.where(d > 0, d, 1)[:, None], np.eye(len(d)))  # isolated nodes stay
     expected = (1 - gamma) * np.linalg.solve(np.eye(len(d)) - gamma * walk, F)
 
-    found = to_numpy(resolvent(backend(F), own(graph, backend), gamma, tol=1e-13))
+    smoothed = to_numpy(resolvent(backend(F), converted(graph, backend), gamma, tol=1e-13))
 
-    assert_allclose(found, expected, atol=1e-11)
-    assert_allclose(found.sum(axis=1), 1, atol=1e-11)
+    assert_allclose(smoothed, expected, atol=1e-11)
+    assert_allclose(smoothed.sum(axis=1), 1, atol=1e-11)
 
 
 def test_the_resolvent_is_the_limit_of_anchored_diffusion(graph, F):
@@ -110,7 +114,7 @@ def test_the_resolvent_minimises_its_objective(connected_graph, rng):
     assert all(objective(best + 1e-3 * rng.normal(size=(6, 1))) > objective(best) for _ in range(50))
 
 
-def test_towards_one_every_component_becomes_constant(uneven_graph, rng):
+def test_for_gamma_near_one_every_component_is_constant(uneven_graph, rng):
     P = rng.normal(size=(10, 2))
     F = resolvent(P, uneven_graph, 1 - 1e-9, tol=1e-12, max_iter=10_000)
 
@@ -129,7 +133,7 @@ SMOOTHERS = {
 
 
 @pytest.mark.parametrize("smoother", list(SMOOTHERS))
-def test_float32_stays_and_agrees_with_float64(smoother, rng, backend):
+def test_float32_is_kept_and_agrees_with_float64(smoother, rng, backend):
     X, F = rng.normal(size=(50, 3)).astype(np.float32), rng.uniform(size=(50, 4)).astype(np.float32)
 
     single = SMOOTHERS[smoother](backend(F), KNNGraph(5).build(backend(X)))
@@ -143,7 +147,7 @@ def graph_of(F):
     return AffinityGraph.from_matrix(np.ones((len(F), len(F))))
 
 
-def test_operator_and_array_must_be_of_one_kind():
+def test_operator_and_array_must_be_of_one_library_and_precision():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     L = AffinityGraph.from_matrix(torch.ones((4, 4), dtype=torch.float64)).laplacian()
     for F in (np.ones((4, 1)), torch.ones((4, 1), dtype=torch.float32)):
@@ -151,22 +155,22 @@ def test_operator_and_array_must_be_of_one_kind():
             diffuse(F, L, 0.1)
 
 
-def test_bad_options_get_a_sentence(connected_graph, signed_graph, F):
+def test_invalid_options_raise(connected_graph, signed_graph, F):
     with pytest.raises(ValueError, match=r"gamma must be in \[0, 1\); got 1"):
         resolvent(F, connected_graph, 1)
     with pytest.raises(ValueError, match="needs nonnegative weights, but the graph is signed"):
         resolvent(F, signed_graph, 0.5)
-    with pytest.raises(ValueError, match="time must be finite and not negative"):
+    with pytest.raises(ValueError, match="time must be finite and non-negative"):
         heat_flow(F, connected_graph.laplacian(), -1.0)
-    with pytest.raises(ValueError, match=r"time=1e.20 is too long to follow on this graph"):
+    with pytest.raises(ValueError, match=r"time=1e.20 is too long for this graph"):
         heat_flow(F, connected_graph.laplacian(), 1e20)
     for bad in (F[:, 0], F[:3], F.tolist()):
-        with pytest.raises(ValueError, match=r"F must be an array of shape \(\d+, k\), a row a node"):
+        with pytest.raises(ValueError, match=r"F must be an array of shape \(\d+, k\), with one row per node"):
             diffuse(bad, graph_of(F).laplacian(), 0.1)
-    with pytest.raises(ValueError, match="n_steps must be a whole number of at least 0"):
+    with pytest.raises(ValueError, match="n_steps must be an integer of at least 0"):
         diffuse(F, connected_graph.laplacian(), 0.1, -1)
 
 
-def test_a_resolvent_that_runs_out_says_so(uneven_graph, rng):
+def test_a_resolvent_that_does_not_converge_warns(uneven_graph, rng):
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
         resolvent(rng.normal(size=(10, 2)), uneven_graph, 0.99, max_iter=1)

@@ -153,7 +153,7 @@ class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
         k, lam = check_n_clusters(self.n_clusters, rows.shape[0]), check_nonnegative(self.lam, "lam")
         check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
         recipe = KNNGraph(min(5, rows.shape[0] - 1)) if self.graph is None else self.graph
-        graph = as_affinity(recipe, rows)
+        graph = as_affinity(recipe, rows, validated=True)
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=check_int(self.n_init, "n_init"))
         with report_progress(self):

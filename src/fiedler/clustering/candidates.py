@@ -41,7 +41,7 @@ from ..core.blocks import one_blas_thread
 from ..core.progress import track_progress
 from ..errors import SingularCovarianceError
 from ..graph.affinity import AffinityGraph
-from ..graph.community import RESOLUTION, SPARED, communities, modularity
+from ..graph.community import LOWER_CUT_FACTOR, RESOLUTION, communities, modularity
 from ..graph.constraints import PairwiseConstraints
 from ..metrics import normalized_cut
 from ..mixture import LapGMM
@@ -306,7 +306,7 @@ def select_by_cut(candidates: Sequence[Candidate], n_known: int = 0) -> Candidat
     complete = [candidate for candidate in competing if candidate.n_clusters == max_clusters]
     best = max((candidate.agreement for candidate in complete), default=math.nan)
     agreeing = [candidate for candidate in complete if agrees_as_well(candidate.agreement, best, n_known)]
-    return min(agreeing, key=lambda one: one.cut / (SPARED if one.resolution < RESOLUTION else 1.0))
+    return min(agreeing, key=lambda one: one.cut / (LOWER_CUT_FACTOR if one.resolution < RESOLUTION else 1.0))
 
 
 def select_by_likelihood(leader: Candidate, rivals: Sequence[Candidate], n_known: int = 0) -> Candidate:

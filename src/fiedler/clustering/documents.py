@@ -30,7 +30,7 @@ from ..core.rows import normalize_rows, random_subset, sq_row_norms, take_rows
 from ..embedding.lpi import LPI
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.estimator import GraphEstimatorMixin
+from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.recipes import is_pairwise, self_tuned
 from ..graph.score import ModularityScoreMixin
 from ..mixture.gaussian import GaussianMixture
@@ -150,7 +150,7 @@ class LPIClustering(
         -------
         self
         """
-        with report_progress(self), self._restore_on_failure():
+        with report_progress(self), restore_on_failure(self):
             self._fit(X, y)
         return self
 

@@ -36,7 +36,7 @@ from ..core.rows import normalize_row_sums, take_rows
 from ..core.sparse import csr_parts, matmul
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints
-from ..graph.estimator import GraphEstimatorMixin
+from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part, group_means
 from ..graph.recipes import KNNGraph, nested_graphs, self_tuned
@@ -229,7 +229,7 @@ class ManifoldClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
         -------
         self
         """
-        with report_progress(self), self._restore_on_failure(), warnings.catch_warnings():
+        with report_progress(self), restore_on_failure(self), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows is one start among others
             self._fit(X, y, constraints)
         if self.verbose:
@@ -267,7 +267,7 @@ class ManifoldClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
     def _build_graphs(self, X: Any, y: Any, supervision: PartialSupervision) -> dict[str, AffinityGraph]:
         """Build the graphs by name, the sparsest first, with given pairs; store what new points need."""
         if not self._graph_is_default() or isinstance(X, AffinityGraph):
-            return {"the graph": self._build_graph(X, y, supervision.pairs)}
+            return {"the graph": self._build_graph(X, y, supervision.pairs, validated=True)}
         check_rows_differ(X)
         sizes = sorted({min(size, X.shape[0] - 1) for size in N_NEIGHBORS})
         recipe = self_tuned(sizes[-1], connect="mst", n_jobs=self.n_jobs)
@@ -300,7 +300,7 @@ class ManifoldClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
         recipe = self._fit_recipe
         if self._fit_X is None or not isinstance(recipe, KNNGraph) or recipe.n_neighbors >= len(rows):
             return subgraph(graph, rows)
-        return attractive_part(recipe.build(take_rows(self._fit_X, rows)))
+        return attractive_part(recipe._build(take_rows(self._fit_X, rows)))
 
     def _choose(
         self,

@@ -185,8 +185,8 @@ def _check_candidates(candidates: Iterable[int], n_samples: int) -> list[int]:
 def _graph_for(estimator: Any, X: Array) -> AffinityGraph:
     """Build the graph whose eigengaps are evidence: the estimator's own, else the default one."""
     if isinstance(estimator, GraphEstimatorMixin):
-        return as_affinity(estimator._recipe(), getattr(estimator, "_rows", lambda rows: rows)(X))
-    return as_affinity(default_recipe(X.shape[0]), X)
+        return as_affinity(estimator._recipe(), getattr(estimator, "_rows", lambda rows: rows)(X), validated=True)
+    return as_affinity(default_recipe(X.shape[0]), X, validated=True)
 
 
 def default_recipe(n_samples: int) -> Any:
@@ -197,7 +197,7 @@ def default_recipe(n_samples: int) -> Any:
 def _subset_graphs(graph: AffinityGraph, estimator: Any, X: Array | None) -> Callable[[np.ndarray], AffinityGraph]:
     """Return the function from row numbers to the graph on these rows: built anew for communities, else induced."""
     if estimator is None and X is not None:
-        return lambda rows: as_affinity(default_recipe(len(rows)), take_rows(X, rows))
+        return lambda rows: as_affinity(default_recipe(len(rows)), take_rows(X, rows), validated=True)
     return lambda rows: subgraph(graph, rows)
 
 

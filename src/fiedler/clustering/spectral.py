@@ -27,7 +27,7 @@ from ..core.progress import report_progress
 from ..core.rows import normalize_rows
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints
-from ..graph.estimator import GraphEstimatorMixin
+from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.pairs import group_means, has_repulsion
 from ..graph.repulsion import repelled_eigenpairs
 from ..graph.score import ModularityScoreMixin
@@ -152,7 +152,7 @@ class SpectralClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
         -------
         self
         """
-        with report_progress(self), self._restore_on_failure():
+        with report_progress(self), restore_on_failure(self):
             self._fit(X, y, constraints)
         return self
 

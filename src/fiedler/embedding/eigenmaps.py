@@ -23,7 +23,7 @@ from ..core.eigen import smallest_eigenpairs
 from ..core.progress import report_progress
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.estimator import GraphEstimatorMixin
+from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 
 
 def drop_constant(vectors: Array, n_null: int, constant: Array) -> Array:
@@ -166,7 +166,7 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         y : array of shape (n,), optional
             For graphs built from labels, such as :class:`LabelGraph`.
         """
-        with self._restore_on_failure():
+        with restore_on_failure(self):
             graph = self._build_graph(X, y)
             n_components = check_int(self.n_components, "n_components")
             with report_progress(self):

@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,9 +39,9 @@ from ..core.rows import sq_row_norms
 from ..core.sparse import csr_parts, matmul, to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.estimator import GraphEstimatorMixin
+from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.labels import known_labels
-from ..graph.recipes import KNNGraph, as_affinity, is_pairwise
+from ..graph.recipes import KNNGraph, build_affinity, is_pairwise
 from .eigenmaps import eigenmap
 
 SINGULAR_VALUE_CUTOFF = 1e-5  # share of the largest singular value, below which a direction is considered noise
@@ -283,7 +283,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         y : array of shape (n,), optional
             For graphs built from labels, such as :class:`LabelGraph`.
         """
-        with self._restore_on_failure(), report_progress(self):
+        with restore_on_failure(self), report_progress(self):
             if isinstance(X, AffinityGraph) or is_pairwise(self._recipe()):
                 raise InputError(
                     "LPI maps the rows of X, but X is a graph or an affinity matrix",
@@ -297,7 +297,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """Fit to validated rows; with ``allow_fewer``, in fewer dimensions if the rows do not have enough."""
         # A disconnected graph is common for texts and for classes, and no reason to warn: the map connects it.
         recipe = self._recipe()
-        graph = as_affinity(recipe, rows, y)
+        graph, self._fit_recipe = build_affinity(recipe, rows, y)
         if graph.has_negative_weights:
             raise InputError(
                 "LPI needs non-negative weights, but the graph has negative ones",
@@ -306,7 +306,6 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 parameter="graph",
             )
         self.n_features_in_ = rows.shape[1]
-        self._fit_recipe = clone(recipe) if hasattr(recipe, "build") else recipe
         self._fit_X = None  # transform does not need the training rows
         self.solver_ = self._choose_solver(rows)
         problem = self._problem(rows, graph)
@@ -391,7 +390,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """Return ``n_components``; if it is None, the number of classes minus one for a graph of labels, else None."""
         if self.n_components is not None:
             return check_int(self.n_components, "n_components")
-        if not getattr(recipe, "uses_labels", False):
+        if y is None or not getattr(recipe, "uses_labels", False):
             return None
         return max(len(np.unique(known_labels(y, n)[1])) - 1, 1)
 

@@ -42,7 +42,7 @@ from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
-from ..graph.estimator import GraphEstimatorMixin, warn_if_disconnected
+from ..graph.estimator import GraphEstimatorMixin, restore_on_failure, warn_if_disconnected
 from ..graph.landmarks import LandmarkGraph, LowRankAffinity
 from ..graph.out_of_sample import coincident_rows, replace_coincident_rows
 from ..graph.pairs import add_links, contract_groups, has_repulsion
@@ -275,7 +275,7 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
             Must-links become edges of positive weight; cannot-links become edges of negative weight, which count
             against a cluster that contains both ends. Rows connected by hard must-links become one node.
         """
-        with self._restore_on_failure():
+        with restore_on_failure(self):
             pairs = check_constraints(constraints, X)
             graph = self._affinity(X, y, pairs)
             nodes = _make_nodes(graph, pairs.groups if pairs is not None and pairs.hard else None)
@@ -364,7 +364,7 @@ class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, Tr
                     parameter="graph",
                 )
             self._fit_recipe, self._fit_X = recipe, None
-            return recipe.build(check_data(X, estimator=self, min_samples=2))
+            return recipe._build(check_data(X, estimator=self, min_samples=2))
         if is_pairwise(recipe) and not isinstance(X, AffinityGraph):
             self._fit_recipe, self._fit_X = recipe, None
             graph = AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)

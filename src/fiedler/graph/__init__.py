@@ -1,4 +1,4 @@
-"""Data to graph, and the operators on it."""
+"""Graphs built from data, and the operators on them."""
 
 from .affinity import AffinityGraph
 from .community import communities, modularity

@@ -1,47 +1,51 @@
-"""`AffinityGraph`: a weighted undirected graph, built once and then left alone; everything else takes it from here."""
+"""`AffinityGraph`: a weighted undirected graph, immutable, on which all models and operators work."""
 
 from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import array_api_compat
 import numpy as np
 import scipy.sparse as sp
 
 from .._files import atomic_write
+from .._typing import MatrixLike
 from .._validation import check_data, choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.eigen import SpectralForm
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, from_scipy, is_sparse, row_indices, to_scipy
+from ..errors import DataNotFoundError, FileFormatError, InputError
 from .connect import BRIDGES
 from .kernels import Constants
-from .laplacian import component_labels, laplacian, spectral_form, weighted_degrees
+from .laplacian import LaplacianKind, component_labels, laplacian, spectral_form, weighted_degrees
 
-SYMMETRY_TOLERANCE = 1e-6  # relative to the largest weight: rounding, not structure
-FILE_VERSION = 1
+SYMMETRY_TOLERANCE = 1e-6  # relative to the largest weight; a smaller asymmetry is due to rounding
+FILE_VERSION = 1  # of the format that `AffinityGraph.save` writes
+
+BridgeRule: TypeAlias = Literal["mst", "nearest"]
 
 
 class AffinityGraph:
     """A weighted undirected graph, immutable.
 
-    Made by a recipe (``KNNGraph(...).build(X)``) or from a matrix (:meth:`from_matrix`). The weights live where the
-    data did: SciPy CSR for NumPy, a CSR tensor for torch, a CuPy matrix for CuPy.
+    Built by a recipe (``KNNGraph(...).build(X)``) or from a matrix (:meth:`from_matrix`). The weights are stored in the
+    library of the data: SciPy CSR for NumPy, a CSR tensor for torch, a CuPy matrix for CuPy.
 
     Parameters
     ----------
     weights : sparse matrix of shape (n_nodes, n_nodes)
-        Symmetric, with a zero diagonal; use :meth:`from_matrix` to have that checked.
+        Symmetric, with a zero diagonal. This is not checked; :meth:`from_matrix` checks it.
     signed : bool, default=False
         Whether negative weights (repulsion) are allowed. Degrees are then Σ|w|.
     constants : Constants, optional
-        What the kernel took from the data (bandwidth, local scales), for edges to new points.
+        Constants of the kernel (bandwidth, local scales), needed for edges to new points.
     recall : float, optional
-        The share of true neighbours that the search found; 1 for an exact one.
+        The fraction of true neighbours that the search found; 1 for an exact search.
     loops : array of shape (n_nodes,), optional
         Weights of self-loops, the diagonal of W; only :class:`LabelGraph` has them. They count in the degrees and as
-        weight inside a cluster, and leave D - W as it is.
+        weight inside a cluster, and do not change D - W.
 
     Examples
     --------
@@ -70,47 +74,67 @@ class AffinityGraph:
         self._constants = constants
         self._recall = recall
 
-    # ------------------------------------------------------------------------------------------------ ways to make one
+    # ---------------------------------------------------------------------------------------------- construction, files
 
     @classmethod
-    def from_matrix(cls, W: Any, *, signed: bool = False) -> AffinityGraph:
-        """A graph from a symmetric affinity matrix, dense or sparse, of any back end.
+    def from_matrix(cls, W: MatrixLike, *, signed: bool = False) -> AffinityGraph:
+        """Build a graph from a symmetric affinity matrix, dense or sparse, of any array library.
 
-        The diagonal is not part of a graph and is left out. Asymmetry of the size of rounding is averaged away; more is
-        refused, as are NaN, infinity and (unless ``signed``) negative weights.
+        The diagonal is ignored. An asymmetry of the size of rounding errors is averaged away; a larger one is an error,
+        as are NaN, infinity and (unless ``signed``) negative weights.
+
+        Parameters
+        ----------
+        W : array or sparse matrix of shape (n_nodes, n_nodes)
+            The weights.
+        signed : bool, default=False
+            Whether negative weights (repulsion) are allowed.
 
         Examples
         --------
         >>> AffinityGraph.from_matrix([[1, -1], [-1, 1]])
         Traceback (most recent call last):
         ...
-        ValueError: the affinity matrix has negative weights (smallest -1); pass signed=True if they mean repulsion...
+        fiedler.errors.InputError: the affinity matrix has negative weights (smallest -1); pass signed=True if they ...
         """
         weights = _as_host_matrix(W)
         _check_affinity(weights, signed=signed)
         weights = to_scipy(0.5 * (weights + weights.T))
-        home = _home(W)
-        return cls(weights if home is None else from_scipy(weights, home), signed=signed)
+        reference = _foreign_reference(W)
+        return cls(weights if reference is None else from_scipy(weights, reference), signed=signed)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> AffinityGraph:
-        """A graph from a file that :meth:`save` wrote. Arrays only: loading runs no code."""
+        """Read a graph from a file written by :meth:`save`.
+
+        The file contains only arrays, so loading it runs no code.
+        """
+        file = str(path)
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
         except FileNotFoundError:
-            raise FileNotFoundError(f"there is no graph file {str(path)!r}") from None
+            raise DataNotFoundError(f"there is no graph file {file!r}", file=file) from None
         except Exception as error:  # a damaged archive fails in more ways than can be listed
-            raise ValueError(f"{str(path)!r} is not a graph file, or it is damaged: {error}") from error
+            raise FileFormatError(
+                f"{file!r} is not a graph file, or it is damaged: {error}", code="invalid_graph_file", file=file
+            ) from error
         try:
             return _from_arrays(cls, arrays)
         except (KeyError, ValueError, TypeError, IndexError) as error:
-            raise ValueError(f"{str(path)!r} holds no sound graph: {error}") from error
+            raise FileFormatError(
+                f"{file!r} is not a valid graph file: {error}", code="invalid_graph_file", file=file
+            ) from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the graph to one ``.npz`` file, whole or not at all."""
+        """Write the graph to one ``.npz`` file; if writing fails, no partial file is left."""
         if not str(path).endswith(".npz"):
-            raise ValueError(f"graph files end in .npz; got {str(path)!r}")
+            raise InputError(
+                f"the name of a graph file must end in .npz; got {str(path)!r}",
+                code="wrong_file_name",
+                parameter="path",
+                file=str(path),
+            )
         W, constants = to_scipy(self._weights), self._constants or Constants()
         optional = {"bandwidth": constants.bandwidth, "scales": constants.scales, "metric": constants.metric}
         optional |= {"neighbors": constants.neighbors}
@@ -121,7 +145,7 @@ class AffinityGraph:
         with atomic_write(path) as draft:
             np.savez_compressed(draft, fiedler_graph=FILE_VERSION, **arrays)
 
-    # ------------------------------------------------------------------------------------------------------- what it is
+    # ------------------------------------------------------------------------------------------------------- properties
 
     @property
     def weights(self) -> Sparse:
@@ -135,12 +159,12 @@ class AffinityGraph:
 
     @property
     def constants(self) -> Constants | None:
-        """What the kernel took from the data, or None for a graph from a matrix."""
+        """The constants of the kernel, or None for a graph from a matrix."""
         return self._constants
 
     @property
     def recall(self) -> float | None:
-        """The share of true neighbours found by the search, estimated on a sample; 1 if exact, None if unknown."""
+        """The fraction of true neighbours found by the search, estimated on a sample; 1 if exact, None if unknown."""
         return self._recall
 
     @property
@@ -180,46 +204,55 @@ class AffinityGraph:
         self.__dict__.update(state)
         self._weights = _freeze(self._weights)
 
-    # -------------------------------------------------------------------------------------------------- what it offers
+    # ---------------------------------------------------------------------------------------------------------- methods
 
     @cached_property
     def _components(self) -> tuple[int, np.ndarray]:
         return component_labels(self._weights)
 
     def components(self) -> tuple[int, np.ndarray]:
-        """The number of connected components and each node's, numbered by falling size; isolated nodes count."""
+        """Return the number of connected components and the component of each node.
+
+        Components are numbered by decreasing size; an isolated node is a component.
+        """
         return self._components
 
-    def laplacian(self, kind: str = "combinatorial") -> Sparse:
-        """The Laplacian matrix: 'combinatorial', 'symmetric', 'random_walk' or 'signed'."""
+    def laplacian(self, kind: LaplacianKind = "combinatorial") -> Sparse:
+        """Return the Laplacian matrix; see :func:`fiedler.graph.laplacian` for the kinds."""
         return laplacian(self, kind)
 
-    def spectral_form(self, kind: str = "symmetric") -> SpectralForm:
-        """The Laplacian as an eigenproblem with its null space; what :func:`smallest_eigenpairs` asks for."""
+    def spectral_form(self, kind: LaplacianKind = "symmetric") -> SpectralForm:
+        """Return the Laplacian as an eigenproblem with its null space, as :func:`smallest_eigenpairs` takes it."""
         return spectral_form(self, kind)
 
-    def connect(self, X: Array, how: str = "mst") -> AffinityGraph:
-        """A connected graph: the components joined by edges between their closest points.
+    def connect(self, X: MatrixLike, how: BridgeRule = "mst") -> AffinityGraph:
+        """Return a connected graph, in which edges between their closest points join the components.
 
         Parameters
         ----------
         X : array of shape (n_nodes, n_features)
-            The rows that the nodes stand for.
+            The rows on which the graph was built.
         how : {'mst', 'nearest'}, default='mst'
             'mst' adds the edges of a minimum spanning tree over the components, 'nearest' one edge from every smaller
-            component to the largest. An added edge weighs as little as the lightest edge there is (1 if there is none),
-            so that a cut through it costs least.
+            component to the largest. The weight of an added edge is the smallest weight of the graph (1 if it has no
+            edges), so that the new edges are the cheapest to cut.
 
         Returns
         -------
         AffinityGraph
-            This graph itself if it is connected.
+            This object itself if it is already connected.
         """
-        X = check_data(X)
+        return self._connect(check_data(X), how)
+
+    def _connect(self, X: Array, how: str) -> AffinityGraph:
         n_components, labels = self.components()
         if X.shape[0] != self.n_nodes:
-            raise ValueError(
-                f"X has {X.shape[0]} rows, but the graph has {self.n_nodes} nodes; pass the rows it was built on"
+            raise InputError(
+                f"X has {X.shape[0]} rows, but the graph has {self.n_nodes} nodes",
+                "pass the rows on which it was built",
+                code="graph_size_mismatch",
+                n_nodes=self.n_nodes,
+                n_samples=X.shape[0],
             )
         bridges = choose(BRIDGES, how, option="how")
         if n_components == 1:
@@ -239,7 +272,7 @@ class AffinityGraph:
         return self.with_weights(joined)
 
     def with_weights(self, weights: Sparse, **changes: Any) -> AffinityGraph:
-        """Other weights on the same nodes, with what else is known of them but for the ``changes``."""
+        """Return a graph with other weights on the same nodes; its other attributes are kept, except ``changes``."""
         kept: dict[str, Any] = {
             "signed": self._signed,
             "constants": self._constants,
@@ -249,11 +282,11 @@ class AffinityGraph:
         return AffinityGraph(weights, **(kept | changes))
 
 
-# ---------------------------------------------------------------------------------------------------------- its parts
+# ---------------------------------------------------------------------------------------------------------- helpers
 
 
 def _freeze(weights: Sparse) -> Sparse:
-    """The same matrix behind read-only views, where the library has such a thing; the caller's arrays stay writable."""
+    """Return the matrix behind read-only views, if it is SciPy's; the caller's arrays stay writable."""
     if not sp.issparse(weights):
         return weights
     data, indices, indptr = (array.view() for array in csr_parts(weights))
@@ -269,8 +302,8 @@ def _read_only(array: Array | None) -> Array | None:
     return array
 
 
-def _home(W: Any) -> Array | None:
-    """The array that says where ``W`` lives, or None for the host."""
+def _foreign_reference(W: Any) -> Array | None:
+    """Return an array that has the library and device of ``W``, or None if these are NumPy's."""
     if is_sparse(W):
         data = csr_parts(W)[0] if hasattr(W, "indptr") or not sp.issparse(W) else None
         return None if data is None or array_api_compat.is_numpy_array(data) else data
@@ -279,38 +312,49 @@ def _home(W: Any) -> Array | None:
 
 
 def _as_host_matrix(W: Any) -> sp.csr_array:
-    """The edges of ``W`` as square float CSR on the host, in float32 if it came so: off the diagonal and not zero."""
+    """Return the non-zero off-diagonal entries of ``W`` as square CSR on the host; float32 is kept."""
     host = to_scipy(W) if is_sparse(W) else to_numpy(W)
     if host.ndim != 2 or host.dtype.kind not in "fiub":
-        raise ValueError(f"an affinity matrix is square and numeric; got shape {host.shape}, dtype {host.dtype}")
+        raise InputError(
+            f"an affinity matrix must be square and numeric; got shape {host.shape}, dtype {host.dtype}",
+            code="invalid_affinity",
+        )
     if host.shape[0] != host.shape[1] or host.shape[0] == 0:
-        raise ValueError(f"an affinity matrix is square, one row a node; got shape {host.shape}")
+        raise InputError(
+            f"an affinity matrix must be square, with one row per node; got shape {host.shape}", code="invalid_affinity"
+        )
     host = sp.csr_array(host, dtype=np.float32 if host.dtype == np.float32 else np.float64)
     return filter_entries(host, (row_indices(host) != host.indices))
 
 
 def _check_affinity(W: sp.csr_array, *, signed: bool) -> None:
-    """Finite, symmetric, and nonnegative unless signed."""
+    """Raise an error unless ``W`` is finite, symmetric, and nonnegative or signed."""
     if not np.isfinite(W.data).all():
-        raise ValueError("the affinity matrix holds NaN or infinity; remove or fill those entries first")
+        raise InputError(
+            "the affinity matrix contains NaN or infinity", "remove or fill those entries first", code="not_finite"
+        )
     if W.nnz == 0:
         return
     if not signed and W.data.min() < 0:
-        raise ValueError(
-            f"the affinity matrix has negative weights (smallest {W.data.min():.3g}); pass signed=True if they mean "
-            "repulsion, otherwise shift or clip them"
+        raise InputError(
+            f"the affinity matrix has negative weights (smallest {W.data.min():.3g})",
+            "pass signed=True if they mean repulsion, otherwise shift or clip them",
+            code="negative_weights",
+            smallest=float(W.data.min()),
         )
     asymmetry = abs(W - W.T)
     largest = float(asymmetry.max()) if asymmetry.nnz else 0.0
     if largest > SYMMETRY_TOLERANCE * float(np.abs(W.data).max()):
-        raise ValueError(
-            f"the affinity matrix is not symmetric (w_ij and w_ji differ by up to {largest:.3g}); "
-            "symmetrise it first, for example with (W + W.T) / 2"
+        raise InputError(
+            f"the affinity matrix is not symmetric (w_ij and w_ji differ by up to {largest:.3g})",
+            "symmetrise it first, for example with (W + W.T) / 2",
+            code="not_symmetric",
+            largest=largest,
         )
 
 
 def _from_arrays(cls: type[AffinityGraph], arrays: dict[str, np.ndarray]) -> AffinityGraph:
-    """A graph from the arrays of a file, none of which is trusted."""
+    """Build a graph from the arrays of a file, none of which is trusted."""
     if "fiedler_graph" not in arrays:
         raise ValueError("it was not written by AffinityGraph.save")
     if (version := int(arrays["fiedler_graph"])) > FILE_VERSION:
@@ -323,10 +367,10 @@ def _from_arrays(cls: type[AffinityGraph], arrays: dict[str, np.ndarray]) -> Aff
     constants = None
     if arrays["has_constants"]:
         bandwidth = float(arrays["bandwidth"]) if "bandwidth" in arrays else None
-        near = int(arrays["neighbors"]) if "neighbors" in arrays else None
-        constants = Constants(bandwidth, int(arrays["degree"]), arrays.get("scales"), arrays.get("metric"), near)
+        neighbors = int(arrays["neighbors"]) if "neighbors" in arrays else None
+        constants = Constants(bandwidth, int(arrays["degree"]), arrays.get("scales"), arrays.get("metric"), neighbors)
     recall = float(arrays["recall"]) if "recall" in arrays else None
     loops = arrays.get("loops")
     if loops is not None and (loops.shape != shape[:1] or not np.isfinite(loops).all() or loops.min() < 0):
-        raise ValueError("its self-loops are not one nonnegative number a node")
+        raise ValueError("its self-loops are not one non-negative number per node")
     return cls(to_scipy(W), signed=signed, constants=constants, recall=recall, loops=loops)

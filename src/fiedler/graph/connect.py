@@ -9,68 +9,69 @@ from scipy.sparse.csgraph import connected_components
 from ..core.backend import Array, is_numpy, to_numpy
 from .neighbors import k_nearest
 
-NEARBY = 16  # neighbours looked at before a component is searched as a whole
+N_NEARBY = 16  # neighbours per point in the search over all components, before single ones are searched
 
 
-def _closest(X: Array, inside: np.ndarray, outside: np.ndarray) -> tuple[int, int]:
-    """The closest pair between two sets of rows."""
-    found = k_nearest(X[outside], 1, queries=X[inside], method="exact")
-    best = int(np.argmin(found.distances))
-    return int(inside[best]), int(outside[found.columns[best]])
+def _closest_pair(X: Array, inside: np.ndarray, outside: np.ndarray) -> tuple[int, int]:
+    """Return the closest pair between two sets of rows."""
+    neighbors = k_nearest(X[outside], 1, queries=X[inside], method="exact")
+    best = int(np.argmin(neighbors.distances))
+    return int(inside[best]), int(outside[neighbors.columns[best]])
 
 
-def _shortest_way_out(X: Array, labels: np.ndarray) -> list[tuple[int, int]]:
-    """For every component but the largest, its closest pair with a point outside.
+def _shortest_exits(X: Array, labels: np.ndarray) -> list[tuple[int, int]]:
+    """Return, for every component but the largest, its closest pair with a point outside.
 
-    The few nearest neighbours of all those points settle most components in one search; a component whose points have
-    none of them outside is searched by itself.
+    One search for a few nearest neighbours of all those points settles most components; a component none of whose
+    points has a neighbour outside is searched separately.
     """
     small = np.flatnonzero(labels != np.argmax(np.bincount(labels)))
-    k = min(NEARBY, X.shape[0])
-    found = k_nearest(X, k, queries=X[small], method="exact")
-    start, end = small[found.rows], found.columns
+    k = min(N_NEARBY, X.shape[0])
+    neighbors = k_nearest(X, k, queries=X[small], method="exact")
+    start, end = small[neighbors.rows], neighbors.columns
     leaving = labels[start] != labels[end]
-    order = np.flatnonzero(leaving)[np.argsort(found.distances[leaving], kind="stable")]
+    order = np.flatnonzero(leaving)[np.argsort(neighbors.distances[leaving], kind="stable")]
     components, first = np.unique(labels[start[order]], return_index=True)
-    farthest = found.distances.reshape(-1, k)[:, -1]  # beyond it nothing is known of a point's neighbours
-    known = np.full(labels.max() + 1, np.inf)
-    np.minimum.at(known, labels[small], farthest)
-    ways = []
+    farthest = neighbors.distances.reshape(-1, k)[:, -1]  # neighbours beyond it were not searched
+    searched = np.full(labels.max() + 1, np.inf)
+    np.minimum.at(searched, labels[small], farthest)
+    exits = []
     for c in np.unique(labels[small]):
         best = order[first[components == c]]
-        if len(best) and found.distances[best[0]] <= known[c]:
-            ways.append((int(start[best[0]]), int(end[best[0]])))
+        if len(best) and neighbors.distances[best[0]] <= searched[c]:
+            exits.append((int(start[best[0]]), int(end[best[0]])))
         else:
-            ways.append(_closest(X, np.flatnonzero(labels == c), np.flatnonzero(labels != c)))
-    return ways
+            exits.append(_closest_pair(X, np.flatnonzero(labels == c), np.flatnonzero(labels != c)))
+    return exits
 
 
 def mst_bridges(X: Array, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The edges of a minimum spanning tree over the components, by Borůvka's rounds.
+    """Return the edges of a minimum spanning tree over the components, by Borůvka's algorithm.
 
-    Every component but the largest looks for its closest outside point and the components so joined become one, until
-    one is left. The largest need not look: the others' choices include its own tree edge.
+    In every round each component but the largest is joined to its closest outside point, until one component is left.
+    The largest need not be searched: the edges of the others include its edge in the tree.
     """
     X, bridges = _on_host(X), []
     while labels.max() > 0:
-        ways = _shortest_way_out(X, labels)
-        bridges += ways
-        labels = _merge(labels, ways)
-    return _as_arrays(sorted({(min(way), max(way)) for way in bridges}))
+        exits = _shortest_exits(X, labels)
+        bridges += exits
+        labels = _merge(labels, exits)
+    edges = np.array(sorted({(min(pair), max(pair)) for pair in bridges}), dtype=np.int64)
+    return edges[:, 0], edges[:, 1]
 
 
 def nearest_bridges(X: Array, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """From every smaller component its closest pair with the largest one (component 0), all by one search."""
+    """Return, for every smaller component, its closest pair with the largest one (component 0), by one search."""
     X, main, rest = _on_host(X), np.flatnonzero(labels == 0), np.flatnonzero(labels != 0)
-    found = k_nearest(X[main], 1, queries=X[rest], method="exact")
-    order = np.argsort(found.distances, kind="stable")
+    neighbors = k_nearest(X[main], 1, queries=X[rest], method="exact")
+    order = np.argsort(neighbors.distances, kind="stable")
     _, first = np.unique(labels[rest[order]], return_index=True)
     best = order[first]
-    return rest[best], main[found.columns[best]]
+    return rest[best], main[neighbors.columns[best]]
 
 
 def _merge(labels: np.ndarray, bridges: list[tuple[int, int]]) -> np.ndarray:
-    """The components once the bridges are crossed."""
+    """Return the components after the bridges are added."""
     n = int(labels.max()) + 1
     ends = np.array([(labels[i], labels[j]) for i, j in bridges])
     joined = sp.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
@@ -79,11 +80,6 @@ def _merge(labels: np.ndarray, bridges: list[tuple[int, int]]) -> np.ndarray:
 
 def _on_host(X: Array) -> Array:
     return X if is_numpy(X) else to_numpy(X)
-
-
-def _as_arrays(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    array = np.array(pairs, dtype=np.int64)
-    return array[:, 0], array[:, 1]
 
 
 BRIDGES = {"mst": mst_bridges, "nearest": nearest_bridges}

@@ -1,7 +1,7 @@
-"""What a person knows of pairs: these two belong together, those two do not.
+"""Pairwise constraints: must-links between rows of the same cluster, cannot-links between rows of different ones.
 
-Must-links are transitive and cannot-links hold between whole groups of them, so pairs imply further pairs
-(`PairwiseConstraints.closure`) and may contradict each other, which is refused with the pairs named.
+Must-links are transitive, and a cannot-link applies to all rows of the groups that they form. Pairs thus imply further
+pairs (`PairwiseConstraints.closure`) and may contradict each other, which is an error that names the pairs.
 """
 
 from __future__ import annotations
@@ -12,48 +12,50 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
 
 from .._files import atomic_write
+from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_fraction, check_int, check_labels, check_nonnegative
 from ..core.backend import to_numpy
-from .labels import known_labels
+from ..errors import FileFormatError, InputError, InputTypeError
+from .labels import check_node_labels, known_labels
 
-ENUMERATE_UP_TO = 10_000_000  # pairs
-SHOWN = 5  # conflicts spelt out
-KINDS = ("must-link", "cannot-link")
+MAX_ENUMERATED_PAIRS = 10_000_000  # pairs that are written out one by one: 160 MB
+MAX_CONFLICTS_SHOWN = 5  # conflicts listed in an error
+KINDS: tuple[Literal["must-link"], Literal["cannot-link"]] = ("must-link", "cannot-link")  # as in a pairs file
 
 
 class PairwiseConstraints:
-    """Pairs of rows that must share a cluster, and pairs that must not.
+    """Pairs of rows that must be in one cluster, and pairs that must not.
 
-    Not an array, on purpose: scikit-learn's cross-validation slices arrays by rows, and pairs hold row numbers. In a
-    search give ``constraints=pairs.per_row()``, which is sliced and re-indexed rightly, and see
-    :class:`ConstrainedKFold`.
+    This is not an array on purpose: scikit-learn's cross-validation slices arrays by rows, whereas pairs contain row
+    numbers. In a search pass ``constraints=pairs.per_row()``, which can be sliced, and see :class:`ConstrainedKFold`.
 
     Parameters
     ----------
     must_link, cannot_link : array-like of shape (n_pairs, 2), default=()
-        Row numbers. Order within a pair and repeated pairs do not matter.
+        Row numbers. The order within a pair and repeated pairs do not matter.
     n_samples : int
-        The number of rows that the pairs speak of.
+        The number of rows of the data to which the pairs refer.
     strength : float, default=1.0
-        How much the pairs of either kind at a row weigh beside its neighbours, in models that take them as edges.
+        The weight of the pairs of either kind at a row relative to its neighbours, in models that use them as edges.
     hard : bool, default=False
-        Whether must-linked rows are kept together whatever the data say.
+        Whether must-linked rows are always kept in one cluster.
 
     Attributes
     ----------
     must_link, cannot_link : ndarray of shape (n_pairs, 2)
-        Each pair once, the smaller number first, in order.
+        Each pair once, with the smaller number first, in ascending order.
     groups : ndarray of shape (n_samples,)
-        The number of each row's group under the must-links; a row without any is a group of its own.
+        The group of each row under the must-links; a row without must-links is its own group.
 
     Examples
     --------
@@ -65,51 +67,58 @@ class PairwiseConstraints:
     >>> PairwiseConstraints([(0, 1), (1, 2)], [(0, 2)], n_samples=3)
     Traceback (most recent call last):
         ...
-    ValueError: 1 cannot-link(s) contradict the must-links: (0, 2), joined by 0-1-2; remove one of the pairs involved
+    fiedler.errors.InputError: 1 cannot-link(s) contradict the must-links: (0, 2), joined by 0-1-2; remove one of ...
     """
 
     def __init__(
         self,
-        must_link: Any = (),
-        cannot_link: Any = (),
+        must_link: MatrixLike = (),
+        cannot_link: MatrixLike = (),
         n_samples: int | None = None,
         *,
         strength: float = 1.0,
         hard: bool = False,
     ) -> None:
         if n_samples is None:
-            raise ValueError("n_samples is needed: the number of rows that the pairs speak of")
+            raise InputError(
+                "n_samples is missing",
+                "pass the number of rows of the data to which the pairs refer",
+                code="missing_parameter",
+                parameter="n_samples",
+            )
         self.n_samples = check_int(n_samples, "n_samples")
-        self.must_link = _as_pairs(must_link, "must_link", self.n_samples)
-        self.cannot_link = _as_pairs(cannot_link, "cannot_link", self.n_samples)
+        self.must_link = _as_pairs(must_link, KINDS[0], self.n_samples)
+        self.cannot_link = _as_pairs(cannot_link, KINDS[1], self.n_samples)
         self.strength, self.hard = check_nonnegative(strength, "strength"), bool(hard)
-        _refuse_conflicts(self)
+        _check_conflicts(self)
 
-    # ----------------------------------------------------------------------------------------------------- ways to make
+    # ---------------------------------------------------------------------------------------------- construction, files
 
     @classmethod
     def from_labels(
         cls,
-        y: Any,
+        y: LabelsLike,
         *,
         rate: float | None = None,
         max_pairs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         strength: float = 1.0,
         hard: bool = False,
     ) -> PairwiseConstraints:
-        """All pairs among rows of known label.
+        """Return all pairs among labelled rows.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
-            Class labels, the number -1 where unknown.
+            Class labels, with the number -1 for unknown.
         rate : float, optional
-            The share of the known rows to use, drawn class by class, at least one of each [learned_laplacian, section
-            IV]; default all.
+            The fraction of the labelled rows to use, drawn class by class, at least one of each [learned_laplacian,
+            section IV]; by default all.
         max_pairs : int, optional
-            At most so many pairs of either kind, drawn at random. Pairs grow with the square of the labels.
+            The maximum number of pairs of either kind, drawn at random. The number of pairs grows with the square of
+            the number of labels.
         random_state : int, RandomState or None, default=None
+            Random seed or generator.
         strength, hard
             As in the class.
         """
@@ -117,18 +126,23 @@ class PairwiseConstraints:
         known, labels = known_labels(y, n)
         rows, rng = np.flatnonzero(known), check_random_state(random_state)
         if rate is not None:
-            chosen = _share_of_each(labels, check_fraction(rate, "rate"), rng)
+            chosen = _sample_each_class(labels, check_fraction(rate, "rate"), rng)
             rows, labels = rows[chosen], labels[chosen]
-        if (total := len(rows) * (len(rows) - 1) // 2) > ENUMERATE_UP_TO:
+        if (n_pairs := len(rows) * (len(rows) - 1) // 2) > MAX_ENUMERATED_PAIRS:
             if max_pairs is None:
-                raise ValueError(f"{len(rows)} labelled rows make {total:,} pairs; give max_pairs, or a rate")
-            chosen = rng.permutation(len(rows))[: int((2 * ENUMERATE_UP_TO) ** 0.5)]
+                raise InputError(
+                    f"{len(rows)} labelled rows make {n_pairs:,} pairs",
+                    "set max_pairs or rate",
+                    code="too_many_pairs",
+                    n_pairs=n_pairs,
+                )
+            chosen = rng.permutation(len(rows))[: int((2 * MAX_ENUMERATED_PAIRS) ** 0.5)]
             rows, labels = rows[chosen], labels[chosen]
         first, second = np.triu_indices(len(rows), 1)
         same = labels[first] == labels[second]
         pairs = np.column_stack([rows[first], rows[second]])
         limit = len(pairs) if max_pairs is None else check_int(max_pairs, "max_pairs")
-        must, cannot = (_some(kind, limit, rng) for kind in (pairs[same], pairs[~same]))
+        must, cannot = (_sample(kind, limit, rng) for kind in (pairs[same], pairs[~same]))
         return cls(must, cannot, n, strength=strength, hard=hard)
 
     @classmethod
@@ -141,39 +155,50 @@ class PairwiseConstraints:
         strength: float = 1.0,
         hard: bool = False,
     ) -> PairwiseConstraints:
-        """Pairs from a file with the columns first, second and kind ('must-link' or 'cannot-link').
+        """Read pairs from a file with the columns first, second and kind ('must-link' or 'cannot-link').
 
-        Rows go by their numbers, from 0, or by ``names``, one for each row.
+        Parameters
+        ----------
+        path : str or path
+            The file, comma-separated, in UTF-8.
+        n_samples : int
+            The number of rows of the data to which the pairs refer.
+        names : sequence of str, optional
+            The name of each row, by which the file refers to it; by default rows are given by their numbers, from 0.
+        strength, hard
+            As in the class.
         """
-        row_of = int if names is None else _by_name(names)
-        try:
-            with open(path, newline="", encoding="utf-8-sig") as file:
-                lines = list(csv.reader(file))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"cannot read pairs from {str(path)!r}: {error}") from error
+        row_of = int if names is None else _row_by_name(names)
+        lines = _read_csv(path)
         if not lines or [cell.strip() for cell in lines[0]] != ["first", "second", "kind"]:
-            raise ValueError(f"{str(path)!r} must begin with the line first,second,kind")
-        found: dict[str, list[tuple[int, int]]] = {kind: [] for kind in KINDS}
-        for number, row in enumerate(lines[1:], start=2):
+            raise FileFormatError(
+                f"{str(path)!r} must begin with the line first,second,kind", code="pairs_file_header", file=str(path)
+            )
+        pairs: dict[str, list[tuple[int, int]]] = {kind: [] for kind in KINDS}
+        for number, cells in enumerate(lines[1:], start=2):
             try:
-                first, second, kind = (cell.strip() for cell in row)
-                found[kind].append((row_of(first), row_of(second)))
+                first, second, kind = (cell.strip() for cell in cells)
+                pairs[kind].append((row_of(first), row_of(second)))
             except (ValueError, KeyError):
-                rows = "row numbers" if names is None else "rows by their names, each of one row,"
-                raise ValueError(
-                    f"{str(path)!r}, line {number}: expected two {rows} and {KINDS[0]} or {KINDS[1]}, got {row}"
+                expected = "row numbers" if names is None else "names of rows, each of a single row,"
+                raise FileFormatError(
+                    f"{str(path)!r}, line {number}: expected two {expected} and {KINDS[0]} or {KINDS[1]}, got {cells}",
+                    code="pairs_file_line",
+                    file=str(path),
+                    line=number,
+                    value=cells,
                 ) from None
-        return cls(found[KINDS[0]], found[KINDS[1]], n_samples, strength=strength, hard=hard)
+        return cls(pairs[KINDS[0]], pairs[KINDS[1]], n_samples, strength=strength, hard=hard)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the pairs, without their strength, as :meth:`from_csv` reads them, whole or not at all."""
+        """Write the pairs, without their strength, in the format of :meth:`from_csv`; no partial file is left."""
         with atomic_write(path) as draft, open(draft, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(["first", "second", "kind"])
             for kind, pairs in zip(KINDS, (self.must_link, self.cannot_link)):
                 writer.writerows([int(first), int(second), kind] for first, second in pairs)
 
-    # ------------------------------------------------------------------------------------------ what it says
+    # ---------------------------------------------------------------------------------------------------- properties
 
     @property
     def n_pairs(self) -> int:
@@ -182,7 +207,7 @@ class PairwiseConstraints:
 
     @cached_property
     def groups(self) -> np.ndarray:
-        """Each row's group under the must-links, numbered in the order of their first rows."""
+        """The group of each row under the must-links, numbered in the order of their first rows."""
         return connected_components(self._must_graph, directed=False)[1].astype(np.int64)
 
     @cached_property
@@ -192,67 +217,84 @@ class PairwiseConstraints:
 
     @property
     def rows(self) -> np.ndarray:
-        """The rows that are part of any pair, in order."""
+        """The rows that are part of any pair, in ascending order."""
         return np.unique(np.concatenate([self.must_link.ravel(), self.cannot_link.ravel()]))
 
     @cached_property
     def opposed_groups(self) -> np.ndarray:
-        """The pairs of groups between which there is a cannot-link, each once, shape (n, 2)."""
+        """The pairs of groups with a cannot-link between them, each once, shape (n, 2)."""
         return np.unique(np.sort(self.groups[self.cannot_link], axis=1), axis=0)
 
     @property
     def n_implied(self) -> int:
-        """How many pairs the closure has."""
-        sizes, (one, other) = np.bincount(self.groups), self.opposed_groups.T
-        return int((sizes * (sizes - 1) // 2).sum() + (sizes[one] * sizes[other]).sum())
+        """The number of pairs in the closure."""
+        sizes, (first, second) = np.bincount(self.groups), self.opposed_groups.T
+        return int((sizes * (sizes - 1) // 2).sum() + (sizes[first] * sizes[second]).sum())
 
     def closure(self) -> PairwiseConstraints:
-        """All implied pairs as well: must-links within a group, cannot-links between whole groups."""
-        groups, sides = self.groups, self.opposed_groups
+        """Return all implied pairs: must-links within groups, cannot-links between all rows of opposed groups."""
+        groups = self.groups
         sizes = np.bincount(groups)
-        if self.n_implied > ENUMERATE_UP_TO:
-            raise ValueError(
-                f"these pairs imply {self.n_implied:,} pairs; use fewer, for example from_labels(..., max_pairs=...)"
+        if self.n_implied > MAX_ENUMERATED_PAIRS:
+            raise InputError(
+                f"these pairs imply {self.n_implied:,} pairs",
+                "use fewer, for example from_labels(..., max_pairs=...)",
+                code="too_many_pairs",
+                n_pairs=self.n_implied,
             )
         members = np.split(np.argsort(groups, kind="stable"), np.cumsum(sizes)[:-1])
         within = [np.column_stack(np.triu_indices(sizes[g], 1)) for g in np.flatnonzero(sizes > 1)]
         must = [members[g][pairs] for g, pairs in zip(np.flatnonzero(sizes > 1), within)]
-        cannot = [np.array(np.meshgrid(members[a], members[b])).reshape(2, -1).T for a, b in sides]
-        return self._like(_stacked(must), _stacked(cannot))
+        cannot = [np.array(np.meshgrid(members[a], members[b])).reshape(2, -1).T for a, b in self.opposed_groups]
+        return self._like(_stack(must), _stack(cannot))
 
-    def violations(self, labels: Any) -> PairwiseConstraints:
-        """The pairs that a clustering breaks, with their kind kept."""
-        given = check_labels(to_numpy(labels), n_samples=self.n_samples)
-        together = [given[pairs[:, 0]] == given[pairs[:, 1]] for pairs in (self.must_link, self.cannot_link)]
+    def violations(self, labels: LabelsLike) -> PairwiseConstraints:
+        """Return the pairs that a clustering violates, of either kind.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            The cluster of each row.
+        """
+        codes = check_node_labels(labels, self.n_samples)
+        together = [codes[pairs[:, 0]] == codes[pairs[:, 1]] for pairs in (self.must_link, self.cannot_link)]
         return self._like(self.must_link[~together[0]], self.cannot_link[together[1]])
 
-    # ------------------------------------------------------------------------------------------ parts
+    # -------------------------------------------------------------------------------------------------------- subsets
 
-    def sample(self, n_pairs: int, random_state: Any = None) -> PairwiseConstraints:
-        """At most ``n_pairs`` of the pairs, whatever their kind, drawn at random."""
+    def sample(self, n_pairs: int, random_state: RandomState = None) -> PairwiseConstraints:
+        """Return at most ``n_pairs`` pairs of both kinds together, drawn at random."""
         chosen = check_random_state(random_state).permutation(self.n_pairs)[: check_int(n_pairs, "n_pairs")]
-        first = np.isin(np.arange(self.n_pairs), chosen)
-        split = len(self.must_link)
-        return self._like(self.must_link[first[:split]], self.cannot_link[first[split:]])
+        is_chosen = np.isin(np.arange(self.n_pairs), chosen)
+        n_must = len(self.must_link)
+        return self._like(self.must_link[is_chosen[:n_must]], self.cannot_link[is_chosen[n_must:]])
 
-    def subset(self, rows: Any) -> PairwiseConstraints:
-        """What is known of some of the rows, which are numbered 0, 1, ... in the given order.
+    def subset(self, rows: Sequence[int] | np.ndarray) -> PairwiseConstraints:
+        """Return the pairs among some of the rows, which are renumbered 0, 1, ... in the given order.
 
-        Implied pairs are kept: if 0 and 1, 1 and 2 must be linked, leaving out row 1 leaves 0 and 2 linked.
+        Implied pairs are kept: if 0 and 1 as well as 1 and 2 are must-linked, 0 and 2 remain linked without row 1.
         """
         rows = np.asarray(rows)
         if rows.dtype.kind not in "iu" or rows.ndim != 1:
-            raise ValueError(f"rows must be a list of row numbers; got {rows.dtype} of shape {rows.shape}")
+            raise InputError(
+                f"rows must be a list of row numbers; got {rows.dtype} of shape {rows.shape}",
+                code="invalid_rows",
+                parameter="rows",
+            )
         if len(np.unique(rows)) != len(rows) or len(rows) == 0 or rows.min() < 0 or rows.max() >= self.n_samples:
-            raise ValueError(f"rows must be different numbers from 0 to {self.n_samples - 1}, at least one")
-        place = np.full(self.n_samples, -1, dtype=np.int64)
-        place[rows] = np.arange(len(rows))
-        moved = [place[pairs] for pairs in (self._closed.must_link, self._closed.cannot_link)]
-        must, cannot = (pairs[(pairs >= 0).all(axis=1)] for pairs in moved)
+            raise InputError(
+                f"rows must be different numbers from 0 to {self.n_samples - 1}, at least one",
+                code="invalid_rows",
+                parameter="rows",
+            )
+        new_number = np.full(self.n_samples, -1, dtype=np.int64)
+        new_number[rows] = np.arange(len(rows))
+        renumbered = [new_number[pairs] for pairs in (self._closed.must_link, self._closed.cannot_link)]
+        must, cannot = (pairs[(pairs >= 0).all(axis=1)] for pairs in renumbered)
         return self._like(must, cannot, len(rows))
 
     def _like(self, must: np.ndarray, cannot: np.ndarray, n_samples: int | None = None) -> PairwiseConstraints:
-        """Other pairs, meant as these are."""
+        """Return other pairs with the same options."""
         n = self.n_samples if n_samples is None else n_samples
         return PairwiseConstraints(must, cannot, n, strength=self.strength, hard=self.hard)
 
@@ -261,7 +303,7 @@ class PairwiseConstraints:
         return self.closure()
 
     def per_row(self) -> np.ndarray:
-        """One handle a row, as an array that cross-validation may slice; any ``fit`` with ``constraints`` takes it."""
+        """Return an array with one handle per row, which cross-validation can slice and every ``fit`` accepts."""
         handles = np.empty(self.n_samples, dtype=object)
         handles[:] = [_Row(self, number) for number in range(self.n_samples)]
         return handles
@@ -289,60 +331,114 @@ class _Row:
     number: int
 
 
-def check_constraints(constraints: Any, X: Any) -> PairwiseConstraints | None:
-    """The pairs for the rows of ``X``, or the nodes if it is a graph; handles of rows are turned back into pairs."""
+# What the ``constraints`` parameter of ``fit`` accepts: pairs, or the array of `PairwiseConstraints.per_row`.
+ConstraintsLike: TypeAlias = PairwiseConstraints | np.ndarray | None
+
+
+def check_constraints(constraints: ConstraintsLike, X: Any) -> PairwiseConstraints | None:
+    """Return the pairs for the rows of ``X``, or for the nodes if it is a graph; convert handles of rows to pairs.
+
+    Only the number of rows is taken from ``X``, which need not be validated.
+    """
     if isinstance(constraints, np.ndarray) and len(constraints) and isinstance(constraints.flat[0], _Row):
         constraints = constraints[0].pairs.subset([handle.number for handle in constraints])
     if constraints is None:
         return None
     if not isinstance(constraints, PairwiseConstraints):
-        raise TypeError(
+        raise InputTypeError(
             f"constraints must be PairwiseConstraints(must_link, cannot_link, n_samples); got "
-            f"{type(constraints).__name__}"
+            f"{type(constraints).__name__}",
+            code="invalid_constraints",
+            parameter="constraints",
         )
-    n_samples = int(X.n_nodes if hasattr(X, "n_nodes") else np.shape(X)[0])
+    n_samples = int(X.n_nodes if hasattr(X, "n_nodes") else _num_samples(X))
     if constraints.n_samples != n_samples:
-        raise ValueError(
-            f"the constraints speak of {constraints.n_samples} rows, but X has {n_samples}; in cross-validation pass "
-            "constraints=pairs.per_row(), for a part of the rows pairs.subset(rows)"
+        raise InputError(
+            f"the constraints refer to {constraints.n_samples} rows, but X has {n_samples}",
+            "in cross-validation pass constraints=pairs.per_row(), for a part of the rows pairs.subset(rows)",
+            code="constraints_size_mismatch",
+            parameter="constraints",
+            value=constraints.n_samples,
+            n_samples=n_samples,
         )
     return constraints
 
 
-# ------------------------------------------------------------------------------------------ its parts
+# ---------------------------------------------------------------------------------------------------------- helpers
 
 
-def _by_name(names: Sequence[str]) -> Callable[[str], int]:
-    """From a name to its row, for names that only one row has."""
+def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
+    file = str(path)
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as stream:
+            return list(csv.reader(stream))
+    except UnicodeDecodeError as error:
+        raise FileFormatError(
+            f"cannot read pairs from {file!r}, which is not encoded in UTF-8",
+            "save it as UTF-8",
+            code="pairs_file_encoding",
+            file=file,
+        ) from error
+    except (OSError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileFormatError(
+            f"cannot read pairs from {file!r}: {reason}", code="pairs_file_unreadable", file=file, reason=reason
+        ) from error
+
+
+def _row_by_name(names: Sequence[str]) -> Callable[[str], int]:
+    """Return a function from a name to its row, for names that are unique."""
     counts = Counter(names)
     return {name.strip(): row for row, name in enumerate(names) if counts[name] == 1}.__getitem__
 
 
-def _as_pairs(pairs: Any, name: str, n: int) -> np.ndarray:
-    """Each pair once, the smaller number first, in order."""
+def _as_pairs(pairs: Any, kind: str, n: int) -> np.ndarray:
+    """Validate pairs; return each once, with the smaller number first, in ascending order."""
+    name = kind.replace("-", "_")
     try:
         array = to_numpy(pairs) if hasattr(pairs, "shape") else np.asarray(list(pairs))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a list of pairs of row numbers; got {pairs!r:.60}") from error
+        raise InputError(
+            f"{name} must be a list of pairs of row numbers; got {pairs!r:.60}", code="invalid_pairs", parameter=name
+        ) from error
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be pairs of row numbers, shape (n_pairs, 2); got {array.dtype}, {array.shape}")
+        raise InputError(
+            f"{name} must be pairs of row numbers, shape (n_pairs, 2); got {array.dtype}, {array.shape}",
+            code="invalid_pairs",
+            parameter=name,
+        )
     array = array.astype(np.int64)
     if array.min() < 0 or array.max() >= n:
-        wrong = array[((array < 0) | (array >= n)).any(axis=1)][0]
-        raise ValueError(f"{name} holds the pair {_shown(wrong)}, but rows are numbered 0 to {n - 1}")
-    alone = array[array[:, 0] == array[:, 1]]
-    if len(alone):
-        raise ValueError(
-            f"{name} holds {len(alone)} pair(s) of a row with itself, such as {_shown(alone[0])}; remove them"
+        pair = _as_tuple(array[((array < 0) | (array >= n)).any(axis=1)][0])
+        problem = f"rows are numbered 0 to {n - 1}"
+        invalid = InputError(
+            f"{name} contains the pair {pair}, but {problem}",
+            "correct or remove it",
+            code="invalid_pair",
+            parameter=name,
+            kind=kind,
+            pair=pair,
+        )
+        invalid.fields["problem"] = problem  # as a keyword it would be the sentence
+        raise invalid
+    equal = array[array[:, 0] == array[:, 1]]
+    if len(equal):
+        raise InputError(
+            f"{name} contains {len(equal)} pair(s) of a row with itself, such as {_as_tuple(equal[0])}",
+            "remove them",
+            code="self_pair",
+            parameter=name,
+            kind=kind,
+            n_pairs=len(equal),
         )
     low, high = np.sort(array, axis=1).T
     return np.column_stack(np.divmod(np.unique(low * n + high), n))
 
 
-def _shown(pair: Any) -> str:
-    return f"({int(pair[0])}, {int(pair[1])})"
+def _as_tuple(pair: np.ndarray) -> tuple[int, int]:
+    return int(pair[0]), int(pair[1])
 
 
 class Conflict(NamedTuple):
@@ -352,58 +448,65 @@ class Conflict(NamedTuple):
     chain: list[int]
 
     def __str__(self) -> str:
-        return f"{_shown(self.pair)}, joined by {'-'.join(str(row) for row in self.chain)}"
+        return f"{self.pair}, joined by {'-'.join(str(row) for row in self.chain)}"
 
 
-def _refuse_conflicts(constraints: PairwiseConstraints) -> None:
+def _check_conflicts(constraints: PairwiseConstraints) -> None:
+    """Raise an error if a cannot-link joins two rows of one group."""
     first, second = constraints.cannot_link.T
     wrong = constraints.cannot_link[constraints.groups[first] == constraints.groups[second]]
     if len(wrong) == 0:
         return
-    shown = "; ".join(str(_conflict(constraints._must_graph, pair)) for pair in wrong[:SHOWN])
-    more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
-    raise ValueError(
-        f"{len(wrong)} cannot-link(s) contradict the must-links: {shown}{more}; remove one of the pairs involved"
+    shown = "; ".join(str(_conflict(constraints._must_graph, pair)) for pair in wrong[:MAX_CONFLICTS_SHOWN])
+    more = f"; and {len(wrong) - MAX_CONFLICTS_SHOWN} more" if len(wrong) > MAX_CONFLICTS_SHOWN else ""
+    raise InputError(
+        f"{len(wrong)} cannot-link(s) contradict the must-links: {shown}{more}",
+        "remove one of the pairs involved",
+        code="contradicting_pairs",
+        n_pairs=len(wrong),
     )
 
 
 def _conflict(must: sp.csr_array, pair: np.ndarray) -> Conflict:
-    first, second = (int(row) for row in pair)
-    before = breadth_first_order(must, first, directed=False)[1]
+    """Return the shortest chain of must-links between the rows of a cannot-link."""
+    first, second = _as_tuple(pair)
+    predecessors = breadth_first_order(must, first, directed=False)[1]
     chain = [second]
     while chain[-1] != first:
-        chain.append(int(before[chain[-1]]))
+        chain.append(int(predecessors[chain[-1]]))
     return Conflict((first, second), chain[::-1])
 
 
-def _share_of_each(labels: np.ndarray, rate: float, rng: np.random.RandomState) -> np.ndarray:
-    """Positions of a share of every class, at least one, in order."""
-    places = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    if not places:
+def _sample_each_class(labels: np.ndarray, rate: float, rng: np.random.RandomState) -> np.ndarray:
+    """Return the positions of a fraction of every class, at least one each, in ascending order."""
+    members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    if not members:
         return np.empty(0, dtype=np.int64)
-    return np.sort(np.concatenate([rng.permutation(at)[: int(np.ceil(rate * len(at)))] for at in places]))
+    return np.sort(np.concatenate([rng.permutation(rows)[: int(np.ceil(rate * len(rows)))] for rows in members]))
 
 
-def _some(pairs: np.ndarray, limit: int, rng: np.random.RandomState) -> np.ndarray:
+def _sample(pairs: np.ndarray, limit: int, rng: np.random.RandomState) -> np.ndarray:
     return pairs if len(pairs) <= limit else pairs[rng.permutation(len(pairs))[:limit]]
 
 
-def _stacked(parts: list[np.ndarray]) -> np.ndarray:
+def _stack(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.int64)
 
 
-# --------------------------------------------------------------------------------------------------------- the splitter
+# -------------------------------------------------------------------------------------------------------- the splitter
 
 
 class ConstrainedKFold:
-    """Folds that tear no must-linked group apart, so that no pair tells a fold about rows it is tested on.
+    """Cross-validation folds that split no must-linked group, so that no pair reveals rows on which a fold is tested.
 
     Parameters
     ----------
     constraints : PairwiseConstraints
+        The pairs.
     n_splits : int, default=5
+        The number of folds.
     random_state : int, RandomState or None, default=None
-        Shuffles the groups.
+        Random seed or generator, with which the groups are shuffled.
 
     Examples
     --------
@@ -415,26 +518,35 @@ class ConstrainedKFold:
     5 5 2
     """
 
-    def __init__(self, constraints: PairwiseConstraints, n_splits: int = 5, random_state: Any = None) -> None:
+    def __init__(self, constraints: PairwiseConstraints, n_splits: int = 5, random_state: RandomState = None) -> None:
         self.constraints = constraints
         self.n_splits = n_splits
         self.random_state = random_state
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The rows of each fold for training and for testing."""
+    def split(
+        self, X: MatrixLike, y: LabelsLike | None = None, groups: object = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the rows for training and for testing of each fold."""
         pairs = check_constraints(self.constraints, X)
         if pairs is None:
-            raise TypeError("ConstrainedKFold needs PairwiseConstraints; without any use scikit-learn's KFold")
+            raise InputTypeError(
+                "ConstrainedKFold needs PairwiseConstraints",
+                "without constraints use scikit-learn's KFold",
+                code="invalid_constraints",
+                parameter="constraints",
+            )
         folds = GroupKFold(
             check_int(self.n_splits, "n_splits", minimum=2), shuffle=True, random_state=self.random_state
         )
         return folds.split(np.zeros(pairs.n_samples), groups=pairs.groups)
 
-    def split_pairs(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, PairwiseConstraints, PairwiseConstraints]]:
-        """The rows for training and testing, and the pairs among either, numbered within them."""
+    def split_pairs(
+        self, X: MatrixLike
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, PairwiseConstraints, PairwiseConstraints]]:
+        """Yield the rows for training and testing of each fold, and the pairs among either, numbered within them."""
         for train, test in self.split(X):
             yield train, test, self.constraints.subset(train), self.constraints.subset(test)
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """The number of folds."""
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
+        """Return the number of folds."""
         return self.n_splits

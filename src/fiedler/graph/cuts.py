@@ -2,9 +2,10 @@
 
     J(A_1 .. A_K) = Σ_k cut(A_k, rest) / mass(A_k) = tr(H'LH),  H the indicators with H'MH = I
 
-mass 1 gives the Ratio Cut, mass d the normalised cut. The weights are an operator, so that a sparse graph, a sparse
-graph shifted by a constant [nle, Theorem 2] and a dense affinity of low rank (`LandmarkGraph`) all serve; none is
-filled.
+mass 1 gives the Ratio Cut, mass d the normalised cut. The weights are an operator: a sparse graph, a sparse graph
+shifted by a constant [nle, Theorem 2], or a dense affinity of low rank (`LandmarkGraph`), none of which is densified.
+
+`ratio_cut` and `normalized_cut` measure hard labels on a graph; `CutProblem` is what the search for labels works on.
 """
 
 from __future__ import annotations
@@ -15,34 +16,107 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse.linalg as spla
 
+from .._typing import LabelsLike, MatrixLike
 from .._validation import choose
 from ..core.backend import Array, asarray_like, namespace, one_hot, to_numpy
 from ..core.eigen import LaplacianKind, largest_eigenvalue, smallest_eigenpairs
 from ..core.multiplicative import positive_part
-from ..core.sparse import csr_parts, densify_if_full, matmul, row_sums
+from ..core.sparse import csr_parts, densify_if_full, matmul, row_indices, row_sums, to_scipy
+from ..errors import InputError
 from .affinity import AffinityGraph
+from .labels import check_node_labels
 from .landmarks import LowRankAffinity
 from .pairs import split_by_sign
 from .repulsion import repelled_eigenpairs
 
+# ------------------------------------------------------------------------------------------------ cuts of hard labels
+
+
+def sum_of_cut_ratios(cut: Array, mass: Array) -> float:
+    """Return J = Σ_k cut(A_k, rest) / mass(A_k); infinite if a cluster has no mass.
+
+    An empty cluster would otherwise lower J below any bound. Every normalised or Ratio Cut of the library is this sum.
+    """
+    xp = namespace(cut)
+    return float(xp.sum(cut / mass)) if bool(xp.all(mass > 0)) else float("inf")
+
+
+def ratio_cut(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> float:
+    """Return the Ratio Cut Σ_k cut(A_k, rest) / ``|A_k|`` = tr(H'LH) of a partition. [nle, Eqs 4-5]
+
+    On a signed graph the cut of a cluster is the sum of the absolute weights that leave it plus twice that of the
+    negative ones inside, as measured by the signed Laplacian.
+
+    Parameters
+    ----------
+    graph : AffinityGraph or matrix
+        The graph.
+    labels : array-like of shape (n_nodes,)
+        The cluster of each node.
+
+    Examples
+    --------
+    >>> from fiedler import AffinityGraph
+    >>> path = AffinityGraph.from_matrix([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
+    >>> ratio_cut(path, [0, 1, 1])  # 1/1 + 1/2
+    1.5
+    """
+    cuts, sizes, _ = _cluster_cuts(graph, labels)
+    return sum_of_cut_ratios(cuts, sizes)
+
+
+def normalized_cut(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> float:
+    """Return the normalised cut Σ_k cut(A_k, rest) / vol(A_k) of a partition; a cluster without edges counts 0.
+
+    Parameters
+    ----------
+    graph : AffinityGraph or matrix
+        The graph.
+    labels : array-like of shape (n_nodes,)
+        The cluster of each node.
+
+    Examples
+    --------
+    >>> from fiedler import AffinityGraph
+    >>> path = AffinityGraph.from_matrix([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
+    >>> normalized_cut(path, [0, 1, 1])  # 1/1 + 1/5
+    1.2
+    """
+    cuts, _, volumes = _cluster_cuts(graph, labels)
+    return sum_of_cut_ratios(cuts[volumes > 0], volumes[volumes > 0])
+
+
+def _cluster_cuts(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return, for every cluster, the weight of the edges that leave it, its size and its volume (sum of degrees)."""
+    graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
+    codes = np.unique(check_node_labels(labels, graph.n_nodes), return_inverse=True)[1]
+    sizes, volumes = np.bincount(codes), np.bincount(codes, to_numpy(graph.degrees))
+    W = to_scipy(graph.weights)
+    rows = row_indices(W)
+    same = codes[rows] == codes[W.indices]
+    inside = np.bincount(codes[rows[same]], W.data[same], minlength=len(sizes))
+    if graph.loops is not None:
+        inside = inside + np.bincount(codes, to_numpy(graph.loops))
+    return volumes - inside, sizes, volumes
+
+
+# ------------------------------------------------------------------------------------------------------ cut problems
+
 
 class CutTerms(NamedTuple):
-    """Of every cluster its cut and its mass, and the weights s_ik from every node to every cluster."""
+    """The cut and the mass of every cluster, and the weights s_ik from every node to every cluster."""
 
     cut: Array
     mass: Array
     toward: Array
 
     def value(self) -> float:
-        """J; infinite if a cluster is empty, which would push it below any bound."""
-        xp = namespace(self.cut)
-        if not bool(xp.all(self.mass > 0)):  # no node is without mass
-            return float("inf")
-        return float(xp.sum(self.cut / self.mass))
+        """Return J; infinite if a cluster is empty (every node has a mass)."""
+        return sum_of_cut_ratios(self.cut, self.mass)
 
 
 class CutProblem(NamedTuple):
-    """What a cut and its relaxations need of a graph."""
+    """The operators and masses of a graph from which a cut and its relaxations are computed."""
 
     attract: Callable[[Array], Array]  # W⁺Q, of an (n, k) array
     repel: Callable[[Array], Array] | None  # W⁻Q
@@ -52,11 +126,11 @@ class CutProblem(NamedTuple):
     repelling: bool = False  # whether negative weights are cannot-links
 
     def product(self, Q: Array) -> Array:
-        """W Q."""
+        """Return W Q."""
         return self.attract(Q) if self.repel is None else self.attract(Q) - self.repel(Q)
 
     def terms(self, labels: Array, k: int) -> CutTerms:
-        """What J and its changes are made of."""
+        """Return the terms from which J and its changes are computed."""
         H = one_hot(labels, k, self.degrees)
         toward = self.product(H)
         xp = namespace(H)
@@ -64,11 +138,11 @@ class CutProblem(NamedTuple):
         return CutTerms(cut, H.T @ self.mass, toward)
 
     def value(self, labels: Array, k: int) -> float:
-        """J of hard labels."""
+        """Return J of hard labels."""
         return self.terms(labels, k).value()
 
     def top(self, rng: np.random.RandomState) -> float:
-        """The largest eigenvalue of M^-½ (D - W) M^-½."""
+        """Return the largest eigenvalue of M^-½ (D - W) M^-½."""
         root = self.inverse_root
         diagonal = (self.degrees * root**2)[:, None]
         start = asarray_like(rng.standard_normal((self.degrees.shape[0], 1)), root, dtype=root.dtype)
@@ -80,8 +154,8 @@ class CutProblem(NamedTuple):
         return 1 / namespace(self.mass).sqrt(self.mass)
 
 
-CUTS = {"ratio": False, "ncut": True}  # whether a node counts by its degree
-SIGNS = ("split", "shift")
+CUTS = {"ratio": False, "ncut": True}  # whether the mass of a node is its degree
+SIGNS = ("split", "shift")  # ways to treat negative weights
 
 
 def cut_problem(
@@ -92,21 +166,23 @@ def cut_problem(
     *,
     repelling: bool = False,
 ) -> CutProblem:
-    """The Ratio Cut or normalised cut of a graph.
+    """Return the Ratio Cut or normalised cut of a graph as a problem.
 
     Parameters
     ----------
     graph : AffinityGraph or LowRankAffinity
+        The graph.
     cut : {'ratio', 'ncut'}
+        The Ratio Cut or the normalised cut.
     signed : {'split', 'shift'}, default='split'
-        How negative weights are taken: W = W⁺ - W⁻, with degrees Σ_j w_ij; or W + c for all pairs, with the smallest
-        weight at zero, which leaves the eigenvectors of D - W as they are. [nle, section V]
+        The treatment of negative weights: W = W⁺ - W⁻, with degrees Σ_j w_ij; or W + c for all pairs, with c such that
+        the smallest weight is zero, which does not change the eigenvectors of D - W. [nle, section V]
     sizes : array of shape (n_nodes,), optional
-        How many points every node stands for; default one.
+        The number of points that each node represents; by default one.
     repelling : bool, default=False
-        Negative weights are cannot-links: they count against a cluster that holds both ends, J = Σ_k (cut of W⁺ + W⁻
-        within) / mass, and not in favour of one that holds a single end. As mere negative weights, d = Σ_j w_ij, they
-        would make a cluster of the one node that repels most the best of all.
+        Whether negative weights are cannot-links, which count against a cluster that contains both ends, J = Σ_k (cut
+        of W⁺ + W⁻ within) / mass, and not in favour of one that contains a single end. With d = Σ_j w_ij instead, the
+        best cluster of all would be the single node with the most cannot-links.
     """
     by_degree = choose(CUTS, cut, option="cut")
     choose(dict.fromkeys(SIGNS), signed, option="signed")
@@ -118,17 +194,29 @@ def cut_problem(
         points = xp.ones_like(degrees) if sizes is None else asarray_like(to_numpy(sizes), degrees, dtype=degrees.dtype)
         return CutProblem(attract, repel, degrees, points, low_rank, repelling)
     if bool(xp.any(degrees < 0)):
-        raise ValueError("the normalised cut asks for nonnegative degrees; use cut='ratio', or signed='shift'")
+        raise InputError(
+            "the normalised cut needs non-negative degrees",
+            "use cut='ratio', or signed='shift'",
+            code="negative_degrees",
+            parameter="cut",
+            value=cut,
+        )
     loops = getattr(graph, "loops", None)
     volumes = degrees if loops is None else degrees + asarray_like(to_numpy(loops), degrees, dtype=degrees.dtype)
-    least = max(1e-6 * float(xp.mean(volumes)), 1e-300)  # an isolated node has next to no mass, but some
-    return CutProblem(attract, repel, degrees, xp.where(volumes > least, volumes, least), low_rank, repelling)
+    min_mass = max(1e-6 * float(xp.mean(volumes)), 1e-300)  # the mass of an isolated node is small but not zero
+    return CutProblem(attract, repel, degrees, xp.where(volumes > min_mass, volumes, min_mass), low_rank, repelling)
 
 
 def _operators(graph: Any, signed: str) -> tuple[Callable[[Array], Array], Callable[[Array], Array] | None, Array]:
     if isinstance(graph, LowRankAffinity):
         if signed == "shift":
-            raise ValueError("the weights of LandmarkGraph are never seen one by one, so they cannot be shifted")
+            raise InputError(
+                "the weights of LandmarkGraph are not computed one by one, so they cannot be shifted",
+                "use signed='split'",
+                code="shift_not_supported",
+                parameter="signed",
+                value=signed,
+            )
         ones = namespace(graph.factor).ones_like(graph.factor[:, :1])
         return graph.product, None, positive_part(graph.product(ones))[:, 0]
     W, n = graph.weights, graph.n_nodes
@@ -148,7 +236,7 @@ def _operators(graph: Any, signed: str) -> tuple[Callable[[Array], Array], Calla
     return lambda Q: matmul(positive, Q), lambda Q: matmul(negative, Q), degrees
 
 
-# ------------------------------------------------------------------------------------------- eigenvectors of a problem
+# ------------------------------------------------------------------------------------------ eigenvectors of a problem
 
 
 def cut_eigenvectors(
@@ -159,12 +247,12 @@ def cut_eigenvectors(
     rng: np.random.RandomState,
     signed: str = "split",
 ) -> Array:
-    """The k smallest eigenvectors of L for the Ratio Cut, of the random walk's Laplacian for the normalised cut."""
-    own = signed == "split" or cut == "ratio"  # a shift leaves those of L as they are
+    """Return the k smallest eigenvectors of D - W for the Ratio Cut, of I - D⁻¹W for the normalised cut."""
+    unshifted = signed == "split" or cut == "ratio"  # a shift does not change the eigenvectors of L
     kind: LaplacianKind = "random_walk" if choose(CUTS, cut, option="cut") else "combinatorial"
-    if isinstance(graph, AffinityGraph) and not graph.has_negative_weights and own:
+    if isinstance(graph, AffinityGraph) and not graph.has_negative_weights and unshifted:
         return smallest_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
-    if isinstance(graph, AffinityGraph) and problem.repelling:  # those of D⁺ - W would sit on single cannot-links
+    if isinstance(graph, AffinityGraph) and problem.repelling:  # those of D⁺ - W would concentrate on cannot-links
         return repelled_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
     root = to_numpy(problem.inverse_root).astype(np.float64)[:, None]
     diagonal = to_numpy(problem.degrees).astype(np.float64)[:, None] * root**2
@@ -185,10 +273,10 @@ def cut_eigenvectors(
 
 
 def polish(problem: CutProblem, labels: Array, k: int, *, max_rounds: int = 200) -> tuple[Array, float]:
-    """Single nodes moved where J falls, until no single move lowers it or ``max_rounds`` are done; never worse.
+    """Move single nodes while this lowers J, for at most ``max_rounds``; return labels that are never worse, and J.
 
-    Every round computes the exact gain of every move from the current partition, makes the best moves together and
-    keeps them if J has fallen; if not, the better half of them, down to the single best move, whose gain is exact.
+    Every round computes the exact gain of every single move, makes the best moves together and keeps them if J has
+    fallen; if not, it tries the better half of them, down to the single best move, whose gain is exact.
     """
     xp = namespace(problem.degrees)
     labels, terms = xp.astype(labels, xp.int64), problem.terms(labels, k)
@@ -197,35 +285,34 @@ def polish(problem: CutProblem, labels: Array, k: int, *, max_rounds: int = 200)
         return labels, value
     for _ in range(max_rounds):
         gain, target = _best_moves(problem, labels, terms, k)
-        wanted = int(xp.sum(xp.astype(gain > 1e-9 * max(abs(value), 1e-300) / k, xp.int64)))
-        if wanted == 0:
+        n_moves = int(xp.sum(xp.astype(gain > 1e-9 * max(abs(value), 1e-300) / k, xp.int64)))
+        if n_moves == 0:
             break
         order = xp.argsort(gain, descending=True, stable=True)
         rank = xp.argsort(order, stable=True)
-        while wanted:
-            moved = xp.where(rank < wanted, target, labels)
-            found = problem.terms(moved, k)
-            if found.value() < value:
-                labels, terms, value = moved, found, found.value()
+        while n_moves:
+            moved = xp.where(rank < n_moves, target, labels)
+            moved_terms = problem.terms(moved, k)
+            if moved_terms.value() < value:
+                labels, terms, value = moved, moved_terms, moved_terms.value()
                 break
-            wanted //= 2
-        if not wanted:
+            n_moves //= 2
+        if not n_moves:
             break
     return labels, value
 
 
 def _best_moves(problem: CutProblem, labels: Array, terms: CutTerms, k: int) -> tuple[Array, Array]:
-    """For every node how much J falls by its best move, and where to; nothing for the last node of a cluster."""
+    """Return how much the best move of every node lowers J, and its target; the last node of a cluster stays."""
     cut, mass, toward = terms
     xp = namespace(cut)
-    own = one_hot(labels, k, problem.degrees)
+    H = one_hot(labels, k, problem.degrees)
     d, m = problem.degrees[:, None], problem.mass[:, None]
-    sizes = xp.sum(own, axis=0)
+    current = lambda of_cluster: xp.sum(H * of_cluster[None, :], axis=1)[:, None]  # noqa: E731  of each node's cluster
     joined = (cut[None, :] + d - 2 * toward) / (mass[None, :] + m) - (cut / mass)[None, :]
-    left_mass = xp.sum(own * mass[None, :], axis=1)[:, None] - m
-    alone = xp.sum(own * sizes[None, :], axis=1)[:, None] < 1.5
-    own_cut, own_value = (xp.sum(own * part[None, :], axis=1)[:, None] for part in (cut, cut / mass))
-    own_toward = xp.sum(own * toward, axis=1)[:, None]
-    left = (own_cut - d + 2 * own_toward) / xp.where(alone, 1, left_mass) - own_value
-    change = xp.where((own > 0) | alone, float("inf"), joined + left)
+    left_mass = current(mass) - m
+    is_last = current(xp.sum(H, axis=0)) < 1.5
+    current_toward = xp.sum(H * toward, axis=1)[:, None]
+    left = (current(cut) - d + 2 * current_toward) / xp.where(is_last, 1, left_mass) - current(cut / mass)
+    change = xp.where((H > 0) | is_last, float("inf"), joined + left)
     return -xp.min(change, axis=1), xp.argmin(change, axis=1)

@@ -1,47 +1,77 @@
-"""What every estimator with a ``graph`` parameter shares."""
+"""`GraphEstimatorMixin`, shared by all estimators with a ``graph`` parameter, and `restore_on_failure`."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone, is_clusterer
+from sklearn.base import is_clusterer
 from sklearn.utils import Tags
 
+from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_data
 from ..core.backend import Array, convert_like
 from ..core.progress import ProgressMixin
+from ..core.sparse import Sparse
+from ..errors import InputError, warn
 from .affinity import AffinityGraph
+from .constraints import PairwiseConstraints
 from .labels import as_column, known_labels
 from .out_of_sample import link_weights, nystrom
 from .pairs import add_links
-from .recipes import KNNGraph, as_affinity, is_pairwise, learns_from_pairs
+from .recipes import KNNGraph, build_affinity, is_pairwise, learns_from_pairs
+
+MAX_SIZES_SHOWN = 5  # sizes of components listed in a warning
+
+
+@contextmanager
+def restore_on_failure(estimator: Any) -> Iterator[None]:
+    """Restore the attributes of an estimator if the block raises, so that a failed fit leaves the model as it was.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> model = SimpleNamespace(labels_=[0, 1])
+    >>> try:
+    ...     with restore_on_failure(model):
+    ...         model.labels_ = None
+    ...         raise KeyboardInterrupt
+    ... except KeyboardInterrupt:
+    ...     print(model.labels_)
+    [0, 1]
+    """
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
 
 
 class GraphEstimatorMixin(ProgressMixin):
-    """A ``graph`` parameter: None for the default recipe, a recipe, a graph, a matrix, or "precomputed".
+    """Mixin for a ``graph`` parameter: None for the default recipe, a recipe, a graph, a matrix, or "precomputed".
 
-    ``set_params(graph__n_neighbors=5)`` works from the default as well: it makes the recipe first.
+    ``set_params(graph__n_neighbors=5)`` also works if ``graph`` is None: the default recipe is then created first.
     """
 
-    graph: Any
+    graph: GraphLike
     graph_: Any
-    _minds_components = True  # whether a graph that falls apart is worth a warning
+    _warns_if_disconnected = True  # whether a disconnected graph is worth a warning
     _fit_X: Array | None
     _fit_recipe: Any
 
     def _recipe(self) -> Any:
-        """The graph parameter with its default filled in."""
+        """Return the graph parameter, or the default recipe if it is None."""
         return KNNGraph() if self.graph is None else self.graph
 
     def _graph_is_default(self) -> bool:
         return self.graph is None
 
-    def set_params(self, **params: Any) -> Any:
-        """Set parameters, those of the graph recipe as ``graph__<name>``."""
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; those of the graph recipe are named ``graph__<name>``."""
         if self._graph_is_default() and "graph" not in params and any(name.startswith("graph__") for name in params):
             self.graph = self._recipe()
         return super().set_params(**params)
@@ -52,76 +82,77 @@ class GraphEstimatorMixin(ProgressMixin):
         tags.input_tags.pairwise = is_pairwise(self.graph)
         return tags
 
-    @contextmanager
-    def _restore_on_failure(self) -> Iterator[None]:
-        """A fit that fails leaves the model as it was."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+    def _build_graph(
+        self,
+        X: MatrixLike | AffinityGraph,
+        y: LabelsLike | None = None,
+        constraints: PairwiseConstraints | None = None,
+        *,
+        validated: bool = False,
+    ) -> AffinityGraph:
+        """Return the graph on ``X``, or ``X`` itself if it is a graph, and warn if it is disconnected.
 
-    def _build_graph(self, X: Any, y: Any = None, constraints: Any = None) -> AffinityGraph:
-        """The graph on ``X``, or ``X`` itself if it is one; keeps what new points need, warns if it falls apart.
-
-        Pairs become edges of either sign, unless the recipe has learnt from them already.
+        Stores ``_fit_recipe`` and ``_fit_X``, which new points need. ``X`` is validated here, unless ``fit`` has
+        done so (``validated``). Constraints become edges of either sign, unless the recipe has learnt from them.
         """
-        self._fit_recipe, self._fit_X = self._recipe(), None
         if isinstance(X, AffinityGraph):
-            graph = X
             self.n_features_in_ = X.n_nodes
-        else:
+        elif not validated:
             X = check_data(X, estimator=self, min_samples=2)
-            graph = as_affinity(self._fit_recipe, X, self._labels_for(self._fit_recipe, y), constraints)
-            self._fit_X = None if is_pairwise(self._fit_recipe) else X
-        if hasattr(self._fit_recipe, "build"):
-            self._fit_recipe = clone(self._fit_recipe)  # a later set_params is for the next fit
-        if constraints is not None and (graph is X or not learns_from_pairs(self._fit_recipe)):
+        recipe = self._recipe()
+        graph, self._fit_recipe = build_affinity(recipe, X, self._labels_for(recipe, y), constraints)
+        self._fit_X = None if graph is X or is_pairwise(recipe) else X
+        if constraints is not None and (graph is X or not learns_from_pairs(recipe)):
             graph = add_links(graph, constraints)
-        if self._minds_components:
+        if self._warns_if_disconnected:
             warn_if_disconnected(graph)
         return graph
 
-    def _labels_for(self, recipe: Any, y: Any) -> Any:
-        """What a recipe may see of ``y``: a clusterer's learns from partial labels only.
+    def _labels_for(self, recipe: Any, y: LabelsLike | None) -> LabelsLike | None:
+        """Return what a recipe may use of ``y``: a clusterer's recipe learns from partial labels only.
 
-        Searches and pipelines hand true labels to every estimator, and a clusterer must not look at them.
+        Searches and pipelines pass true labels to every estimator, and a clusterer must not use them.
         """
         if y is None or not (is_clusterer(self) and learns_from_pairs(recipe)):
             return y
-        known, _ = known_labels(as_column(y), len(y))
+        y = as_column(y)
+        known, _ = known_labels(y, len(y))  # type: ignore[arg-type]
         return None if known.all() else y
 
-    def _check_new_points(self, X: Any) -> Array:
-        """New points, brought to where the training rows are."""
+    def _check_new_points(self, X: MatrixLike) -> Array:
+        """Validate new points and convert them to the array library of the training rows."""
         if self._fit_X is None:
-            raise ValueError("the model was fitted on a graph, not on points, so new points have no place; fit on data")
+            raise InputError(
+                "the model was fitted on a graph, not on rows, so new points cannot be placed",
+                "fit on rows to use predict and transform",
+                code="no_training_rows",
+            )
         return convert_like(check_data(X, estimator=self, reset=False), self._fit_X)
 
-    def _links_to(self, X: Any, F: Array) -> tuple[Any, Array]:
-        """The weights from new points to the nodes, beside ``F``, a row a node; and the points."""
+    def _links_to(self, X: MatrixLike, F: Array) -> tuple[Sparse, Array]:
+        """Return the weights from new points to the nodes, whose values are the rows of ``F``, and the points."""
         X = self._check_new_points(X)
         return link_weights(F, self._fit_recipe, X, self._fit_X, self.graph_), X
 
-    def _nystrom(self, X: Any, F: Array, values: Array, kind: str) -> Array:
-        """Eigenvectors at new points."""
+    def _nystrom(self, X: MatrixLike, F: Array, values: Array, kind: str) -> Array:
+        """Return the values of eigenvectors at new points."""
         X = self._check_new_points(X)
         return nystrom(F, values, kind, recipe=self._fit_recipe, X_new=X, X=self._fit_X, graph=self.graph_)
 
 
 def warn_if_disconnected(graph: AffinityGraph) -> None:
-    """Say that the graph has several components, and what to do about it."""
+    """Warn if the graph has several components, with their sizes."""
     n_components, labels = graph.components()
     if n_components == 1:
         return
     sizes = np.bincount(labels)
-    shown = ", ".join(str(size) for size in sizes[:5]) + (", ..." if n_components > 5 else "")
-    warnings.warn(
-        f"the graph has {n_components} connected components (sizes {shown}): each carries its own zero eigenvalue, and "
-        "clusters cannot reach across. If that is not meant, use more neighbours, or join the components with "
-        "KNNGraph(connect='mst') or graph.connect(X)",
-        UserWarning,
+    shown = ", ".join(str(size) for size in sizes[:MAX_SIZES_SHOWN]) + ", ..." * (n_components > MAX_SIZES_SHOWN)
+    warn(
+        f"the graph has {n_components} connected components (sizes {shown}): each "
+        "has its own zero eigenvalue, and no cluster can span two of them",
+        "if this is not intended, use more neighbours, or join the components with KNNGraph(connect='mst') or "
+        "graph.connect(X)",
+        code="disconnected_graph",
+        n_components=n_components,
         stacklevel=4,
     )

@@ -1,10 +1,10 @@
-"""Distances to edge weights: each kernel is one row of `KERNELS` and one formula.
+"""Kernels, which turn distances into edge weights; each is one row of `KERNELS` and one formula.
 
 ============  =============================================  ====================================================
-binary        1                                              [lapgmm, Eq. 2], [lpi, 2]
+binary        1                                              [lapgmm, section 3.2], [lpi, section 4.3]
 heat          exp(-‖x-y‖² / (2 bandwidth²))                  the papers write exp(-‖x-y‖²/t), so t = 2 bandwidth²
-dot           x'y                                            [lpi, step 2]
-polynomial    (x'y + 1)^degree                               [lpi, section 5]
+dot           x'y                                            [lapgmm, section 3.2], [lpi, section 4.3]
+polynomial    (x'y + 1)^degree                               [lpi, section 4.3]
 cosine        x'y / (‖x‖ ‖y‖), 0 for a row of zeros          dot on unit rows
 local         exp(-‖x-y‖² / (s_x s_y))                       Zelnik-Manor & Perona 2004, s = 7th neighbour's distance
 ============  =============================================  ====================================================
@@ -14,33 +14,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from .._validation import check_int, check_positive, choose
 from ..core.backend import Array, namespace, to_numpy
 from ..core.rows import row_norms
+from ..errors import InputError
 from .neighbors import pair_products
 
-LOCAL_NEIGHBOR = 7
+KernelName: TypeAlias = Literal["binary", "heat", "dot", "polynomial", "cosine", "local"]
+
+LOCAL_NEIGHBOR = 7  # the neighbour whose distance is the scale of a row in the local kernel
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What a kernel needs beyond a pair: found on the training data, used again for new points."""
+    """Constants of a kernel, computed from the training data and used again for new points."""
 
     bandwidth: float | None = None
     degree: int = 2
     scales: Array | None = None  # (n,) distance of each training point to its 7th neighbour, for "local"
     metric: Array | None = None  # (r, d) the learnt matrix A, under which rows are compared as A x
-    neighbors: int | None = None  # under that metric, how many rows a new point is joined to; None: all
+    neighbors: int | None = None  # under that metric, the number of rows that a new point is linked to; None: all
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs ``A[rows[e]], B[columns[e]]`` as a kernel sees them; products are computed for those that ask.
+    """The pairs ``A[rows[e]], B[columns[e]]`` on which a kernel is evaluated.
 
-    Without ``rows`` the pairs are all of them, and ``distances`` is a matrix.
+    Without ``rows`` these are all pairs, and ``distances`` is a matrix.
     """
 
     A: Array
@@ -52,14 +56,14 @@ class Pairs:
     scales_b: Array | None = None
 
     def products(self) -> Array:
-        """The inner products x'y."""
+        """Return the inner products x'y; only the kernels that need them call this."""
         if self.rows is not None:
             return pair_products(self.A, self.B, self.rows, self.columns)
         products = self.A @ self.B.T
         return products.toarray() if hasattr(products, "toarray") else products
 
     def outer(self, a: Array, b: Array) -> Array:
-        """``a_i b_j`` for every pair."""
+        """Return ``a_i b_j`` for every pair."""
         return a[:, None] * b[None, :] if self.rows is None else a[self.rows] * b[self.columns]
 
 
@@ -106,7 +110,7 @@ KERNELS: dict[str, Kernel] = {
 
 
 def edge_weights(kernel: str, pairs: Pairs, constants: Constants) -> Array:
-    """The weight of every pair; one that overflows comes out infinite, for the caller to refuse."""
+    """Return the weight of every pair; one that overflows is infinite, and the caller must refuse it."""
     with np.errstate(over="ignore"):
         return choose(KERNELS, kernel, option="weight")(pairs, constants)
 
@@ -114,7 +118,7 @@ def edge_weights(kernel: str, pairs: Pairs, constants: Constants) -> Array:
 def fit_constants(
     kernel: str, distances: Array, *, bandwidth: float | None, degree: int, scales: Array | None
 ) -> Constants:
-    """The kernel's constants, those left open taken from the neighbour distances."""
+    """Return the constants of a kernel; a missing bandwidth is estimated from the neighbour distances."""
     choose(KERNELS, kernel, option="weight")
     if kernel == "polynomial":
         return Constants(degree=check_int(degree, "degree"))
@@ -128,11 +132,14 @@ def fit_constants(
 
 
 def median_distance(distances: Array) -> float:
-    """The median neighbour distance, the default bandwidth."""
+    """Return the median neighbour distance, the default bandwidth."""
     median = float(np.median(to_numpy(distances))) if distances.shape[0] else 0.0
     if median > 0:
         return median
-    raise ValueError(
+    raise InputError(
         "the median neighbour distance is 0 (no edges, or more than half of them join duplicate rows), "
-        "so it cannot set the bandwidth; give bandwidth= a positive number, or remove the duplicates"
+        "so the bandwidth cannot be estimated",
+        "set bandwidth to a positive number, or remove the duplicates",
+        code="zero_bandwidth",
+        parameter="bandwidth",
     )

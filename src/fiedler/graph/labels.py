@@ -1,9 +1,9 @@
-"""`LabelGraph`: what a person knows of the classes, as edges [lpi, Eq. 5 and section 4.3].
+"""`LabelGraph`, whose edges come from class labels [lpi, Eq. 5 and section 4.3], and checks of labels.
 
     W_ij = 1/n_l  if i and j both belong to class l, else 0
 
-whose rows sum to one, the self-loop 1/n_l included. Where only some labels are known, W is mixed with a graph of
-neighbours: edges between rows known to differ go, edges between rows known to agree come.
+The rows of W sum to one, including the self-loop 1/n_l. If only some labels are known, W is combined with a graph of
+neighbours: its edges between rows of different known classes are removed, and edges within known classes are added.
 """
 
 from __future__ import annotations
@@ -16,24 +16,26 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
-from .._validation import check_data, check_labels, check_nonnegative
-from ..core.backend import asarray_like, to_numpy
+from .._typing import GraphLike, LabelsLike, MatrixLike
+from .._validation import check_data, check_labels, check_nonnegative, is_foreign
+from ..core.backend import Array, asarray_like, to_numpy
 from ..core.sparse import Sparse, csr_parts, filter_entries, from_scipy_like, row_indices, to_scipy
+from ..errors import InputError
 from .affinity import AffinityGraph
-from .recipes import FULL_UP_TO, as_affinity, link_new_points
+from .recipes import MAX_FULL_NODES, as_affinity, link_new_points
 
-UNKNOWN = -1
+UNKNOWN = -1  # the label of a row whose class is not known
 
 
 class LabelGraph(BaseEstimator):
-    """A graph from class labels, all of them or some of them known.
+    """A graph from class labels, of which all or some are known.
 
     Parameters
     ----------
     base : recipe, AffinityGraph or matrix, optional
-        The graph of neighbours that holds the rows without a label; needed as soon as there are any.
+        The graph of neighbours, which links the rows without a label; required if there are any.
     strength : float, default=1.0
-        The sum of the weights from a known row to its class, in units of the mean degree of ``base`` (1 without one).
+        The sum of the weights from a labelled row to its class, in units of the mean degree of ``base`` (1 if None).
 
     Examples
     --------
@@ -50,35 +52,62 @@ class LabelGraph(BaseEstimator):
 
     uses_labels = True
 
-    def __init__(self, base: Any = None, strength: float = 1.0) -> None:
+    def __init__(self, base: GraphLike = None, strength: float = 1.0) -> None:
         self.base = base
         self.strength = strength
 
-    def build(self, X: Any, y: Any = None) -> AffinityGraph:
-        """The graph on the rows of ``X``, whose classes are ``y``, -1 for unknown."""
-        X = check_data(X, min_samples=2)
+    def build(self, X: MatrixLike, y: LabelsLike | None = None) -> AffinityGraph:
+        """Build the graph on the rows of ``X``.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,)
+            Their classes, -1 if unknown.
+        """
+        return self._build(check_data(X, min_samples=2), y)
+
+    def _build(self, X: Array, y: LabelsLike | None = None) -> AffinityGraph:
         classes = self._classes(y, X.shape[0])
         strength = check_nonnegative(self.strength, "strength")
         if self.base is None:
             return _assemble(None, strength, classes, X)
-        neighbours = as_affinity(self.base, X)
-        degree = float(neighbours.degrees.mean())
-        return _assemble(neighbours, strength * degree, classes, X)
+        neighbors = as_affinity(self.base, X, validated=True)
+        degree = float(neighbors.degrees.mean())
+        return _assemble(neighbors, strength * degree, classes, X)
 
-    def link(self, X_new: Any, X: Any, graph: AffinityGraph) -> Sparse:
-        """The weights (n_new, n) from new points, which have no label, to the rows of ``X``."""
+    def link(self, X_new: MatrixLike, X: MatrixLike, graph: AffinityGraph) -> Sparse:
+        """Return the weights (n_new, n) from new points, which have no label, to the rows of ``X``."""
+        return self._link(check_data(X_new), check_data(X), graph)
+
+    def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
         if self.base is None:
-            raise ValueError("new points have no label and so no edges; give LabelGraph a base, such as KNNGraph()")
+            raise InputError(
+                "new points have no label and so no edges",
+                "give LabelGraph a base, such as KNNGraph()",
+                code="no_base_graph",
+                parameter="base",
+            )
         return link_new_points(self.base, X_new, X, graph)
 
-    def _classes(self, y: Any, n: int) -> np.ndarray:
-        """Classes numbered 0, 1, ..., and -1 where unknown."""
+    def _classes(self, y: LabelsLike | None, n: int) -> np.ndarray:
+        """Return classes numbered 0, 1, ..., and -1 for unknown."""
         if y is None:
-            raise ValueError("LabelGraph is made from labels; call fit(X, y), with -1 in y for rows of unknown class")
+            raise InputError(
+                "LabelGraph is built from labels, but y is None",
+                "call fit(X, y), with -1 in y for rows of unknown class",
+                code="no_labels",
+                parameter="y",
+            )
         known, labels = known_labels(y, n)
         if not known.all() and self.base is None:
-            raise ValueError(
-                f"{int((~known).sum())} rows have no label and would stand alone; give base=KNNGraph() to hold them"
+            raise InputError(
+                f"{int((~known).sum())} rows have no label and would be isolated",
+                "set base=KNNGraph() to link them",
+                code="no_base_graph",
+                parameter="base",
+                n_rows=int((~known).sum()),
             )
         classes = np.full(n, UNKNOWN)
         classes[known] = np.unique(labels, return_inverse=True)[1]
@@ -86,27 +115,37 @@ class LabelGraph(BaseEstimator):
 
 
 def as_column(y: Any) -> Any:
-    """Labels in one column as a vector, with scikit-learn's warning; anything else as it is."""
+    """Return labels in one column as a vector, with scikit-learn's warning; anything else unchanged."""
     return column_or_1d(y, warn=True) if getattr(y, "ndim", 1) == 2 else y
 
 
-def known_labels(y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows have a label other than the number -1, and those rows' labels, as numbers or as strings."""
+def check_node_labels(labels: LabelsLike, n_nodes: int) -> np.ndarray:
+    """Validate cluster labels of any array library, one per node, and return them as a NumPy array."""
+    return check_labels(to_numpy(labels) if is_foreign(labels) else labels, n_samples=n_nodes)
+
+
+def known_labels(y: LabelsLike, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows have a label other than the number -1, and their labels, as numbers or as strings."""
     labels = check_labels(y, "y", n_samples=n)
     if labels.dtype.kind in "iufb":
         known = labels != UNKNOWN
         return known, labels[known]
     if any(label is None or label != label for label in labels):  # None, or a NaN among names
-        raise ValueError("y holds missing labels; use the number -1 for a row of unknown class")
+        raise InputError(
+            "y contains missing labels",
+            "use the number -1 for a row of unknown class",
+            code="missing_labels",
+            parameter="y",
+        )
     known = np.array([not _is_unknown(label) for label in labels])
     return known, np.array([str(label) for label in labels[known]])
 
 
-def check_partial_labels(y: Any, n: int, k: int | None = None) -> np.ndarray | None:
-    """What a clusterer may take from ``y``: clusters 0, 1, ... (below ``k``) of some rows and -1 for the others.
+def check_partial_labels(y: LabelsLike | None, n: int, k: int | None = None) -> np.ndarray | None:
+    """Return the labels in ``y`` that a clusterer may use: 0, 1, ... (below ``k``) for some rows, -1 for the others.
 
-    A ``y`` without any -1, or of names, is not for it: pipelines and searches hand true labels to every estimator, and
-    a clusterer must not look at them.
+    None if ``y`` contains no -1, or names: pipelines and searches pass true labels to every estimator, and a clusterer
+    must not use them.
     """
     labels = None if y is None else np.asarray(as_column(to_numpy(y)))
     if labels is not None and labels.dtype.kind == "f" and (labels == np.round(labels)).all():
@@ -114,20 +153,31 @@ def check_partial_labels(y: Any, n: int, k: int | None = None) -> np.ndarray | N
     if labels is None or labels.dtype.kind not in "iu" or labels.ndim != 1 or (labels != UNKNOWN).all():
         return None
     if len(labels) != n or labels.min() < UNKNOWN or (k is not None and labels.max() >= k):
-        most = "" if k is None else f" to {k - 1}"
-        got = f"{len(labels)} from {labels.min()} to {labels.max()}" if len(labels) else "none"
-        raise ValueError(f"y must hold {n} clusters from 0{most}, or -1 where unknown; got {got}")
+        allowed = "0 or above" if k is None else f"from 0 to {k - 1}"
+        actual = f"{len(labels)} from {labels.min()} to {labels.max()}" if len(labels) else "none"
+        raise InputError(
+            f"y must contain {n} labels, {allowed}, or -1 for unknown; got {actual}",
+            code="invalid_partial_labels",
+            parameter="y",
+            n_samples=n,
+        )
     return labels.astype(np.int64) if (labels >= 0).any() else None
 
 
 def spread_over_groups(labels: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Labels carried over to all rows of a group that hard must-links hold together."""
+    """Copy each label to all rows of its group, where the groups are those of hard must-links."""
     known = labels != UNKNOWN
     of_group = np.full(groups.max() + 1, UNKNOWN)
     of_group[groups[known]] = labels[known]
-    if (torn := known & (of_group[groups] != labels)).any():
-        row = int(np.flatnonzero(torn)[0])
-        raise ValueError(f"y names two clusters for rows that hard must-links hold together, row {row} among them")
+    if (conflicting := known & (of_group[groups] != labels)).any():
+        row = int(np.flatnonzero(conflicting)[0])
+        raise InputError(
+            f"y gives two clusters to rows that hard must-links keep together, row {row} among them",
+            "correct y, or remove the must-link",
+            code="labels_contradict_must_links",
+            parameter="y",
+            row=row,
+        )
     return of_group[groups]
 
 
@@ -136,10 +186,15 @@ def _is_unknown(label: Any) -> bool:
 
 
 def class_cliques(classes: np.ndarray) -> sp.csr_array:
-    """W of Eq. 5 over the known rows, its diagonal included."""
+    """Return W of Eq. 5 over the labelled rows, including its diagonal."""
     sizes = np.bincount(classes[classes >= 0])
-    if (pairs := int((sizes.astype(np.float64) ** 2).sum())) > FULL_UP_TO**2:
-        raise ValueError(f"these classes hold {pairs:,} pairs of rows; label fewer rows, or a part of each class")
+    if (n_pairs := int((sizes.astype(np.float64) ** 2).sum())) > MAX_FULL_NODES**2:
+        raise InputError(
+            f"these classes contain {n_pairs:,} pairs of rows",
+            "label fewer rows, or only some rows of each class",
+            code="too_many_pairs",
+            n_pairs=n_pairs,
+        )
     members = sp.csr_array(
         (np.ones(int(sizes.sum())), (np.flatnonzero(classes >= 0), classes[classes >= 0])),
         shape=(len(classes), len(sizes)),
@@ -147,17 +202,16 @@ def class_cliques(classes: np.ndarray) -> sp.csr_array:
     return sp.csr_array(members @ sp.diags_array(1.0 / np.maximum(sizes, 1)) @ members.T)
 
 
-def _assemble(neighbours: AffinityGraph | None, strength: float, classes: np.ndarray, X: Any) -> AffinityGraph:
-    """Neighbours' edges that no labels forbid, plus ``strength`` times the cliques of the classes."""
+def _assemble(neighbors: AffinityGraph | None, strength: float, classes: np.ndarray, X: Array) -> AffinityGraph:
+    """Combine the neighbours' edges, except between different classes, with ``strength`` times the class cliques."""
     cliques = strength * class_cliques(classes)
     edges = filter_entries(cliques, (row_indices(cliques) != cliques.indices) & (cliques.data > 0))
-    given: dict[str, Any] = {}
-    if neighbours is not None:
-        W = to_scipy(neighbours.weights)
+    inherited: dict[str, Any] = {}
+    if neighbors is not None:
+        W = to_scipy(neighbors.weights)
         ends = classes[row_indices(W)], classes[W.indices]
         edges = edges + filter_entries(W, (ends[0] < 0) | (ends[1] < 0) | (ends[0] == ends[1]))
-        given = {name: getattr(neighbours, name) for name in ("constants", "recall", "signed")}
-    home = X.data if sp.issparse(X) else X
-    weights = from_scipy_like(edges, home)
+        inherited = {name: getattr(neighbors, name) for name in ("constants", "recall", "signed")}
+    weights = from_scipy_like(edges, X.data if sp.issparse(X) else X)
     data = csr_parts(weights)[0]
-    return AffinityGraph(weights, loops=asarray_like(cliques.diagonal(), data, dtype=data.dtype), **given)
+    return AffinityGraph(weights, loops=asarray_like(cliques.diagonal(), data, dtype=data.dtype), **inherited)

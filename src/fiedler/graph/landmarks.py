@@ -1,26 +1,29 @@
-"""The complete graph through landmarks, in memory linear in the rows [nle, section VI-B]."""
+"""A low-rank approximation of the complete graph by landmarks, in linear memory [nle, section VI-B]."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from .._typing import MatrixLike, RandomState
 from .._validation import check_data, check_int
 from ..core.backend import Array, asarray_like, namespace
+from ..errors import InputError
 from .affinity import AffinityGraph
 from .recipes import FullGraph
 
 
 class LowRankAffinity(NamedTuple):
-    """A dense affinity W = FF' without its diagonal, kept as its factor; what is below zero is noise.
+    """A dense affinity W = FF' without its diagonal, stored as its factor; negative weights are approximation errors.
 
     Attributes
     ----------
     factor : array of shape (n_nodes, m)
+        The factor F.
 
     Examples
     --------
@@ -39,27 +42,29 @@ class LowRankAffinity(NamedTuple):
         return int(self.factor.shape[0])
 
     def product(self, Q: Array) -> Array:
-        """W Q."""
-        own = namespace(Q).sum(self.factor * self.factor, axis=1)[:, None]
-        return self.factor @ (self.factor.T @ Q) - own * Q
+        """Return W Q."""
+        diagonal = namespace(Q).sum(self.factor * self.factor, axis=1)[:, None]
+        return self.factor @ (self.factor.T @ Q) - diagonal * Q
 
 
 class LandmarkGraph(BaseEstimator):
-    """The complete graph through landmarks: W ≈ CA⁺C', C the kernel to m rows and A the kernel among them (Nyström).
+    """A low-rank approximation of the complete graph, for :class:`NLE`.
 
-    For :class:`NLE`. Memory and products are linear in the number of rows, where :class:`FullGraph` is quadratic.
+    W ≈ CA⁺C' with C the kernel between all rows and m landmarks and A the kernel among the landmarks (Nyström). Memory
+    and products are linear in the number of rows; those of :class:`FullGraph` are quadratic.
 
     Parameters
     ----------
     n_landmarks : int, default=200
-        Rows drawn at random.
+        The number of landmarks, which are rows drawn at random.
     weight : {'heat', 'dot', 'polynomial', 'cosine'}, default='heat'
-        The kernel.
+        The kernel; see :mod:`fiedler.graph.kernels` for the formulas.
     bandwidth : float, optional
-        Of 'heat'; default the median distance between landmarks.
+        The bandwidth of 'heat'; by default the median distance between landmarks.
     degree : int, default=2
-        Of 'polynomial'.
+        The degree of 'polynomial'.
     random_state : int, RandomState or None, default=0
+        Random seed or generator.
 
     Examples
     --------
@@ -75,10 +80,10 @@ class LandmarkGraph(BaseEstimator):
     def __init__(
         self,
         n_landmarks: int = 200,
-        weight: str = "heat",
+        weight: Literal["heat", "dot", "polynomial", "cosine"] = "heat",
         bandwidth: float | None = None,
         degree: int = 2,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.n_landmarks = n_landmarks
         self.weight = weight
@@ -86,34 +91,61 @@ class LandmarkGraph(BaseEstimator):
         self.degree = degree
         self.random_state = random_state
 
-    def build(self, X: Any) -> LowRankAffinity:
-        """The factor F of the affinity of the rows of ``X``."""
-        X = check_data(X, min_samples=2)
+    def build(self, X: MatrixLike) -> LowRankAffinity:
+        """Build the affinity of the rows of ``X``.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            The rows.
+        """
+        return self._build(check_data(X, min_samples=2))
+
+    def _build(self, X: Array) -> LowRankAffinity:
         if sp.issparse(X):
-            raise ValueError("LandmarkGraph takes dense rows; reduce sparse ones first, for example by TruncatedSVD")
+            raise InputError(
+                "LandmarkGraph does not accept sparse rows",
+                "reduce their dimension first, for example with TruncatedSVD",
+                code="sparse_not_supported",
+            )
         if self.weight in ("local", "binary"):
-            raise ValueError(f"weight={self.weight!r} is no kernel of two rows alone; use 'heat', 'dot' or 'cosine'")
+            raise InputError(
+                f"weight={self.weight!r} is not a function of two rows",
+                "use 'heat', 'dot', 'polynomial' or 'cosine'",
+                code="unknown_option",
+                parameter="weight",
+                value=self.weight,
+            )
         size = min(check_int(self.n_landmarks, "n_landmarks", minimum=2), X.shape[0])
         xp = namespace(X)
         chosen = np.sort(check_random_state(self.random_state).permutation(X.shape[0])[:size])
         landmarks = xp.take(X, asarray_like(chosen, X), axis=0)
         kernel = FullGraph(self.weight, bandwidth=self.bandwidth, degree=self.degree)
-        among = self._among(kernel, landmarks)
-        core = kernel.link(landmarks, landmarks, among)
-        values, vectors = xp.linalg.eigh(0.5 * (core + core.T))
+        graph = self._landmark_graph(kernel, landmarks)
+        A = kernel._link(landmarks, landmarks, graph)
+        values, vectors = xp.linalg.eigh(0.5 * (A + A.T))
         if float(values[-1]) <= 0:
-            raise ValueError("the landmarks do not even resemble themselves; check for rows of zeros, or use 'heat'")
+            raise InputError(
+                "the kernel matrix of the landmarks has no positive eigenvalue",
+                "check for rows of zeros, or use weight='heat'",
+                code="kernel_not_positive",
+                parameter="weight",
+            )
         first = int(xp.sum(xp.astype(values <= 1e-6 * float(values[-1]), xp.int64)))
         root = vectors[:, first:] / xp.sqrt(values[first:])[None, :]
-        return LowRankAffinity(kernel.link(X, landmarks, among) @ root)
+        return LowRankAffinity(kernel._link(X, landmarks, graph) @ root)
 
-    def _among(self, kernel: FullGraph, landmarks: Array) -> AffinityGraph:
+    def _landmark_graph(self, kernel: FullGraph, landmarks: Array) -> AffinityGraph:
+        """Build the graph of the landmarks, whose constants the kernel needs."""
         try:
-            return kernel.build(landmarks)
-        except ValueError as error:
-            if "negative weights" not in str(error):
+            return kernel._build(landmarks)
+        except InputError as error:
+            if error.code != "negative_weights":
                 raise
-            raise ValueError(
-                f"weight={self.weight!r} is negative between some landmarks; use weight='heat', or rows without "
-                "negative entries"
+            raise InputError(
+                f"weight={self.weight!r} is negative between some landmarks",
+                "use weight='heat', or rows without negative entries",
+                code="negative_weights",
+                parameter="weight",
+                value=self.weight,
             ) from error

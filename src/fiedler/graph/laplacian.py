@@ -1,4 +1,4 @@
-"""The graph Laplacians, as sparse matrices on the graph's own back end.
+"""Graph Laplacians, as sparse matrices in the array library of the graph.
 
 ===============  =============================  ===================================================
 combinatorial    D - W                          [vonLuxburg07, 3.1]; Ratio Cut
@@ -7,10 +7,10 @@ random_walk      I - D^-1 W                     [vonLuxburg07, 3.2]
 signed           D̄ - W with D̄ = Σ|w|            Kunegis et al. 2010; positive semidefinite for any signs
 ===============  =============================  ===================================================
 
-Degrees of a signed graph are Σ|w|, so that the first three are its signed versions too. A self-loop counts in the
-degree and on the diagonal of W: it leaves D - W as it is. An isolated node has a zero row
-in all of them (the identity in the formulas is that of the nodes with an edge): the multiplicity of the eigenvalue 0
-is then the number of connected components, isolated nodes included (of balanced components, on a signed graph).
+The degrees of a signed graph are Σ|w|, so that the first three are its signed versions too. A self-loop counts both in
+the degree and on the diagonal of W, and so does not change D - W. An isolated node has a zero row in all of them (the
+identity in the formulas is restricted to nodes with an edge). The multiplicity of the eigenvalue 0 is thus the number
+of connected components, isolated nodes included (of balanced components, on a signed graph).
 
 References
 ----------
@@ -19,7 +19,7 @@ References
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,9 +40,11 @@ from ..core.sparse import (
     with_data,
 )
 
+LaplacianKind: TypeAlias = Literal["combinatorial", "symmetric", "random_walk", "signed"]
+
 
 class Graph(Protocol):
-    """What the Laplacians ask of a graph."""
+    """The attributes of a graph from which its Laplacians are computed."""
 
     @property
     def weights(self) -> Sparse:
@@ -62,7 +64,7 @@ class Graph(Protocol):
 
 
 def weighted_degrees(weights: Sparse, *, signed: bool) -> Array:
-    """d_i = Σ_j w_ij, or Σ_j |w_ij| on a signed graph."""
+    """Return d_i = Σ_j w_ij, or Σ_j |w_ij| on a signed graph."""
     if not signed:
         return row_sums(weights)
     data = csr_parts(weights)[0]
@@ -70,38 +72,35 @@ def weighted_degrees(weights: Sparse, *, signed: bool) -> Array:
 
 
 def power_of_degrees(degrees: Array, power: float) -> Array:
-    """``degrees ** power``, and 0 for isolated nodes."""
+    """Return ``degrees ** power``, with 0 for isolated nodes."""
     xp = namespace(degrees)
     return xp.where(degrees > 0, xp.where(degrees > 0, degrees, 1) ** power, 0)
 
 
-def _outward(graph: Graph) -> Array:
-    """The diagonal of D - W: degrees without the self-loops, whose weight stands on the diagonal of W as well."""
+def _loopless_degrees(graph: Graph) -> Array:
+    """Return the diagonal of D - W: degrees without the self-loops, which are on the diagonal of W as well."""
     return graph.degrees if graph.loops is None else graph.degrees - graph.loops
 
 
-def _outward_share(graph: Graph) -> Array:
-    """The diagonal of I - D⁻¹W: 1 for a node with edges, 0 for an isolated one, less the share of its self-loop."""
-    return _outward(graph) * power_of_degrees(graph.degrees, -1.0) if graph.loops is not None else has_edges(graph)
-
-
-def has_edges(graph: Graph) -> Array:
-    """1 for a node with an edge, 0 for an isolated one."""
+def _normalized_diagonal(graph: Graph) -> Array:
+    """Return the diagonal of I - D⁻¹W: 1 for a node with edges, 0 for an isolated one, minus w_ii / d_i."""
+    if graph.loops is not None:
+        return _loopless_degrees(graph) * power_of_degrees(graph.degrees, -1.0)
     return namespace(graph.degrees).astype(graph.degrees > 0, graph.degrees.dtype)
 
 
 def _combinatorial(graph: Graph) -> Sparse:
-    return add_diagonal(with_data(graph.weights, -csr_parts(graph.weights)[0]), _outward(graph))
+    return add_diagonal(with_data(graph.weights, -csr_parts(graph.weights)[0]), _loopless_degrees(graph))
 
 
 def _symmetric(graph: Graph) -> Sparse:
     inverse_root = power_of_degrees(graph.degrees, -0.5)
-    return add_diagonal(scale_rows_columns(graph.weights, -inverse_root, inverse_root), _outward_share(graph))
+    return add_diagonal(scale_rows_columns(graph.weights, -inverse_root, inverse_root), _normalized_diagonal(graph))
 
 
 def _random_walk(graph: Graph) -> Sparse:
     return add_diagonal(
-        scale_rows_columns(graph.weights, -power_of_degrees(graph.degrees, -1.0)), _outward_share(graph)
+        scale_rows_columns(graph.weights, -power_of_degrees(graph.degrees, -1.0)), _normalized_diagonal(graph)
     )
 
 
@@ -118,18 +117,20 @@ LAPLACIANS = {
 }
 
 
-def laplacian(graph: Graph, kind: str = "combinatorial") -> Sparse:
-    """The Laplacian matrix of ``graph``.
+def laplacian(graph: Graph, kind: LaplacianKind = "combinatorial") -> Sparse:
+    """Return the Laplacian matrix of a graph.
 
     Parameters
     ----------
     graph : AffinityGraph
+        The graph.
     kind : {'combinatorial', 'symmetric', 'random_walk', 'signed'}, default='combinatorial'
+        The formula: D - W, I - D^-1/2 W D^-1/2, I - D^-1 W, or D - W with degrees Σ|w|.
 
     Returns
     -------
     sparse matrix of shape (n_nodes, n_nodes)
-        In CSR, on the graph's back end.
+        In CSR, in the array library of the graph.
 
     Examples
     --------
@@ -143,30 +144,30 @@ def laplacian(graph: Graph, kind: str = "combinatorial") -> Sparse:
     return choose(LAPLACIANS, kind, option="kind")(graph)
 
 
-# ----------------------------------------------------------------------------------- what the eigensolvers are handed
+# ------------------------------------------------------------------------------------- input of the eigensolvers
 
 
-def spectral_form(graph: Graph, kind: str = "symmetric") -> SpectralForm:
-    """The Laplacian as a symmetric eigenproblem: matrix, exact null vectors, a bound on the spectrum, the way back.
+def spectral_form(graph: Graph, kind: LaplacianKind = "symmetric") -> SpectralForm:
+    """Return the Laplacian as a symmetric eigenproblem: matrix, exact null vectors, spectral bound and row scaling.
 
     ``random_walk`` is solved through the symmetric one: L_rw v = λ v for v = D^-1/2 u. [vonLuxburg07, Prop. 3]
     """
     choose(LAPLACIANS, kind, option="kind")
     count, component, sign = balanced_components(graph)
-    normalised = kind in ("symmetric", "random_walk")
+    normalized = kind in ("symmetric", "random_walk")
     degrees = graph.degrees
     xp = namespace(degrees)
-    heights = xp.where(degrees > 0, xp.sqrt(degrees), 1) if normalised else xp.ones_like(degrees)
+    heights = xp.where(degrees > 0, xp.sqrt(degrees), 1) if normalized else xp.ones_like(degrees)
     return SpectralForm(
-        matrix=laplacian(graph, "symmetric" if normalised else kind),
+        matrix=laplacian(graph, "symmetric" if normalized else kind),
         null_vectors=lambda k: _null_vectors(heights, component, sign, min(k, count)),
-        upper=2.0 if normalised else _largest_edge_degree(graph),
+        upper=2.0 if normalized else _largest_edge_degree(graph),
         row_scale=xp.where(degrees > 0, 1 / heights, 1) if kind == "random_walk" else None,
     )
 
 
 def _largest_edge_degree(graph: Graph) -> float:
-    """Max over edges of d_i + d_j, at least the largest eigenvalue of D - W. [Anderson & Morley 1985]"""
+    """Return the maximum of d_i + d_j over the edges, a bound of the spectrum of D - W. [Anderson & Morley 1985]"""
     _, indices, _ = csr_parts(graph.weights)
     if indices.shape[0] == 0:
         return 1.0
@@ -174,7 +175,7 @@ def _largest_edge_degree(graph: Graph) -> float:
 
 
 def component_labels(weights: Sparse) -> tuple[int, np.ndarray]:
-    """The connected components, numbered by falling size."""
+    """Return the number of connected components and each node's, numbered by decreasing size."""
     count, labels = connected_components(to_scipy(weights), directed=False)
     by_size = np.argsort(-np.bincount(labels, minlength=count), kind="stable")
     rank = np.empty(count, dtype=np.int64)
@@ -183,11 +184,11 @@ def component_labels(weights: Sparse) -> tuple[int, np.ndarray]:
 
 
 def balanced_components(graph: Graph) -> tuple[int, np.ndarray, np.ndarray]:
-    """The components that carry a null vector: their number, each node's component (-1: none) and its sign.
+    """Return the components that have a null vector: their number, each node's component (-1: none) and its sign.
 
-    All components of a graph with nonnegative weights. On a signed graph the balanced ones: those whose nodes can be
-    given signs with s_i s_j w_ij > 0 on every edge. In the double cover, where a negative edge leads to the other
-    copy of its node, such a component falls into two.
+    These are all components of a graph with nonnegative weights. On a signed graph they are the balanced ones: those
+    whose nodes can be given signs with s_i s_j w_ij > 0 on every edge. In the double cover, where a negative edge leads
+    to the other copy of its node, such a component splits into two.
     """
     count, component = component_labels(graph.weights)
     n = len(component)
@@ -198,7 +199,7 @@ def balanced_components(graph: Graph) -> tuple[int, np.ndarray, np.ndarray]:
     _, cover = connected_components(sp.block_array([[positive, negative], [negative, positive]]), directed=False)
     balanced = cover[:n] != cover[n:]
     first = np.full(count, -1)
-    first[component[::-1]] = np.arange(n)[::-1]  # each component's first node gets the sign +1
+    first[component[::-1]] = np.arange(n)[::-1]  # the first node of each component has the sign +1
     sign = np.where(cover[:n] == cover[:n][first[component]], 1.0, -1.0)
     kept = np.unique(component[balanced])
     renumber = np.full(count, -1)
@@ -207,7 +208,7 @@ def balanced_components(graph: Graph) -> tuple[int, np.ndarray, np.ndarray]:
 
 
 def _null_vectors(heights: Array, component: np.ndarray, sign: np.ndarray, count: int) -> Array:
-    """Orthonormal null vectors of the ``count`` largest components: sign times height on the component, 0 elsewhere."""
+    """Return orthonormal null vectors of the ``count`` largest components: sign times height, 0 elsewhere."""
     values = to_numpy(heights).astype(np.float64)
     basis = np.zeros((len(component), count))
     for c in range(count):

@@ -1,15 +1,15 @@
-"""Nearest neighbours: exact on dense, sparse and device arrays, approximate by faiss; the point itself never counts.
+"""Nearest neighbours: exact on dense, sparse and device arrays, approximate by faiss; the point itself is excluded.
 
 ======================  ==============================================================================================
-dense NumPy             scikit-learn; in float32, beyond 15 features, the blocked product below (0.6 of its time)
+dense NumPy             scikit-learn; in float32 with more than 15 features a blocked product (0.6 of the time)
 torch, CuPy, ...        a blocked matrix product and partial sort, on the device
-CSR rows                a blocked sparse product; nothing is densified beyond one block of similarities
-``method="faiss"``      an inverted-file index whose probes are raised until a sample reaches the recall
+CSR rows                a blocked sparse product; only one block of similarities is dense at a time
+``method="faiss"``      an inverted-file index; the number of probes grows until a sample reaches the recall
 ======================  ==============================================================================================
 
-``method="auto"`` is exact up to `APPROXIMATE_ABOVE` rows and, where faiss is installed, approximate above.
-Where a matrix product finds the neighbours, |x|² + |y|² - 2x'y cancels. So products only propose; distances come from
-differences, and rows in which single precision may have hidden a neighbour are searched again in double.
+``method="auto"`` is exact up to `APPROXIMATE_ABOVE` rows and, if faiss is installed, approximate above.
+|x|² + |y|² - 2x'y suffers from cancellation. So matrix products only propose candidates; their distances are computed
+from differences, and rows for which single precision may have missed a neighbour are searched again in double.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import importlib.util
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,18 +30,21 @@ from .._validation import choose, import_optional, is_foreign
 from ..core.backend import Array, arange, eps, is_numpy, itemsize, namespace, row_blocks, smallest_k
 from ..core.blocks import map_blocks
 from ..core.rows import normalize_rows, row_norms, sq_row_norms
+from ..errors import InputError, InputTypeError
 
 log = logging.getLogger(__name__)
 
-APPROXIMATE_ABOVE = 50_000  # rows; the exact search below takes seconds, and approximate indices gain little
-TREES_UP_TO = 15  # features; scikit-learn's trees beat any index there, so "auto" stays exact
-TARGET_RECALL = 0.995
-RECALL_SAMPLE = 500  # rows whose exact neighbours settle the number of probes
+SearchMethod: TypeAlias = Literal["auto", "exact", "faiss"]
+
+APPROXIMATE_ABOVE = 50_000  # rows; below, the exact search takes seconds and an approximate index gains little
+MAX_TREE_FEATURES = 15  # features up to which scikit-learn's trees are faster than any index, so "auto" is exact
+TARGET_RECALL = 0.995  # fraction of the true neighbours of the sample that faiss must find
+RECALL_SAMPLE = 500  # rows whose exact neighbours determine the number of probes
 
 
 @dataclass(frozen=True)
 class Edges:
-    """Directed edges ``rows[e] -> columns[e]`` with their lengths; ``recall`` where the search estimated it."""
+    """Directed edges ``rows[e] -> columns[e]`` with their lengths, and the recall if the search estimated it."""
 
     rows: Array
     columns: Array
@@ -59,67 +62,84 @@ def k_nearest(
     *,
     queries: Array | None = None,
     metric: str = "euclidean",
-    method: Any = "auto",
+    method: SearchMethod | Any = "auto",
     n_jobs: int | None = None,
 ) -> Edges:
-    """Each row's ``n_neighbors`` nearest rows of ``X``, sorted by distance.
+    """Return the ``n_neighbors`` nearest rows of ``X`` for every query, sorted by distance.
 
-    Without ``queries`` the rows of ``X`` look for each other and a row is never its own neighbour: it is removed by its
-    index, so that duplicates of it stay. ``method`` may also be a scikit-learn neighbours transformer.
+    ``X`` and ``queries`` must be validated already. Without ``queries`` the rows of ``X`` are the queries, and a row is
+    never its own neighbour: it is removed by its index, so that its duplicates remain. ``method`` may also be a
+    scikit-learn neighbours transformer.
     """
     if not isinstance(method, str):
         return from_transformer(method, X, queries)
     n_candidates = X.shape[0] - (queries is None)
     if n_neighbors > n_candidates:
-        raise ValueError(
-            f"n_neighbors={n_neighbors} needs more rows than there are (n_samples={X.shape[0]}); "
-            f"ask for at most {n_candidates} neighbours"
+        raise InputError(
+            f"n_neighbors={n_neighbors} needs more rows than there are (n_samples={X.shape[0]})",
+            f"choose at most {n_candidates}",
+            code="too_few_rows_for_neighbors",
+            parameter="n_neighbors",
+            n_neighbors=n_neighbors,
+            n_samples=X.shape[0],
         )
-    X, queries, back = _as_euclidean(X, queries, metric)
+    X, queries, to_metric = _as_euclidean(X, queries, metric)
     if method == "auto":
-        method = "faiss" if _approximate_pays(X, metric) and queries is None else "exact"
+        method = "faiss" if _prefers_faiss(X, metric) and queries is None else "exact"
     search = choose(SEARCHES, method, option="method")
-    distances, indices, recall = search(X, queries, n_neighbors, metric if back is None else "euclidean", n_jobs)
+    distances, indices, recall = search(X, queries, n_neighbors, metric if to_metric is None else "euclidean", n_jobs)
     xp = namespace(distances)
     n_queries = indices.shape[0]
     rows = xp.broadcast_to(arange(n_queries, distances)[:, None], indices.shape)
     return Edges(
         rows=xp.reshape(rows, (-1,)),
         columns=xp.reshape(indices, (-1,)),
-        distances=xp.reshape(distances if back is None else back(distances), (-1,)),
+        distances=xp.reshape(distances if to_metric is None else to_metric(distances), (-1,)),
         shape=(n_queries, X.shape[0]),
         recall=recall,
     )
 
 
 def _as_euclidean(X: Array, queries: Array | None, metric: str) -> tuple[Array, Array | None, Callable | None]:
-    """Cosine as a Euclidean problem on unit rows, where |x - y|² = 2 (1 - cos); other metrics as they are."""
+    """Rewrite cosine as a Euclidean problem on unit rows, where |x - y|² = 2 (1 - cos); keep other metrics.
+
+    The third result converts Euclidean distances back, or is None.
+    """
     if metric != "cosine":
         if metric != "euclidean" and (is_foreign(X) or sp.issparse(X)):
             kind = "sparse" if sp.issparse(X) else "device"
-            raise ValueError(
-                f"metric={metric!r} is offered for dense NumPy arrays; {kind} ones take 'euclidean', 'cosine'"
+            raise InputError(
+                f"metric={metric!r} is not supported for {kind} arrays",
+                "use 'euclidean' or 'cosine', or pass a dense NumPy array",
+                code="unsupported_metric",
+                parameter="metric",
+                value=metric,
             )
         return X, queries, None
-    return directions(X), None if queries is None else directions(queries), lambda d: 0.5 * d * d
+    return unit_rows(X), None if queries is None else unit_rows(queries), lambda d: 0.5 * d * d
 
 
-def directions(X: Array) -> Array:
-    """Rows at length one; a row of zeros has no direction and is refused."""
+def unit_rows(X: Array) -> Array:
+    """Scale rows to unit length; raise an error for a row of zeros, which has no direction."""
     norms = row_norms(X)
     xp = namespace(norms)
     n_zero = int(xp.sum(xp.astype(norms == 0, xp.int64)))
     if n_zero:
-        raise ValueError(f"{n_zero} row(s) of X are all zero and have no cosine; remove them or use metric='euclidean'")
+        raise InputError(
+            f"{n_zero} row(s) of X are all zero and have no cosine",
+            "remove them, or use metric='euclidean'",
+            code="zero_rows",
+            n_rows=n_zero,
+        )
     return normalize_rows(X)
 
 
-def _approximate_pays(X: Array, metric: str) -> bool:
+def _prefers_faiss(X: Array, metric: str) -> bool:
     return (
         is_numpy(X)
         and not sp.issparse(X)
         and X.shape[0] > APPROXIMATE_ABOVE
-        and X.shape[1] > TREES_UP_TO
+        and X.shape[1] > MAX_TREE_FEATURES
         and metric in ("euclidean", "cosine")
         and importlib.util.find_spec("faiss") is not None
     )
@@ -128,7 +148,7 @@ def _approximate_pays(X: Array, metric: str) -> bool:
 def _exact(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
     if sp.issparse(X):
         return *_exact_sparse(X, queries, k, n_jobs), 1.0
-    if is_foreign(X) or (metric == "euclidean" and X.dtype == np.float32 and X.shape[1] > TREES_UP_TO):
+    if is_foreign(X) or (metric == "euclidean" and X.dtype == np.float32 and X.shape[1] > MAX_TREE_FEATURES):
         return *_exact_products(X, queries, k, n_jobs), 1.0
     search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=n_jobs).fit(X)
     distances, indices = search.kneighbors(queries)  # without queries scikit-learn drops each row by its index
@@ -136,35 +156,38 @@ def _exact(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | N
 
 
 def _exact_products(X: Array, queries: Array | None, k: int, n_jobs: int | None) -> tuple[Array, Array]:
-    """By matrix products, and again in double precision for the rows that single precision leaves in doubt."""
+    """Search by matrix products, and again in double precision for rows that are uncertain in single precision."""
     xp = namespace(X)
     Q = X if queries is None else queries
-    own = arange(Q.shape[0], X) if queries is None else None
-    distances, indices, certain = _propose_and_check(X, Q, own, k, n_jobs)
+    self_indices = arange(Q.shape[0], X) if queries is None else None
+    distances, indices, certain = _propose_and_check(X, Q, self_indices, k, n_jobs)
     if X.dtype == xp.float64 or bool(xp.all(certain)):
         return distances, indices
-    doubtful, sure = xp.nonzero(~certain)[0], xp.nonzero(certain)[0]
+    uncertain, settled = xp.nonzero(~certain)[0], xp.nonzero(certain)[0]
     double = lambda A: xp.astype(A, xp.float64)  # noqa: E731
     redone = _propose_and_check(
-        double(X), double(xp.take(Q, doubtful, axis=0)), None if own is None else doubtful, k, n_jobs
+        double(X), double(xp.take(Q, uncertain, axis=0)), None if self_indices is None else uncertain, k, n_jobs
     )
-    place = xp.argsort(xp.concat([sure, doubtful]))
+    order = xp.argsort(xp.concat([settled, uncertain]))
     merge = lambda old, new: xp.take(  # noqa: E731
-        xp.concat([xp.take(old, sure, axis=0), xp.astype(new, old.dtype)], axis=0), place, axis=0
+        xp.concat([xp.take(old, settled, axis=0), xp.astype(new, old.dtype)], axis=0), order, axis=0
     )
     return merge(distances, redone[0]), merge(indices, redone[1])
 
 
-def _propose_and_check(X: Array, Q: Array, own: Array | None, k: int, n_jobs: int | None) -> tuple[Array, Array, Array]:
-    """Blocked matrix products and a partial sort, for any array library; ``own`` is each query's row in ``X``, if any.
+def _propose_and_check(
+    X: Array, Q: Array, self_indices: Array | None, k: int, n_jobs: int | None
+) -> tuple[Array, Array, Array]:
+    """Search by blocked matrix products and a partial sort, in any array library.
 
-    The products propose about twice as many candidates as wanted, of which the nearest by their differences are kept. A
-    row is certain if its k-th distance is below that of every row not proposed, by more than the products' rounding.
+    ``self_indices`` is the row of each query in ``X``, if it is one. The products propose about twice as many
+    candidates as wanted, of which the nearest by their differences are kept. A row is certain if its k-th distance is
+    below that of every row not proposed by more than the rounding error of the products.
     """
     xp = namespace(X)
     n_proposed = min(k + max(k, 16), X.shape[0])
-    centre = xp.mean(X, axis=0)  # nearer the origin fewer digits cancel
-    # |x|²/2 - q'x orders the rows x as the distance to q does: one product, the norms being a column more.
+    centre = xp.mean(X, axis=0)  # near the origin fewer digits cancel
+    # |x|²/2 - q'x orders the rows x as the distance to q does: one product, with the norms as one more column.
     shifted = X - centre
     half_sq_norms = 0.5 * xp.sum(shifted * shifted, axis=1)
     right = xp.concat([shifted, half_sq_norms[:, None]], axis=1).T
@@ -177,8 +200,8 @@ def _propose_and_check(X: Array, Q: Array, own: Array | None, k: int, n_jobs: in
         scores, proposed = smallest_k(left @ right, n_proposed)
         candidates = xp.reshape(xp.take(X, xp.reshape(proposed, (-1,)), axis=0), (*proposed.shape, -1))
         distances = xp.sqrt(xp.sum((block[:, None, :] - candidates) ** 2, axis=2))
-        if own is not None:
-            distances = xp.where(proposed == own[rows][:, None], xp.inf, distances)
+        if self_indices is not None:
+            distances = xp.where(proposed == self_indices[rows][:, None], xp.inf, distances)
         nearest, order = smallest_k(distances, k)
         half_sq_query = 0.5 * xp.sum((block - centre) ** 2, axis=1)
         slack = scores[:, -1] + half_sq_query - 0.5 * nearest[:, -1] ** 2
@@ -186,47 +209,53 @@ def _propose_and_check(X: Array, Q: Array, own: Array | None, k: int, n_jobs: in
         return nearest, xp.take_along_axis(proposed, order, axis=1), certain | (n_proposed == X.shape[0])
 
     blocks = row_blocks(Q.shape[0], 2 * itemsize(X) * (X.shape[0] + n_proposed * X.shape[1]), Q)
-    found = map_blocks(search, blocks, Q, n_jobs=n_jobs)
-    distances, indices, certain = (xp.concat(list(part), axis=0) for part in zip(*found))
+    results = map_blocks(search, blocks, Q, n_jobs=n_jobs)
+    distances, indices, certain = (xp.concat(list(part), axis=0) for part in zip(*results))
     return distances, indices, certain
 
 
 def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs: int | None) -> tuple[Array, Array]:
-    """Blocks of the similarity matrix by sparse products in double; one dense block a worker is all that is held."""
+    """Search by sparse products in double precision; every worker keeps one dense block of similarities."""
     Q = X if queries is None else queries
     columns = X.T.tocsr().astype(np.float64, copy=False)
     half_sq_norms = 0.5 * sq_row_norms(X.astype(np.float64, copy=False))
 
     def search(rows: slice) -> tuple[Array, Array]:
         block = (Q[rows].astype(np.float64, copy=False) @ columns).toarray()
-        np.subtract(half_sq_norms, block, out=block)  # half the squared distance, less |q|²/2, which orders alike
+        np.subtract(half_sq_norms, block, out=block)  # half the squared distance minus |q|²/2, which has the same order
         if queries is None:
             block[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = np.inf
         return smallest_k(block, k)
 
-    found = map_blocks(search, row_blocks(Q.shape[0], 24 * X.shape[0], Q), Q, n_jobs=n_jobs)
-    scores, indices = (np.concatenate(part) for part in zip(*found))
+    results = map_blocks(search, row_blocks(Q.shape[0], 24 * X.shape[0], Q), Q, n_jobs=n_jobs)
+    scores, indices = (np.concatenate(part) for part in zip(*results))
     sq_norms = sq_row_norms(Q.astype(np.float64, copy=False))[:, None]
     sq_distances = np.maximum(2 * scores + sq_norms, 0)
-    near = sq_distances <= 1e-6 * sq_norms  # half of the digits have cancelled: from the differences, then
+    near = sq_distances <= 1e-6 * sq_norms  # half of the digits have cancelled, so these are computed from differences
     distances = np.sqrt(sq_distances).astype(X.dtype)
     distances[near] = pair_distances(Q, X, np.nonzero(near)[0], indices[near])
     return distances, indices
 
 
 def _faiss(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
-    """An inverted file of √n lists; the probes double until a sample of rows reaches `TARGET_RECALL`."""
+    """Search an inverted file of √n lists; the number of probes doubles until a sample reaches `TARGET_RECALL`."""
     if is_foreign(X) or sp.issparse(X) or metric != "euclidean":
-        raise ValueError("method='faiss' takes dense NumPy rows and metric 'euclidean' or 'cosine'; use method='exact'")
-    index, rows = _inverted_file(X)
-    recall = _raise_probes(index, rows, X, k)
-    if recall < TARGET_RECALL:  # single precision cannot tell these rows apart
-        log.warning("neighbours: faiss reaches recall %.3f only on this data; searching exactly", recall)
+        raise InputError(
+            "method='faiss' needs dense NumPy rows and metric 'euclidean' or 'cosine'",
+            "use method='exact'",
+            code="faiss_not_supported",
+            parameter="method",
+            value="faiss",
+        )
+    index, to_index = _inverted_file(X)
+    recall = _raise_probes(index, to_index, X, k)
+    if recall < TARGET_RECALL:  # single precision cannot distinguish these rows
+        log.warning("neighbours: faiss reaches a recall of only %.3f on this data; searching exactly", recall)
         return _exact(X, queries, k, metric, n_jobs)
     if queries is None:
-        indices = _drop_self(index.search(rows(X), k + 1)[1], np.arange(X.shape[0]))
+        indices = _drop_self(index.search(to_index(X), k + 1)[1], np.arange(X.shape[0]))
     else:
-        indices = index.search(rows(queries), k)[1]
+        indices = index.search(to_index(queries), k)[1]
     short = np.flatnonzero((indices < 0).any(axis=1))  # too few candidates in the probed lists
     if len(short):
         indices[short] = (
@@ -237,43 +266,43 @@ def _faiss(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | N
 
 
 def _inverted_file(X: Array) -> tuple[Any, Callable[[Array], Array]]:
-    """The index, and how rows are given to it: in float32, centred and scaled into the middle of its range."""
+    """Return the index and the function that prepares rows for it: float32, centred and scaled."""
     faiss = import_optional("faiss", extra="ann", purpose="approximate neighbours")
     n, d = X.shape
     centre = X.mean(axis=0)
     scale = max(float(np.abs(X - centre).max()), np.finfo(X.dtype).tiny)
-    rows = lambda A: np.ascontiguousarray((A - centre) / scale, dtype=np.float32)  # noqa: E731
+    to_index = lambda A: np.ascontiguousarray((A - centre) / scale, dtype=np.float32)  # noqa: E731
     index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, max(1, int(np.sqrt(n))))
     index.cp.niter, index.cp.max_points_per_centroid, index.cp.min_points_per_centroid = 10, 64, 1
-    index.train(rows(X))
-    index.add(rows(X))
-    return index, rows
+    index.train(to_index(X))
+    index.add(to_index(X))
+    return index, to_index
 
 
-def _raise_probes(index: Any, rows: Callable[[Array], Array], X: Array, k: int) -> float:
+def _raise_probes(index: Any, to_index: Callable[[Array], Array], X: Array, k: int) -> float:
     """Double the probes until the recall is reached or all lists are probed; copies of a neighbour count as found."""
     sample = np.random.RandomState(0).permutation(X.shape[0])[:RECALL_SAMPLE]
-    lengths = lambda found: pair_distances(X[sample], X, *_flat(found)).reshape(found.shape)  # noqa: E731
+    lengths = lambda columns: pair_distances(X[sample], X, *_flat(columns)).reshape(columns.shape)  # noqa: E731
     reach = (1 + 1e-5) * lengths(_exact_rows(X, sample, k)).max(axis=1)
     index.nprobe = 2
     while True:
         index.nprobe = min(2 * index.nprobe, index.nlist)
-        found = _drop_self(index.search(rows(X[sample]), k + 1)[1], sample)
-        recall = float(np.mean((lengths(found) <= reach[:, None]) & (found >= 0)))
+        neighbors = _drop_self(index.search(to_index(X[sample]), k + 1)[1], sample)
+        recall = float(np.mean((lengths(neighbors) <= reach[:, None]) & (neighbors >= 0)))
         log.info("neighbours: %d of %d lists probed, recall %.4f on a sample", index.nprobe, index.nlist, recall)
         if recall >= TARGET_RECALL or index.nprobe == index.nlist:
             return recall
 
 
 def _exact_rows(X: Array, rows: np.ndarray, k: int) -> np.ndarray:
-    """Exact neighbours of some rows of ``X``, given by their indices."""
+    """Return the exact neighbours of some rows of ``X``, given by their indices."""
     search = NearestNeighbors(algorithm="brute").fit(X)
     return _drop_self(search.kneighbors(X[rows], k + 1, return_distance=False), rows)
 
 
-def _drop_self(indices: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Each row of k + 1 candidates less the row itself; where copies crowded it out, less the farthest."""
-    drop = indices == own[:, None]
+def _drop_self(indices: np.ndarray, self_indices: np.ndarray) -> np.ndarray:
+    """Drop the row itself from its k + 1 candidates, or the farthest if it is not among them because of its copies."""
+    drop = indices == self_indices[:, None]
     drop[~drop.any(axis=1), -1] = True
     return indices[~drop].reshape(len(indices), -1)
 
@@ -281,15 +310,18 @@ def _drop_self(indices: np.ndarray, own: np.ndarray) -> np.ndarray:
 SEARCHES = {"exact": _exact, "faiss": _faiss}
 
 
-# ------------------------------------------------------------------------------------------------- other neighbourhoods
+# ------------------------------------------------------------------------------------------------- other searches
 
 
 def within_radius(
     X: Array, radius: float, *, queries: Array | None = None, metric: str = "euclidean", n_jobs: int | None = None
 ) -> Edges:
-    """All pairs at distance at most ``radius`` (the ε-neighbours), the point itself left out."""
-    X, queries, back = _as_euclidean(X, queries, metric)
-    if back is not None:
+    """Return all pairs at distance at most ``radius`` (the ε-neighbours), without a point and itself.
+
+    ``X`` and ``queries`` must be validated already.
+    """
+    X, queries, to_metric = _as_euclidean(X, queries, metric)
+    if to_metric is not None:
         radius, metric = float(np.sqrt(2 * radius)), "euclidean"
     Q = X if queries is None else queries
     if is_foreign(X):
@@ -300,50 +332,58 @@ def within_radius(
         lengths, indices = search.radius_neighbors(queries)
         rows = np.repeat(np.arange(Q.shape[0]), [len(i) for i in indices])
         columns, distances = np.concatenate(indices), np.concatenate(lengths).astype(X.dtype, copy=False)
-    return Edges(rows, columns, distances if back is None else back(distances), (Q.shape[0], X.shape[0]), recall=1.0)
+    if to_metric is not None:
+        distances = to_metric(distances)
+    return Edges(rows, columns, distances, (Q.shape[0], X.shape[0]), recall=1.0)
 
 
 def _radius_device(X: Array, queries: Array | None, radius: float) -> tuple[Array, Array]:
     xp = namespace(X)
     Q = X if queries is None else queries
-    rows_found, columns_found = [], []
+    row_parts, column_parts = [], []
     for rows in row_blocks(Q.shape[0], 4 * itemsize(X) * X.shape[0], X):
         near = pairwise_distances(Q[rows, :], X) <= radius
         if queries is None:
             near = near & (arange(X.shape[0], X)[None, :] != arange(X.shape[0], X)[rows][:, None])
         block_rows, block_columns = xp.nonzero(near)
-        rows_found.append(block_rows + rows.start)
-        columns_found.append(block_columns)
-    return xp.concat(rows_found), xp.concat(columns_found)
+        row_parts.append(block_rows + rows.start)
+        column_parts.append(block_columns)
+    return xp.concat(row_parts), xp.concat(column_parts)
 
 
 def from_transformer(transformer: Any, X: Array, queries: Array | None = None) -> Edges:
-    """The edges that a scikit-learn neighbours transformer (or a compatible object) finds, in distances."""
+    """Return the neighbours found by a scikit-learn neighbours transformer (or a compatible object) as edges."""
     if isinstance(transformer, type) or not hasattr(transformer, "fit_transform") or is_foreign(X):
-        raise TypeError(
-            f"{transformer!r} cannot search for neighbours here; give 'auto', 'exact', 'faiss', or, for NumPy rows, "
-            "a neighbours transformer such as KNeighborsTransformer()"
+        raise InputTypeError(
+            f"{transformer!r} cannot search for neighbours of this data",
+            "use 'auto', 'exact', 'faiss', or, for NumPy rows, a neighbours transformer such as "
+            "KNeighborsTransformer()",
+            code="not_a_neighbors_transformer",
+            parameter="method",
         )
     fitted = clone(transformer)
     if "mode" in fitted.get_params():
         fitted.set_params(mode="distance")
     fitted.fit(X)
-    found = fitted.transform(X if queries is None else queries)
-    if not sp.issparse(found) or found.shape[1] != X.shape[0]:
-        raise TypeError(
-            f"{transformer!r} gives no sparse matrix of neighbours; use one such as KNeighborsTransformer()"
+    distances = fitted.transform(X if queries is None else queries)
+    if not sp.issparse(distances) or distances.shape[1] != X.shape[0]:
+        raise InputTypeError(
+            f"{transformer!r} does not return a sparse matrix of neighbours",
+            "use a transformer such as KNeighborsTransformer()",
+            code="not_a_neighbors_transformer",
+            parameter="method",
         )
-    found = sp.coo_array(found)
-    rows, columns, data = found.row, found.col, found.data.astype(X.dtype, copy=False)
+    distances = sp.coo_array(distances)
+    rows, columns, lengths = distances.row, distances.col, distances.data.astype(X.dtype, copy=False)
     others = rows != columns if queries is None else np.ones(len(rows), dtype=bool)
-    return Edges(rows[others], columns[others], data[others], found.shape)
+    return Edges(rows[others], columns[others], lengths[others], distances.shape)
 
 
 # ---------------------------------------------------------------------------------------------- distances and products
 
 
 def pairwise_distances(A: Array, B: Array) -> Array:
-    """All Euclidean distances between the rows of ``A`` and ``B``, dense; the products are made in double precision."""
+    """Return all Euclidean distances between rows of ``A`` and ``B``; products are computed in double precision."""
     if is_numpy(A):
         return euclidean_distances(A, B)
     xp = namespace(A)
@@ -354,21 +394,21 @@ def pairwise_distances(A: Array, B: Array) -> Array:
 
 
 def pair_distances(A: Array, B: Array, rows: Array, columns: Array) -> Array:
-    """The distance of each pair ``A[rows[e]], B[columns[e]]``, from the differences."""
+    """Return the distance of each pair ``A[rows[e]], B[columns[e]]``, computed from differences."""
     if sp.issparse(A):
         return np.sqrt(_over_sparse_pairs(A, B, rows, columns, lambda a, b: (a - b).power(2)))
     return _over_pairs(A, B, rows, columns, lambda a, b, xp: xp.sqrt(xp.sum((a - b) ** 2, axis=1)))
 
 
 def pair_products(A: Array, B: Array, rows: Array, columns: Array) -> Array:
-    """The inner product of each pair ``A[rows[e]], B[columns[e]]``."""
+    """Return the inner product of each pair ``A[rows[e]], B[columns[e]]``."""
     if sp.issparse(A):
         return _over_sparse_pairs(A, B, rows, columns, lambda a, b: a.multiply(b))
     return _over_pairs(A, B, rows, columns, lambda a, b, xp: xp.sum(a * b, axis=1))
 
 
 def _over_sparse_pairs(A: Array, B: Array, rows: Array, columns: Array, entries: Callable) -> Array:
-    """Row sums of a sparse function of each pair of rows, in blocks."""
+    """Return the row sums of a sparse function of each pair of rows, in blocks."""
     blocks = row_blocks(rows.shape[0], 48 * max(1, A.nnz // A.shape[0]), A)
     parts = [np.asarray(entries(A[rows[e]], B[columns[e]]).sum(axis=1)).ravel() for e in blocks]
     return np.concatenate(parts).astype(A.dtype, copy=False) if parts else np.empty(0, dtype=A.dtype)

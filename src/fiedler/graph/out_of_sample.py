@@ -1,14 +1,15 @@
-"""From the nodes of a graph to new points: eigenvectors by the Nyström formula."""
+"""Values of nodes extended to new points: eigenvectors by the Nyström formula."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..core.backend import Array, asarray_like, is_numpy, namespace, to_numpy
+from ..core.rows import take_rows
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, row_indices
+from ..errors import warn
 from .affinity import AffinityGraph
 from .laplacian import weighted_degrees
 from .neighbors import k_nearest, pair_distances
@@ -16,31 +17,33 @@ from .recipes import link_new_points
 
 
 def nystrom(F: Array, values: Array, kind: str, *, recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -> Array:
-    """Eigenvectors ``F`` of a Laplacian at new points: the row of the eigenequation that a new node would have.
+    """Extend eigenvectors ``F`` of a Laplacian to new points, by the row of the eigenequation of a new node.
 
     For the random walk, D⁻¹W f = (1-λ) f gives f(x) = Σ_j w(x, x_j) f_j / (d(x) (1-λ)); for the combinatorial
     Laplacian, (d - λ) f = W f gives f(x) = Σ_j w(x, x_j) f_j / (d(x) - λ) [Bengio et al. 2004]. A point that equals a
-    training row takes that row's values, and one without any neighbour the nearest row's, with a warning.
+    training row takes the values of that row; one without any neighbour takes those of the nearest row, with a warning.
     """
     W, xp = link_weights(F, recipe, X_new, X, graph), namespace(F)
     degrees = link_degrees(W, signed=graph.signed)
     shrink = (1 - values)[None, :] if kind == "random_walk" else 1 - values[None, :] / _positive(degrees)[:, None]
     average = matmul(W, F) / _positive(degrees)[:, None]
-    extended = average / xp.where(shrink > 1e-3, shrink, 1)  # a vector beyond the smooth ones is averaged, not blown up
+    extended = average / xp.where(
+        shrink > 1e-3, shrink, 1
+    )  # an eigenvector that is not smooth is averaged, not amplified
     return replace_coincident_rows(extended, F, W, to_numpy(degrees) == 0, X_new, X)
 
 
 def link_weights(F: Array, recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -> Any:
-    """The weights from new points to the nodes, in the library of ``F``, a row a node, with which they are multiplied.
+    """Return the weights from new points to the nodes, in the library of ``F`` (one row per node), which they multiply.
 
-    Where a back end has no sparse matrices, what belongs to the nodes may be on the host while the points are not.
+    If a library has no sparse matrices, values of the nodes may be on the host while the points are not.
     """
     W = link_new_points(recipe, X_new, X, graph)
     return W if is_sparse(W) or namespace(W) is namespace(F) else asarray_like(to_numpy(W), F, dtype=F.dtype)
 
 
 def link_degrees(W: Sparse, *, signed: bool) -> Array:
-    """The degrees of new points: the sums of their weights, or of the sizes of those on a signed graph."""
+    """Return the degrees of new points: the sums of their weights, or of the absolute weights on a signed graph."""
     if is_sparse(W):
         return weighted_degrees(W, signed=signed)
     xp = namespace(W)
@@ -52,19 +55,22 @@ def _positive(values: Array) -> Array:
     return xp.where(values > 0, values, 1)
 
 
-def replace_coincident_rows(extended: Array, F: Array, W: Sparse, alone: np.ndarray, X_new: Array, X: Array) -> Array:
-    """Rows of ``F`` in place of extended ones, where the new point is a training row or has no neighbour."""
+def replace_coincident_rows(
+    extended: Array, F: Array, W: Sparse, isolated: np.ndarray, X_new: Array, X: Array
+) -> Array:
+    """Replace extended rows by rows of ``F`` if the new point is a training row or is isolated, with a warning."""
     source = coincident_rows(W, X_new, X)
-    lost = np.flatnonzero(alone & (source < 0))
-    if len(lost):
-        warnings.warn(
-            f"{len(lost)} new point(s) have no weight to any row of the graph and take the values of the nearest one; "
+    unlinked = np.flatnonzero(isolated & (source < 0))
+    if len(unlinked):
+        warn(
+            f"{len(unlinked)} new point(s) have no weight to any row of the graph and take the values of the nearest",
             "use a larger radius or bandwidth, or weight='binary'",
-            UserWarning,
+            code="no_weight_to_graph",
+            n_points=len(unlinked),
             stacklevel=4,
         )
-        points = X_new[lost] if is_numpy(X_new) else namespace(X_new).take(X_new, asarray_like(lost, X_new), axis=0)
-        source[lost] = to_numpy(k_nearest(X, 1, queries=points, method="exact").columns)
+        points = take_rows(X_new, unlinked)
+        source[unlinked] = to_numpy(k_nearest(X, 1, queries=points, method="exact").columns)
     if (source < 0).all():
         return extended
     xp = namespace(F)
@@ -74,7 +80,7 @@ def replace_coincident_rows(extended: Array, F: Array, W: Sparse, alone: np.ndar
 
 
 def coincident_rows(W: Sparse, X_new: Array, X: Array) -> np.ndarray:
-    """For each new point the index of an equal training row among those it is linked to, or -1."""
+    """Return, for each new point, the index of an equal training row among those it is linked to, or -1."""
     if is_sparse(W):
         rows, columns = row_indices(W), csr_parts(W)[1]
         if is_numpy(rows) and not is_numpy(X):

@@ -1,4 +1,4 @@
-"""Hard labels read off a graph: what several families start from."""
+"""Hard labels from a graph, from which several families of models start."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from .affinity import AffinityGraph
 
 
 def spectral_labels(graph: AffinityGraph, n_clusters: int, *, random_state: np.random.RandomState) -> Array:
-    """Ng, Jordan & Weiss: k-means (ten starts) on the rows, at length one, of the first eigenvectors."""
+    """Cluster the nodes as Ng, Jordan & Weiss do: k-means (ten starts) on unit rows of the first eigenvectors."""
     pairs = smallest_eigenpairs(graph, n_clusters, kind="random_walk", random_state=random_state)
     return kmeans(normalize_rows(pairs.vectors), n_clusters, random_state=random_state).labels

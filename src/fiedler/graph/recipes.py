@@ -1,29 +1,39 @@
-"""Recipes: how to make a graph from data. Parameters and ``build``, nothing fitted.
+"""Recipes, which build a graph from data: parameters and ``build``, with no fitted state.
 
-A recipe is a scikit-learn parameter object, so an estimator that holds one as ``graph`` can be searched over
-``graph__n_neighbors``. `as_affinity` is where every way of naming a graph meets.
+A recipe has scikit-learn's ``get_params`` and ``set_params``, so a search over an estimator with a recipe as ``graph``
+can vary ``graph__n_neighbors``. `as_affinity` turns everything that a ``graph`` parameter accepts into a graph.
+
+``build`` and ``link`` validate their input and call ``_build`` and ``_link``; estimators call these directly on rows
+that they have validated already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_data, check_int, check_positive, choose, is_foreign
 from ..core.backend import Array, arange, asarray_like, namespace
 from ..core.rows import normalize_rows
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
-from .affinity import AffinityGraph
-from .kernels import KERNELS, LOCAL_NEIGHBOR, Constants, Pairs, edge_weights, fit_constants
-from .neighbors import Edges, directions, from_transformer, k_nearest, pairwise_distances, within_radius
+from ..errors import InputError, InputTypeError
+from .affinity import AffinityGraph, BridgeRule
+from .kernels import KERNELS, LOCAL_NEIGHBOR, Constants, KernelName, Pairs, edge_weights, fit_constants
+from .neighbors import Edges, SearchMethod, from_transformer, k_nearest, pairwise_distances, unit_rows, within_radius
 
-FULL_UP_TO = 10_000  # nodes of a FullGraph: 100 million weights, 1.2 GB and about 4.5 GB while it is built
+if TYPE_CHECKING:
+    from .constraints import PairwiseConstraints
 
-# An edge found from one side counts once, from both sides twice; what remains of it, as a factor on its weight:
+MAX_FULL_NODES = 10_000  # nodes of a FullGraph: 100 million weights, 1.2 GB, and about 4.5 GB while it is built
+
+SymmetrizeRule: TypeAlias = Literal["union", "mutual", "mean"]
+
+# The factor on the weight of an edge, by the number of its ends (1 or 2) that have the other end as a neighbour:
 SYMMETRIZE = {
     "union": lambda sides: sides >= 1,
     "mutual": lambda sides: sides >= 2,
@@ -32,17 +42,57 @@ SYMMETRIZE = {
 
 
 class _Recipe(BaseEstimator):
-    """What the recipes share: from directed edges to a weighted graph, and from new points to it."""
+    """Base class of the recipes: weighted graphs from directed edges, and links from new points."""
 
-    weight: str
+    weight: KernelName
     bandwidth: float | None
     degree: int
     metric: str
-    connect: str | None
+    connect: BridgeRule | None
     signed: bool
 
+    def build(self, X: MatrixLike) -> AffinityGraph:
+        """Build the graph on the rows of ``X``.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The rows.
+        """
+        return self._build(check_data(X, min_samples=2))
+
+    def link(self, X_new: MatrixLike, X: MatrixLike, graph: AffinityGraph) -> Sparse:
+        """Return the weights (n_new, n) of the edges from new points to the rows of ``X``.
+
+        Parameters
+        ----------
+        X_new : array or CSR matrix of shape (n_new, n_features)
+            The new points.
+        X : array or CSR matrix of shape (n, n_features)
+            The rows on which ``graph`` was built.
+        graph : AffinityGraph
+            The graph, whose kernel constants are used.
+        """
+        return self._link(check_data(X_new), check_data(X), graph)
+
+    def _build(self, X: Array) -> AffinityGraph:
+        """Build the graph on validated rows."""
+        edges, scales = self._search(X)
+        return self._weigh(X, edges, scales)
+
+    def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
+        """Return the weights from validated new points to validated rows."""
+        edges, scales = self._search(X, queries=X_new)
+        constants = graph.constants or Constants()
+        pairs = Pairs(X_new, X, edges.distances, edges.rows, edges.columns, scales, constants.scales)
+        return from_coo(edges.rows, edges.columns, edge_weights(self.weight, pairs, constants), edges.shape)
+
+    def _search(self, X: Array, queries: Array | None = None) -> tuple[Edges, Array | None]:
+        """Return the edges and, for the local kernel, the scale of each query."""
+        raise NotImplementedError
+
     def _weigh(self, X: Array, edges: Edges, scales: Array | None, symmetrize: str = "union") -> AffinityGraph:
-        """Symmetrise the edges, weigh them, and check that the weights are what a graph may hold."""
+        """Symmetrise the edges, compute their weights, and check that the weights are valid for a graph."""
         pattern, distances = symmetric_edges(edges, symmetrize)
         factor, columns, _ = csr_parts(pattern)
         rows = row_indices(pattern)
@@ -59,34 +109,38 @@ class _Recipe(BaseEstimator):
         data = csr_parts(weights)[0]
         xp = namespace(data)
         if not bool(xp.all(xp.isfinite(data))):
-            raise ValueError(f"weight={self.weight!r} overflows on this data; scale X down")
+            raise InputError(
+                f"weight={self.weight!r} overflows on this data",
+                "scale X down",
+                code="weights_overflow",
+                parameter="weight",
+                value=self.weight,
+            )
         smallest = float(xp.min(data)) if data.shape[0] else 0.0
         if smallest < 0 and not self.signed:
-            raise ValueError(
-                f"weight={self.weight!r} gives negative weights on this data (smallest {smallest:.3g}); use rows "
-                "without negative entries, weight='heat', or signed=True if they mean repulsion"
+            raise InputError(
+                f"weight={self.weight!r} gives negative weights on this data (smallest {smallest:.3g})",
+                "use rows without negative entries, weight='heat', or signed=True if they mean repulsion",
+                code="negative_weights",
+                parameter="weight",
+                value=self.weight,
+                smallest=smallest,
             )
         if not bool(xp.all(data != 0)):
             weights = filter_entries(weights, data != 0)
         graph = AffinityGraph(weights, signed=self.signed, constants=constants, recall=recall)
         if self.connect is None:
             return graph
-        return graph.connect(normalize_rows(X) if self.metric == "cosine" else X, self.connect)
-
-    def _cross(self, X_new: Array, X: Array, edges: Edges, graph: AffinityGraph, scales_new: Array | None) -> Sparse:
-        """Weights on the edges from new points, with the training data's constants."""
-        constants = graph.constants or Constants()
-        pairs = Pairs(X_new, X, edges.distances, edges.rows, edges.columns, scales_new, constants.scales)
-        return from_coo(edges.rows, edges.columns, edge_weights(self.weight, pairs, constants), edges.shape)
+        return graph._connect(normalize_rows(X) if self.metric == "cosine" else X, self.connect)
 
 
 def symmetric_edges(edges: Edges, rule: str) -> tuple[Sparse, Array]:
-    """Directed edges made undirected: a matrix of factors (see `SYMMETRIZE`) and the length of each of its entries.
+    """Make directed edges undirected: return a matrix of factors (see `SYMMETRIZE`) and the length of each entry.
 
-    Edges found from both sides are summed, so their number of sides is what a sum of ones gives, and their length the
-    mean of the two, which differ by rounding at most.
+    Edges found from both sides are summed: a sum of ones counts the sides, and the length is the mean of the two, which
+    differ only by rounding.
     """
-    kept = choose(SYMMETRIZE, rule, option="symmetrize")
+    factor_of = choose(SYMMETRIZE, rule, option="symmetrize")
     xp = namespace(edges.distances)
     rows, columns = xp.concat([edges.rows, edges.columns]), xp.concat([edges.columns, edges.rows])
     twice = xp.concat([edges.distances, edges.distances])
@@ -94,7 +148,7 @@ def symmetric_edges(edges: Edges, rule: str) -> tuple[Sparse, Array]:
     lengths = csr_parts(from_coo(rows, columns, twice, edges.shape))[0]
     count = csr_parts(sides)[0]
     ns = namespace(count)
-    factor, lengths = ns.astype(kept(count), count.dtype), lengths / count
+    factor, lengths = ns.astype(factor_of(count), count.dtype), lengths / count
     if bool(ns.all(factor > 0)):
         return with_data(sides, factor), lengths
     return filter_entries(with_data(sides, factor), factor > 0), lengths[factor > 0]
@@ -106,27 +160,28 @@ class KNNGraph(_Recipe):
     Parameters
     ----------
     n_neighbors : int, default=8
-        Neighbours of each point, the point itself not counted.
+        The number of neighbours of each point, not counting the point itself.
     weight : {'binary', 'heat', 'dot', 'polynomial', 'cosine', 'local'}, default='binary'
         The kernel; see :mod:`fiedler.graph.kernels` for the formulas.
     bandwidth : float, optional
-        Of 'heat', in the unit of X; default the median neighbour distance.
+        The bandwidth of 'heat', in the unit of X; by default the median neighbour distance.
     degree : int, default=2
-        Of 'polynomial'.
+        The degree of 'polynomial'.
     metric : str, default='euclidean'
         'euclidean', 'cosine', or, for dense NumPy rows, any metric of scikit-learn's NearestNeighbors.
     symmetrize : {'union', 'mutual', 'mean'}, default='union'
-        An edge for i among j's neighbours *or* j among i's; *and*; or half the weight for either.
+        'union' keeps an edge if i is a neighbour of j *or* j of i, 'mutual' if both are; 'mean' keeps it with half of
+        its weight for each of the two.
     method : {'auto', 'exact', 'faiss'} or neighbours transformer, default='auto'
-        'auto' is exact up to 50 000 rows (or 15 features) and uses faiss above, where it is installed; the recall is
-        then at least 0.99 on a sample and found as ``graph.recall``. A scikit-learn neighbours transformer is used as
-        it is.
+        'auto' is exact up to 50 000 rows (or 15 features) and uses faiss above, if it is installed; the recall is then
+        at least 0.99 on a sample and available as ``graph.recall``. A scikit-learn neighbours transformer searches with
+        its own parameters.
     connect : {None, 'mst', 'nearest'}, default=None
         Join the components of a disconnected graph; see :meth:`AffinityGraph.connect`.
     signed : bool, default=False
         Allow negative weights ('dot', 'polynomial', 'cosine').
     n_jobs : int, optional
-        Threads of the search; None is as many as the BLAS has, or one for scikit-learn's trees.
+        The number of threads of the search; None means as many as the BLAS has, or one for scikit-learn's trees.
 
     Examples
     --------
@@ -140,13 +195,13 @@ class KNNGraph(_Recipe):
     def __init__(
         self,
         n_neighbors: int = 8,
-        weight: str = "binary",
+        weight: KernelName = "binary",
         bandwidth: float | None = None,
         degree: int = 2,
         metric: str = "euclidean",
-        symmetrize: str = "union",
-        method: Any = "auto",
-        connect: str | None = None,
+        symmetrize: SymmetrizeRule = "union",
+        method: SearchMethod | BaseEstimator = "auto",
+        connect: BridgeRule | None = None,
         signed: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -161,21 +216,12 @@ class KNNGraph(_Recipe):
         self.signed = signed
         self.n_jobs = n_jobs
 
-    def build(self, X: Any) -> AffinityGraph:
-        """The graph on the rows of ``X``."""
-        X = check_data(X, min_samples=2)
+    def _build(self, X: Array) -> AffinityGraph:
         choose(SYMMETRIZE, self.symmetrize, option="symmetrize")
         edges, scales = self._search(X)
         return self._weigh(X, edges, scales, self.symmetrize)
 
-    def link(self, X_new: Any, X: Any, graph: AffinityGraph) -> Sparse:
-        """The weights (n_new, n) from new points to their nearest rows of ``X``, on which ``graph`` was built."""
-        X_new, X = check_data(X_new), check_data(X)
-        edges, scales = self._search(X, queries=X_new)
-        return self._cross(X_new, X, edges, graph, scales)
-
     def _search(self, X: Array, queries: Array | None = None) -> tuple[Edges, Array | None]:
-        """The edges and, for the local kernel, each row's distance to its seventh neighbour."""
         choose(KERNELS, self.weight, option="weight")
         n_neighbors = check_int(self.n_neighbors, "n_neighbors")
         search: dict[str, Any] = {
@@ -187,7 +233,7 @@ class KNNGraph(_Recipe):
         edges = k_nearest(X, n_neighbors, **search)
         if self.weight != "local":
             return edges, None
-        if n_neighbors >= LOCAL_NEIGHBOR and isinstance(self.method, str):  # they are among the neighbours found
+        if n_neighbors >= LOCAL_NEIGHBOR and isinstance(self.method, str):  # the seventh is among the edges
             return edges, nth_distances(edges, n_neighbors)
         return edges, local_scales(X, **search)
 
@@ -198,7 +244,7 @@ class RadiusGraph(_Recipe):
     Parameters
     ----------
     radius : float, default=1.0
-        In the unit of the metric.
+        The largest distance of two neighbours, in the unit of the metric.
     weight, bandwidth, degree, metric, connect, signed, n_jobs
         As in :class:`KNNGraph`.
 
@@ -212,11 +258,11 @@ class RadiusGraph(_Recipe):
     def __init__(
         self,
         radius: float = 1.0,
-        weight: str = "binary",
+        weight: KernelName = "binary",
         bandwidth: float | None = None,
         degree: int = 2,
         metric: str = "euclidean",
-        connect: str | None = None,
+        connect: BridgeRule | None = None,
         signed: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -229,18 +275,6 @@ class RadiusGraph(_Recipe):
         self.signed = signed
         self.n_jobs = n_jobs
 
-    def build(self, X: Any) -> AffinityGraph:
-        """The graph on the rows of ``X``."""
-        X = check_data(X, min_samples=2)
-        edges, scales = self._search(X)
-        return self._weigh(X, edges, scales)
-
-    def link(self, X_new: Any, X: Any, graph: AffinityGraph) -> Sparse:
-        """The weights (n_new, n) from new points to the rows of ``X`` within the radius."""
-        X_new, X = check_data(X_new), check_data(X)
-        edges, scales = self._search(X, queries=X_new)
-        return self._cross(X_new, X, edges, graph, scales)
-
     def _search(self, X: Array, queries: Array | None = None) -> tuple[Edges, Array | None]:
         choose(KERNELS, self.weight, option="weight")
         search: dict[str, Any] = {"queries": queries, "metric": self.metric, "n_jobs": self.n_jobs}
@@ -249,14 +283,14 @@ class RadiusGraph(_Recipe):
 
 
 class FullGraph(_Recipe):
-    """The complete graph: every pair has a weight. Quadratic in memory, so for up to 10 000 rows.
+    """The complete graph, in which every pair has a weight; needs quadratic memory, so at most 10 000 rows.
 
     Parameters
     ----------
     weight : {'heat', 'dot', 'polynomial', 'cosine', 'local', 'binary'}, default='heat'
         The kernel; see :mod:`fiedler.graph.kernels` for the formulas.
     bandwidth : float, optional
-        Of 'heat', in the unit of X; default the median distance.
+        The bandwidth of 'heat', in the unit of X; by default the median distance.
     degree, metric, connect, signed
         As in :class:`KNNGraph`; the metric is 'euclidean' or 'cosine'.
 
@@ -270,11 +304,11 @@ class FullGraph(_Recipe):
 
     def __init__(
         self,
-        weight: str = "heat",
+        weight: KernelName = "heat",
         bandwidth: float | None = None,
         degree: int = 2,
-        metric: str = "euclidean",
-        connect: str | None = None,
+        metric: Literal["euclidean", "cosine"] = "euclidean",
+        connect: BridgeRule | None = None,
         signed: bool = False,
     ) -> None:
         self.weight = weight
@@ -284,18 +318,18 @@ class FullGraph(_Recipe):
         self.connect = connect
         self.signed = signed
 
-    def build(self, X: Any) -> AffinityGraph:
-        """The graph on the rows of ``X``."""
-        X = check_data(X, min_samples=2)
+    def _build(self, X: Array) -> AffinityGraph:
         n = X.shape[0]
-        if n > FULL_UP_TO:
-            size = f"{n * n:,} weights, about {45e-9 * n * n:.0f} GB while it is built"
-            raise ValueError(f"FullGraph on {n} rows would hold {size}; use KNNGraph")
-        distances, scales = self._all_pairs(X, X, own=True)
-        return self._assemble(X, distances, scales)
-
-    def _assemble(self, X: Array, distances: Array, scales: Array | None) -> AffinityGraph:
-        xp, n = namespace(distances), X.shape[0]
+        if n > MAX_FULL_NODES:
+            raise InputError(
+                f"FullGraph on {n} rows would have {n * n:,} weights, about {45e-9 * n * n:.0f} GB while it is built",
+                "use KNNGraph",
+                code="too_many_rows",
+                n_samples=n,
+                max_samples=MAX_FULL_NODES,
+            )
+        distances, scales = self._all_pairs(X)
+        xp = namespace(distances)
         nodes = arange(n, distances)
         others = xp.reshape(nodes[:, None] != nodes[None, :], (-1,))
         flat = xp.reshape(distances, (-1,))[others]
@@ -307,79 +341,93 @@ class FullGraph(_Recipe):
         matrix = csr(xp.reshape(weights, (-1,))[others], columns, indptr, (n, n))
         return self._finish(X, matrix, constants, 1.0)
 
-    def link(self, X_new: Any, X: Any, graph: AffinityGraph) -> Sparse:
-        """The weights (n_new, n) between new points and all rows of ``X``."""
-        X_new, X = check_data(X_new), check_data(X)
-        distances, scales_new = self._all_pairs(X_new, X, own=False)
+    def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
+        distances, scales_new = self._all_pairs(X, queries=X_new)
         constants = graph.constants or Constants()
         pairs = Pairs(X_new, X, distances, scales_a=scales_new, scales_b=constants.scales)
         return edge_weights(self.weight, pairs, constants)
 
-    def _all_pairs(self, A: Array, B: Array, *, own: bool) -> tuple[Array, Array | None]:
-        """All distances, by the metric, and the local scales where the kernel asks for them."""
+    def _all_pairs(self, X: Array, queries: Array | None = None) -> tuple[Array, Array | None]:
+        """Return all distances, from ``queries`` or from the rows, and the scales if the kernel is local."""
         metric = choose(FULL_METRICS, self.metric, option="metric")
-        scales = None
-        if self.weight == "local":
-            scales = local_scales(B, queries=None if own else A, metric=self.metric)
-        return metric(A, B), scales
+        scales = local_scales(X, queries=queries, metric=self.metric) if self.weight == "local" else None
+        return metric(X if queries is None else queries, X), scales
 
 
 def _cosine_distances(A: Array, B: Array) -> Array:
-    return 0.5 * pairwise_distances(directions(A), directions(B)) ** 2
+    return 0.5 * pairwise_distances(unit_rows(A), unit_rows(B)) ** 2
 
 
 FULL_METRICS = {"euclidean": pairwise_distances, "cosine": _cosine_distances}
 
 
 def local_scales(X: Array, *, queries: Array | None, **search: Any) -> Array:
-    """Each row's distance to its seventh neighbour (to its last, where there are fewer)."""
+    """Return the distance of each query to its seventh neighbour (to its last, if there are fewer)."""
     k = min(LOCAL_NEIGHBOR, X.shape[0] - (queries is None))
-    if not isinstance(search.get("method", "auto"), str):  # a transformer finds as many neighbours as it likes
+    if not isinstance(search.get("method", "auto"), str):  # a transformer has its own number of neighbours
         search["method"] = "exact"
     return nth_distances(k_nearest(X, k, queries=queries, **search), k)
 
 
 def nth_distances(edges: Edges, k: int) -> Array:
-    """Of the k neighbours of every row, the distance to the seventh, or to the last."""
+    """Return the distance to the seventh (or last) of the k neighbours of every row."""
     xp = namespace(edges.distances)
     return xp.sort(xp.reshape(edges.distances, (-1, k)), axis=1)[:, min(k, LOCAL_NEIGHBOR) - 1]
 
 
 def self_tuned(n_neighbors: int = 9, **options: Any) -> KNNGraph:
-    """The default graph of the models that read clusters off it.
+    """Return the default recipe of the models that cluster the nodes of a graph.
 
-    Self-tuned weights, an edge found from one side only counting half: sparse enough to keep close clusters apart,
-    dense enough that a thin cluster holds together.
+    Its weights are self-tuned, and an edge found from one side only counts half: this is sparse enough to separate
+    close clusters and dense enough to keep a thin cluster connected.
     """
     return KNNGraph(n_neighbors, weight="local", symmetrize="mean", **options)
 
 
-def nested_graphs(recipe: KNNGraph, X: Any, sizes: Iterable[int]) -> list[AffinityGraph]:
-    """The graphs of the ``sizes`` nearest neighbours, each as ``recipe`` says, all from one search."""
+def nested_graphs(recipe: KNNGraph, X: Array, sizes: Iterable[int]) -> list[AffinityGraph]:
+    """Build one graph of ``recipe`` per number of neighbours in ``sizes``, on validated rows, with a single search."""
     sizes = list(sizes)
-    X = check_data(X, min_samples=2)
-    most = max(sizes)
-    edges, scales = clone(recipe).set_params(n_neighbors=most)._search(X)
-    return [recipe._weigh(X, _nearest(edges, most, size), scales, recipe.symmetrize) for size in sizes]
+    largest = max(sizes)
+    edges, scales = clone(recipe).set_params(n_neighbors=largest)._search(X)
+    return [recipe._weigh(X, _nearest(edges, largest, size), scales, recipe.symmetrize) for size in sizes]
 
 
 def _nearest(edges: Edges, k: int, size: int) -> Edges:
-    """The ``size`` nearest of every row's ``k`` neighbours, which are sorted."""
+    """Return the ``size`` nearest of the ``k`` neighbours of every row, which are sorted."""
     xp = namespace(edges.distances)
     first = lambda values: xp.reshape(xp.reshape(values, (-1, k))[:, :size], (-1,))  # noqa: E731
     return replace(edges, rows=first(edges.rows), columns=first(edges.columns), distances=first(edges.distances))
 
 
-# ----------------------------------------------------------------------------------------------------- all roads meet
+# --------------------------------------------------------------------------------------------- the ``graph`` parameter
 
-USES = {"y": "uses_labels", "constraints": "uses_constraints"}  # what a recipe says of itself
+# Attributes by which a recipe declares that its ``build`` takes these arguments:
+USES = {"y": "uses_labels", "constraints": "uses_constraints"}
 
 
-def as_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -> AffinityGraph:
-    """The graph that ``graph`` means for the rows of ``X``; labels ``y`` and pairs are for recipes that use them.
+def as_affinity(
+    graph: GraphLike,
+    X: MatrixLike | AffinityGraph,
+    y: LabelsLike | None = None,
+    constraints: PairwiseConstraints | None = None,
+    *,
+    validated: bool = False,
+) -> AffinityGraph:
+    """Return the graph that a ``graph`` parameter means for the rows of ``X``.
 
-    ``graph`` is a recipe, a built graph, an affinity matrix, a scikit-learn neighbours transformer (binary weights,
-    union), or "precomputed" when ``X`` itself is the affinity matrix. ``X`` may also be a built graph.
+    Parameters
+    ----------
+    graph : recipe, AffinityGraph, matrix, neighbours transformer or 'precomputed'
+        A recipe is cloned before it is used. A scikit-learn neighbours transformer means binary weights and 'union';
+        'precomputed' means that ``X`` is the affinity matrix.
+    X : array or CSR matrix of shape (n_samples, n_features), or AffinityGraph
+        The rows; a graph is returned unchanged.
+    y : array-like of shape (n_samples,), optional
+        Labels, for recipes that use them.
+    constraints : PairwiseConstraints, optional
+        Pairs, for recipes that use them.
+    validated : bool, default=False
+        Whether ``X`` has been validated already, as an estimator does at the beginning of ``fit``.
 
     Examples
     --------
@@ -389,49 +437,104 @@ def as_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -> A
     >>> as_affinity("precomputed", [[0, 2], [2, 0]])
     AffinityGraph(n_nodes=2, n_edges=1, signed=False)
     """
+    if not validated and needs_rows(graph) and not isinstance(X, AffinityGraph):
+        X = check_data(X, min_samples=2 if is_recipe(graph) else 1)
+    return build_affinity(graph, X, y, constraints)[0]
+
+
+def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -> tuple[AffinityGraph, Any]:
+    """Return the graph as `as_affinity` does, from validated rows, and the recipe that links new points to it.
+
+    The recipe is a clone: a recipe that learns, such as :class:`LearnedLaplacian`, is fitted, and neither that nor a
+    later ``set_params`` may change an object that the caller owns.
+    """
+    if is_recipe(graph):
+        recipe = clone(graph, safe=False)
+        return X if isinstance(X, AffinityGraph) else _build_recipe(recipe, X, y, constraints), recipe
     if isinstance(X, AffinityGraph):
-        return X
+        return X, graph
     if isinstance(graph, str):
         choose({"precomputed": None}, graph, option="graph")
-        return AffinityGraph.from_matrix(X)
-    if hasattr(graph, "build") and not isinstance(graph, type):
-        known = {"y": y, "constraints": constraints}
-        built = graph.build(X, **{name: known[name] for name in known if getattr(graph, USES[name], False)})
-        if isinstance(built, AffinityGraph):
-            return built
-        raise TypeError(f"{type(graph).__name__} makes no graph of edges; only NLE takes it, use KNNGraph() here")
+        return AffinityGraph.from_matrix(X), graph
     if isinstance(graph, AffinityGraph):
-        return _matching(graph, X)
+        return _check_n_nodes(graph, X), graph
     if hasattr(graph, "fit_transform") and not isinstance(graph, type):
-        edges = from_transformer(graph, check_data(X))
-        return KNNGraph()._weigh(X, edges, None)
+        return KNNGraph()._weigh(X, from_transformer(graph, X), None), graph
     if is_sparse(graph) or isinstance(graph, list) or (hasattr(graph, "shape") and not isinstance(graph, type)):
-        return _matching(AffinityGraph.from_matrix(graph), X)
-    raise TypeError(
-        f"graph={graph!r} is not a graph; give a recipe such as KNNGraph(), an AffinityGraph, a symmetric matrix, "
-        "a neighbours transformer, or 'precomputed'"
+        return _check_n_nodes(AffinityGraph.from_matrix(graph), X), graph
+    raise InputTypeError(
+        f"graph={graph!r} is not a graph",
+        "pass a recipe such as KNNGraph(), an AffinityGraph, a symmetric matrix, a neighbours transformer, or "
+        "'precomputed'",
+        code="not_a_graph",
+        parameter="graph",
     )
 
 
-def _matching(graph: AffinityGraph, X: Any) -> AffinityGraph:
+def _build_recipe(recipe: Any, X: Array, y: Any, constraints: Any) -> AffinityGraph:
+    arguments = {"y": y, "constraints": constraints}
+    used = {name: value for name, value in arguments.items() if getattr(recipe, USES[name], False)}
+    graph = _without_validation(recipe, "build")(X, **used)
+    if isinstance(graph, AffinityGraph):
+        return graph
+    raise InputTypeError(
+        f"{type(recipe).__name__} does not build an AffinityGraph and is accepted by NLE only",
+        "use KNNGraph() here",
+        code="not_a_graph",
+        parameter="graph",
+    )
+
+
+def _without_validation(recipe: Any, method: Literal["build", "link"]) -> Callable[..., Any]:
+    """Return ``_build`` or ``_link`` of a recipe, or the public method of a foreign one, which must validate again.
+
+    The public method is also returned if a subclass overrides only that one: the override must not be bypassed.
+    """
+    for cls in type(recipe).__mro__:
+        if f"_{method}" in vars(cls):
+            return getattr(recipe, f"_{method}")
+        if method in vars(cls):
+            break
+    return getattr(recipe, method)
+
+
+def _check_n_nodes(graph: AffinityGraph, X: Any) -> AffinityGraph:
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if graph.n_nodes != n:
-        raise ValueError(f"the graph has {graph.n_nodes} nodes, but X has {n} rows; build it on the same rows")
+        raise InputError(
+            f"the graph has {graph.n_nodes} nodes, but X has {n} rows",
+            "build it on the same rows",
+            code="graph_size_mismatch",
+            n_nodes=graph.n_nodes,
+            n_samples=n,
+        )
     return graph
 
 
+def is_recipe(graph: Any) -> bool:
+    """Whether ``graph`` builds a graph from rows."""
+    return hasattr(graph, "build") and not isinstance(graph, type)
+
+
+def needs_rows(graph: Any) -> bool:
+    """Whether a graph is computed from the rows, by a recipe or a neighbours transformer."""
+    return is_recipe(graph) or (hasattr(graph, "fit_transform") and not isinstance(graph, type))
+
+
 def learns_from_pairs(graph: Any) -> bool:
-    """Whether a recipe takes known pairs into account itself."""
+    """Whether a recipe uses pairwise constraints itself."""
     return bool(getattr(graph, USES["constraints"], False))
 
 
-def link_new_points(graph: Any, X_new: Any, X: Any, built: AffinityGraph) -> Sparse:
-    """Weights from new points to the training rows, by the recipe that built the graph."""
-    if hasattr(graph, "link"):
-        return graph.link(X_new, X, built)
-    raise ValueError(
-        "new points need a recipe to be joined to the graph, but the graph was given ready-made; "
-        "fit with graph=KNNGraph(...) (or another recipe) to use predict and transform"
+def link_new_points(recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
+    """Return the weights from new points to the training rows, both validated, by the recipe that built the graph."""
+    if hasattr(recipe, "link"):
+        return _without_validation(recipe, "link")(X_new, X, graph)
+    raise InputError(
+        "new points can be linked to the graph only by a recipe, but the graph was given ready-made",
+        "fit with graph=KNNGraph(...) (or another recipe) to use predict and transform",
+        code="no_recipe_for_new_points",
+        parameter="graph",
     )
 
 

@@ -1,4 +1,4 @@
-"""Smoothing over a graph: each function takes an (n, k) array and an operator, and needs only products.
+"""Smoothing over a graph; each function takes an (n, k) array and an operator, and computes only products.
 
 =================  ==============================================================================
 dirichlet_energy   tr(F'LF) = ½ Σ_ij w_ij ‖F_i - F_j‖²
@@ -9,7 +9,7 @@ resolvent          (1-γ) (I - γ D⁻¹W)⁻¹ P, diffusion anchored at P
 spread             (I - α D^-½WD^-½)⁻¹ Y, labels spread over the graph
 =================  ==============================================================================
 
-Arrays may live on NumPy, torch or CuPy, beside the operator (a SciPy operator serves any array through the host).
+Arrays may be NumPy, torch or CuPy arrays, as the operator (a SciPy operator is applied to any array on the host).
 """
 
 from __future__ import annotations
@@ -24,21 +24,26 @@ from ..core.backend import Array, asarray_like, eps, namespace, to_numpy
 from ..core.eigen import spectral_bounds
 from ..core.linear import SolveResult, conjugate_gradient
 from ..core.sparse import Sparse, matmul
+from ..errors import InputError
 from .affinity import AffinityGraph
 from .laplacian import power_of_degrees
 
-LONGEST_FLOW = 1e8  # time times half the spectrum's bound: some 40,000 products
+MAX_SCALED_TIME = 1e8  # of the heat flow, times half the bound of the spectrum: some 40,000 products
 
 
 def _apply(L: Sparse, F: Array) -> Array:
-    """``L @ F``, with a sentence when they do not fit."""
+    """Return ``L @ F``, or raise an error if the shapes do not match."""
     if not hasattr(F, "shape") or len(F.shape) != 2 or F.shape[0] != L.shape[1]:
-        raise ValueError(f"F must be an array of shape ({L.shape[1]}, k), a row a node; got {getattr(F, 'shape', F)!r}")
+        raise InputError(
+            f"F must be an array of shape ({L.shape[1]}, k), with one row per node; got {getattr(F, 'shape', F)!r}",
+            code="wrong_shape",
+            parameter="F",
+        )
     return matmul(L, F)
 
 
 def dirichlet_energy(F: Array, L: Sparse) -> float:
-    """How much ``F`` varies over the graph: tr(F'LF).
+    """Return the Dirichlet energy tr(F'LF), which measures the variation of ``F`` over the graph.
 
     Examples
     --------
@@ -53,7 +58,7 @@ def dirichlet_energy(F: Array, L: Sparse) -> float:
 
 
 def diffuse(F: Array, L: Sparse, step: float, n_steps: int = 1) -> Array:
-    """``n_steps`` explicit steps F ← F - step · L F.
+    """Take ``n_steps`` explicit diffusion steps F ← F - step · L F.
 
     With the random-walk Laplacian and 0 ≤ step ≤ 1 this is [lapgmm, Eq. 12]: (1 - step) F + step · D⁻¹W F.
 
@@ -71,7 +76,7 @@ def diffuse(F: Array, L: Sparse, step: float, n_steps: int = 1) -> Array:
 
 
 def iterate(F: Array, L: Sparse, power: int) -> Array:
-    """Lᵐ F for m = ``power`` (0 gives F).
+    """Return Lᵐ F for m = ``power`` (0 returns F).
 
     Examples
     --------
@@ -87,10 +92,10 @@ def iterate(F: Array, L: Sparse, power: int) -> Array:
 
 
 def heat_flow(F: Array, L: Sparse, time: float) -> Array:
-    """exp(-time · L) F, by a Chebyshev series to machine precision.
+    """Return exp(-time · L) F, computed by a Chebyshev series to machine precision.
 
     exp(-tx) on [0, b] is e^(-tb/2) Σ_j (2 - δ_j0) (-1)^j I_j(tb/2) T_j(2x/b - 1) with Bessel functions I_j; about
-    √(tb) products are needed. The matrix may be the random-walk Laplacian: only its spectrum counts, and it is real.
+    √(tb) products are needed. The matrix may be the random-walk Laplacian: it is enough that its spectrum is real.
 
     Examples
     --------
@@ -101,11 +106,22 @@ def heat_flow(F: Array, L: Sparse, time: float) -> Array:
     array([0.75, 0.25])
     """
     if not 0 <= time < math.inf:
-        raise ValueError(f"time must be finite and not negative (heat does not flow back); got {time!r}")
+        raise InputError(
+            f"time must be finite and non-negative; got {time!r}",
+            code="invalid_parameter",
+            parameter="time",
+            value=time,
+        )
     _, upper = spectral_bounds(L)
     half = 0.5 * max(upper, np.finfo(float).tiny)
-    if time * half > LONGEST_FLOW:
-        raise ValueError(f"time={time:.3g} is too long to follow on this graph; at most {LONGEST_FLOW / half:.3g} is")
+    if time * half > MAX_SCALED_TIME:
+        raise InputError(
+            f"time={time:.3g} is too long for this graph",
+            f"choose at most {MAX_SCALED_TIME / half:.3g}",
+            code="time_too_long",
+            parameter="time",
+            value=time,
+        )
     coefficients = _heat_coefficients(time * half, eps(F))
     shifted = lambda Y: _apply(L, Y) / half - Y  # noqa: E731
     previous, current = F, shifted(F)
@@ -117,7 +133,7 @@ def heat_flow(F: Array, L: Sparse, time: float) -> Array:
 
 
 def _heat_coefficients(z: float, precision: float) -> list[float]:
-    """(2 - δ_j0) (-1)^j e^-z I_j(z), as many as matter."""
+    """Return (2 - δ_j0) (-1)^j e^-z I_j(z) for all j at which it exceeds the precision."""
     terms = math.ceil(20 + 4 * (z * max(1.0, -math.log10(precision))) ** 0.5)
     j = np.arange(terms + 1)
     values = np.where(j == 0, 1.0, 2.0) * (-1.0) ** j * ive(j, z)
@@ -126,19 +142,24 @@ def _heat_coefficients(z: float, precision: float) -> list[float]:
 
 
 def resolvent(P: Array, graph: AffinityGraph, gamma: float, *, tol: float = 1e-8, max_iter: int = 1000) -> Array:
-    """(1-γ) (I - γ D⁻¹W)⁻¹ P: what diffusion anchored at ``P`` tends to.
+    """Return (1-γ) (I - γ D⁻¹W)⁻¹ P, the limit of diffusion anchored at ``P``.
 
-    The limit of F ← (1-γ)P + γ D⁻¹W F, and the minimiser of (1-γ)/γ Σ d_i ‖F_i - P_i‖² + tr(F'LF). Solved as the
-    symmetric system (D - γW) F = (1-γ) D P by conjugate gradients, all columns at once. Rows that sum to one still
-    do; an isolated node keeps its row.
+    This is the limit of F ← (1-γ)P + γ D⁻¹W F, and the minimiser of (1-γ)/γ Σ d_i ‖F_i - P_i‖² + tr(F'LF). It is
+    computed from the symmetric system (D - γW) F = (1-γ) D P by conjugate gradients, for all columns at once. Rows that
+    sum to one still do; an isolated node keeps its row.
 
     Parameters
     ----------
     P : array of shape (n, k)
+        The values to smooth.
     graph : AffinityGraph
-        With nonnegative weights.
+        A graph with nonnegative weights.
     gamma : float
-        In [0, 1): 0 returns P, towards 1 every component becomes constant.
+        The amount of smoothing, in [0, 1): 0 returns P; as it approaches 1 every component becomes constant.
+    tol : float, default=1e-8
+        The relative tolerance of the residual.
+    max_iter : int, default=1000
+        The maximum number of iterations of conjugate gradients.
 
     Examples
     --------
@@ -153,11 +174,13 @@ def resolvent(P: Array, graph: AffinityGraph, gamma: float, *, tol: float = 1e-8
 
 
 def _anchored(P: Array, graph: AffinityGraph, gamma: float, *, tol: float, max_iter: int) -> SolveResult:
-    """The resolvent, and how it was reached."""
+    """Return the resolvent with the number of iterations and whether they converged."""
     if not 0 <= gamma < 1:
-        raise ValueError(f"gamma must be in [0, 1); got {gamma!r}")
+        raise InputError(
+            f"gamma must be in [0, 1); got {gamma!r}", code="invalid_parameter", parameter="gamma", value=gamma
+        )
     if graph.signed:
-        raise ValueError("the resolvent is a diffusion and needs nonnegative weights, but the graph is signed")
+        raise InputError("the resolvent needs nonnegative weights, but the graph is signed", code="signed_graph")
     degrees = (
         asarray_like(to_numpy(graph.degrees), P, dtype=P.dtype)
         if namespace(graph.degrees) != namespace(P)
@@ -166,17 +189,18 @@ def _anchored(P: Array, graph: AffinityGraph, gamma: float, *, tol: float, max_i
     xp = namespace(P)
     inverse = power_of_degrees(degrees, -1.0)
     diagonal = xp.where(degrees > 0, degrees, 1)
-    alone = (inverse == 0)[:, None]
-    right = xp.where(alone, P, (1 - gamma) * degrees[:, None] * P)
-    own = 0.0 if graph.loops is None else asarray_like(to_numpy(graph.loops), P, dtype=P.dtype)[:, None]
-    product = lambda F: diagonal[:, None] * F - gamma * (_apply(graph.weights, F) + own * F)  # noqa: E731
+    isolated = (inverse == 0)[:, None]
+    right = xp.where(isolated, P, (1 - gamma) * degrees[:, None] * P)
+    loops = 0.0 if graph.loops is None else asarray_like(to_numpy(graph.loops), P, dtype=P.dtype)[:, None]
+    product = lambda F: diagonal[:, None] * F - gamma * (_apply(graph.weights, F) + loops * F)  # noqa: E731
     return conjugate_gradient(product, right, diagonal=diagonal, start=P, tol=tol, max_iter=max_iter)
 
 
 def spread(Y: Array, graph: AffinityGraph, alpha: float, *, tol: float = 1e-8, max_iter: int = 1000) -> SolveResult:
-    """(I - αS)⁻¹ Y with S = D^-½WD^-½: what label spreading tends to, up to the factor 1 - α. [Zhou et al. 2004, Eq. 4]
+    """Return (I - αS)⁻¹ Y with S = D^-½WD^-½, the limit of label spreading up to the factor 1 - α.
 
     S = D^½ (D⁻¹W) D^-½, so this is the resolvent between two scalings. An isolated node keeps its row.
+    [Zhou et al. 2004, Eq. 4]
     """
     xp = namespace(Y)
     degrees = asarray_like(to_numpy(graph.degrees), Y, dtype=Y.dtype)[:, None]

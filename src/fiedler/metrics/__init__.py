@@ -1,10 +1,10 @@
 """Scores of a clustering, against known classes (external) and on a graph (internal)."""
 
 from ..graph.community import modularity
+from ..graph.cuts import normalized_cut, ratio_cut
 from ..graph.smoothing import dirichlet_energy
 from .calibration import calibration_error
 from .external import adjusted_rand_index, balanced_rand_index, normalized_mutual_information, purity, rand_index
-from .internal import normalized_cut, ratio_cut
 from .matching import clustering_accuracy, match_labels
 from .table import score_table
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from .._typing import LabelsLike, MatrixLike
 from ..graph.affinity import AffinityGraph
 from ..graph.community import modularity
+from ..graph.cuts import normalized_cut
 from .external import adjusted_rand_index, normalized_mutual_information
-from .internal import normalized_cut
 from .matching import clustering_accuracy
 
 EXTERNAL = {"AC": clustering_accuracy, "NMI": normalized_mutual_information, "ARI": adjusted_rand_index}

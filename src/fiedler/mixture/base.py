@@ -33,7 +33,7 @@ from ..errors import InputError, NotConvergedWarning, SingularCovarianceError, w
 from ..graph.affinity import AffinityGraph
 from ..graph.community import RESOLUTION, modularity
 from ..graph.constraints import PairwiseConstraints, check_constraints
-from ..graph.estimator import GraphEstimatorMixin
+from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.out_of_sample import link_degrees
 from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
 from .covariance import SHAPES, Gaussians, draw, log_joint, n_parameters
@@ -93,7 +93,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         -------
         self
         """
-        with report_progress(self), self._restore_on_failure():
+        with report_progress(self), restore_on_failure(self):
             if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
                 raise InputError(
                     "densities need the rows themselves, not their affinities",
@@ -187,7 +187,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         recipe = self._recipe()
         if not self._needs_graph and not (isinstance(self.init, str) and self.init in GRAPH_STARTS):
             return None
-        graph = as_affinity(recipe, X, self._labels_for(recipe, y), pairs)
+        graph = as_affinity(recipe, X, self._labels_for(recipe, y), pairs, validated=True)
         if graph.has_negative_weights:
             raise InputError(
                 "memberships are smoothed over non-negative weights, but the graph has negative ones",
@@ -299,7 +299,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         joint = log_joint(self._coordinates(X), self._model)
         if not use_graph:
             return softmax(joint)
-        graph = as_affinity(self._fit_recipe, self._fit_X) if self.graph_ is None else self.graph_
+        graph = as_affinity(self._fit_recipe, self._fit_X, validated=True) if self.graph_ is None else self.graph_
         W = link_new_points(self._fit_recipe, X, self._fit_X, graph)
         degrees, neighbor_sums = link_degrees(W, signed=False), matmul(W, self.memberships_)
         degrees = asarray_like(to_numpy(degrees), joint, dtype=joint.dtype)[:, None]

@@ -17,7 +17,7 @@ import numpy as np
 from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.sparse import Sparse, from_scipy_like, matmul
 from ..graph.constraints import PairwiseConstraints
-from ..graph.pairs import group_means, link_votes
+from ..graph.pairs import balanced_link_weights, group_means
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ def make_links(constraints: PairwiseConstraints | None, reference: Array) -> Lin
     """Build the links beside ``reference``; None if there are no pairs with an effect."""
     if constraints is None or (constraints.strength == 0 and not constraints.hard) or constraints.n_pairs == 0:
         return None
-    must, cannot = link_votes(constraints)
+    must, cannot = balanced_link_weights(constraints)
     total = np.asarray((must + cannot).sum(axis=1)).ravel()
     return Links(
         from_scipy_like(must - cannot, reference),

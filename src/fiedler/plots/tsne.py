@@ -125,7 +125,7 @@ def _eigenvectors(graph: AffinityGraph, rng: np.random.RandomState) -> np.ndarra
 
 
 def _neighbor_weights(Z: np.ndarray) -> sp.csr_array:
-    return to_scipy(self_tuned(min(N_NEIGHBORS, Z.shape[0] - 1)).build(Z).weights)
+    return to_scipy(self_tuned(min(N_NEIGHBORS, Z.shape[0] - 1))._build(Z).weights)
 
 
 def _place(Z: np.ndarray, sample: np.ndarray, sample_points: np.ndarray) -> np.ndarray:

@@ -210,7 +210,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 code="not_a_learned_graph",
             )
         recipe = FullGraph() if constants.neighbors is None else KNNGraph(constants.neighbors)
-        return _in_learned_metric(recipe).link(X_new @ constants.metric.T, X @ constants.metric.T, graph)
+        return _in_learned_metric(recipe)._link(X_new @ constants.metric.T, X @ constants.metric.T, graph)
 
     def _learn(self, X: Array, y: LabelsLike | None, constraints: PairwiseConstraints | np.ndarray | None) -> _Learned:
         """Learn the metric and the graph from validated rows; changes nothing on this object."""
@@ -271,7 +271,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if isinstance(recipe, FullGraph):
             return LaplacianObjective(X, AllPairs(C, X), metric)
         wider = min(NEIGHBORHOOD_FACTOR * recipe.n_neighbors, n - 1)
-        edges = clone(recipe).set_params(n_neighbors=wider, weight="binary").build(X).weights
+        edges = clone(recipe).set_params(n_neighbors=wider, weight="binary")._build(X).weights
         return LaplacianObjective(X, EdgeList(C, to_scipy(edges), X), metric)
 
     def _minimize(self, objective: LaplacianObjective) -> tuple[float, dict[float, DescentResult]]:
@@ -439,13 +439,13 @@ def _select_graph(
     n_neighbors = getattr(recipe, "n_neighbors", None)
     if ranking is None:
         penalty = DEFAULT_PENALTY if DEFAULT_PENALTY in embeddings else next(iter(embeddings))
-        return _SelectedGraph(penalty, recipe.build(embeddings[penalty]), n_neighbors, {})
-    graphs = {penalty: recipe.build(embedding) for penalty, embedding in embeddings.items()}
+        return _SelectedGraph(penalty, recipe._build(embeddings[penalty]), n_neighbors, {})
+    graphs = {penalty: recipe._build(embedding) for penalty, embedding in embeddings.items()}
     evidence = {penalty: ranking_auc(graph, ranking) for penalty, graph in graphs.items()}
     penalty = select_strongest_penalty(evidence)
     best_graph, best_score = graphs[penalty], evidence[penalty].mean()
     for alternative in alternatives:
-        graph = alternative.build(embeddings[penalty])
+        graph = alternative._build(embeddings[penalty])
         if (score := ranking_auc(graph, ranking).mean()) > best_score:
             best_graph, best_score, n_neighbors = graph, score, getattr(alternative, "n_neighbors", None)
     return _SelectedGraph(penalty, best_graph, n_neighbors, evidence)

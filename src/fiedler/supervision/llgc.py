@@ -27,7 +27,7 @@ from ..core.sparse import matmul
 from ..errors import InputError, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints
-from ..graph.estimator import GraphEstimatorMixin
+from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.labels import UNKNOWN, as_column, known_labels
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.recipes import learns_from_pairs, self_tuned
@@ -103,7 +103,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     1.0
     """
 
-    _minds_components = False  # components are fine if they contain a label; a warning in fit tells of others
+    _warns_if_disconnected = False  # components are fine if they contain a label; a warning in fit tells of others
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
                 code="missing_labels",
                 parameter="y",
             )
-        with self._restore_on_failure():
+        with restore_on_failure(self):
             y = as_column(y)
             graph = self._build_graph(X, y, check_constraints(constraints, X))
             if graph.has_negative_weights:
