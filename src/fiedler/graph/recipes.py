@@ -531,7 +531,7 @@ def link_new_points(recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -
     if hasattr(recipe, "link"):
         return _without_validation(recipe, "link")(X_new, X, graph)
     raise InputError(
-        "new points can be linked to the graph only by a recipe, but the graph was given ready-made",
+        "new points need a recipe to be joined to the graph, but the graph was given ready-made",
         "fit with graph=KNNGraph(...) (or another recipe) to use predict and transform",
         code="no_recipe_for_new_points",
         parameter="graph",
