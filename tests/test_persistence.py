@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fiedler
-import registry
 from fiedler import (
     NLE,
     AffinityGraph,
@@ -28,6 +27,8 @@ from fiedler import (
     PairwiseConstraints,
     SpectralClustering,
 )
+from fiedler._registry import check_instances
+from fiedler.baselines import TransductiveSVM
 from fiedler.core.backend import to_numpy
 from fiedler.errors import FileFormatError
 from fiedler.graph import LandmarkGraph, RadiusGraph
@@ -35,14 +36,8 @@ from fiedler.persistence import FORMAT, FORMAT_VERSION, JSON_MEMBER, SizeLimit, 
 from fiedler.text import DocumentVectorizer
 
 ALL_ESTIMATORS = [
-    *registry.ESTIMATORS,
-    *registry.MIXTURES,
-    *registry.LINEAR,
-    *registry.SUPERVISED,
-    *registry.TRANSDUCTIVE,
-    *registry.FLAGSHIP,
-    *registry.CUTS,
-]
+    one for one in check_instances() if not isinstance(one, TransductiveSVM)
+]  # it contains machines of SVC
 PREDICTORS = ("predict", "predict_proba", "transform")
 
 

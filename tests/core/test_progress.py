@@ -5,20 +5,13 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-import registry
 from fiedler import NLE, LapGMM, ManifoldClustering
+from fiedler._registry import check_instances
 from fiedler.core.progress import stage, track_progress
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks since 1.9")
 
-EVERY = [
-    *registry.ESTIMATORS,
-    *registry.MIXTURES,
-    *registry.SUPERVISED,
-    *registry.TRANSDUCTIVE,
-    *registry.FLAGSHIP,
-    *registry.CUTS,
-]
+EVERY = list(check_instances())
 
 
 class Recorder:

@@ -27,6 +27,7 @@ from ..core.multiplicative import multiplicative_update
 from ..core.progress import ProgressMixin, report_progress, track_progress
 from ..errors import NotConvergedWarning, warn
 from ..graph.affinity import AffinityGraph
+from ..graph.estimator import restore_on_failure
 from ..graph.recipes import KNNGraph, as_affinity
 from .nmf import check_nonnegative_rows
 
@@ -149,6 +150,10 @@ class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
 
     def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Factorise the rows of ``X`` and cluster the rows of V; ``y`` is ignored."""
+        with restore_on_failure(self):
+            return self._fit(X, y)
+
+    def _fit(self, X: MatrixLike, y: LabelsLike | None) -> Self:
         rows = check_nonnegative_rows(X, estimator=self, min_samples=2)
         k, lam = check_n_clusters(self.n_clusters, rows.shape[0]), check_nonnegative(self.lam, "lam")
         check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
@@ -165,11 +170,12 @@ class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
                 "increase max_iter or tol",
                 code="not_converged",
                 category=NotConvergedWarning,
-                stacklevel=2,
+                stacklevel=3,
                 max_iter=self.max_iter,
             )
         self.labels_ = kmeans(best.factors.V, k, n_init=10, random_state=rng).labels
-        self.embedding_, self.components_ = best.factors.V, best.factors.U.T
+        self.embedding_ = best.factors.V.astype(rows.dtype)  # the updates run in double precision
+        self.components_ = best.factors.U.T.astype(rows.dtype)
         self.objective_ = float(best.history.objective[-1])
         self.history_, self.n_iter_, self.converged_ = best.history, best.n_iter, best.converged
         return self

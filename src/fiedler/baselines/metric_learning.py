@@ -28,6 +28,7 @@ from .._validation import check_dense, check_fraction, check_int, check_positive
 from ..core.backend import to_numpy
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.constraints import PairwiseConstraints, check_constraints
+from ..graph.estimator import restore_on_failure
 from ..graph.labels import as_column, known_labels
 
 MIN_STEP = 1e-12  # of the ascent, in the unit of N, whose trace is one: the line search stops here
@@ -42,7 +43,8 @@ class _LearnedMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def transform(self, X: MatrixLike) -> np.ndarray:
         """Return XA', rows whose Euclidean distances are those of the learned metric."""
         check_is_fitted(self)
-        return to_numpy(check_dense(X, estimator=self, reset=False)) @ self.metric_.T
+        rows = to_numpy(check_dense(X, estimator=self, reset=False))
+        return rows @ self.metric_.T.astype(rows.dtype)
 
     @property
     def _n_features_out(self) -> int:
@@ -105,6 +107,10 @@ class MMC(_LearnedMetric):
         constraints : PairwiseConstraints, optional
             Pairs of both kinds.
         """
+        with restore_on_failure(self):
+            return self._fit(X, y, constraints)
+
+    def _fit(self, X: MatrixLike, y: LabelsLike | None, constraints: PairwiseConstraints | None) -> Self:
         rows = to_numpy(check_dense(X, estimator=self, min_samples=2)).astype(np.float64)
         ridge, max_iter = check_positive(self.ridge, "ridge"), check_int(self.max_iter, "max_iter")
         pairs = check_constraints(constraints, rows)
@@ -137,7 +143,7 @@ class MMC(_LearnedMetric):
                 "increase max_iter or tol",
                 code="not_converged",
                 category=NotConvergedWarning,
-                stacklevel=2,
+                stacklevel=3,
                 max_iter=max_iter,
             )
         values, vectors = eigh(result.N)
@@ -243,6 +249,10 @@ class LMNN(_LearnedMetric):
 
     def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Learn the metric from the rows whose label in ``y`` is not -1."""
+        with restore_on_failure(self):
+            return self._fit(X, y)
+
+    def _fit(self, X: MatrixLike, y: LabelsLike | None) -> Self:
         if y is None:
             raise InputError(
                 "LMNN requires y to be passed, but the target y is None",
@@ -272,7 +282,7 @@ class LMNN(_LearnedMetric):
                 "increase max_iter, or scale the features to similar ranges",
                 code="not_converged",
                 category=NotConvergedWarning,
-                stacklevel=2,
+                stacklevel=3,
                 max_iter=max_iter,
             )
         self.metric_, self.objective_ = result.x.reshape(rows.shape[1], -1) / scale, float(result.fun)

@@ -24,6 +24,7 @@ from .._validation import check_dense, check_int, check_n_clusters, check_nonneg
 from ..core.backend import to_numpy
 from ..errors import NotConvergedWarning, warn
 from ..graph.constraints import PairwiseConstraints, check_constraints
+from ..graph.estimator import restore_on_failure
 from ..graph.pairs import symmetric_pairs
 
 MIN_VARIANCE_SHARE = 1e-6  # of the mean variance of the features: lower bound on the scatter per row of a cluster
@@ -93,7 +94,12 @@ class MPCKMeans(ClusterMixin, BaseEstimator):
         constraints : PairwiseConstraints, optional
             Must-links and cannot-links.
         """
-        rows = to_numpy(check_dense(X, estimator=self, min_samples=2)).astype(np.float64)
+        with restore_on_failure(self):
+            return self._fit(X, y, constraints)
+
+    def _fit(self, X: MatrixLike, y: LabelsLike | None, constraints: PairwiseConstraints | None) -> Self:
+        validated = to_numpy(check_dense(X, estimator=self, min_samples=2))
+        rows = validated.astype(np.float64)  # the iterations run in double precision
         k, rng = check_n_clusters(self.n_clusters, len(rows)), check_random_state(self.random_state)
         weight, max_iter = check_nonnegative(self.weight, "weight"), check_int(self.max_iter, "max_iter")
         pairs = check_constraints(constraints, rows) or PairwiseConstraints(n_samples=len(rows))
@@ -118,10 +124,11 @@ class MPCKMeans(ClusterMixin, BaseEstimator):
                 "increase max_iter",
                 code="not_converged",
                 category=NotConvergedWarning,
-                stacklevel=2,
+                stacklevel=3,
                 max_iter=max_iter,
             )
-        self.labels_, self.cluster_centers_, self.metrics_ = labels.astype(np.int64), centers, metrics
+        self.labels_, self.metrics_ = labels.astype(np.int64), metrics
+        self.cluster_centers_ = centers.astype(validated.dtype)
         self.history_, self.objective_ = FitHistory(np.array(values), maximize=False), values[-1]
         self.n_iter_, self.converged_ = len(values), converged
         return self

@@ -23,6 +23,7 @@ from .._validation import check_data, check_int, check_n_clusters, choose
 from ..core.backend import is_numpy
 from ..core.rows import normalize_row_sums, normalize_rows
 from ..errors import InputError, NotConvergedWarning, warn
+from ..graph.estimator import restore_on_failure
 
 WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
 
@@ -117,6 +118,10 @@ class NMFClustering(ClusterMixin, BaseEstimator):
 
     def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Factorise the rows of ``X``; ``y`` is ignored."""
+        with restore_on_failure(self):
+            return self._fit(X, y)
+
+    def _fit(self, X: MatrixLike, y: LabelsLike | None) -> Self:
         rows = check_nonnegative_rows(X, estimator=self)
         k, max_iter = check_n_clusters(self.n_clusters, rows.shape[0]), check_int(self.max_iter, "max_iter")
         self._total = np.asarray(rows.sum(axis=0)).ravel() if choose(WEIGHTS, self.weight, option="weight") else None
@@ -135,7 +140,7 @@ class NMFClustering(ClusterMixin, BaseEstimator):
                 "increase max_iter or tol",
                 code="not_converged",
                 category=NotConvergedWarning,
-                stacklevel=2,
+                stacklevel=3,
                 max_iter=max_iter,
             )
         return self

@@ -21,6 +21,7 @@ from .._typing import LabelsLike, MatrixLike
 from .._validation import check_dense, check_int, check_positive
 from ..core.backend import to_numpy
 from ..errors import InputError, NotConvergedWarning, warn
+from ..graph.estimator import restore_on_failure
 from ..graph.labels import as_column, known_labels
 
 INITIAL_WEIGHT = 1e-3  # C*/C at the start
@@ -91,6 +92,10 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: MatrixLike, y: LabelsLike) -> Self:
         """Learn from all rows of ``X`` and the labels of those where ``y`` is not -1."""
+        with restore_on_failure(self):
+            return self._fit(X, y)
+
+    def _fit(self, X: MatrixLike, y: LabelsLike | None) -> Self:
         if y is None:
             raise InputError(
                 "TransductiveSVM requires y to be passed, but the target y is None",
@@ -127,7 +132,7 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
                 "increase max_switches",
                 code="not_converged",
                 category=NotConvergedWarning,
-                stacklevel=2,
+                stacklevel=3,
                 max_switches=max_switches,
             )
         self.classes_, self._machines = classes, [run.machine for run in runs]

@@ -173,7 +173,7 @@ class LPIClustering(
         k = check_n_clusters(self.n_clusters, X.shape[0])
         rng = check_random_state(self.random_state)
         self.lpi_ = self._fit_map(X, y, k, rng)
-        self.graph_, self.embedding_ = self.lpi_.graph_, self.lpi_._embed(X)
+        self.graph_, self.embedding_ = self.lpi_.graph_, self.lpi_._embed_validated(X)
         best = kmeans(self.embedding_, k, n_init=self.n_init, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         for name in ("mixture_", "memberships_"):
@@ -232,7 +232,7 @@ class LPIClustering(
     def _embed(self, X: MatrixLike) -> Array:
         """As `transform`, but never a data frame."""
         check_is_fitted(self)
-        return self.lpi_._embed(self._rows(check_data(X, estimator=self, reset=False)))
+        return self.lpi_._embed_validated(self._rows(check_data(X, estimator=self, reset=False)))
 
     @staticmethod
     def _rows(X: Array) -> Array:

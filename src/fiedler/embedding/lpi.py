@@ -345,8 +345,10 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _embed(self, X: MatrixLike) -> Array:
         """Return the coordinates as `transform` does, but always as an array, never as a data frame."""
         check_is_fitted(self)
-        X = check_data(X, estimator=self, reset=False)
-        return self._project(X if sp.issparse(X) else convert_like(X, self.components_))
+        return self._embed_validated(check_data(X, estimator=self, reset=False))
+
+    def _embed_validated(self, rows: Array) -> Array:
+        return self._project(rows if sp.issparse(rows) else convert_like(rows, self.components_))
 
     def _project(self, X: Array) -> Array:
         """Return (x - x̄)W; a sparse matrix stays sparse. [lpi, step 4]"""

@@ -1,0 +1,251 @@
+"""The contract of every estimator in the registry: scikit-learn's checks and ours."""
+
+import pickle
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import pdist
+from sklearn.base import clone, is_classifier, is_clusterer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import fiedler
+from contract import INSTANCES, blobs, fit, result, rows_for, target_for
+from fiedler import _registry, _validation
+from fiedler._records import FitHistory
+from fiedler.core.backend import is_numpy, to_numpy
+from fiedler.errors import InputError, InputTypeError
+from fiedler.metrics import adjusted_rand_index
+from toys import BACKENDS
+
+pytestmark = [  # toy data may give a disconnected graph, and noise may have fewer clusters than requested
+    pytest.mark.filterwarnings("ignore::fiedler.errors.FiedlerWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+SAMPLE_WEIGHTS = "the initialisation and the graph use rows, so a row of weight two is not two rows to them"
+PREDICT_PROBA = "takes every estimator with predict_proba for a classifier"
+UNKNOWN_CLASS = "-1 is not a class but marks rows whose class is unknown"
+NEGATIVE_ROWS = "passes negative rows in spite of the tag"
+
+EXPECTED_FAILURES = {
+    **{
+        name: {
+            "check_sample_weight_equivalence_on_dense_data": SAMPLE_WEIGHTS,
+            "check_sample_weight_equivalence_on_sparse_data": SAMPLE_WEIGHTS,
+        }
+        for name in ("GaussianMixture", "LapGMM", "LCGMM")
+    },
+    **{
+        name: {"check_estimator_sparse_array": PREDICT_PROBA, "check_estimator_sparse_matrix": PREDICT_PROBA}
+        for name in ("ManifoldClustering", "LPIClustering", "NMFClustering")
+    },
+    "LLGC": {"check_classifiers_classes": UNKNOWN_CLASS},
+    "TransductiveSVM": {"check_classifiers_classes": UNKNOWN_CLASS},
+    "GNMF": {"check_clustering": NEGATIVE_ROWS},
+}
+EXPECTED_FAILURES["NMFClustering"]["check_clustering"] = NEGATIVE_ROWS
+
+
+def expected_failures(estimator):
+    failures = dict(EXPECTED_FAILURES.get(type(estimator).__name__, {}))
+    if not hasattr(estimator, "predict_proba"):
+        failures = {name: reason for name, reason in failures.items() if reason != PREDICT_PROBA}
+    return failures
+
+
+@parametrize_with_checks(INSTANCES, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(params=INSTANCES, ids=repr)
+def model(request):
+    estimator = clone(request.param)
+    return estimator.set_params(random_state=0) if "random_state" in estimator.get_params() else estimator
+
+
+@pytest.fixture
+def X(model):
+    return rows_for(model, blobs())
+
+
+def assert_same_result(model, actual, expected, atol=1e-6):
+    """Labels are compared as partitions, classes one by one, coordinates by their distances."""
+    if is_clusterer(model):
+        assert adjusted_rand_index(actual, expected) == 1
+    elif is_classifier(model):
+        assert_array_equal(actual, expected)
+    else:  # coordinates are unique up to a rotation
+        assert_allclose(pdist(actual), pdist(expected), atol=atol * max(1.0, np.abs(expected).max()))
+
+
+def test_every_row_of_the_registry_that_can_be_fitted_is_checked():
+    fitted = {row.name for row in _registry.ESTIMATORS.values() if hasattr(row.load(), "fit")}
+    assert fitted - {"DocumentVectorizer"} == {type(one).__name__ for one in INSTANCES}  # that one takes texts
+
+
+def test_a_clone_has_the_same_parameters(model):
+    assert repr(clone(model)) == repr(model)
+
+
+def test_same_seed_same_result(model, X):
+    assert_array_equal(result(fit(clone(model), X), X), result(fit(clone(model), X), X))
+
+
+def test_a_refit_forgets_the_first_fit(model, X):
+    again = fit(fit(clone(model), X[::2]), X)
+
+    assert_array_equal(result(again, X), result(fit(clone(model), X), X))
+
+
+def test_float32_stays_float32(model, X):
+    fitted = fit(clone(model), X.astype(np.float32))
+
+    for name in ("memberships_", "embedding_", "cluster_centers_", "means_", "components_"):
+        if hasattr(fitted, name):
+            assert getattr(fitted, name).dtype == np.float32, name
+    if hasattr(fitted, "transform"):
+        assert fitted.transform(X.astype(np.float32)).dtype == np.float32
+    assert_same_result(model, result(fitted, X.astype(np.float32)), result(fit(clone(model), X), X), atol=2e-2)
+
+
+def test_read_only_rows_are_not_changed(model, X):
+    frozen = X.copy()
+    frozen.flags.writeable = False
+
+    result(fit(clone(model), frozen), frozen)
+
+    assert_array_equal(frozen, X)
+
+
+def test_the_order_of_rows_does_not_matter(model, X):
+    order = np.random.RandomState(3).permutation(len(X))
+    y = target_for(model, len(X))
+    permuted = fit(clone(model), X[order], None if y is None else y[order])
+
+    assert_same_result(model, result(permuted, X[order]), result(fit(clone(model), X), X)[order], atol=1e-4)
+
+
+NUMPY_ONLY = {"NMFClustering", "GNMF"}  # refuse other arrays, since scikit-learn's NMF and sparse updates need NumPy
+RETURN_NUMPY = {"MMC", "LMNN", "MPCKMeans", "TransductiveSVM", "LLGC"}  # compute on NumPy, or return names of classes
+
+
+def test_back_ends_agree(model, X, foreign):
+    name = type(model).__name__
+    if name in NUMPY_ONLY:
+        with pytest.raises(InputError, match="convert the rows to NumPy"):
+            fit(clone(model), foreign(X))
+        return
+    fitted = fit(clone(model), foreign(X))
+    new = fitted.predict(foreign(X)) if hasattr(fitted, "predict") else fitted.transform(foreign(X))
+
+    if foreign is BACKENDS["torch"]:  # a back end without sparse matrices has its graph, and so its labels, in NumPy
+        assert is_numpy(new) == (name in RETURN_NUMPY)
+    assert_same_result(model, to_numpy(new), result(fit(clone(model), X), X))
+
+
+def test_sparse_rows_give_what_dense_rows_give(model, X):
+    X = np.where(X > 0.5, X, 0)
+    dense = fit(clone(model), X)
+    if not get_tags(model).input_tags.sparse:
+        with pytest.raises((ValueError, TypeError), match=r"(?i)sparse"):
+            fit(clone(model), sp.csr_array(X), target_for(model, len(X)))
+        return
+    sparse = clone(model).fit(sp.csr_array(X), target_for(model, len(X)))
+
+    assert_same_result(model, result(sparse, sp.csr_array(X)), result(dense, X), atol=1e-4)
+
+
+def test_rows_are_validated_once_per_fit(model, X, monkeypatch):
+    """By every estimator that takes part: a pipeline of two, such as k-means on an embedding, has two."""
+    counts = Counter()
+
+    def counted(check):
+        def run(*args, **kwargs):
+            estimator, values = args if check.__name__ == "validate_data" else (None, args[0])
+            counts[type(estimator).__name__] += np.shape(values) == X.shape
+            return check(*args, **kwargs)
+
+        return run
+
+    for name in ("check_array", "validate_data", "_check_foreign"):
+        monkeypatch.setattr(_validation, name, counted(getattr(_validation, name)))
+    fit(clone(model), X)
+
+    embedding = getattr(model, "embedding", None)
+    expected = {type(one).__name__: 1 for one in (model, embedding) if one is not None}
+    assert {name: count for name, count in counts.items() if count} == expected
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was(model, X):
+    fitted = fit(clone(model), X)
+    before, expected = dict(vars(fitted)), result(fitted, X)
+    bad = X[:, :3].copy()
+    bad[0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        fit(fitted, bad)
+    changes = {name: 10**6 for name in ("n_clusters", "n_components") if isinstance(getattr(model, name, None), int)}
+    if changes:
+        fitted.set_params(**changes)
+        with pytest.raises(ValueError, match=r"\d+"):
+            fit(fitted, X[:, :3])
+        fitted.set_params(**{name: getattr(model, name) for name in changes})
+
+    assert vars(fitted).keys() == before.keys()
+    assert all(vars(fitted)[name] is value for name, value in before.items() if name.endswith("_") and name[0] != "_")
+    assert_array_equal(result(fitted, X), expected)
+
+
+def test_parameters_set_after_a_fit_are_for_the_next_fit(model, X):
+    fitted = fit(clone(model), X)
+    expected = result(fitted, X)
+    for name in ("cut", "metric", "solver", "assign", "covariance_type"):
+        if name in fitted.get_params():
+            fitted.set_params(**{name: "nonsense"})
+
+    assert_array_equal(result(fitted, X), expected)
+
+
+def test_pickles_and_model_files_give_the_same_result(model, X, tmp_path):
+    fitted = fit(clone(model), X)
+    assert_array_equal(result(pickle.loads(pickle.dumps(fitted)), X), result(fitted, X))
+    if type(model).__name__ == "TransductiveSVM":  # contains machines of scikit-learn
+        with pytest.raises(InputTypeError, match="SVC"):
+            fiedler.save(fitted, tmp_path / "model.npz")
+        return
+    fiedler.save(fitted, tmp_path / "model.npz")
+
+    assert_array_equal(result(fiedler.load(tmp_path / "model.npz"), X), result(fitted, X))
+
+
+def test_data_frames_and_pipelines(model, X):
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    y = target_for(model, len(X))
+    pipeline = make_pipeline(FunctionTransformer(feature_names_out="one-to-one"), clone(model))
+    pipeline.set_output(transform="pandas") if hasattr(model, "transform") else None
+    pipeline.fit(frame, y)
+
+    assert list(pipeline[-1].feature_names_in_) == list("abcde")
+    if hasattr(model, "transform"):
+        out = pipeline.transform(frame)
+        assert list(out.columns) == list(pipeline[-1].get_feature_names_out())
+
+
+def test_iterations_report_their_end(model, X):
+    fitted = fit(clone(model), X)
+    if not hasattr(fitted, "history_"):
+        return
+    history = fitted.history_
+    assert isinstance(history, FitHistory)
+    if type(model).__name__ != "TransductiveSVM":  # records one value per weight of the unlabelled rows
+        assert history.iterations[-1] == fitted.n_iter_
+    assert isinstance(fitted.converged_, bool | np.bool_)
+    assert np.isfinite(history.objective).all()
+    assert all(len(values) == len(history.objective) for values in history.terms.values())
