@@ -35,9 +35,7 @@ from fiedler.graph import LandmarkGraph, RadiusGraph
 from fiedler.persistence import FORMAT, FORMAT_VERSION, JSON_MEMBER, SizeLimit, read_notes
 from fiedler.text import DocumentVectorizer
 
-ALL_ESTIMATORS = [
-    one for one in check_instances() if not isinstance(one, TransductiveSVM)
-]  # it contains machines of SVC
+ALL_ESTIMATORS = [one for one in check_instances() if not isinstance(one, TransductiveSVM)]  # contains SVC
 PREDICTORS = ("predict", "predict_proba", "transform")
 
 

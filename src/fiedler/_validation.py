@@ -56,7 +56,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def first_few(names: Sequence[str], most: int = 3) -> str:
+def first_few(names: Sequence[str], limit: int = 3) -> str:
     """Join the first few of many names for a message.
 
     Examples
@@ -64,7 +64,7 @@ def first_few(names: Sequence[str], most: int = 3) -> str:
     >>> first_few(["a", "b", "c", "d"])
     'a, b, c, ...'
     """
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+    return ", ".join(names[:limit]) + (", ..." if len(names) > limit else "")
 
 
 def check_int(value: object, name: str, *, minimum: int = 1) -> int:

@@ -28,6 +28,7 @@ __all__ = [
     "InputError",
     "InputTypeError",
     "MissingDependencyError",
+    "NoKnownTermsWarning",
     "NotConvergedWarning",
     "NotFittedError",
     "SingularCovarianceError",
@@ -136,6 +137,12 @@ class NotConvergedWarning(FiedlerWarning, ConvergenceWarning):
     """An iteration stopped before it converged."""
 
     default_code = "not_converged"
+
+
+class NoKnownTermsWarning(FiedlerWarning):
+    """Documents contain none of the known terms and become rows of zeros."""
+
+    default_code = "no_known_terms"
 
 
 def warn(

@@ -82,7 +82,7 @@ def test_invalid_pairs_are_described_by_code_and_fields():
     with pytest.raises(InputError) as caught:
         PairwiseConstraints([], [(1, 2), (0, 5)], 5)
     assert caught.value.code == "invalid_pair"
-    facts = {"kind": "cannot-link", "pair": (0, 5), "problem": "rows are numbered 0 to 4"}
+    facts = {"kind": "cannot-link", "pair": (0, 5), "reason": "rows are numbered 0 to 4"}
     assert facts.items() <= caught.value.fields.items()
     with pytest.raises(InputError) as caught:
         PairwiseConstraints([(2, 2), (0, 1), (3, 3)], [], 5)

@@ -7,8 +7,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 from fiedler import LPIClustering
-from fiedler.errors import FiedlerWarning, InputError
-from fiedler.text import Documents, DocumentVectorizer, NoKnownTermsWarning, read_documents
+from fiedler.errors import FiedlerWarning, InputError, NoKnownTermsWarning
+from fiedler.text import Documents, DocumentVectorizer, read_documents
 
 TEXTS = ["The cat chased the cat and 3 mice", "Mice fear cats", "stocks rose", "stocks and bonds fell; bonds rose"]
 

@@ -68,7 +68,7 @@ SENTENCES = {
     # pairs
     "pairs_file_unreadable": "--pairs {file!r} cannot be read: {reason}",
     "pairs_file_encoding": "--pairs {file!r} is not UTF-8 text; save it as UTF-8",
-    "invalid_pair": "--pairs contains the {kind} {pair}, but {problem}; correct or remove it",
+    "invalid_pair": "--pairs contains the {kind} {pair}, but {reason}; correct or remove it",
     "self_pair": "--pairs contains {n_pairs} pair(s) of a row with itself; remove them",
 }
 

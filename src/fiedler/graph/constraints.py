@@ -412,17 +412,16 @@ def _as_pairs(pairs: Any, kind: str, n: int) -> np.ndarray:
     array = array.astype(np.int64)
     if array.min() < 0 or array.max() >= n:
         pair = _as_tuple(array[((array < 0) | (array >= n)).any(axis=1)][0])
-        problem = f"rows are numbered 0 to {n - 1}"
-        invalid = InputError(
-            f"{name} contains the pair {pair}, but {problem}",
+        reason = f"rows are numbered 0 to {n - 1}"
+        raise InputError(
+            f"{name} contains the pair {pair}, but {reason}",
             "correct or remove it",
             code="invalid_pair",
             parameter=name,
             kind=kind,
             pair=pair,
+            reason=reason,
         )
-        invalid.fields["problem"] = problem  # as a keyword it would be the sentence
-        raise invalid
     equal = array[array[:, 0] == array[:, 1]]
     if len(equal):
         raise InputError(

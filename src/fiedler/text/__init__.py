@@ -2,13 +2,12 @@
 
 from .describe import ClusterDescription, describe_clusters
 from .read import Documents, read_documents
-from .vectorize import DocumentVectorizer, NoKnownTermsWarning
+from .vectorize import DocumentVectorizer
 
 __all__ = [
     "ClusterDescription",
     "DocumentVectorizer",
     "Documents",
-    "NoKnownTermsWarning",
     "describe_clusters",
     "read_documents",
 ]

@@ -21,16 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int, choose, first_few
 from ..core.rows import normalize_rows
-from ..errors import FiedlerWarning, InputError, warn
+from ..errors import InputError, NoKnownTermsWarning, warn
 from .read import as_documents
 
 WEIGHTS = {"tf": False, "tfidf": True}  # name -> whether terms are weighted by inverse document frequency
-
-
-class NoKnownTermsWarning(FiedlerWarning):
-    """Documents contain none of the terms and become rows of zeros."""
-
-    default_code = "no_known_terms"
 
 
 class DocumentVectorizer(TransformerMixin, BaseEstimator):
