@@ -2,8 +2,8 @@
 Data frames
 ===========
 
-``fit`` accepts pandas and polars data frames and stores their column names. With ``set_output``, embeddings are
-returned as data frames.
+The estimators accept pandas and polars data frames, and store their column names in ``feature_names_in_``. With
+``set_output``, embeddings are returned as data frames.
 """
 
 import matplotlib.pyplot as plt
