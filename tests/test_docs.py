@@ -7,6 +7,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fiedler
@@ -122,6 +123,46 @@ def test_getting_started_runs(tmp_path, monkeypatch):
     plt.close("all")
     assert 0.925 < fiedler.metrics.clustering_accuracy(names["digits"].y[:1500], names["labels"]) < 0.935
     assert [path.name for path in tmp_path.iterdir()] == ["digits.npz"]
+
+
+def write_texts(folder):
+    """Write docstrings of SciPy to files, for the page on documents."""
+    folder.mkdir()
+    for module in ("fft", "linalg", "ndimage", "spatial"):
+        source = import_module(f"scipy.{module}")
+        for name in source.__all__[:40]:
+            (folder / f"{module}.{name}.txt").write_text(getattr(source, name).__doc__ or name, encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["index", "guide", "manifold", "graph", "spectrum", "mixtures", "cuts", "supervision"])
+def test_python_blocks_of_a_page_run(name, tmp_path, monkeypatch, capsys):
+    digits = fiedler.datasets.load("digits", normalize="unit")
+    X, y = digits.X[:400], digits.y[:400]
+    names = {"X": X, "X_new": digits.X[400:420], "partial_labels": np.where(np.arange(400) % 10 == 0, y, -1)}
+    monkeypatch.chdir(tmp_path)
+    blocks = code_blocks(DOCS / f"{name}.md", "python")
+    assert blocks
+    exec("\n".join(blocks), names)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_python_blocks_of_the_page_on_documents_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_texts(tmp_path / "folder-of-texts")
+    names = {}
+    exec("\n".join(code_blocks(DOCS / "documents.md", "python")), names)
+    assert "documents)" in capsys.readouterr().out
+    assert 2 <= names["choice"].n_clusters < 16
+
+
+def test_python_blocks_of_the_page_on_model_files_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0, 0], [9, 9]], 20, axis=0)
+    names = {"model": fiedler.GaussianMixture(2, random_state=0).fit(X)}
+    exec("\n".join(code_blocks(DOCS / "models.md", "python")), names)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
