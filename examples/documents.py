@@ -48,7 +48,7 @@ def cluster(texts):
     return X, model
 
 
-def picture(X, modules, path):
+def plot_embeddings(X, modules, path):
     """Plot two dimensions of LSI and of LPI, one colour per module. [lpi, Fig. 1]"""
     import matplotlib
 
@@ -79,7 +79,7 @@ def main():
     X, model = cluster(texts)
     ac, nmi = clustering_accuracy(modules, model.labels_), normalized_mutual_information(modules, model.labels_)
     print(f"\nagreement with the modules: AC {100 * ac:.1f} %, NMI {100 * nmi:.1f} %")
-    picture(X, modules, OUT / "lsi_lpi.png")
+    plot_embeddings(X, modules, OUT / "lsi_lpi.png")
     print(f"Figure of LSI and LPI: {OUT / 'lsi_lpi.png'}")
 
 
