@@ -1,4 +1,4 @@
-"""The documentation site: ``make docs`` builds it to ``docs/_build/html``, and a warning is an error."""
+"""Sphinx configuration; ``make docs`` builds the site to ``docs/_build/html`` and treats warnings as errors."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from types import MethodDescriptorType
 from typing import Any
 
 import fiedler
+from fiedler import _registry
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the three modules beside this file
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # for the modules in this folder
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
 project = "fiedler"
@@ -22,31 +24,29 @@ version = release = fiedler.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
-    "formulas",
     "options",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "gallery/sg_execution_times.rst", "sg_execution_times.rst"]
 nitpicky = True
 nitpick_ignore_regex = [
-    (r"py:.*", r"(numpy|scipy|sklearn|matplotlib|pandas)\..*"),  # other libraries' own pages
-    (
-        r"py:.*",
-        r"fiedler\.(core|graph|cluster|mixture|report)\.\w+(\.\w+)?",
-    ),  # not in the reference
+    (r"py:.*", r"(numpy|scipy|sklearn|matplotlib|pandas)\..*"),  # documented by other libraries
+    (r"py:.*", r"fiedler\.(_\w+|core|graph|clustering|mixture|report)(\.\w+){0,2}"),  # not part of the reference
 ]
 
 # ------------------------------------------------------------------------------------------------------------ pages
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-smartquotes = False  # a prime is a prime, and 'auto' can be copied
+math_number_all = True
+smartquotes = False  # keeps primes in formulas, and quotes that can be copied
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos, .gp, .go"
@@ -59,39 +59,47 @@ autodoc_typehints = "none"
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
-ELSEWHERE = {"cluster": "fiedler.clustering.cluster"}  # the folder that can be called is documented as the function
 
-NOT_OURS = ("sklearn.", "builtins")
-WORTH_A_LINE = {"fit_predict", "fit_transform"}  # scikit-learn's, and part of what an estimator is
+FOREIGN_MODULES = ("sklearn.", "builtins", "collections.")
+INHERITED_BUT_SHOWN = {"fit_predict", "fit_transform"}  # defined by scikit-learn, part of an estimator's interface
+
+
+def write_estimators_page() -> None:
+    """Write the estimators' part of the API reference, ``estimators.rst``, from the registry."""
+    page, text = HERE / "estimators.rst", _registry.api_reference()
+    if not page.exists() or page.read_text(encoding="utf-8") != text:  # an unchanged page is not built again
+        page.write_text(text, encoding="utf-8")
+
+
+write_estimators_page()
 
 
 def skip_member(app: Any, what: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
-    """What scikit-learn and the tuples bring along is not listed on every page."""
+    """Leave out members that are inherited from scikit-learn and from tuples."""
     if name.startswith("set_") and name.endswith("_request"):
         return True
     if isinstance(value, MethodDescriptorType) or type(value).__name__ == "_tuplegetter":
         return True
-    home = getattr(value, "__module__", None) or ""
-    return True if home.startswith(NOT_OURS) and name not in WORTH_A_LINE else None
+    module = getattr(value, "__module__", None) or ""
+    return True if module.startswith(FOREIGN_MODULES) and name not in INHERITED_BUT_SHOWN else None
 
 
 def find_by_last_name(app: Any, env: Any, node: Any, contnode: Any) -> Any:
-    """A docstring names its neighbours as its module knows them; they are found here by the ends of their names."""
+    """Resolve a reference by the end of its name, since docstrings use names as they are known in their module."""
     if node.get("refdomain") != "py":
         return None
-    wanted = node["reftarget"].removeprefix("fiedler.")
+    target = node["reftarget"].removeprefix("fiedler.")
     domain = env.domains["py"]
-    known = [name for name in domain.objects if name == ELSEWHERE.get(wanted) or name.endswith(f".{wanted}")]
-    if not known:
+    matches = [name for name in domain.objects if name.endswith(f".{target}")]
+    if not matches:
         return None
-    return domain.resolve_xref(
-        env, node.get("refdoc", ""), app.builder, "obj", min(known, key=len), node, contnode
-    )  # fmt: skip
+    page, name = node.get("refdoc", ""), min(matches, key=len)
+    return domain.resolve_xref(env, page, app.builder, "obj", name, node, contnode)
 
 
 # ---------------------------------------------------------------------------------------------------------- gallery
 
-# An example that needs a library which is not there is shown and not run.
+# Examples that need a library that is not installed are shown but not run.
 NEEDS = {"anndata": "anndata", "bertopic": "bertopic", "faiss": "faiss", "frames": "polars"}
 MISSING = [name for name, library in NEEDS.items() if find_spec(library) is None]
 
@@ -122,7 +130,7 @@ html_title = "fiedler"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {"start": [], "changelog": [], "results": []}  # nothing beside them, or tables that need the room
+html_sidebars = {"start": [], "changelog": [], "results": []}  # no subpages, or wide tables
 html_theme_options = {
     "logo": {"text": "fiedler"},
     "show_toc_level": 2,
@@ -138,6 +146,6 @@ html_theme_options = {
 
 
 def setup(app: Any) -> None:
-    """What Sphinx calls when it has read this file."""
+    """Register the event handlers; called by Sphinx."""
     app.connect("autodoc-skip-member", skip_member)
     app.connect("missing-reference", find_by_last_name)

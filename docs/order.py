@@ -1,10 +1,10 @@
-"""The order in which the gallery shows its examples: simple things first."""
+"""The order of the examples in the gallery: simple ones first."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-FIRST = [
+ORDER = [
     "two_moons",
     "digits",
     "predict",
@@ -27,6 +27,6 @@ FIRST = [
 
 
 def reading_order(filename: str) -> tuple[int, str]:
-    """The place of an example by its file's name; one that is not listed comes last."""
+    """Return the sort key of an example by its file name; examples that are not listed come last."""
     name = Path(filename).name.removeprefix("plot_").removesuffix(".py")
-    return (FIRST.index(name) if name in FIRST else len(FIRST), name)
+    return (ORDER.index(name) if name in ORDER else len(ORDER), name)

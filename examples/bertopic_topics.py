@@ -1,8 +1,8 @@
-"""fiedler as the clustering step of BERTopic: topics with honest memberships instead of HDBSCAN's outliers.
+"""fiedler as the clustering step of BERTopic: topics with memberships, and no documents left out as outliers.
 
     pip install bertopic
 
-Here the embeddings are LSI's; with a sentence encoder, leave ``embeddings`` out.
+The embeddings are those of LSI; with a sentence encoder, leave ``embeddings`` out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main():
     embeddings = TruncatedSVD(100, random_state=0).fit_transform(DocumentVectorizer("tfidf").fit_transform(texts))
     model = BERTopic(
         embedding_model=None,
-        umap_model=BaseDimensionalityReduction(),  # LPI reduces by itself
+        umap_model=BaseDimensionalityReduction(),  # LPIClustering reduces the dimension
         hdbscan_model=LPIClustering(n_clusters=8, random_state=0),
         vectorizer_model=CountVectorizer(stop_words="english", token_pattern=r"[^\W\d_]{3,}"),
     )

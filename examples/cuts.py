@@ -1,8 +1,8 @@
-"""Nonnegative Laplacian embedding in three pictures: how it evolves, who belongs where, and the best of N starts.
+"""Nonnegative Laplacian embedding in three figures: its updates, the memberships, and the best of N starts.
 
-Thirty images of three people (or digits, where the face data are not at hand: set FIEDLER_DATA), then ten images of ten
-others beside them [nle, Figs 2, 3 and 6]. Similarities are cosines of centred images: with plain inner products
-strangers do not stand out.
+The data are thirty images of three people and ten images of ten other people, the outliers [nle, Figs 2, 3 and 6]. Set
+FIEDLER_DATA to the folder of the face data; without it, digits are used. Similarities are cosines of centred images,
+since plain inner products do not separate the outliers.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from fiedler.graph.cuts import cut_eigenvectors, cut_problem, polish
 from fiedler.metrics import clustering_accuracy
 
 OUT = Path("out")
-SHOWN = (1, 10, 50, 300)
+ITERATIONS_SHOWN = (1, 10, 50, 300)
 
 
 def images():
-    """Ten images each of three classes, then one image each of ten others (digits: of the seven others)."""
+    """Return ten images of each of three classes, then one of each of ten others (digits: from the seven others)."""
     faces = "FIEDLER_DATA" in os.environ
     data = load("orl") if faces else load_digits()
     X, y = np.asarray(data.X if faces else data.data, dtype=float), np.asarray(data.y if faces else data.target)
-    own = np.concatenate([np.flatnonzero(y == c)[:10] for c in range(3)])
+    members = np.concatenate([np.flatnonzero(y == c)[:10] for c in range(3)])
     others = [
         np.flatnonzero(y == c)[i] for i, c in enumerate([*range(3, 13)] if faces else [3, 4, 5, 6, 7, 8, 9, 3, 4, 5])
     ]
-    rows = np.concatenate([own, others])
-    return X[rows] - X[rows].mean(axis=0), y[own], "faces" if faces else "digits"
+    rows = np.concatenate([members, others])
+    return X[rows] - X[rows].mean(axis=0), y[members], "faces" if faces else "digits"
 
 
 def evolution(X, axes):
-    """Memberships as points in space after 1, 10, 50 and 300 updates from a random start."""
+    """Plot the embedding in three dimensions after 1, 10, 50 and 300 updates from a random start."""
     problem = cut_problem(FullGraph("cosine", signed=True).build(X), "ratio", "shift")
     update, Q = Update(problem, np.random.RandomState(0)), np.random.RandomState(1).uniform(size=(len(X), 3))
     Q = unit_columns(Q)
-    for axis, steps in zip(axes, np.diff([0, *SHOWN])):
+    for axis, steps in zip(axes, np.diff([0, *ITERATIONS_SHOWN])):
         for _ in range(steps):
             Q, objective = update.step(Q)
         axis.scatter(*Q.T, c=np.repeat(range(3), 10), cmap="brg", s=18)
@@ -52,7 +52,7 @@ def evolution(X, axes):
 
 
 def hinton(memberships, axis):
-    """A square for every membership, as large as it is."""
+    """Draw a square for every membership, with an area in proportion to it."""
     for (i, k), share in np.ndenumerate(memberships):
         side = 0.9 * np.sqrt(share)
         axis.add_patch(_square(i + 1, k + 1, side, "tab:blue" if i < 30 else "tab:orange"))
@@ -68,16 +68,16 @@ def _square(x, y, side, colour):
 
 
 def best_of(X, k, starts):
-    """The lowest cut among N starts of spectral clustering and of NLE, for N = 1, 2, 4, ... on average."""
+    """Return the mean lowest cut among N starts of spectral clustering and of NLE, for N = 1, 2, 4, ..."""
     graph = KNNGraph(8, connect="mst").build(X)
     rng = np.random.RandomState(0)
     problem = cut_problem(graph, "ratio")
     update, vectors = Update(problem, rng), cut_eigenvectors(graph, problem, k, "ratio", rng)
-    cuts = {"spectral clustering": [], "NLE": [], "NLE and polish": []}
+    cuts = {"spectral clustering": [], "NLE": [], "NLE, polished": []}
     for seed in range(starts):
         labels = kmeans(vectors, k, n_init=1, random_state=seed).labels
-        one = run(update, unit_columns(np.eye(k)[labels] + 0.2), max_iter=300, tol=1e-4)
-        values = (problem.value(labels.astype(int), k), one.value, polish(problem, one.labels, k)[1])
+        result = run(update, unit_columns(np.eye(k)[labels] + 0.2), max_iter=300, tol=1e-4)
+        values = (problem.value(labels.astype(int), k), result.value, polish(problem, result.labels, k)[1])
         for name, value in zip(cuts, values):
             cuts[name].append(value)
     sizes = [2**i for i in range(int(np.log2(starts)) + 1)]
@@ -101,18 +101,16 @@ def main(starts=64):
     figure.savefig(OUT / "nle_evolution.png", dpi=130)
 
     model = NLE(3, FullGraph("cosine", signed=True), signed="shift", init="auto", random_state=0).fit(X)
-    strangers = np.arange(40) >= 30
+    is_outlier = np.arange(40) >= 30
     sparse = NLE(3, KNNGraph(5, weight="heat"), cut="ncut", random_state=0).fit(X)
     scores = {
         "largest membership, complete graph": 1 - model.memberships_.max(axis=1),
         "degree, five neighbours": -np.asarray(sparse.graph_.degrees),
         "outlier_scores_, five neighbours": sparse.outlier_scores_,
     }
-    print(f"{name}: accuracy on the thirty {clustering_accuracy(y, model.labels_[:30]):.2f}")
+    print(f"{name}: accuracy on the thirty members {clustering_accuracy(y, model.labels_[:30]):.2f}")
     for label, score in scores.items():
-        print(
-            f"  strangers told from the others by {label}: area under the curve {roc_auc_score(strangers, score):.2f}"
-        )
+        print(f"  outliers detected by {label}: area under the curve {roc_auc_score(is_outlier, score):.2f}")
     figure, axis = plt.subplots(figsize=(12, 1.9), layout="constrained")
     hinton(model.memberships_, axis)
     figure.savefig(OUT / "nle_memberships.png", dpi=130)

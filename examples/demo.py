@@ -1,4 +1,4 @@
-"""What fiedler does, in a minute: several methods on two embedded data sets, a table, two figures and a report."""
+"""Compare several methods on two data sets; make a table, two figures and a report, in about a minute."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ITERATIONS = (1, 3, 10, 40)
 
 
 def run(name):
-    """Every method on one data set: the fitted model and a row of scores."""
+    """Run every method on a data set; return the fitted models with their scores."""
     data = load(name, **DATASETS[name])
     k = len(np.unique(data.y))
     results = {}
@@ -64,7 +64,7 @@ def run(name):
 
 
 def print_table(name, data, results):
-    """The scores in percent, as text."""
+    """Print the scores in per cent."""
     n, d = data.X.shape
     print(f"\n{name}: {n} rows, {d} features, {len(np.unique(data.y))} classes")
     print(f"{'':17}{'AC':>8}{'NMI':>8}{'ARI':>8}{'seconds':>9}")
@@ -72,8 +72,8 @@ def print_table(name, data, results):
         print(f"{method:17}{100 * ac:8.1f}{100 * nmi:8.1f}{100 * ari:8.1f}{seconds:9.2f}")
 
 
-def plane(data):
-    """Two coordinates to draw: the data's own, or a map of the graph's first twenty."""
+def layout(data):
+    """Return two coordinates per row: the features, or t-SNE of the first twenty Laplacian eigenmaps."""
     if data.X.shape[1] == 2:
         return data.X
     coordinates = LaplacianEigenmaps(20, random_state=0).fit_transform(data.X)
@@ -81,7 +81,7 @@ def plane(data):
 
 
 def draw(runs, path):
-    """One row a data set, one column a method; a cluster has the colour of the class it matches."""
+    """Draw one row per data set and one column per method; clusters have the colour of the matching class."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -90,7 +90,7 @@ def draw(runs, path):
     columns = ["truth", *METHODS]
     figure, axes = plt.subplots(len(runs), len(columns), figsize=(2.6 * len(columns), 2.8 * len(runs)))
     for row, (name, (data, results)) in zip(axes, runs.items()):
-        points = plane(data)
+        points = layout(data)
         for axis, column in zip(row, columns):
             labels = data.y if column == "truth" else match_labels(data.y, results[column][0].labels_)
             axis.scatter(*points.T, c=labels, cmap="tab10", vmin=0, vmax=9, s=4, linewidths=0)
@@ -102,27 +102,27 @@ def draw(runs, path):
 
 
 def draw_memberships(path):
-    """How memberships change over the iterations: Gaussians alone, and with the graph. [lapgmm, Fig. 1]"""
+    """Draw the memberships over the iterations, without and with the graph. [lapgmm, Fig. 1]"""
     import matplotlib.pyplot as plt
 
     X, y = two_moons(n_samples=600, noise=0.1, random_state=0)
-    strength = LapGMM(2, random_state=0).fit(X).lam_
-    models = {"GMM": GaussianMixture(2, random_state=0), "LapGMM": LapGMM(2, lam=strength, random_state=0)}
+    lam = LapGMM(2, random_state=0).fit(X).lam_
+    models = {"GMM": GaussianMixture(2, random_state=0), "LapGMM": LapGMM(2, lam=lam, random_state=0)}
     figure, axes = plt.subplots(2, len(ITERATIONS), figsize=(3 * len(ITERATIONS), 5), sharex=True, sharey=True)
     for row, (name, model) in zip(axes, models.items()):
         for axis, max_iter in zip(row, ITERATIONS):
-            shares = model.set_params(max_iter=max_iter).fit(X).memberships_
-            upper = shares[:, 0] if np.mean(shares[y == 0, 0]) > 0.5 else shares[:, 1]
+            memberships = model.set_params(max_iter=max_iter).fit(X).memberships_
+            upper = memberships[:, 0] if np.mean(memberships[y == 0, 0]) > 0.5 else memberships[:, 1]
             axis.scatter(*X.T, c=upper, cmap="coolwarm", vmin=0, vmax=1, s=5, linewidths=0)
             axis.set(xticks=[], yticks=[], title=f"iteration {model.n_iter_}")
         row[0].set_ylabel(name)
-    figure.suptitle("the share of each point in one of two clusters")
+    figure.suptitle("membership of each point in one of two clusters")
     figure.tight_layout()
     figure.savefig(path, dpi=120)
 
 
 def report(data, results, path):
-    """A page to look through: every digit, its cluster, and how sure that is."""
+    """Write an HTML report with every digit, its cluster and its confidence."""
     model, (*_, seconds) = results["Manifold"]
     images = data.X.reshape(-1, *data.image_shape)
     write_report(
@@ -132,7 +132,7 @@ def report(data, results, path):
 
 def main():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the moons may be two components, which is the answer
+        warnings.simplefilter("ignore", UserWarning)  # the graph of the moons may be disconnected
         runs = {name: run(name) for name in DATASETS}
         for name, (data, results) in runs.items():
             print_table(name, data, results)
@@ -140,8 +140,8 @@ def main():
         draw(runs, OUT / "demo.png")
         draw_memberships(OUT / "memberships.png")
         report(*runs["digits"], OUT / "report.html")
-    print(f"\nThe clusters, drawn: {OUT / 'demo.png'}; memberships over iterations: {OUT / 'memberships.png'}")
-    print(f"A report to look through in a browser: {OUT / 'report.html'}")
+    print(f"\nFigure of the clusters: {OUT / 'demo.png'}; memberships over iterations: {OUT / 'memberships.png'}")
+    print(f"Report to open in a browser: {OUT / 'report.html'}")
 
 
 if __name__ == "__main__":

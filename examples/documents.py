@@ -1,7 +1,7 @@
-"""From raw documents to named clusters in ten lines; then the paper's picture of LSI beside LPI.
+"""From raw documents to described clusters in ten lines; then LSI and LPI in two dimensions, as in the paper.
 
-The documents are the docstrings of SciPy, which every user of fiedler has: what they are about is known from the module
-they come from, and no download is needed. ``read_documents("folder")`` reads your own.
+The documents are the docstrings of SciPy, which need no download; their classes are the modules they come from.
+``read_documents("folder")`` reads other documents.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MODULES = ("stats", "signal", "linalg", "optimize", "special", "spatial", "ndima
 
 
 def docstrings():
-    """The docstrings of public functions and classes, and the module of each."""
+    """Return the docstrings of public functions and classes, and the module of each."""
     texts, modules = [], []
     for module in MODULES:
         source = importlib.import_module(f"scipy.{module}")
@@ -35,21 +35,21 @@ def docstrings():
 
 
 def cluster(texts):
-    """Ten lines, imports aside."""
-    words = DocumentVectorizer(min_df=2, max_df=0.5)
-    X = words.fit_transform(texts)
+    """Cluster the texts and describe the clusters: ten lines without the imports."""
+    vectorizer = DocumentVectorizer(min_df=2, max_df=0.5)
+    X = vectorizer.fit_transform(texts)
     model = LPIClustering(n_clusters=8, random_state=0).fit(X)
-    terms = words.get_feature_names_out()
-    for description in describe_clusters(words.counts(texts), model.labels_, terms):
+    terms = vectorizer.get_feature_names_out()
+    for description in describe_clusters(vectorizer.counts(texts), model.labels_, terms):
         print(description)
         print("    " + texts[description.documents[0]].strip().splitlines()[0][:90])
-    new = words.transform(["the eigenvalues of a symmetric matrix", "minimize a function under constraints"])
+    new = vectorizer.transform(["the eigenvalues of a symmetric matrix", "minimize a function under constraints"])
     print("new documents:", model.predict(new), "with confidence", model.predict_proba(new).max(axis=1).round(2))
     return X, model
 
 
-def picture(X, modules, path):
-    """Two dimensions of LSI and of LPI, one colour a module. [lpi, Fig. 1]"""
+def plot_embeddings(X, modules, path):
+    """Plot two dimensions of LSI and of LPI, one colour per module. [lpi, Fig. 1]"""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -79,8 +79,8 @@ def main():
     X, model = cluster(texts)
     ac, nmi = clustering_accuracy(modules, model.labels_), normalized_mutual_information(modules, model.labels_)
     print(f"\nagreement with the modules: AC {100 * ac:.1f} %, NMI {100 * nmi:.1f} %")
-    picture(X, modules, OUT / "lsi_lpi.png")
-    print(f"{OUT / 'lsi_lpi.png'}: LSI beside LPI")
+    plot_embeddings(X, modules, OUT / "lsi_lpi.png")
+    print(f"Figure of LSI and LPI: {OUT / 'lsi_lpi.png'}")
 
 
 if __name__ == "__main__":

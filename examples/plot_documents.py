@@ -1,10 +1,11 @@
 """
-Documents to named clusters
-===========================
+Clustering documents
+====================
 
-From raw texts to clusters with names: :class:`fiedler.text.DocumentVectorizer` counts terms,
-:class:`fiedler.LPIClustering` finds the clusters and :func:`fiedler.text.describe_clusters` the words that tell them
-apart. The texts are docstrings of SciPy, which need no download, and whose module is known.
+From raw texts to described clusters: :class:`fiedler.text.DocumentVectorizer` counts terms,
+:class:`fiedler.LPIClustering` finds the clusters, and :func:`fiedler.text.describe_clusters` finds the terms that
+distinguish them. The texts are docstrings of SciPy, which need no download; their classes are the modules they come
+from.
 """
 
 import importlib
@@ -27,18 +28,18 @@ for module in ("fft", "linalg", "ndimage", "optimize", "spatial"):
 print(len(texts), "texts")
 
 # %%
-# Terms that are in one document only, or in more than half of them, are left out.
+# Terms that occur in only one document, or in more than half of them, are left out.
 
-words = DocumentVectorizer(min_df=2, max_df=0.5)
-X = words.fit_transform(texts)
+vectorizer = DocumentVectorizer(min_df=2, max_df=0.5)
+X = vectorizer.fit_transform(texts)
 model = LPIClustering(n_clusters=5, random_state=0).fit(X)
 
 # %%
 # The leading terms of every cluster, by class-based tf-idf.
 
-described = describe_clusters(words.counts(texts), model.labels_, words.get_feature_names_out(), n_terms=8)
-figure, axes = plt.subplots(1, len(described), figsize=(12, 2.8), layout="constrained")
-for ax, cluster in zip(axes, described):
+descriptions = describe_clusters(vectorizer.counts(texts), model.labels_, vectorizer.get_feature_names_out(), n_terms=8)
+figure, axes = plt.subplots(1, len(descriptions), figsize=(12, 2.8), layout="constrained")
+for ax, cluster in zip(axes, descriptions):
     print(cluster)
     terms, weights = zip(*cluster.terms)
     ax.barh(range(len(terms)), weights, color="#0072b2")
@@ -49,14 +50,14 @@ for ax, cluster in zip(axes, described):
     ax.spines[["top", "right", "bottom"]].set_visible(False)
 
 # %%
-# Beside the modules they come from.
+# The clusters compared with the modules.
 
 ConfusionDisplay.from_predictions(np.array(modules), model.labels_)
 
 # %%
-# A new document is placed by the words it has.
+# New documents are assigned by their terms.
 
 new = ["the eigenvalues of a symmetric matrix", "minimise a function under linear constraints"]
-for text, shares in zip(new, model.predict_proba(words.transform(new))):
-    print(f"{text!r}: {described[shares.argmax()].name}, at {shares.max():.2f}")
+for text, proba in zip(new, model.predict_proba(vectorizer.transform(new))):
+    print(f"{text!r}: {descriptions[proba.argmax()].name}, with probability {proba.max():.2f}")
 plt.show()

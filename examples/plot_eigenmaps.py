@@ -1,10 +1,10 @@
 """
-A rolled sheet, unrolled
-========================
+Unrolling a Swiss roll
+======================
 
-:class:`fiedler.LaplacianEigenmaps` finds coordinates in which neighbours stay close. On a sheet rolled up in space the
-first of them runs along the sheet; principal components only see the roll. Rows that were not there when it was fitted
-are placed by ``transform``.
+:class:`fiedler.LaplacianEigenmaps` finds coordinates in which neighbours stay close. On a rolled sheet the first
+coordinate runs along the sheet, which principal components cannot follow. Rows that were not part of the fit are
+embedded by ``transform``.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ X, part = swiss_roll(n_samples=1500, random_state=0)
 X_new, part_new = swiss_roll(n_samples=40, random_state=1)
 
 # %%
-# The colour is the part of the sheet; circles are new rows.
+# The colour shows the position along the sheet; circles are new rows.
 
 maps = LaplacianEigenmaps(2, graph=KNNGraph(10), random_state=0).fit(X)
 flat = PCA(2, random_state=0).fit(X)
@@ -35,7 +35,7 @@ for ax, (name, Z, Z_new) in zip(
     ax.set(title=name, xticks=[], yticks=[])
 
 # %%
-# How smooth each coordinate is, is told by its eigenvalue; how exactly it was computed, by its residual.
+# The eigenvalue of a coordinate measures how smooth it is on the graph.
 
 print("eigenvalues", maps.eigenvalues_)
 plt.show()

@@ -1,9 +1,10 @@
 """
-Soft clusters and strangers
-===========================
+Soft clusters and outliers
+==========================
 
-:class:`fiedler.NLE` finds nonnegative coordinates whose rows are memberships. A Hinton diagram draws each membership as
-a square of that area: a row of one large square is sure of its cluster, one of several small ones belongs to none.
+:class:`fiedler.NLE` computes nonnegative coordinates whose rows are memberships. A Hinton diagram draws each membership
+as a square of that area: a single large square is a row that clearly belongs to one cluster, several small squares are
+a row that belongs to none.
 """
 
 # sphinx_gallery_thumbnail_number = 1
@@ -15,29 +16,29 @@ from fiedler.datasets import load
 from fiedler.plots import MembershipDisplay
 
 # %%
-# Ten zeros, ten ones and ten fours, and ten strangers, each another digit.
+# Ten zeros, ten ones and ten fours, and ten outliers from other classes.
 
 digits = load("digits", normalize="unit")
-of = [np.flatnonzero(digits.y == kind) for kind in range(10)]
-members = np.concatenate([of[kind][:10] for kind in (0, 1, 4)])
-strangers = np.concatenate([of[kind][:2] for kind in (2, 3, 5, 7, 9)])
-X = digits.X[np.concatenate([members, strangers])]
+rows_of = [np.flatnonzero(digits.y == digit) for digit in range(10)]
+members = np.concatenate([rows_of[digit][:10] for digit in (0, 1, 4)])
+outliers = np.concatenate([rows_of[digit][:2] for digit in (2, 3, 5, 7, 9)])
+X = digits.X[np.concatenate([members, outliers])]
 
 model = NLE(3, graph=KNNGraph(8, weight="heat", connect="mst"), n_init=4, random_state=0).fit(X)
-kinds = np.repeat([0, 1, 4, -1], 10)
+classes = np.repeat([0, 1, 4, -1], 10)
 
 # %%
-# Grouped by what they are. The last ten columns are the strangers.
+# Memberships grouped by class. The last ten columns are the outliers.
 
-display = MembershipDisplay.from_predictions(model.memberships_, kinds)
-display.ax_.set_xlabel("zeros, ones, fours, strangers (-1)")
+display = MembershipDisplay.from_predictions(model.memberships_, classes)
+display.ax_.set_xlabel("zeros, ones, fours, outliers (-1)")
 
 # %%
-# Who is a stranger is told by the outlier score: unsure of the cluster, or joined to few.
+# The outlier score is high for rows with low confidence or with weak connections.
 
 order = np.argsort(model.outlier_scores_)[::-1]
-print(f"{(kinds[order[:10]] == -1).sum()} of the ten highest scores are strangers")
+print(f"{(classes[order[:10]] == -1).sum()} of the ten highest scores are outliers")
 figure, ax = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
-ax.bar(range(40), model.outlier_scores_, color=np.where(kinds < 0, "#d55e00", "#0072b2"))
-ax.set(xlabel="row (strangers in red)", ylabel="outlier score")
+ax.bar(range(40), model.outlier_scores_, color=np.where(classes < 0, "#d55e00", "#0072b2"))
+ax.set(xlabel="row (outliers in red)", ylabel="outlier score")
 plt.show()

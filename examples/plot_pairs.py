@@ -1,9 +1,9 @@
 """
-Pairs that belong together, and pairs that do not
-=================================================
+Must-link and cannot-link pairs
+===============================
 
-A person who cannot name the classes can often say of two rows whether they belong together. Such pairs go into ``fit``
-of four models, and :func:`fiedler.supervision.suggest_pairs` says which ones are worth asking about.
+A person who cannot name the classes can often say whether two rows belong together. Such pairs can be passed to ``fit``
+of the clusterers, and :func:`fiedler.supervision.suggest_pairs` suggests which pairs to ask about.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from fiedler.metrics import clustering_accuracy
 from fiedler.supervision import suggest_pairs
 
 # %%
-# Three digits that are easily confused.
+# Three digits that are often confused.
 
 digits = load("digits")
 rows = np.flatnonzero(np.isin(digits.y, [3, 8, 9]))[:240]
@@ -25,33 +25,33 @@ model = LapGMM(3, pca=15, random_state=0).fit(X)
 before = clustering_accuracy(y, model.labels_)
 
 # %%
-# The model asks about thirty pairs: edges of the graph of which it does not know whether they lie within a cluster. The
-# answers come from the true classes here, and from a person elsewhere.
+# The model suggests thirty pairs: edges of the graph for which it is uncertain whether both ends are in the same
+# cluster. Here the answers come from the true classes; in practice they come from a person.
 
-asked = suggest_pairs(model, 30)
-same = y[asked[:, 0]] == y[asked[:, 1]]
-pairs = PairwiseConstraints(asked[same], asked[~same], n_samples=len(X), strength=3.0)
+suggested = suggest_pairs(model, 30)
+same = y[suggested[:, 0]] == y[suggested[:, 1]]
+pairs = PairwiseConstraints(suggested[same], suggested[~same], n_samples=len(X), strength=3.0)
 after = LapGMM(3, pca=15, random_state=0).fit(X, constraints=pairs)
 print(pairs)
-print(f"nothing known: {before:.1%}; {pairs.n_pairs} pairs: {clustering_accuracy(y, after.labels_):.1%}")
+print(f"without pairs: {before:.1%}; with {pairs.n_pairs} pairs: {clustering_accuracy(y, after.labels_):.1%}")
 
 Z = PCA(2, random_state=0).fit_transform(X)
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-for ax, labels, title in zip(axes, (model.labels_, after.labels_), ("nothing known", "pairs known")):
+for ax, labels, title in zip(axes, (model.labels_, after.labels_), ("without pairs", "with pairs")):
     ax.scatter(*Z.T, c=labels, cmap="Set2", s=18)
-    broken = pairs.violations(labels)
-    for links, colour in ((broken.must_link, "black"), (broken.cannot_link, "red")):
+    violated = pairs.violations(labels)
+    for links, colour in ((violated.must_link, "black"), (violated.cannot_link, "red")):
         for i, j in links:
             ax.plot(*Z[[i, j]].T, color=colour, lw=1.2)
-    ax.set(title=f"{title}: {broken.n_pairs} of {pairs.n_pairs} pairs broken", xticks=[], yticks=[])
+    ax.set(title=f"{title}: {violated.n_pairs} of {pairs.n_pairs} pairs violated", xticks=[], yticks=[])
 
 # %%
-# :class:`fiedler.LearnedLaplacian` is a graph that learns its metric and its scale from the rows, and listens to pairs.
-# As a recipe it goes where a graph goes.
+# :class:`fiedler.LearnedLaplacian` learns the metric and the scale of a graph from the rows and from pairs. It is a
+# recipe and can be used wherever a graph is expected.
 
 few = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
-learnt = SpectralClustering(3, graph=LearnedLaplacian(random_state=0), random_state=0).fit(X, constraints=few)
+learned = SpectralClustering(3, graph=LearnedLaplacian(random_state=0), random_state=0).fit(X, constraints=few)
 plain = SpectralClustering(3, random_state=0).fit(X)
-print(f"spectral clustering, as it is: {clustering_accuracy(y, plain.labels_):.1%}")
-print(f"on the learnt graph, {few.n_pairs} pairs: {clustering_accuracy(y, learnt.labels_):.1%}")
+print(f"spectral clustering, default graph: {clustering_accuracy(y, plain.labels_):.1%}")
+print(f"spectral clustering, graph learned with {few.n_pairs} pairs: {clustering_accuracy(y, learned.labels_):.1%}")
 plt.show()

@@ -1,10 +1,10 @@
 """
-A model in a file
-=================
+Saving and loading models
+=========================
 
-:func:`fiedler.save` writes a fitted model, or a pipeline that ends in one, to one ``.npz`` file of arrays and plain
-values; :func:`fiedler.load` reads it and runs nothing that the file brings. What the model found and what it says of
-new rows are the same afterwards.
+:func:`fiedler.save` writes a fitted model, or a pipeline that ends in one, to an ``.npz`` file of arrays and plain
+values. :func:`fiedler.load` reads it without running any code from the file. The loaded model has the same attributes
+and makes the same predictions.
 """
 
 import tempfile
@@ -24,7 +24,7 @@ wine = load("wine")
 model = make_pipeline(StandardScaler(), ManifoldClustering(3, random_state=0)).fit(wine.X[::2])
 
 # %%
-# Notes may be kept beside the model: plain values, such as the names of the columns.
+# Notes can be saved with the model: plain values, such as the names of the columns.
 
 folder = Path(tempfile.mkdtemp())
 fiedler.save(model, folder / "wine.npz", notes={"rows": "every second wine"})
@@ -32,17 +32,17 @@ print(f"{(folder / 'wine.npz').stat().st_size / 1024:.0f} kB")
 print(fiedler.persistence.read_notes(folder / "wine.npz"))
 
 # %%
-# Later, elsewhere.
+# Load the model and predict.
 
-again = fiedler.load(folder / "wine.npz")
-new = wine.X[1::2]
-print("the same predictions:", bool(np.array_equal(again.predict_proba(new), model.predict_proba(new))))
+loaded = fiedler.load(folder / "wine.npz")
+X_new = wine.X[1::2]
+print("the same predictions:", bool(np.array_equal(loaded.predict_proba(X_new), model.predict_proba(X_new))))
 
-rows = again[:-1].transform(new)
-ClustersDisplay.from_estimator(again[-1], rows, layout="pca", y=wine.y[1::2])
+rows = loaded[:-1].transform(X_new)
+ClustersDisplay.from_estimator(loaded[-1], rows, layout="pca", y=wine.y[1::2])
 
 # %%
-# A file that is none of ours, or that was tampered with, is refused with a sentence.
+# A file that is not a model of fiedler, or that was modified, raises an error.
 
 np.savez(folder / "other.npz", X=wine.X)
 try:

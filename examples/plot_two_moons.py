@@ -2,9 +2,9 @@
 Two moons
 =========
 
-Two bent clusters that touch neither each other nor a straight line between them. K-means and a Gaussian mixture look
-for round or elliptic ones, and cut both moons. :class:`fiedler.LapGMM` is the same mixture, asked in addition that
-neighbours share their memberships, and follows the moons.
+Two curved clusters that cannot be separated by a straight line. K-means and Gaussian mixtures look for round or
+elliptic clusters and split both moons. :class:`fiedler.LapGMM` is a Gaussian mixture with an additional term that makes
+neighbours have similar memberships; it follows the moons.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ from fiedler.plots import ClustersDisplay, HistoryDisplay
 X, y = two_moons(n_samples=600, noise=0.06, random_state=0)
 
 # %%
-# Three models, told the number of clusters and nothing else. Faint points are those that a model is not sure of.
+# Three models, given only the number of clusters. Faint points have a low confidence.
 
 models = {
     "k-means": EmbedKMeans(2, random_state=0),
@@ -32,9 +32,9 @@ for ax, (name, model) in zip(axes, models.items()):
     ax.set(xlabel="", ylabel="", xticks=[], yticks=[])
 
 # %%
-# What LapGMM maximises is the likelihood less a penalty for memberships that differ between neighbours; it rises at
-# every iteration. Two Gaussians describe two moons badly, so that the graph has to outvote them: the model found a
-# large weight of the graph by itself.
+# LapGMM maximises the likelihood minus a penalty for memberships that differ between neighbours; the objective
+# increases at every iteration. Two Gaussians describe two moons poorly, so the model chooses a large weight of the
+# graph.
 
 print(f"lam = {models['LapGMM'].lam_:.3g}")
 

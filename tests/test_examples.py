@@ -1,4 +1,4 @@
-"""The examples run and leave their pictures."""
+"""The examples that are not part of the gallery run and write their figures."""
 
 import importlib.util
 from pathlib import Path
@@ -17,18 +17,22 @@ def load(name):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    ("name", "options", "pictures"),
+    ("name", "options", "figures"),
     [
         ("documents", {}, ["lsi_lpi.png"]),
-        ("supervision", {"n": 120, "trials": 1}, ["learned_affinity.png", "broken_pairs.png", "quality_by_pairs.png"]),
+        (
+            "supervision",
+            {"n": 120, "trials": 1},
+            ["learned_affinity.png", "violated_pairs.png", "quality_by_pairs.png"],
+        ),
         ("cuts", {"starts": 4}, ["nle_evolution.png", "nle_memberships.png", "nle_best_of.png"]),
     ],
 )
-def test_an_example_runs_and_leaves_its_pictures(name, options, pictures, tmp_path, monkeypatch, capsys):
+def test_example_runs_and_writes_its_figures(name, options, figures, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FIEDLER_DATA", raising=False)
     load(name).main(**options)
-    for picture in pictures:
-        assert (tmp_path / "out" / picture).stat().st_size > 5_000
+    for figure in figures:
+        assert (tmp_path / "out" / figure).stat().st_size > 5_000
     assert capsys.readouterr().out

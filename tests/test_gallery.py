@@ -1,4 +1,4 @@
-"""Every example of the gallery runs, makes its figures and leaves nothing behind."""
+"""Every example of the gallery runs, makes its figures and writes no files."""
 
 import ast
 import runpy
@@ -17,10 +17,10 @@ def name_of(path):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", GALLERY, ids=name_of)
-def test_an_example_makes_its_figures(path, tmp_path, monkeypatch, capsys):
+def test_example_makes_its_figures(path, tmp_path, monkeypatch, capsys):
     matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     for library in NEEDS.get(name_of(path), []):
-        pytest.importorskip(library, reason=f"{library}, which {path.name} shows, is not installed")
+        pytest.importorskip(library, reason=f"{path.name} needs {library}")
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
@@ -39,12 +39,12 @@ def test_an_example_makes_its_figures(path, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("path", GALLERY, ids=name_of)
-def test_an_example_begins_with_a_title_and_what_it_shows(path):
-    title, line, _, what = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).split("\n", 3)
-    assert line == "=" * len(title)
-    assert len(what.split()) > 20
+def test_example_begins_with_a_title_and_a_description(path):
+    title, underline, _, description = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).split("\n", 3)
+    assert underline == "=" * len(title)
+    assert len(description.split()) > 20
 
 
 @pytest.mark.skipif(not EXAMPLES.exists(), reason="the examples are not part of a source distribution")
-def test_there_are_examples_enough():
+def test_gallery_has_at_least_ten_examples():
     assert len(GALLERY) >= 10

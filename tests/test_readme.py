@@ -1,4 +1,4 @@
-"""The README's Python runs, from the first block to the last."""
+"""The Python blocks of the README run, from the first to the last."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ README = Path(__file__).parents[1] / "README.md"
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_blocks_of_the_readme_run_in_order(tmp_path, monkeypatch, capsys):
+def test_blocks_of_the_readme_run_in_order(tmp_path, monkeypatch, capsys):
     matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)

@@ -2,9 +2,10 @@
 Topics with BERTopic
 ====================
 
-BERTopic embeds documents, reduces, clusters and describes. Its clustering step may be any clusterer:
-:class:`fiedler.LPIClustering` reduces and clusters at once, leaves no document out as noise, and its memberships are
-the probabilities of the topics. Here the embeddings are LSI's; with a sentence encoder, leave ``embeddings`` out.
+BERTopic embeds documents, reduces the dimension, clusters, and describes the clusters. Its clustering step can be any
+clusterer. :class:`fiedler.LPIClustering` reduces the dimension and clusters, assigns every document to a topic, and its
+memberships are the probabilities of the topics. The embeddings are those of LSI; with a sentence encoder, leave
+``embeddings`` out.
 """
 
 import importlib
@@ -31,11 +32,11 @@ for module in ("fft", "linalg", "ndimage", "spatial"):
 embeddings = TruncatedSVD(40, random_state=0).fit_transform(DocumentVectorizer("tfidf").fit_transform(texts))
 
 # %%
-# The clusterer goes where HDBSCAN would.
+# The clusterer replaces HDBSCAN.
 
 topics = BERTopic(
     embedding_model=None,
-    umap_model=BaseDimensionalityReduction(),  # LPI reduces by itself
+    umap_model=BaseDimensionalityReduction(),  # LPIClustering reduces the dimension
     hdbscan_model=LPIClustering(n_clusters=4, random_state=0),
     ctfidf_model=ClassTfidfTransformer(reduce_frequent_words=True),
     vectorizer_model=CountVectorizer(stop_words="english", token_pattern=r"[^\W\d_]{3,}"),
@@ -44,7 +45,7 @@ topics.fit(texts, embeddings)
 print(topics.get_topic_info()[["Topic", "Count", "Name"]].to_string(index=False))
 
 # %%
-# Its words for every topic.
+# The terms of every topic.
 
 figure, axes = plt.subplots(1, 4, figsize=(11, 2.6), layout="constrained")
 for topic, ax in enumerate(axes):

@@ -2,8 +2,9 @@
 Neighbours from a faiss index
 =============================
 
-``KNNGraph`` uses faiss by itself where rows are many. An index that already exists, of vectors kept nowhere else,
-gives its neighbours as they are: distances and numbers become a sparse matrix, and that a graph.
+:class:`fiedler.KNNGraph` uses faiss automatically if there are many rows. The neighbours of an existing index can be
+used as well: the distances and row numbers that it returns are converted to a sparse matrix, and the matrix to a
+graph.
 """
 
 import faiss
@@ -22,7 +23,8 @@ digits = load("digits", classes=5, normalize="unit")
 X, y = digits.X[:600].astype(np.float32), digits.y[:600]
 
 # %%
-# An index, here an HNSW graph. It is asked for one neighbour more than wanted, since every row finds itself first.
+# An index, here an HNSW graph. The search includes one additional neighbour, since every row is its own nearest
+# neighbour.
 
 index = faiss.IndexHNSWFlat(X.shape[1], 16)
 index.add(X)
@@ -30,21 +32,21 @@ p = 9
 sq_distances, neighbours = index.search(X, p + 1)
 
 # %%
-# Self-tuned weights from the squared distances, each edge found from one side counting half. Nothing
-# here is dense.
+# Self-tuned weights from the squared distances. An edge that is found from one side only has half the weight. No dense
+# matrix is formed.
 
 rows = np.repeat(np.arange(len(X)), p + 1)
 columns, sq_distances = neighbours.ravel(), np.maximum(sq_distances, 0)
 scales = np.sqrt(sq_distances[:, min(7, p)])
 weights = np.exp(-sq_distances.ravel() / np.maximum(scales[rows] * scales[columns], 1e-12))
-found = (columns >= 0) & (columns != rows)  # -1 is what faiss says where it found fewer
-W = sp.csr_array((weights[found], (rows[found], columns[found])), shape=(len(X), len(X)))
+is_edge = (columns >= 0) & (columns != rows)  # faiss returns -1 if it finds fewer neighbours
+W = sp.csr_array((weights[is_edge], (rows[is_edge], columns[is_edge])), shape=(len(X), len(X)))
 graph = AffinityGraph.from_matrix((W + W.T) / 2)
 print(graph, "components:", graph.components()[0])
-graph = graph.connect(X)  # by the shortest edges, where there is more than one
+graph = graph.connect(X)  # joins the components, if there are several, by the shortest edges
 
 # %%
-# Any model takes the graph in place of rows.
+# A graph can be passed to the model in place of rows.
 
 model = ManifoldClustering(5, random_state=0).fit(graph)
 print(f"accuracy {clustering_accuracy(y, model.labels_):.1%}")

@@ -2,8 +2,8 @@
 Data frames
 ===========
 
-Frames of pandas and polars go into ``fit`` as they are, and their column names are remembered. Embeddings come out as
-frames where ``set_output`` asks for it.
+The estimators accept pandas and polars data frames, and store their column names in ``feature_names_in_``. With
+``set_output``, embeddings are returned as data frames.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ wine = load_wine(as_frame=True)
 frame = wine.data
 
 # %%
-# A pandas frame in; the clusters become a column.
+# Cluster a pandas data frame.
 
 model = make_pipeline(StandardScaler(), ManifoldClustering(3, random_state=0)).fit(frame)
 clusters = pd.Series(model[-1].labels_, index=frame.index, name="cluster")
@@ -27,18 +27,18 @@ print(pd.crosstab(wine.target, clusters))
 print(frame.groupby(clusters)[["alcohol", "flavanoids", "proline"]].mean().round(2))
 
 # %%
-# The same rows in a polars frame: the same clusters, and coordinates in a polars frame.
+# The same rows as a polars data frame: the clusters are the same, and the coordinates are a polars data frame.
 
 polars = pl.DataFrame(wine.data.to_dict(orient="list"))
-again = make_pipeline(StandardScaler(), ManifoldClustering(3, random_state=0)).fit(polars)
-print("the same clusters:", bool((again[-1].labels_ == model[-1].labels_).all()))
+polars_model = make_pipeline(StandardScaler(), ManifoldClustering(3, random_state=0)).fit(polars)
+print("the same clusters:", bool((polars_model[-1].labels_ == model[-1].labels_).all()))
 
 maps = make_pipeline(StandardScaler(), LaplacianEigenmaps(2, random_state=0)).set_output(transform="polars")
-table = maps.fit_transform(polars).with_columns(cluster=pl.Series(again[-1].labels_))
+table = maps.fit_transform(polars).with_columns(cluster=pl.Series(polars_model[-1].labels_))
 print(table.head(3))
 
 # %%
-# What was tried before the choice is a table too.
+# The candidate partitions of the model as a table.
 
 candidates = pd.DataFrame(model[-1].candidates_)
 print(candidates[["family", "graph", "cut", "modularity", "chosen"]].round(3))
