@@ -85,4 +85,4 @@ wheel: $(VENV)/.dev
 	$(BIN)/python .ci/build_twice.py
 
 clean:
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache docs/_build docs/generated docs/gallery
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache docs/_build docs/generated docs/gallery docs/estimators.rst

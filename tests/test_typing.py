@@ -1,5 +1,6 @@
 """A user's file passes the type checkers in their strict modes."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -15,21 +16,37 @@ USER_CODE = Path(__file__).parent / "typing" / "user_code.py"
 
 def test_the_file_uses_every_public_name():
     text = USER_CODE.read_text(encoding="utf-8")
-    assert [name for name in _registry.public_names() if f"{name}(" not in text and f"{name}." not in text] == []
+    assert [
+        name for name in _registry.public_names() if len(re.findall(rf"\b{name}\b", text)) < 1 + (name[0].isupper())
+    ] == []
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        [sys.executable, "-m", "mypy", "--strict", "--no-incremental"],
-        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable],
-    ],
-    ids=["mypy", "pyright"],
-)
-def test_a_type_checker_accepts_it(command, tmp_path):
-    if find_spec(command[2]) is None:
-        pytest.skip(f"{command[2]} is not installed")
-    shutil.copy(USER_CODE, tmp_path)  # away from the repository's own settings
-    run = subprocess.run([*command, USER_CODE.name], cwd=tmp_path, capture_output=True, text=True, check=False)
+MISTAKES = USER_CODE.with_name("mistakes.py")
+CHECKERS = {
+    "mypy": [sys.executable, "-m", "mypy", "--strict", "--no-incremental"],
+    "pyright": [sys.executable, "-m", "pyright", "--pythonpath", sys.executable],
+}
 
-    assert run.returncode == 0, run.stdout + run.stderr
+
+@pytest.fixture(params=list(CHECKERS))
+def check(request, tmp_path):
+    """Run a type checker on a copy of a file, away from the repository's own settings."""
+    if find_spec(request.param) is None:
+        pytest.skip(f"{request.param} is not installed")
+
+    def run(*paths):
+        for path in paths:
+            shutil.copy(path, tmp_path)
+        command = [*CHECKERS[request.param], *(path.name for path in paths)]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_type_checkers_accept_a_users_file_and_find_mistakes(check):
+    run = check(USER_CODE, MISTAKES)
+
+    found = {int(line) for line in re.findall(r"mistakes\.py:(\d+)", run.stdout)}
+    marked = [number for number, line in enumerate(MISTAKES.read_text("utf-8").splitlines(), 1) if "# <-" in line]
+    assert USER_CODE.name not in run.stdout, run.stdout
+    assert sorted(found) == marked, run.stdout + run.stderr

@@ -15,6 +15,7 @@ from . import plots as plots
 from . import report as report
 from . import supervision as supervision
 from . import text as text
+from ._records import FitHistory as FitHistory
 from .clustering.documents import LPIClustering as LPIClustering
 from .clustering.embed_kmeans import EmbedKMeans as EmbedKMeans
 from .clustering.manifold import ManifoldClustering as ManifoldClustering

@@ -30,7 +30,7 @@ class FitHistory(Mapping[str, np.ndarray]):
 
     Examples
     --------
-    >>> from fiedler._records import FitHistory
+    >>> from fiedler import FitHistory
     >>> history = FitHistory([3.0, 2.0, 1.5], maximize=False, terms={"change": [1.0, 0.5, 0.1]})
     >>> float(history.objective[-1]), history.iterations.tolist(), list(history)
     (1.5, [1, 2, 3], ['objective', 'change'])

@@ -34,6 +34,7 @@ SUBPACKAGES = (
 # Public functions and classes that are not estimators, with the module that defines them.
 EXPORTS = {
     "AffinityGraph": "graph.affinity",
+    "FitHistory": "_records",
     "PairwiseConstraints": "graph.constraints",
     "choose_n_clusters": "clustering.n_clusters",
     "cluster": "clustering.manifold",

@@ -10,6 +10,7 @@ from fiedler import (
     NLE,
     AffinityGraph,
     EmbedKMeans,
+    FitHistory,
     FullGraph,
     GaussianMixture,
     KNNGraph,
@@ -51,6 +52,7 @@ SpectralClustering(3, graph="precomputed").fit(np.eye(3))
 LapGMM(3, lam=0.5, init=np.zeros(60, dtype=int)).fit(X, constraints=pairs).predict_proba(X, use_graph=True)
 LCGMM(3, pca=2).fit(X).score(X)
 GaussianMixture(3, covariance_type="tied").fit(X).bic(X)
+history: FitHistory = GaussianMixture(3).fit(X).history_
 LPIClustering(3, assign="kmeans").fit(X).predict(X)
 EmbedKMeans(3, LaplacianEigenmaps(2), n_components="k-1").fit(X).predict(X)
 LPI(2, graph=KNNGraph(5)).fit(X).transform(X)

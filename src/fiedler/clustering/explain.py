@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ..metrics import adjusted_rand_index
 from .candidates import MAX_CUT_RATIO, Candidate
 
 UNCERTAIN_BELOW = 0.5  # a row without a larger membership is called uncertain
+WIDTH = 88  # of the sentences, in characters
 AGREEMENT_WORDS = ((0.9, "All agree"), (0.7, "Most agree"), (-1.0, "They differ"))  # by adjusted Rand index
 
 
@@ -40,16 +42,19 @@ def _choice(candidates: Sequence[Candidate], chosen: Candidate, why_no_mixture: 
     )
     if chosen.family == "LapGMM":
         reason = (
-            f"Its normalised cut is at most {MAX_CUT_RATIO:g} times that of the best communities, and its likelihood "
-            "is the highest."
+            f"Its normalised cut is at most {MAX_CUT_RATIO:g} times that of the best communities, and its integrated "
+            "completed likelihood (ICL) is the highest."
         )
-    elif why_no_mixture is None:
-        reason = "Its normalised cut is the lowest, and no mixture with a similar cut has a higher likelihood."
     else:
-        reason = f"Its normalised cut is the lowest. Mixtures were not tried: {why_no_mixture}."
+        lowest = min(one.cut for one in candidates if one.family == "communities")
+        among = "" if chosen.cut <= lowest else " among searches that give full weight to the sizes of clusters"
+        reason = f"Its normalised cut is the lowest of all communities{among}"
+        reason += ", and no mixture with a similar cut has a higher ICL." if why_no_mixture is None else "."
+        if why_no_mixture is not None:
+            reason += f" Mixtures were not tried: {why_no_mixture}."
     if not np.isnan(chosen.agreement):
         reason += f" It agrees with {chosen.agreement:.0%} of the given labels and pairs."
-    return f"{head}\n{reason}"
+    return fill(f"{head} {reason}", WIDTH)
 
 
 def _candidate_table(candidates: Sequence[Candidate], chosen: Candidate) -> str:
@@ -75,10 +80,11 @@ def _stability(candidates: Sequence[Candidate], chosen: Candidate) -> str:
     rivals = [pair for pair in others if pair[1].family != "spectral"] or others
     agreement, farthest = min(rivals, key=lambda pair: pair[0])
     word = next(word for bound, word in AGREEMENT_WORDS if agreement >= bound)
-    return (
+    text = (
         f"{word}: the partition that differs most, {farthest.family} ({farthest.detail}) on {farthest.graph}, has an "
         f"adjusted Rand index of {agreement:.2f} with the chosen one."
     )
+    return fill(text, WIDTH)
 
 
 def _cluster_table(memberships: np.ndarray) -> str:
@@ -106,4 +112,4 @@ def _uncertain_rows(memberships: np.ndarray, n_uncertain: int) -> str:
     rows = np.argsort(margins, kind="stable")[:n_uncertain]
     best_two = np.argsort(-memberships[rows], axis=1, kind="stable")[:, :2]
     listed = ", ".join(f"{row} ({first} or {second})" for row, (first, second) in zip(rows, best_two))
-    return f"{summary} Smallest margins: rows {listed}."
+    return fill(f"{summary} Smallest margins: rows {listed}.", WIDTH)
