@@ -8,6 +8,8 @@ import pytest
 from fiedler import AffinityGraph
 from toys import BACKENDS, uneven_weights
 
+collect_ignore_glob = ["typing/*"]  # for type checkers, never run
+
 
 @pytest.fixture
 def rng():

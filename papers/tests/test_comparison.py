@@ -220,9 +220,9 @@ def test_the_command_lists_plans_and_runs(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["foo"], "paper='foo' is not known; choose one of"),
-        (["lapgmm", "--table", "9"], "table='9' is not known; choose one of ['2', '3', '4']"),
-        (["smoke", "--backend", "jax"], "backend='jax' is not known; choose one of"),
+        (["foo"], "paper 'foo' is not known; choose one of"),
+        (["lapgmm", "--table", "9"], "table '9' is not known; choose one of 2, 3, 4"),
+        (["smoke", "--backend", "jax"], "backend 'jax' is not known; choose one of"),
     ],
 )
 def test_invalid_options_give_one_sentence(words, sentence, tmp_path):

@@ -94,7 +94,7 @@ def test_the_cut_is_the_geometric_mean_over_graphs(blobs, rng):
 def test_the_completed_likelihood_is_each_rows_in_its_own_gaussian(shape, blobs, monkeypatch):
     """1/n [Σ_i log α_k N(x_i; μ_k, Σ_k) - ½ ν log n], the ridge blurring the rows."""
     X, y = blobs
-    monkeypatch.setattr(module, "SHAPES", (shape,))
+    monkeypatch.setattr(module, "COVARIANCE_TYPES", (shape,))
     ridge = 0.1 * X.var(axis=0).mean() * np.eye(2)
     covs = [np.cov(X[y == k].T, bias=True) for k in range(3)]
     pooled = sum(np.mean(y == k) * covs[k] for k in range(3))

@@ -90,9 +90,9 @@ def test_components_are_the_clusters_when_there_are_as_many(cut, uneven_graph):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1; got 0"),
-        ({"n_clusters": 12}, r"n_clusters=12 is more than the data holds \(n_samples=11\)"),
-        ({"n_clusters": "two"}, "n_clusters must be a whole number"),
+        ({"n_clusters": 0}, "n_clusters must be an integer of at least 1; got 0"),
+        ({"n_clusters": 12}, r"n_clusters=12 is more than the number of rows \(n_samples=11\)"),
+        ({"n_clusters": "two"}, "n_clusters must be an integer"),
         ({"cut": "min"}, r"cut='min' is not known; choose one of \['ncut', 'njw', 'ratio'\]"),
         ({"eigen_solver": "amg"}, r"method='amg' is not known; choose one of"),
     ],

@@ -68,7 +68,7 @@ def test_steps_of_nested_models_are_reported(rows):
     recorder = Recorder()
     ManifoldClustering("auto", max_clusters=4, random_state=0).set_callbacks(recorder).fit(rows[0])
 
-    assert {"parts", "graphs", "EM"} <= set(recorder.tasks)
+    assert {"counting clusters", "searching communities", "EM"} <= set(recorder.tasks)
 
 
 def test_a_failed_fit_tears_its_callbacks_down(rows):

@@ -146,7 +146,7 @@ def test_invalid_input_raises_an_error(options, data, message, groups):
 
 @pytest.mark.parametrize("y", [[0, -1], [5, -1] * 150, [-2, -1] * 150])
 def test_invalid_labels_are_rejected(y, groups):
-    with pytest.raises(ValueError, match="y must hold 300 clusters from 0 to 2, or -1 where unknown"):
+    with pytest.raises(ValueError, match="y must contain 300 labels, from 0 to 2, or -1 for unknown"):
         GaussianMixture(3).fit(groups[0], y)
 
 

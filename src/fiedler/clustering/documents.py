@@ -214,7 +214,8 @@ class LPIClustering(
         -------
         memberships : array of shape (m, n_clusters)
         """
-        return self.mixture_.predict_proba(self._embed(X))
+        coordinates = self._embed(X)
+        return self.mixture_.predict_proba(coordinates)
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the coordinates of documents.

@@ -115,6 +115,7 @@ class LandmarkGraph(BaseEstimator):
                 code="unknown_option",
                 parameter="weight",
                 value=self.weight,
+                options=["heat", "dot", "polynomial", "cosine"],
             )
         size = min(check_int(self.n_landmarks, "n_landmarks", minimum=2), X.shape[0])
         xp = namespace(X)
