@@ -7,9 +7,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from fiedler import KNNGraph, SpectralClustering
 from fiedler.errors import FileFormatError, InputError
-from fiedler.graph.constraints import ConstrainedKFold, PairwiseConstraints, check_constraints
+from fiedler.graph.constraints import PairwiseConstraints, check_constraints
 from fiedler.metrics import adjusted_rand_index
-from fiedler.supervision import LearnedLaplacian
+from fiedler.supervision import ConstrainedKFold, LearnedLaplacian
 
 
 def brute_closure(must, cannot, n):

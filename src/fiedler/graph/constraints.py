@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -17,7 +17,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
-from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
@@ -490,62 +489,3 @@ def _sample(pairs: np.ndarray, limit: int, rng: np.random.RandomState) -> np.nda
 
 def _stack(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.int64)
-
-
-# -------------------------------------------------------------------------------------------------------- the splitter
-
-
-class ConstrainedKFold:
-    """Cross-validation folds that split no must-linked group, so that no pair reveals rows on which a fold is tested.
-
-    Parameters
-    ----------
-    constraints : PairwiseConstraints
-        The pairs.
-    n_splits : int, default=5
-        The number of folds.
-    random_state : int, RandomState or None, default=None
-        Random seed or generator, with which the groups are shuffled.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pairs = PairwiseConstraints([(0, 9), (1, 8)], [(0, 1)], n_samples=10)
-    >>> for train, test, known, hidden in ConstrainedKFold(pairs, 2, random_state=0).split_pairs(np.zeros((10, 1))):
-    ...     print(len(train), len(test), known.n_pairs + hidden.n_pairs)
-    5 5 2
-    5 5 2
-    """
-
-    def __init__(self, constraints: PairwiseConstraints, n_splits: int = 5, random_state: RandomState = None) -> None:
-        self.constraints = constraints
-        self.n_splits = n_splits
-        self.random_state = random_state
-
-    def split(
-        self, X: MatrixLike, y: LabelsLike | None = None, groups: object = None
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the rows for training and for testing of each fold."""
-        pairs = check_constraints(self.constraints, X)
-        if pairs is None:
-            raise InputTypeError(
-                "ConstrainedKFold needs PairwiseConstraints",
-                "without constraints use scikit-learn's KFold",
-                code="invalid_constraints",
-                parameter="constraints",
-            )
-        folds = GroupKFold(
-            check_int(self.n_splits, "n_splits", minimum=2), shuffle=True, random_state=self.random_state
-        )
-        return folds.split(np.zeros(pairs.n_samples), groups=pairs.groups)
-
-    def split_pairs(
-        self, X: MatrixLike
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, PairwiseConstraints, PairwiseConstraints]]:
-        """Yield the rows for training and testing of each fold, and the pairs among either, numbered within them."""
-        for train, test in self.split(X):
-            yield train, test, self.constraints.subset(train), self.constraints.subset(test)
-
-    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
-        """Return the number of folds."""
-        return self.n_splits
