@@ -370,7 +370,7 @@ def test_doctor_and_data(run_fiedler):
 
     assert checked["fiedler"] == fiedler.__version__
     assert checked["packages"]["numpy"] == np.__version__
-    assert sets["digits"]["here"] is True
+    assert sets["digits"]["available"] is True
     assert got == {"name": "digits", "rows": 1797, "columns": 64, "classes": 10}
     assert "scikit-learn" in run_fiedler("doctor").out
     assert "digits" in run_fiedler("data", "list").out

@@ -7,18 +7,17 @@ from typing import Annotated
 import typer
 
 from .._validation import choose
-from ..datasets import list_datasets, load
+from ..datasets import is_available, list_datasets, load
 from ..datasets.registry import DATASETS
-from ..datasets.store import cache_folder, data_folder
 from .options import Json, Quiet
 from .output import Output
 
 
 def list_all(json: Json = False) -> None:
     """List the data sets and whether they are available on this machine."""
-    rows = {name: {"about": about, "here": _is_here(name)} for name, about in list_datasets().items()}
-    cells = [(name, "yes" if row["here"] else "-", row["about"]) for name, row in rows.items()]
-    lines = "\n".join(f"{name:16} {here:5} {about}" for name, here, about in [("name", "here", "about"), *cells])
+    rows = {name: {"about": about, "available": is_available(name)} for name, about in list_datasets().items()}
+    cells = [(name, "yes" if row["available"] else "-", row["about"]) for name, row in rows.items()]
+    lines = "\n".join(f"{name:16} {mark:9} {about}" for name, mark, about in [("name", "available", "about"), *cells])
     Output(json=json).result(rows, lines)
 
 
@@ -36,10 +35,3 @@ def get(
         {"name": name, "rows": n_rows, "columns": n_columns, "classes": n_classes},
         f"{name}: {n_rows} rows, {n_columns} columns, {n_classes} classes",
     )
-
-
-def _is_here(name: str) -> bool:
-    """Whether no download is needed: it is generated, or a file in the data folder or the cache."""
-    if DATASETS[name].remote is None:
-        return True
-    return any(folder is not None and (folder / f"{name}.npz").exists() for folder in (data_folder(), cache_folder()))
