@@ -249,3 +249,13 @@ def test_iterations_report_their_end(model, X):
     assert isinstance(fitted.converged_, bool | np.bool_)
     assert np.isfinite(history.objective).all()
     assert all(len(values) == len(history.objective) for values in history.terms.values())
+
+
+def test_clusterers_have_a_score_that_needs_no_labels(model, X):
+    if not is_clusterer(model) or not hasattr(model, "predict"):
+        return
+    good, bad = fit(clone(model), X).score(X), clone(model).set_params(n_clusters=2)
+    assert np.isfinite(good)
+    if "covariance_type" not in model.get_params():  # the score of mixtures is the log-likelihood
+        assert 0.5 < good <= 1
+        assert fit(bad, X).score(X) < good  # two of the three clusters merged

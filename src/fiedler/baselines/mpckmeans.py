@@ -26,11 +26,12 @@ from ..errors import NotConvergedWarning, warn
 from ..graph.constraints import PairwiseConstraints, check_constraints
 from ..graph.estimator import restore_on_failure
 from ..graph.pairs import symmetric_pairs
+from ..graph.score import ModularityScoreMixin
 
 MIN_VARIANCE_SHARE = 1e-6  # of the mean variance of the features: lower bound on the scatter per row of a cluster
 
 
-class MPCKMeans(ClusterMixin, BaseEstimator):
+class MPCKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
     """K-means with a penalty for violated pairs and a learned diagonal metric for each cluster.
 
     Parameters

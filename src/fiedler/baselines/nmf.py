@@ -24,6 +24,7 @@ from ..core.backend import is_numpy
 from ..core.rows import normalize_row_sums, normalize_rows
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.estimator import restore_on_failure
+from ..graph.score import ModularityScoreMixin
 
 WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
 
@@ -50,7 +51,7 @@ def check_nonnegative_rows(X: MatrixLike, *, estimator: Any, reset: bool = True,
     return rows
 
 
-class NMFClustering(ClusterMixin, BaseEstimator):
+class NMFClustering(ModularityScoreMixin, ClusterMixin, BaseEstimator):
     """Clustering by a nonnegative factorisation of nonnegative rows.
 
     Parameters

@@ -47,6 +47,7 @@ from ..graph.landmarks import LandmarkGraph, LowRankAffinity
 from ..graph.out_of_sample import coincident_rows, replace_coincident_rows
 from ..graph.pairs import add_links, contract_groups, has_repulsion
 from ..graph.recipes import is_pairwise, self_tuned
+from ..graph.score import ModularityScoreMixin
 
 DENOMINATOR_SHARE = 1e-10  # of the mean degree, added to the denominator against division by zero
 MIN_ENTRY = 1e-10  # of Q, whose columns start at length one: zero is absorbing
@@ -157,7 +158,14 @@ def run(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERun:
 # --------------------------------------------------------------------------------------------------------- the class
 
 
-class NLE(GraphEstimatorMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NLE(
+    GraphEstimatorMixin,
+    ModularityScoreMixin,
+    ClusterMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
     """Nonnegative Laplacian embedding: soft clusters of low Ratio Cut or normalised cut.
 
     Parameters
