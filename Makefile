@@ -16,9 +16,9 @@ endif
 .PHONY: help demo test lint types unit bench results docs stubs wheel clean
 
 help:
-	@echo "make demo   cluster embedded data, print a table, leave a figure under out/"
+	@echo "make demo   cluster bundled data, print a table, write two figures and a report to out/"
 	@echo "make test   lint, types, doctests and tests"
-	@echo "make bench  benchmarks beside scikit-learn (minutes)"
+	@echo "make bench  benchmarks compared with scikit-learn (minutes)"
 	@echo "make results  docs/results.md from the papers' records"
 	@echo "make stubs  src/fiedler/__init__.pyi from the registry of estimators"
 	@echo "make wheel  both distributions, built twice and compared, to dist/"
@@ -53,7 +53,8 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-# One BLAS thread a worker, so that the cores are not crowded; the variable lets scikit-learn check array API input.
+# One BLAS thread per pytest worker, to avoid oversubscribing the cores; SCIPY_ARRAY_API=1 enables scikit-learn's checks of
+# array API input.
 unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n $(JOBS)
 
@@ -67,7 +68,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_cuts.py
 	$(BIN)/python benchmarks/bench_manifold.py --sizes 10000 200000
 
-# The page of results, from the records beside the protocols.
+# The page of results, from the archived records.
 results: $(VENV)/.dev
 	$(BIN)/python -m fiedler_papers.pages docs/results.md
 
@@ -76,7 +77,7 @@ docs: $(VENV)/.docs
 	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-# What type checkers and editors know of the package, from the registry.
+# Regenerate the type stub from the registry.
 stubs: $(VENV)/.dev
 	$(BIN)/python src/fiedler/_registry.py
 
@@ -85,4 +86,4 @@ wheel: $(VENV)/.dev
 	$(BIN)/python .ci/build_twice.py
 
 clean:
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache docs/_build docs/generated docs/gallery docs/estimators.rst
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache docs/_build docs/generated docs/gallery docs/estimators.rst docs/sg_execution_times.rst .import_linter_cache

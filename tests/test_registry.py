@@ -1,57 +1,50 @@
 """The registry: one row makes an estimator public, storable, checked, documented and a method of the command line."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.estimator_checks import check_estimator
 
 import fiedler
 from fiedler import _registry
 from fiedler._registry import Estimator, Method
 
-
-class SignClustering(ClusterMixin, BaseEstimator):
-    """Two clusters, by the sign of the first column."""
-
-    def __init__(self, n_clusters=2, random_state=None):
-        self.n_clusters = n_clusters
-        self.random_state = random_state
-
-    def fit(self, X, y=None):
-        self.labels_ = (np.asarray(X)[:, 0] > 0).astype(int)
-        return self
-
-    def predict(self, X):
-        return (np.asarray(X)[:, 0] > 0).astype(int)
+DEVELOP = Path(__file__).parents[1] / "docs" / "develop.md"
 
 
 @pytest.fixture
 def toy(monkeypatch):
+    """The estimator of the developers' guide, registered as the guide says."""
+    definition, row = re.findall(r"```python\n(.*?)```", DEVELOP.read_text(encoding="utf-8"), flags=re.DOTALL)[:2]
+    module = ModuleType("fiedler.clustering.quantiles")
+    exec(definition, vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(_registry, "ESTIMATORS", dict(_registry.ESTIMATORS))
-    row = Estimator(
-        "SignClustering",
-        SignClustering.__module__,
-        "Clustering",
-        checks=({"n_clusters": 2},),
-        method=Method("sign", "by the sign of the first column"),
-    )
-    _registry.register(row)
-    return row
+    names = {"Estimator": Estimator, "Method": Method}
+    exec(row, names)
+    _registry.register(names["row"])
+    return module.QuantileClustering
 
 
 def test_an_estimator_is_one_row(toy, tmp_path):
-    X = np.array([[-1.0, 0.0], [-2.0, 1.0], [1.0, 0.0], [3.0, 2.0]])
+    X = np.array([[1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [4.0, 2.0], [5.0, 2.0], [6.0, 2.0]])
 
-    assert fiedler.SignClustering is SignClustering
-    assert "SignClustering" in dir(fiedler)
-    assert any(isinstance(one, SignClustering) for one in _registry.check_instances())
-    assert "SignClustering" in _registry.stub()
-    assert "SignClustering" in _registry.api_reference()
-    fiedler.save(SignClustering().fit(X), tmp_path / "model.npz")
-    assert fiedler.load(tmp_path / "model.npz").predict(X).tolist() == [0, 0, 1, 1]
+    assert fiedler.QuantileClustering is toy
+    assert "QuantileClustering" in dir(fiedler)
+    assert any(isinstance(one, toy) for one in _registry.check_instances())
+    assert "QuantileClustering" in _registry.stub()
+    assert "QuantileClustering" in _registry.api_reference()
+    fiedler.save(toy().fit(X), tmp_path / "model.npz")
+    assert fiedler.load(tmp_path / "model.npz").predict(X).tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_the_estimator_of_the_guide_passes_the_checks(toy):
+    check_estimator(toy(), expected_failed_checks={"check_clustering": "clusters of equal size are not those of blobs"})
 
 
 def test_the_command_line_offers_it(toy, tmp_path):
@@ -61,11 +54,14 @@ def test_the_command_line_offers_it(toy, tmp_path):
     from fiedler.cli.app import app
 
     path = tmp_path / "rows.csv"
-    path.write_text("a,b\n-1,0\n-2,1\n1,0\n3,2\n")
-    run = CliRunner().invoke(app, ["cluster", str(path), "-k", "2", "--method", "sign", "--out", str(tmp_path / "out")])
+    path.write_text("a,b\n1,0\n2,1\n3,0\n4,2\n5,2\n6,2\n")
+    run = CliRunner().invoke(
+        app, ["cluster", str(path), "-k", "3", "--method", "quantiles", "--out", str(tmp_path / "out")]
+    )
 
     assert run.exit_code == 0, run.output
-    assert [line.split(",")[1] for line in (tmp_path / "out" / "labels.csv").read_text().split()[1:]] == list("0011")
+    rows = (tmp_path / "out" / "labels.csv").read_text().split()[1:]
+    assert [row.split(",")[1] for row in rows] == list("001122")
 
 
 def test_the_stub_is_up_to_date():

@@ -29,7 +29,6 @@ PACKAGES = {
     "matplotlib": "plot",
     "pillow": "image",
     "pyarrow": "text",
-    "umap-learn": "peers",
     "torch": "torch",
     "cupy-cuda12x": "cupy",
 }
