@@ -1,10 +1,11 @@
-"""NLE beside scikit-learn's SpectralClustering on one graph, ten neighbours and ten clusters; and how it grows.
+"""Compare NLE with scikit-learn's SpectralClustering; measure how time grows with the number of nodes.
 
-Points spread evenly over a box, so that no cut is obvious.
+Both cluster the same graph of ten neighbours into ten clusters. The points are uniform in a box, so that no cut is
+obvious.
 
 python benchmarks/bench_cuts.py                       # 100,000 nodes; scikit-learn's default takes minutes
 python benchmarks/bench_cuts.py --sizes 10000 100000 1000000   # 100 updates from a random start
-python benchmarks/bench_cuts.py --landmarks           # the complete graph, and its landmarks: ten overlapping clusters
+python benchmarks/bench_cuts.py --landmarks           # complete and landmark graphs of ten overlapping clusters
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import warnings
 import numpy as np
 import sklearn.cluster
 import sklearn.datasets
-from measure import OUT, arguments, contest, measured
+from measure import OUT, compare_methods, measure_case, parse_arguments
 
 from fiedler import NLE, AffinityGraph, FullGraph, KNNGraph, LandmarkGraph
 from fiedler.metrics import adjusted_rand_index, ratio_cut
@@ -24,78 +25,91 @@ from fiedler.metrics import adjusted_rand_index, ratio_cut
 K = 10
 
 
-def graph(size):
-    """Ten neighbours, binary weights, connected, float64; built once and kept."""
-    path = OUT / f"even_{size}.npz"
+def load_graph(size):
+    """Return a connected graph of ten neighbours with binary float64 weights; build it on the first call."""
+    path = OUT / f"uniform_{size}.npz"
     if not path.exists():
         OUT.mkdir(parents=True, exist_ok=True)
         X = np.random.RandomState(0).uniform(size=(size, 3)) * [1.0, 0.8, 0.6]
-        built = KNNGraph(10, connect="mst").build(X)
-        AffinityGraph(built.weights.astype(np.float64)).save(path)
+        graph = KNNGraph(10, connect="mst").build(X)
+        AffinityGraph(graph.weights.astype(np.float64)).save(path)
     return AffinityGraph.load(path)
 
 
-def ours(graph, **options):
+def fit_nle(graph, **options):
     return NLE(K, n_init=1, tol=0.0, random_state=0, **options).fit(graph).labels_
 
 
-def peer(graph):
+def fit_sklearn(graph):
     model = sklearn.cluster.SpectralClustering(K, affinity="precomputed", random_state=0)
     return model.fit(graph.weights).labels_
 
 
-def judge(graph, labels):
+def evaluate_cut(graph, labels):
     return {"Ratio Cut": ratio_cut(graph, labels), "edges": graph.n_edges}
 
 
-def case(size, work):
+def run_sparse(size, method):
     warnings.simplefilter("ignore")
-    measured(functools.partial(graph, size), work, judge)
+    measure_case(functools.partial(load_graph, size), method, evaluate_cut)
 
 
-def blobs(size):
+def make_blobs(size):
     return sklearn.datasets.make_blobs(size, n_features=10, centers=K, cluster_std=3.5, random_state=0)
 
 
-def complete(recipe, data):
+def fit_nle_on_rows(recipe, data):
     return NLE(K, recipe, cut="ncut", n_init=2, random_state=0).fit(data[0]).labels_
 
 
-def complete_case(size, recipe):
+def evaluate_labels(data, labels):
+    return {"ARI": adjusted_rand_index(data[1], labels)}
+
+
+def run_complete(size, recipe):
     warnings.simplefilter("ignore")
-    judged = lambda data, labels: {"ARI": adjusted_rand_index(data[1], labels)}  # noqa: E731
-    measured(functools.partial(blobs, size), functools.partial(complete, recipe), judged)
+    measure_case(functools.partial(make_blobs, size), functools.partial(fit_nle_on_rows, recipe), evaluate_labels)
 
 
-def cases(sizes, landmarks=False):
-    if landmarks:
-        named = {"200 landmarks": LandmarkGraph(200, bandwidth=8.0), "500 landmarks": LandmarkGraph(500, bandwidth=8.0)}
-        exact = {"complete, 4,000 rows": (functools.partial(complete_case, 4000, FullGraph(bandwidth=8.0)), 1)}
-        return exact | {
-            f"{name}, {size:,} rows": (functools.partial(complete_case, size, recipe), 1)
-            for size in (4000, 100_000) for name, recipe in named.items()
-        }  # fmt: skip
-    if len(sizes) > 1:
-        growth = functools.partial(ours, init="random", max_iter=100, polish=False)
-        return {f"100 updates, {size:,} nodes": (functools.partial(case, size, growth), 1) for size in sizes}
-    (size,) = sizes
-    return {
-        "scikit-learn SpectralClustering": (functools.partial(case, size, peer), 1),
-        "NLE": (functools.partial(case, size, ours), 1),
-        "NLE without polish": (functools.partial(case, size, functools.partial(ours, polish=False)), 1),
+def landmark_cases():
+    recipes = {f"{n} landmarks": LandmarkGraph(n, bandwidth=8.0) for n in (200, 500)}
+    exact = {"complete, 4,000 rows": (functools.partial(run_complete, 4000, FullGraph(bandwidth=8.0)), 1)}
+    return exact | {
+        f"{name}, {size:,} rows": (functools.partial(run_complete, size, recipe), 1)
+        for size in (4000, 100_000)
+        for name, recipe in recipes.items()
     }
 
 
-if __name__ == "__main__":
-    options = arguments(sizes={"nargs": "+", "type": int, "default": [100_000]}, landmarks={"action": "store_true"})
+def sparse_cases(sizes):
+    if len(sizes) > 1:
+        updates = functools.partial(fit_nle, init="random", max_iter=100, polish=False)
+        return {f"100 updates, {size:,} nodes": (functools.partial(run_sparse, size, updates), 1) for size in sizes}
+    (size,) = sizes
+    return {
+        "scikit-learn SpectralClustering": (functools.partial(run_sparse, size, fit_sklearn), 1),
+        "NLE": (functools.partial(run_sparse, size, fit_nle), 1),
+        "NLE without polish": (functools.partial(run_sparse, size, functools.partial(fit_nle, polish=False)), 1),
+    }
+
+
+def main():
+    options = parse_arguments(
+        sizes={"nargs": "+", "type": int, "default": [100_000]}, landmarks={"action": "store_true"}
+    )
+    cases = landmark_cases() if options.landmarks else sparse_cases(options.sizes)
     if options.case:
-        cases(options.sizes, options.landmarks)[options.case][0]()
+        cases[options.case][0]()
     elif options.landmarks:
-        contest(__file__, "NLE on complete graphs", cases((), landmarks=True), ["--landmarks"])
+        compare_methods(__file__, "NLE on complete graphs", cases, ["--landmarks"])
     else:
-        for size in options.sizes:  # in a process of its own, whose memory is not counted for the cases
-            builder = multiprocessing.get_context("spawn").Process(target=graph, args=(size,))
+        for size in options.sizes:  # build the graphs in a separate process, to keep the memory of this one small
+            builder = multiprocessing.get_context("spawn").Process(target=load_graph, args=(size,))
             builder.start()
             builder.join()
         extra = ["--sizes", *(str(size) for size in options.sizes)]
-        contest(__file__, f"NLE, {K} clusters, ten neighbours", cases(options.sizes), extra)
+        compare_methods(__file__, f"NLE, {K} clusters, ten neighbours", cases, extra)
+
+
+if __name__ == "__main__":
+    main()

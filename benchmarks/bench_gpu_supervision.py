@@ -1,77 +1,77 @@
-"""The learned Laplacian and LLGC on a device, beside the CPU: times, and how far the results agree.
+"""Compare LearnedLaplacian and LLGC on a GPU with the CPU: times, and how far the results differ.
 
     python benchmarks/bench_gpu_supervision.py [--size 200000]
 
-Needs a CUDA device; a back end that is missing is left out.
+Needs a CUDA device; back ends that are not installed are skipped.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import time
 import warnings
 
 import numpy as np
-from bench_gpu import BACKENDS
-from measure import arguments, markdown
+from bench_gpu import BACKENDS, timed
+from bench_gpu_cuts import DEVICES
+from measure import markdown_table, parse_arguments
 
 from fiedler import LLGC, KNNGraph, LearnedLaplacian
 from fiedler.core.backend import to_numpy
 
-NAMES = ["numpy", *(name for name in ("torch", "cupy") if importlib.util.find_spec(name))]
 
-
-def make(n, d, dtype):
-    """Ten overlapping clusters, and the labels of one row in a hundred."""
+def make_data(n, d, dtype):
+    """Draw ten overlapping clusters; return rows, classes, and the classes of 1 % of the rows (-1 elsewhere)."""
     rng = np.random.RandomState(0)
     y = rng.randint(10, size=n)
     X = 1.5 * rng.normal(size=(10, d))[y] + rng.normal(size=(n, d))
     return X.astype(dtype), y, np.where(rng.uniform(size=n) < 0.01, y, -1)
 
 
-def timed(name, X, work):
-    own, synchronize = BACKENDS[name](X)
-    work(own[:500])  # start the libraries
-    synchronize()
-    begun = time.perf_counter()
-    found = work(own)
-    synchronize()
-    return found, time.perf_counter() - begun
+def timed_fit(name, X, fit):
+    """Fit on one back end after a warm-up on 500 rows; return the model and the seconds."""
+    X_device, synchronize = BACKENDS[name](X)
+    fit(X_device[:500])
+    return timed(lambda: fit(X_device), synchronize)
 
 
-def learning(some):
+def fit_learned_laplacian(labels):
     options = {"optimizer": "doubling", "pair_weight": "balanced", "graph": "full", "max_iter": 20, "random_state": 0}
-    return lambda X: LearnedLaplacian(**options).fit(X, some[: X.shape[0]])
+    return lambda X: LearnedLaplacian(**options).fit(X, labels[: X.shape[0]])
 
 
-def spreading(some):
-    return lambda X: LLGC(KNNGraph(10)).fit(X, some[: X.shape[0]])
+def fit_llgc(labels):
+    return lambda X: LLGC(KNNGraph(10)).fit(X, labels[: X.shape[0]])
+
+
+def relative_difference(value, reference):
+    return float(np.abs(value - reference).max() / np.abs(reference).max())
 
 
 def main():
     warnings.simplefilter("ignore")
-    options = arguments(size={"type": int, "default": 200_000})
+    options = parse_arguments(size={"type": int, "default": 200_000})
     table = []
     for dtype in ("float64", "float32"):
-        X, _, some = make(4000, 256, dtype)
-        rows, classes, few = make(options.size, 10, dtype)
-        reference = {}
-        for name in NAMES:
-            model, seconds = timed(name, X, learning(some))
-            spread, spent = timed(name, rows, spreading(few))
-            found = {"metric": to_numpy(model.metric_), "shares": to_numpy(spread.label_distributions_)}
-            reference = reference or found
-            gaps = {
-                key: float(np.abs(found[key] - reference[key]).max() / np.abs(reference[key]).max()) for key in found
-            }
+        X, _, labels = make_data(4000, 256, dtype)
+        X_llgc, y_llgc, labels_llgc = make_data(options.size, 10, dtype)
+        reference = None
+        for name in ("numpy", *DEVICES):
+            learned, learned_s = timed_fit(name, X, fit_learned_laplacian(labels))
+            llgc, llgc_s = timed_fit(name, X_llgc, fit_llgc(labels_llgc))
+            metric, distributions = to_numpy(learned.metric_), to_numpy(llgc.label_distributions_)
+            reference = reference or (metric, distributions)
             table.append(
-                {"back end": name, "dtype": dtype, "20 steps, 4,000 x 256, s": seconds,
-                 "metric differs by": gaps["metric"],
-                 f"LLGC, {options.size:,} rows, s": spent, "shares differ by": gaps["shares"],
-                 "error": float((spread.transduction_ != classes)[few < 0].mean())}
-            )  # fmt: skip
+                {
+                    "back end": name,
+                    "dtype": dtype,
+                    "20 steps, 4,000 x 256, s": learned_s,
+                    "metric differs by": relative_difference(metric, reference[0]),
+                    f"LLGC, {options.size:,} rows, s": llgc_s,
+                    "label distributions differ by": relative_difference(distributions, reference[1]),
+                    "error": float((llgc.transduction_ != y_llgc)[labels_llgc < 0].mean()),
+                }
+            )
             print(table[-1], flush=True)
-    print(markdown(table))
+    print(markdown_table(table))
 
 
 if __name__ == "__main__":

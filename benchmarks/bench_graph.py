@@ -1,4 +1,4 @@
-"""The kNN graph of 70,000 x 50 points, beside scikit-learn's; and of sparse text rows where FIEDLER_DATA has them.
+"""Compare the kNN graph of 70,000 x 50 points with scikit-learn's; also of sparse text rows if FIEDLER_DATA is set.
 
 python benchmarks/bench_graph.py
 """
@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 import scipy.sparse as sp
-from measure import arguments, contest, measured
+from measure import compare_methods, measure_case, parse_arguments
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from fiedler import KNNGraph
@@ -18,52 +18,59 @@ from fiedler.datasets import load, tanh_manifold
 N_NEIGHBORS, SAMPLE = 15, 1000
 
 
-def manifold():
+def make_manifold():
     return tanh_manifold(70_000, random_state=0, dtype=np.float32)[0]
 
 
-def text():
+def load_text():
     return load("tdt2", subset="top30", normalize="unit").X
 
 
-def peer_graph(X):
-    """What a scikit-learn user writes: the neighbours' graph, made symmetric."""
+def build_sklearn(X):
+    """Build the symmetric neighbour graph with scikit-learn."""
     A = kneighbors_graph(X, N_NEIGHBORS, include_self=False)
     return A.maximum(A.T)
 
 
 def recall(X, weights):
-    """The share of the exact neighbours of a sample of rows that are edges."""
+    """Return the share of exact neighbours that are edges, for a sample of rows."""
     rows = np.random.RandomState(1).permutation(X.shape[0])[:SAMPLE]
-    found = (
-        NearestNeighbors(n_neighbors=N_NEIGHBORS + 1, algorithm="brute")
-        .fit(X)
-        .kneighbors(X[rows], return_distance=False)
-    )
-    exact = [(i, j) for i, row in zip(rows, found) for j in row if j != i][: SAMPLE * N_NEIGHBORS]
-    i, j = np.array(exact).T
+    search = NearestNeighbors(n_neighbors=N_NEIGHBORS + 1, algorithm="brute").fit(X)
+    neighbors = search.kneighbors(X[rows], return_distance=False)
+    edges = [(i, j) for i, row in zip(rows, neighbors) for j in row if j != i][: SAMPLE * N_NEIGHBORS]
+    i, j = np.array(edges).T
     return float(np.mean(np.asarray(sp.csr_array(weights)[i, j]) > 0))
 
 
-def judge(X, graph):
+def evaluate(X, graph):
     weights = getattr(graph, "weights", graph)
     return {"recall": recall(X, weights), "edges": weights.nnz // 2}
 
 
-CASES = {
-    "scikit-learn exact": (lambda: measured(manifold, peer_graph, judge), 3),
-    "fiedler exact": (lambda: measured(manifold, KNNGraph(N_NEIGHBORS, method="exact").build, judge), 3),
-    "fiedler approximate (faiss)": (lambda: measured(manifold, KNNGraph(N_NEIGHBORS, method="faiss").build, judge), 3),
+def make_case(prepare, build):
+    return (lambda: measure_case(prepare, build, evaluate)), 3
+
+
+DENSE = {
+    "scikit-learn exact": make_case(make_manifold, build_sklearn),
+    "fiedler exact": make_case(make_manifold, KNNGraph(N_NEIGHBORS, method="exact").build),
+    "fiedler approximate (faiss)": make_case(make_manifold, KNNGraph(N_NEIGHBORS, method="faiss").build),
 }
 TEXT = {
-    "scikit-learn exact, TDT2": (lambda: measured(text, peer_graph, judge), 3),
-    "fiedler exact, TDT2": (lambda: measured(text, KNNGraph(N_NEIGHBORS).build, judge), 3),
+    "scikit-learn exact, TDT2": make_case(load_text, build_sklearn),
+    "fiedler exact, TDT2": make_case(load_text, KNNGraph(N_NEIGHBORS).build),
 }
 
-if __name__ == "__main__":
-    options = arguments()
+
+def main():
+    options = parse_arguments()
     if options.case:
-        (CASES | TEXT)[options.case][0]()
+        (DENSE | TEXT)[options.case][0]()
     else:
-        cases = CASES | (TEXT if os.environ.get("FIEDLER_DATA") else {})
-        contest(__file__, "kNN graph, 15 neighbours: 70,000 x 50 float32, and TDT2 (9,394 x 36,771, sparse)", cases)
+        cases = DENSE | (TEXT if os.environ.get("FIEDLER_DATA") else {})
+        title = "kNN graph, 15 neighbours: 70,000 x 50 float32, and TDT2 (9,394 x 36,771, sparse)"
+        compare_methods(__file__, title, cases)
+
+
+if __name__ == "__main__":
+    main()

@@ -36,3 +36,23 @@ def test_example_runs_and_writes_its_figures(name, options, figures, tmp_path, m
     for figure in figures:
         assert (tmp_path / "out" / figure).stat().st_size > 5_000
     assert capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_demo_writes_its_figures_and_report(tmp_path, monkeypatch, capsys):
+    """`make demo`, with four of its eight methods."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    monkeypatch.chdir(tmp_path)
+    demo = load("demo")
+    monkeypatch.setattr(demo, "METHODS", {name: demo.METHODS[name] for name in ("k-means", "GMM", "LCGMM", "Manifold")})
+    demo.main()
+    assert all((tmp_path / "out" / name).exists() for name in ("demo.png", "memberships.png", "report.html"))
+    assert "digits: 1797 rows" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_bertopic_script_prints_topics(monkeypatch, capsys):
+    pytest.importorskip("bertopic", reason="BERTopic is not installed")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    load("bertopic_topics").main()
+    assert "Topic" in capsys.readouterr().out

@@ -15,7 +15,7 @@ from fiedler.cli.options import Json, Quiet
 from fiedler.cli.output import Output, n_cores
 
 from .layout import as_text, published_value
-from .protocol import list_protocols, load_protocol
+from .protocol import TEST_PROTOCOL, list_protocols, load_protocol
 from .records import Record
 from .reproduce import Plan, add_to_archive, compare_with_published, make_plan, run_plan, write_results
 from .tables import TableLine, count_failures
@@ -25,7 +25,7 @@ def reproduce(
     key: Annotated[str | None, typer.Argument(help="The paper: lapgmm, lcgmm, lpi, nle, learned_laplacian.")] = None,
     table: Annotated[str | None, typer.Option(help="Only this table.")] = None,
     figure: Annotated[str | None, typer.Option(help="Only this figure.")] = None,
-    draws: Annotated[int | None, typer.Option(help="Maximal number of draws per cell.", min=1)] = None,
+    draws: Annotated[int | None, typer.Option(help="Maximum number of draws per cell.", min=1)] = None,
     only: Annotated[list[str] | None, typer.Option(help="A data set, a method, or k=5; can be repeated.")] = None,
     backend: Annotated[str, typer.Option(help="numpy, torch or cupy.")] = "numpy",
     jobs: Annotated[int | None, typer.Option(help="Number of processes; one per core by default.", min=1)] = None,
@@ -79,6 +79,8 @@ def _list_papers() -> tuple[dict[str, Any], str]:
     """Return all papers with their tables and figures, as a dictionary and as text."""
     papers: dict[str, Any] = {}
     for key, title in list_protocols().items():
+        if key == TEST_PROTOCOL:
+            continue
         protocol = load_protocol(key)
         experiments = protocol.experiments.values()
         papers[key] = {

@@ -201,7 +201,7 @@ def nle_evolution(protocol: Protocol, experiment: Experiment, records: list[Reco
 
 
 def hinton(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Figure | None:
-    """Draw every membership as a square of that area; strangers in orange. [nle, Fig. 3]"""
+    """Draw every membership as a square of that area; outliers in orange. [nle, Fig. 3]"""
     if not records:
         return None
     import matplotlib.pyplot as plt

@@ -43,8 +43,8 @@ def text_embeddings(cell: Cell, rows: Rows) -> dict[str, Any]:
 def _faces(rows: Rows) -> np.ndarray:
     """Return ten images each of three people, then one image each of ten others, centred."""
     people = [np.flatnonzero(rows.y == person)[:IMAGES_PER_PERSON] for person in range(N_PEOPLE)]
-    strangers = [np.flatnonzero(rows.y == N_PEOPLE + i)[i] for i in range(IMAGES_PER_PERSON)]
-    faces = rows.X[np.concatenate([*people, strangers])]
+    outliers = [np.flatnonzero(rows.y == N_PEOPLE + i)[i] for i in range(IMAGES_PER_PERSON)]
+    faces = rows.X[np.concatenate([*people, outliers])]
     return faces - faces.mean(axis=0)
 
 
@@ -66,8 +66,8 @@ def nle_evolution(cell: Cell, rows: Rows) -> dict[str, Any]:
     return {"Q": snapshots, "objective": objective, "truth": np.repeat(np.arange(N_PEOPLE), IMAGES_PER_PERSON)}
 
 
-def nle_strangers(cell: Cell, rows: Rows) -> dict[str, Any]:
-    """Return memberships of thirty faces of three people and ten of strangers. [nle, Fig. 3]"""
+def nle_outliers(cell: Cell, rows: Rows) -> dict[str, Any]:
+    """Return memberships of thirty faces of three people and ten outliers, faces of other people. [nle, Fig. 3]"""
     model = NLE(N_PEOPLE, FullGraph("cosine", signed=True), signed="shift", init="auto", random_state=0)
     return {"memberships": model.fit(_faces(rows)).memberships_}
 
@@ -89,6 +89,6 @@ ILLUSTRATIONS = {
     "two_moons": two_moons,
     "text_embeddings": text_embeddings,
     "nle_evolution": nle_evolution,
-    "nle_strangers": nle_strangers,
+    "nle_strangers": nle_outliers,
     "nle_progress": nle_progress,
 }

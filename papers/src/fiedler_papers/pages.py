@@ -14,7 +14,7 @@ import numpy as np
 from fiedler._files import atomic_write
 
 from .layout import as_markdown, format_percent, grid_rows
-from .protocol import Experiment, Protocol, list_protocols, load_protocol, papers_folder
+from .protocol import TEST_PROTOCOL, Experiment, Protocol, list_protocols, load_protocol, papers_folder
 from .records import Record
 from .reproduce import archived_records
 from .tables import AVERAGE, BEST, LOWER_IS_BETTER, NO_GRID, SCORES, TableLine, select_records, table_lines
@@ -48,7 +48,6 @@ PEERS = """## Compared with methods in common use
 Averages of our defaults and of the peers over the first draws, as many as all of them have; the best first.
 """
 ROLES_OF_TODAY = ("ours", "peer")
-EXCLUDED = ("smoke",)  # the protocol of the tests
 
 
 class Paper(NamedTuple):
@@ -62,7 +61,7 @@ class Paper(NamedTuple):
 def results_page(folder: Path | None = None) -> str:
     """Return the page as Markdown."""
     folder = folder or papers_folder()
-    papers = [_load_paper(load_protocol(key, folder)) for key in list_protocols(folder) if key not in EXCLUDED]
+    papers = [_load_paper(load_protocol(key, folder)) for key in list_protocols(folder) if key != TEST_PROTOCOL]
     parts = [INTRODUCTION]
     for introduction, header, rows_of in OVERVIEWS:
         parts += [introduction, as_markdown([header, *(row for paper in papers for row in rows_of(paper))]), ""]
@@ -107,8 +106,9 @@ def _peer_rows(paper: Paper) -> Iterator[list[str]]:
         if not all(by_role.values()):
             continue
         seeded = [name for names in by_role.values() for name in names if methods[name].seeded]
-        n_draws = _n_shared_draws(select_records(paper.protocol, experiment, paper.records), seeded)
-        records = [record for record in paper.records if record["draw"] < n_draws]
+        selected = select_records(paper.protocol, experiment, paper.records)
+        n_draws = {data: _n_shared_draws(selected, data, seeded) for data in experiment.data}
+        records = [record for record in paper.records if record["draw"] < n_draws.get(record["data"], 0)]
         lines = [line for line in table_lines(paper.protocol, experiment, records) if line.place in (AVERAGE, NO_GRID)]
         for data, score in itertools.product(experiment.data, experiment.scores):
             ranked = sorted(
@@ -123,7 +123,7 @@ def _peer_rows(paper: Paper) -> Iterator[list[str]]:
                 for names in by_role.values()
             ]
             if any(texts):
-                yield [f"{paper.protocol.key} {experiment.table}", data, score, *texts, str(n_draws)]
+                yield [f"{paper.protocol.key} {experiment.table}", data, score, *texts, str(n_draws[data])]
 
 
 def _compared_columns(paper: Paper, role: str) -> Iterator[tuple[str, str, str, list[TableLine]]]:
@@ -141,12 +141,13 @@ def _compared_columns(paper: Paper, role: str) -> Iterator[tuple[str, str, str, 
             yield f"{paper.protocol.key} {experiment.table}", label, score, lines
 
 
-def _n_shared_draws(records: list[Record], methods: list[str]) -> int:
-    """Count the first draws that all methods have."""
-    last_draws = [
-        max((record["draw"] for record in records if record["method"] == name), default=-1) for name in methods
-    ]
-    return min(last_draws) + 1
+def _n_shared_draws(records: list[Record], data: str, methods: list[str]) -> int:
+    """Count the first draws that all methods have on a data set."""
+    last_draws = dict.fromkeys(methods, -1)
+    for record in records:
+        if record["data"] == data and record["method"] in last_draws:
+            last_draws[record["method"]] = max(last_draws[record["method"]], record["draw"])
+    return min(last_draws.values()) + 1
 
 
 def _averages(lines: list[TableLine]) -> tuple[float, float]:
@@ -156,7 +157,7 @@ def _averages(lines: list[TableLine]) -> tuple[float, float]:
 
 
 def _data_sets_won(lines: list[TableLine]) -> str:
-    """Say on how many data sets our average is better, whatever the error."""
+    """Say on how many data sets our average is better, regardless of the error."""
     names = {line.data for line in lines}
     averages = [_averages([line for line in lines if line.data == name]) for name in names]
     won = sum((ours < published) == (lines[0].score in LOWER_IS_BETTER) for published, ours in averages)

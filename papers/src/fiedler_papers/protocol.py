@@ -163,7 +163,7 @@ class Protocol:
         table, figure : str, optional
             A table or figure of the paper.
         draws : int, optional
-            The maximal number of draws per cell.
+            The maximum number of draws per cell.
         only : sequence of str
             Data sets, methods and grid values such as ``k=2``; a cell must match one of each kind that is named.
         """

@@ -78,7 +78,7 @@ class RecordFile:
 
     @contextmanager
     def writing(self) -> Iterator[RecordFile]:
-        """The right to add records; a second run on the same file is refused."""
+        """Lock the file for appending; raise an error if another run holds it."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b") as file:
             _lock(file, self.path)

@@ -35,12 +35,12 @@ class Plan:
 
     @property
     def records(self) -> list[Record]:
-        """All records of this paper: of own runs, and of the archive if the plan includes it."""
+        """All records of this paper: of your runs, and of the archive if the plan includes it."""
         return known_records(self.protocol, self.record_file, archived=self.archived)
 
 
 def known_records(protocol: Protocol, file: RecordFile, *, archived: bool) -> list[Record]:
-    """Return archived records, then those of own runs, which take precedence."""
+    """Return archived records, then those of your runs, which take precedence."""
     records = archived_records(protocol) if archived else []
     folder, name = file.path.parent.parent, file.path.name
     return records + [record for key in _keys(protocol) for record in RecordFile(folder / key / name).read()]
@@ -78,7 +78,7 @@ def make_plan(
     table, figure : str, optional
         A table or figure; all of them by default.
     draws : int, optional
-        The maximal number of draws per cell.
+        The maximum number of draws per cell.
     only : sequence of str
         Terms that a cell must match: a data set, a method, ``k=5``.
     backend : {'numpy', 'torch', 'cupy'}
@@ -119,7 +119,7 @@ def compare_with_published(plan: Plan) -> dict[str, list[TableLine]]:
 
 
 def add_to_archive(plan: Plan) -> Path:
-    """Add the records of own runs to the archive, and drop records that the protocol no longer asks for."""
+    """Add the records of your runs to the archive, and drop records that the protocol no longer asks for."""
     protocol, path = plan.protocol, plan.protocol.folder / ARCHIVE_NAME
     if INSTALLED_FOLDER in path.parents:
         raise InputError(

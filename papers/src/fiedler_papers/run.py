@@ -82,7 +82,7 @@ def _run_task(task: Callable[[Cell, Rows], TaskResult], cell: Cell, rows: Rows) 
         record |= {"n": len(rows.y), "scores": _to_plain(result.scores), **_to_plain(result.details)}
     except NotApplicable as reason:
         record |= {"scores": {}, "skipped": str(reason)}
-    except Exception as error:  # of any kind: the other cells still run, and the record tells
+    except Exception as error:  # of any kind: the other cells still run, and the record contains the error
         message = f"{type(error).__name__}: {error}".splitlines()[0][:MAX_ERROR_LENGTH]
         record |= {"error": message, "where": _where(error)}
     seconds = _round_digits(time.perf_counter() - started, SECONDS_DIGITS)

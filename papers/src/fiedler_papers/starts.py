@@ -32,7 +32,7 @@ class GraphCut(NamedTuple):
     def mean_weight(self) -> float:
         """Mean weight over all pairs.
 
-        The paper's Ratio Cuts are about n(K - 1), which is what a mean weight of one makes them.
+        The paper's Ratio Cuts are about n(K - 1), which a mean weight of one reproduces.
         """
         n = len(self.problem.degrees)
         return float(np.sum(self.problem.degrees)) / (n * (n - 1))

@@ -32,7 +32,7 @@ class TaskResult(NamedTuple):
 
 
 class NotApplicable(Exception):
-    """A method needs more than a draw provides, as the paper says: neither a result nor a failure."""
+    """The method cannot be applied to this draw; the cell has no result and is not a failure."""
 
 
 class TimedCache(Generic[T]):
