@@ -103,7 +103,7 @@ def main():
     elif options.landmarks:
         compare_methods(__file__, "NLE on complete graphs", cases, ["--landmarks"])
     else:
-        for size in options.sizes:  # build the graphs in a separate process, to keep the memory of this one small
+        for size in options.sizes:  # in a separate process: the cases would inherit the peak memory of this one
             builder = multiprocessing.get_context("spawn").Process(target=load_graph, args=(size,))
             builder.start()
             builder.join()

@@ -3,9 +3,9 @@
     FIEDLER_DATA=... python benchmarks/bench_documents.py
     python benchmarks/bench_documents.py --growth yes
 
-The thirty largest categories of TDT2 have 9,394 documents with 36,771 terms; term frequencies are scaled to unit length.
-Growth is measured for LPI by regression on synthetic documents of about a hundred words, from fifty topics and 50,000
-terms. The graph is built beforehand and its time is not included.
+The thirty largest categories of TDT2 have 9,394 documents with 36,771 terms; term frequencies are scaled to unit
+length. Growth is measured for LPI by regression on synthetic documents of about a hundred words, from fifty topics and
+50,000 terms. The graph is built beforehand and its time is not included.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""ManifoldClustering beside UMAP + GMM on the same rows, each in a process of its own; and how it grows.
+"""Compare ManifoldClustering with UMAP + GMM; measure how time grows with the number of rows.
 
-    FIEDLER_DATA=... python benchmarks/bench_manifold.py            # USPS; UMAP twice, since it compiles itself first
-    python benchmarks/bench_manifold.py --sizes 10000 50000 200000  # a bent mixture in 50 dimensions, 10 clusters
-    python benchmarks/bench_manifold.py --wide                      # 70,000 rows of 784 numbers
+    FIEDLER_DATA=... python benchmarks/bench_manifold.py            # USPS; UMAP with and without compilation time
+    python benchmarks/bench_manifold.py --sizes 10000 50000 200000  # a curved mixture in 50 dimensions, 10 clusters
+    python benchmarks/bench_manifold.py --wide                      # 70,000 rows of 784 features
 
-Needs umap-learn for the peer and, to stay below the square of the rows beyond 50,000, faiss (fiedler[ann]).
+Needs umap-learn for the comparison. Beyond 50,000 rows, faiss (fiedler[ann]) avoids a neighbour search that is
+quadratic in the number of rows.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from __future__ import annotations
 import functools
 import warnings
 
-from measure import arguments, contest, measured
-from quality_manifold import rows, umap_gmm
+from measure import compare_methods, measure_case, parse_arguments
+from quality_manifold import load_rows, umap_gmm
 
 from fiedler import ManifoldClustering
 from fiedler.core.backend import to_numpy
@@ -23,57 +24,61 @@ from fiedler.metrics import clustering_accuracy, normalized_mutual_information
 K = 10
 
 
-def ours(data):
-    return to_numpy(ManifoldClustering(K, random_state=0, n_jobs=2).fit(data[0]).labels_)
+def fit_fiedler(data):
+    X, _ = data
+    return to_numpy(ManifoldClustering(K, random_state=0, n_jobs=2).fit(X).labels_)
 
 
-def peer(data):
-    return umap_gmm(data[0], K, 0)[0]
+def fit_umap_gmm(data):
+    X, _ = data
+    return umap_gmm(X, K, 0)[0]
 
 
-def warmed(name):
-    """UMAP compiles itself on its first call, so one on a few rows comes before."""
-    data = rows(name)
-    umap_gmm(data[0][:500], K, 0)
-    return data
+def load_and_compile(name):
+    """Load the rows and run UMAP on a few of them, because it compiles on its first call."""
+    X, y = load_rows(name)
+    umap_gmm(X[:500], K, 0)
+    return X, y
 
 
-def judge(data, labels):
-    return {"AC": clustering_accuracy(data[1], labels), "NMI": normalized_mutual_information(data[1], labels)}
+def evaluate(data, labels):
+    _, y = data
+    return {"AC": clustering_accuracy(y, labels), "NMI": normalized_mutual_information(y, labels)}
 
 
-def bent(size, ambient=50):
+def make_manifold(size, ambient=50):
     return tanh_manifold(size, ambient=ambient, n_clusters=K, dtype="float32", random_state=0)
 
 
-def case(prepare, work):
+def run(prepare, method):
     warnings.simplefilter("ignore")
-    measured(prepare, work, judge)
+    measure_case(prepare, method, evaluate)
 
 
-def cases(options):
+def make_cases(options):
     if options.sizes:
         return {
-            f"{size} rows": (functools.partial(case, functools.partial(bent, size), ours), 1) for size in options.sizes
+            f"{size} rows": (functools.partial(run, functools.partial(make_manifold, size), fit_fiedler), 1)
+            for size in options.sizes
         }
     if options.wide:
-        return {"70,000 x 784": (functools.partial(case, functools.partial(bent, 70_000, 784), ours), 1)}
-    usps = functools.partial(rows, "usps")
+        return {"70,000 x 784": (functools.partial(run, functools.partial(make_manifold, 70_000, 784), fit_fiedler), 1)}
+    usps, usps_compiled = functools.partial(load_rows, "usps"), functools.partial(load_and_compile, "usps")
     return {
-        "fiedler": (functools.partial(case, usps, ours), 3),
-        "UMAP + GMM": (functools.partial(case, usps, peer), 1),
-        "UMAP + GMM, compiled before": (functools.partial(case, functools.partial(warmed, "usps"), peer), 3),
+        "fiedler": (functools.partial(run, usps, fit_fiedler), 3),
+        "UMAP + GMM": (functools.partial(run, usps, fit_umap_gmm), 1),
+        "UMAP + GMM, already compiled": (functools.partial(run, usps_compiled, fit_umap_gmm), 3),
     }
 
 
 def main():
-    options = arguments(sizes={"type": int, "nargs": "+", "default": []}, wide={"action": "store_true"})
-    table = cases(options)
+    options = parse_arguments(sizes={"type": int, "nargs": "+", "default": []}, wide={"action": "store_true"})
+    cases = make_cases(options)
     if options.case:
-        table[options.case][0]()
+        cases[options.case][0]()
         return
     extra = ["--sizes", *map(str, options.sizes)] if options.sizes else ["--wide"] if options.wide else []
-    contest(__file__, "ManifoldClustering", table, extra)
+    compare_methods(__file__, "ManifoldClustering", cases, extra)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""LLGC beside scikit-learn's LabelSpreading on 70,000 points; and what a step of the learned Laplacian takes.
+"""Compare LLGC with scikit-learn's LabelSpreading; measure the time of gradients of the learned Laplacian.
 
-python benchmarks/bench_supervision.py                # LLGC, one label in a hundred
-python benchmarks/bench_supervision.py --gradients    # 2007 x 256 complete; 5,000 to 40,000 rows sparse
+python benchmarks/bench_supervision.py                # LLGC on 70,000 points, 1 % of them labelled
+python benchmarks/bench_supervision.py --gradients    # 2,007 x 256, complete graph; 5,000 to 40,000 rows, sparse graph
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from measure import arguments, contest, measured
+from measure import compare_methods, measure_case, parse_arguments
 from sklearn.semi_supervised import LabelSpreading
 
 from fiedler import KNNGraph
@@ -27,47 +27,47 @@ N_NEIGHBORS, STEPS = 9, 10
 # --------------------------------------------------------------------------------------------------------------- LLGC
 
 
-def labelled():
-    """Rows, classes, and the classes of one row in a hundred."""
+def make_data():
+    """Return rows, classes, and the classes of 1 % of the rows (-1 elsewhere)."""
     X, y = tanh_manifold(70_000, random_state=0, dtype=np.float32)
-    some = np.where(np.random.RandomState(0).uniform(size=len(y)) < 0.01, y, -1)
-    return X, y, some
+    partial_labels = np.where(np.random.RandomState(0).uniform(size=len(y)) < 0.01, y, -1)
+    return X, y, partial_labels
 
 
-def ours(given, graph):
-    X, _, some = given
-    return LLGC(graph).fit(X, some).transduction_
+def fit_llgc(data, graph):
+    X, _, partial_labels = data
+    return LLGC(graph).fit(X, partial_labels).transduction_
 
 
-def peer(given, alpha, max_iter):
-    X, _, some = given
+def fit_sklearn(data, alpha, max_iter):
+    X, _, partial_labels = data
     model = LabelSpreading(kernel="knn", n_neighbors=N_NEIGHBORS, alpha=alpha, max_iter=max_iter)
-    return model.fit(X, some).transduction_
+    return model.fit(X, partial_labels).transduction_
 
 
-def errors(given, found):
-    _, y, some = given
-    return {"error": float((found != y)[some < 0].mean())}
+def evaluate_labels(data, labels):
+    _, y, partial_labels = data
+    return {"error": float((labels != y)[partial_labels < 0].mean())}
 
 
-def spreading(work):
+def run_labels(method):
     warnings.simplefilter("ignore")
-    measured(labelled, work, errors)
+    measure_case(make_data, method, evaluate_labels)
 
 
-LABELS = {
-    "scikit-learn LabelSpreading, its defaults": functools.partial(peer, alpha=0.2, max_iter=30),
-    "scikit-learn LabelSpreading, alpha=0.99": functools.partial(peer, alpha=0.99, max_iter=1000),
-    "LLGC, its default graph": functools.partial(ours, graph=None),
-    "LLGC, binary weights": functools.partial(ours, graph=KNNGraph(N_NEIGHBORS)),
+METHODS = {
+    "scikit-learn LabelSpreading, defaults": functools.partial(fit_sklearn, alpha=0.2, max_iter=30),
+    "scikit-learn LabelSpreading, alpha=0.99": functools.partial(fit_sklearn, alpha=0.99, max_iter=1000),
+    "LLGC, default graph": functools.partial(fit_llgc, graph=None),
+    "LLGC, binary weights": functools.partial(fit_llgc, graph=KNNGraph(N_NEIGHBORS)),
 }
 
 
 # ---------------------------------------------------------------------------------------------------------- gradients
 
 
-def problem(n, d, complete):
-    """Twenty neighbours and a thousand pairs; a sparse problem has a hundred neighbours a row."""
+def make_objective(n, d, complete):
+    """Return an objective with twenty neighbours and a thousand pairs; a sparse graph has a hundred neighbours."""
     rng = np.random.RandomState(0)
     X = rng.normal(size=(n, d)) / d**0.5
     pairs = rng.randint(n // 2, size=(1000, 1)) + np.array([[0, n // 2]])
@@ -78,18 +78,18 @@ def problem(n, d, complete):
     return LaplacianObjective(X, EdgeList(C, sp.csr_array(edges), X), METRICS["full"])
 
 
-def steps(given):
-    A = np.eye(given.X.shape[1])
+def compute_gradients(objective):
+    A = np.eye(objective.X.shape[1])
     for _ in range(STEPS):
-        given.value_and_gradient(A)
+        objective.value_and_gradient(A)
 
 
-def gradient(n, d, complete):
-    def size(given, _):
-        layout = given.layout
-        return {"weights": n * n if complete else int(layout._edges.values.shape[0]), "steps": STEPS}
+def run_gradients(n, d, complete):
+    def count_weights(objective, _):
+        n_weights = n * n if complete else int(objective.layout._edges.values.shape[0])
+        return {"weights": n_weights, "steps": STEPS}
 
-    measured(functools.partial(problem, n, d, complete), steps, size)
+    measure_case(functools.partial(make_objective, n, d, complete), compute_gradients, count_weights)
 
 
 GRADIENTS = {
@@ -98,17 +98,22 @@ GRADIENTS = {
 }
 
 
-def cases(gradients):
+def make_cases(gradients):
     if gradients:
-        return {name: (functools.partial(gradient, *size), 1) for name, size in GRADIENTS.items()}
-    return {name: (functools.partial(spreading, work), 1) for name, work in LABELS.items()}
+        return {name: (functools.partial(run_gradients, *shape), 1) for name, shape in GRADIENTS.items()}
+    return {name: (functools.partial(run_labels, method), 1) for name, method in METHODS.items()}
+
+
+def main():
+    options = parse_arguments(gradients={"action": "store_true"})
+    cases = make_cases(options.gradients)
+    if options.case:
+        cases[options.case][0]()
+    elif options.gradients:
+        compare_methods(__file__, f"{STEPS} gradients of the learned Laplacian", cases, ["--gradients"])
+    else:
+        compare_methods(__file__, "Label spreading, 70,000 points", cases)
 
 
 if __name__ == "__main__":
-    options = arguments(gradients={"action": "store_true"})
-    if options.case:
-        cases(options.gradients)[options.case][0]()
-    elif options.gradients:
-        contest(__file__, f"{STEPS} gradients of the learned Laplacian", cases(gradients=True), ["--gradients"])
-    else:
-        contest(__file__, "Labels spread over 70,000 points", cases(gradients=False))
+    main()

@@ -1,8 +1,8 @@
 """Run each method in a separate process and measure CPU time, wall time and peak memory.
 
 A benchmark file calls `compare_methods` with its cases, which runs ``python FILE --case NAME`` for each of them and
-reads the JSON line that the case prints with `measure_case`. The cases run one after another, so that the figures in one
-table can be compared.
+reads the JSON line that the case prints with `measure_case`. The cases run one after another, so that the figures in
+one table can be compared.
 """
 
 from __future__ import annotations

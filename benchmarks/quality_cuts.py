@@ -1,11 +1,12 @@
-"""NLE beside spectral clustering over many starts on the six sets of the paper [nle, Table II].
+"""Compare NLE with spectral clustering over many starts on the six data sets of the paper [nle, Table II].
 
     FIEDLER_DATA=... python benchmarks/quality_cuts.py [--starts 256] [--graphs dense sparse] [--cuts ratio ncut]
 
-Every start is one seeding of k-means on the eigenvectors; spectral clustering's labels are that run's, NLE begins from
-them. "dense": inner products of standardised features, the smallest at zero, as near as the paper's affinity is known
-(missing ages zero after scaling; faces from 112 x 92 pixels). "sparse": NLE's default graph. Means over the starts that
-leave no cluster empty, and the accuracy at the lowest cut.
+Each start is one run of k-means on the eigenvectors. Its labels are those of spectral clustering, and NLE starts from
+them. The "dense" graph has the inner products of standardised features, shifted so that the smallest is zero; the paper
+does not specify its affinity, and this one comes closest (missing ages are zero after scaling; faces have 112 x 92
+pixels). The "sparse" graph is NLE's default. The table has means over the starts without an empty cluster, and the
+accuracy at the lowest cut.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 import warnings
 
 import numpy as np
-from measure import arguments, markdown
+from measure import markdown_table, parse_arguments
 from sklearn.preprocessing import StandardScaler
 
 from fiedler import NLE, FullGraph
@@ -35,42 +36,55 @@ PUBLISHED = {  # mean and best accuracy of spectral clustering and of NLE
 }
 
 
-def rows(name):
-    """Standardised features; pixels as they are for the sparse graph would differ by illumination, so they too."""
+def load_rows(name):
+    """Standardise features, and pixels too, because raw pixels differ by illumination."""
     data = load(name)
-    X = np.asarray(data.X, dtype=np.float64)
-    scaled = StandardScaler().fit_transform(X)
-    return np.where(np.isfinite(scaled), scaled, 0.0), data.y
+    X = StandardScaler().fit_transform(np.asarray(data.X, dtype=np.float64))
+    return np.where(np.isfinite(X), X, 0.0), data.y
 
 
-def graph_of(kind, X):
+def build_graph(kind, X):
+    """Return the graph and how NLE treats negative weights."""
     if kind == "dense":
         return FullGraph("dot", signed=True).build(X), "shift"
     return NLE()._recipe().build(X), "split"
 
 
-def trials(graph, signed, cut, y, starts):
-    """Accuracy and cut of spectral clustering, NLE, and NLE with polish, for every start; NaN where one is empty."""
+def score_starts(graph, signed, cut, y, n_starts):
+    """Score spectral clustering, NLE, and NLE with polish for every start.
+
+    Returns an array of shape (n_starts, 3, 2) with accuracy and cut; NaN where a cluster is empty.
+    """
     k, rng = len(np.unique(y)), np.random.RandomState(0)
     problem = cut_problem(graph, cut, signed)
     update, vectors = Update(problem, rng), cut_eigenvectors(graph, problem, k, cut, rng, signed)
-    found = []
-    for seed in range(starts):
-        start = kmeans(vectors, k, n_init=1, random_state=seed).labels
-        one = run(update, unit_columns(np.eye(k)[start] + INDICATOR_OFFSET), max_iter=300, tol=1e-4)
-        better = polish(problem, one.labels, k)[0]
-        found.append([_scores(problem, labels, y, k) for labels in (start, one.labels, better)])
-    return np.array(found)
+    scores = []
+    for seed in range(n_starts):
+        spectral = kmeans(vectors, k, n_init=1, random_state=seed).labels
+        nle = run(update, unit_columns(np.eye(k)[spectral] + INDICATOR_OFFSET), max_iter=300, tol=1e-4).labels
+        polished = polish(problem, nle, k)[0]
+        scores.append([_score(problem, labels, y, k) for labels in (spectral, nle, polished)])
+    return np.array(scores)
 
 
-def _scores(problem, labels, y, k):
+def _score(problem, labels, y, k):
     value = problem.value(np.asarray(labels, dtype=np.int64), k)
     return (np.nan, np.nan) if np.isinf(value) else (clustering_accuracy(y, labels), value)
 
 
+def make_row(name, kind, cut, scores):
+    means = scores.mean(axis=0)
+    row = {"data": name, "graph": kind, "cut": cut, "starts": len(scores)}
+    for i, method in enumerate(("spectral", "NLE", "NLE + polish")):
+        row[f"{method} AC"] = means[i, 0]
+        row[f"{method} at lowest cut"] = scores[np.argmin(scores[:, i, 1]), i, 0]
+        row[f"{method} cut"] = means[i, 1]
+    return row
+
+
 def main():
     warnings.simplefilter("ignore")
-    options = arguments(
+    options = parse_arguments(
         sets={"nargs": "+", "default": list(SETS)},
         graphs={"nargs": "+", "default": ["dense", "sparse"]},
         cuts={"nargs": "+", "default": ["ratio", "ncut"]},
@@ -78,25 +92,19 @@ def main():
     )
     table = []
     for name in options.sets:
-        X, y = rows(name)
+        X, y = load_rows(name)
         for kind in options.graphs:
-            graph, signed = graph_of(kind, X)
+            graph, signed = build_graph(kind, X)
             for cut in options.cuts:
-                begun = time.perf_counter()
-                found = trials(graph, signed, cut, y, options.starts)
-                found = found[~np.isnan(found).any(axis=(1, 2))]  # the same starts for all
-                means = found.mean(axis=0)
-                lowest = [np.argmin(found[:, method, 1]) for method in range(3)]
-                row = {"data": name, "graph": kind, "cut": cut, "starts": len(found)}
-                for method, label in enumerate(("spectral", "NLE", "NLE + polish")):
-                    row[f"{label} AC"] = means[method, 0]
-                    row[f"{label} at lowest cut"] = found[lowest[method], method, 0]
-                    row[f"{label} cut"] = means[method, 1]
+                start_time = time.perf_counter()
+                scores = score_starts(graph, signed, cut, y, options.starts)
+                scores = scores[~np.isnan(scores).any(axis=(1, 2))]  # the same starts for all methods
+                row = make_row(name, kind, cut, scores)
                 row["paper spectral, NLE"] = "{0}, {2}".format(*PUBLISHED[name])
-                row["s"] = time.perf_counter() - begun
+                row["s"] = time.perf_counter() - start_time
                 table.append(row)
                 print(row, flush=True)
-    print(markdown(table))
+    print(markdown_table(table))
 
 
 if __name__ == "__main__":

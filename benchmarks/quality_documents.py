@@ -1,11 +1,12 @@
-"""Accuracy and NMI of document clustering on random subsets of categories, beside the paper's [lpi, Tables 3 and 4].
+"""Compare document clustering on random subsets of categories with the paper's figures [lpi, Tables 3 and 4].
 
     FIEDLER_DATA=... python benchmarks/quality_documents.py [--data tdt2 reuters21578] [--k 2 5 10] [--draws 20]
     FIEDLER_DATA=... python benchmarks/quality_documents.py --k 5 --methods 5% 10% 20% 30% 50% 70% 90% 100%  # Fig. 4
 
-Each draw takes k of the thirty largest categories; rows are term frequencies at length one, as in the paper. Draws are
-numbered: those from 1000 on were looked at when the defaults of LPIClustering were chosen, and those below 200 once
-before all was settled; those from 200 on are fresh, though of the same two corpora. Means and standard errors.
+Each draw takes k of the thirty largest categories; rows are term frequencies scaled to unit length, as in the paper.
+Draws are numbered by their seeds. Draws 1000 and above were used to choose the defaults of LPIClustering, and draws
+below 200 were scored once before the defaults were final. Draws 200 to 999 were not used before, but come from the same
+two corpora; --first is 200 by default. The table has means and standard errors of accuracy (AC) and NMI.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from measure import arguments, markdown
+from measure import markdown_table, parse_arguments
 from sklearn.decomposition import TruncatedSVD
 
 from fiedler import LPI, EmbedKMeans, KNNGraph, LaplacianEigenmaps, LPIClustering
@@ -23,19 +24,20 @@ from fiedler.core.rows import normalize_rows
 from fiedler.datasets import load
 from fiedler.metrics import clustering_accuracy, normalized_mutual_information
 
-PAPER = KNNGraph(15, weight="dot")
+PAPER_GRAPH = KNNGraph(15, weight="dot")
 
 METHODS = {
-    "LPI, paper": lambda k, seed: EmbedKMeans(k, LPI(graph=PAPER), n_components="k-1", random_state=seed),
+    "LPI, paper": lambda k, seed: EmbedKMeans(k, LPI(graph=PAPER_GRAPH), n_components="k-1", random_state=seed),
     "LPIClustering": lambda k, seed: LPIClustering(k, random_state=seed),
     "k-means": lambda k, seed: EmbedKMeans(k, random_state=seed),
     "spherical k-means": lambda k, seed: EmbedKMeans(k, metric="cosine", random_state=seed),
     "LSI": lambda k, seed: EmbedKMeans(k, TruncatedSVD(), n_components="k", random_state=seed),
-    "LE": lambda k, seed: EmbedKMeans(k, LaplacianEigenmaps(graph=PAPER), n_components="k-1", random_state=seed),
+    "LE": lambda k, seed: EmbedKMeans(k, LaplacianEigenmaps(graph=PAPER_GRAPH), n_components="k-1", random_state=seed),
     "NMF-NCW": lambda k, seed: NMFClustering(k, random_state=seed),
 }
 
-SHARES = {f"{percent}%": percent / 100 for percent in (5, 10, 20, 30, 50, 70, 90, 100)}  # for the map, Fig. 4
+# Fractions of the documents from which the map is learned: Fig. 4
+FRACTIONS = {f"{percent}%": percent / 100 for percent in (5, 10, 20, 30, 50, 70, 90, 100)}
 
 PUBLISHED = {  # AC and NMI at k = 2, 5, 10: Tables 3 and 4
     ("tdt2", "k-means"): ((0.989, 0.962), (0.948, 0.935), (0.835, 0.865)),
@@ -52,39 +54,41 @@ PUBLISHED = {  # AC and NMI at k = 2, 5, 10: Tables 3 and 4
 
 
 def draw(data, k, seed):
-    """The documents of k random categories, without the terms that none of them uses."""
+    """Return the documents of k random categories, without the terms that do not occur in them."""
     categories = np.random.RandomState(seed).choice(30, k, replace=False)
-    kept = np.isin(data.y, categories)
-    X = sp.csr_array(data.X[kept].astype(np.float64))
-    return normalize_rows(sp.csr_array(X[:, np.flatnonzero(X.sum(axis=0))])), data.y[kept]
+    mask = np.isin(data.y, categories)
+    X = sp.csr_array(data.X[mask].astype(np.float64))
+    return normalize_rows(sp.csr_array(X[:, np.flatnonzero(X.sum(axis=0))])), data.y[mask]
 
 
-def score(method, k, draws):
-    """AC and NMI of every draw."""
-    found = []
+def score_draws(method, k, draws):
+    """Return accuracy and NMI for each draw."""
+    scores = []
     for seed, (X, y) in draws.items():
-        if method in SHARES:
-            model = LPIClustering(k, fit_fraction=SHARES[method], random_state=seed)
+        if method in FRACTIONS:
+            model = LPIClustering(k, fit_fraction=FRACTIONS[method], random_state=seed)
         else:
             model = METHODS[method](k, seed)
         labels = model.fit(X).labels_
-        found.append((clustering_accuracy(y, labels), normalized_mutual_information(y, labels)))
-    return np.array(found)
+        scores.append((clustering_accuracy(y, labels), normalized_mutual_information(y, labels)))
+    return np.array(scores)
 
 
-def gain(found, scores):
-    """How much better than LPI as published on the same draws, AC / NMI, with the standard error of the difference."""
-    if "LPI, paper" not in scores:
+def format_gain(scores, scores_by_method):
+    """Format the mean difference from LPI as published on the same draws, AC / NMI, with standard errors."""
+    if "LPI, paper" not in scores_by_method:
         return ""
-    more = found - scores["LPI, paper"]
-    return " / ".join(
-        f"{m:+.3f} ± {s:.3f}" for m, s in zip(more.mean(axis=0), more.std(axis=0, ddof=1) / len(more) ** 0.5)
-    )
+    gains = scores - scores_by_method["LPI, paper"]
+    return " / ".join(f"{mean:+.3f} ± {error:.3f}" for mean, error in zip(gains.mean(axis=0), standard_error(gains)))
+
+
+def standard_error(values):
+    return values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def main():
     warnings.simplefilter("ignore")
-    options = arguments(
+    options = parse_arguments(
         data={"nargs": "+", "default": ["tdt2", "reuters21578"]},
         k={"nargs": "+", "type": int, "default": [2, 5, 10]},
         draws={"type": int, "default": 20},
@@ -96,18 +100,25 @@ def main():
         data = load(name, subset="top30")
         for k in options.k:
             draws = {seed: draw(data, k, seed) for seed in range(options.first, options.first + options.draws)}
-            scores = {}
+            scores_by_method = {}
             for method in options.methods:
-                found = scores[method] = score(method, k, draws)
-                (ac, nmi), (ac_se, nmi_se) = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
+                scores = scores_by_method[method] = score_draws(method, k, draws)
+                (ac, nmi), (ac_error, nmi_error) = scores.mean(axis=0), standard_error(scores)
                 published = dict(zip((2, 5, 10), PUBLISHED.get((name, method), ()))).get(k, ("", ""))
                 table.append(
-                    {"data": name, "k": k, "method": method, "AC": f"{ac:.3f} ± {ac_se:.3f}", "paper AC": published[0],
-                     "NMI": f"{nmi:.3f} ± {nmi_se:.3f}", "paper NMI": published[1],
-                     "gain on LPI, paper": gain(found, scores)}
-                )  # fmt: skip
+                    {
+                        "data": name,
+                        "k": k,
+                        "method": method,
+                        "AC": f"{ac:.3f} ± {ac_error:.3f}",
+                        "paper AC": published[0],
+                        "NMI": f"{nmi:.3f} ± {nmi_error:.3f}",
+                        "paper NMI": published[1],
+                        "gain on LPI, paper": format_gain(scores, scores_by_method),
+                    }
+                )
                 print(table[-1], flush=True)
-    print(markdown(table))
+    print(markdown_table(table))
 
 
 if __name__ == "__main__":

@@ -1,21 +1,21 @@
-"""ManifoldClustering beside what people use today: one experiment, the same rows for everyone, nobody sees a label.
+"""Compare ManifoldClustering with other methods on the same rows, without labels.
 
     FIEDLER_DATA=... python benchmarks/quality_manifold.py compare [--data ...] [--seeds 5] [--models ...]
     FIEDLER_DATA=... python benchmarks/quality_manifold.py number | soft | new | known
 
 =========  ===========================================================================================================
-compare    accuracy and NMI, K given; UMAP (10 dimensions, 20 neighbours, min_dist 0) + GMM; Leiden on the binary graph
-           of 15 neighbours, its resolution searched until K communities come out; scikit-learn's SpectralClustering
-           and HDBSCAN (no K; its noise counts as a cluster)
-number     n_clusters='auto' on the sets of fewer than 15 classes
-soft       calibration error of the memberships, after matching
-new        a fit on 80 % of the rows and ``predict`` on the rest, beside a fit on all of them
-known      one label a class, and fifty pairs
+compare    accuracy and NMI for known K; UMAP (10 dimensions, 20 neighbours, min_dist 0) + GMM; Leiden on the binary
+           graph of 15 neighbours, with a resolution that gives K communities; scikit-learn's SpectralClustering and
+           HDBSCAN (without K; noise counts as a cluster)
+number     the number of clusters chosen by n_clusters='auto', on data sets of fewer than 15 classes
+soft       calibration error of the memberships, after matching clusters to classes
+new        ``predict`` on 20 % of the rows after a fit on the others, compared with a fit on all rows
+known      accuracy with one label per class, and with fifty pairs
 =========  ===========================================================================================================
 
-Rows are prepared as in quality_mixture.py: images at unit length, measurements standardised, texts by tf-idf. UMAP,
-Leiden and igraph are measured, not depended on: pip install umap-learn leidenalg. Each result is added to
-out/manifold.jsonl, and what is there is not done again.
+Rows are preprocessed as in quality_mixture.py: images are scaled to unit length, measurements standardised, texts
+weighted by tf-idf. UMAP, Leiden and igraph are optional: pip install umap-learn leidenalg. Results are appended to
+out/manifold.jsonl; ``compare`` and ``number`` skip those that are already there.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from measure import markdown
-from quality_mixture import rows as real_rows
+from measure import markdown_table
+from quality_mixture import load_rows as load_real
 from sklearn.cluster import HDBSCAN
-from sklearn.cluster import SpectralClustering as PeerSpectralClustering
+from sklearn.cluster import SpectralClustering as SklearnSpectralClustering
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
-from sklearn.mixture import GaussianMixture as PeerMixture
+from sklearn.mixture import GaussianMixture as SklearnGaussianMixture
 from sklearn.preprocessing import StandardScaler
 
 from fiedler import KNNGraph, ManifoldClustering, PairwiseConstraints
@@ -43,60 +43,61 @@ from fiedler.metrics import adjusted_rand_index, calibration_error, clustering_a
 
 RECORDS = Path("out") / "manifold.jsonl"
 
-# ---------------------------------------------------------------------------------------------------------- the data
+# -------------------------------------------------------------------------------------------------------------- data
 
 
-def arcs(sizes, noise, seed, dimensions=20):
-    """Curves in three dimensions, turned and moved at random, of given sizes and widths; then noise in twenty."""
+def make_arcs(sizes, widths, seed, dimensions=20):
+    """Draw noisy curves of the given sizes and widths in three dimensions; embed them in twenty and add noise."""
     rng = np.random.RandomState(seed)
     parts = []
-    for size, width in zip(sizes, noise):
+    for size, width in zip(sizes, widths):
         t, center = rng.uniform(0, np.pi, size), 2.2 * rng.normal(size=3)
-        turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-        curve = np.stack([np.cos(t), np.sin(t), 0.3 * np.sin(2 * t)], axis=1) @ turn + center
+        rotation = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        curve = np.stack([np.cos(t), np.sin(t), 0.3 * np.sin(2 * t)], axis=1) @ rotation + center
         parts.append(curve + width * rng.normal(size=curve.shape))
-    plane = np.linalg.qr(rng.normal(size=(dimensions, 3)))[0]
-    X = np.concatenate(parts) @ plane.T
+    basis = np.linalg.qr(rng.normal(size=(dimensions, 3)))[0]
+    X = np.concatenate(parts) @ basis.T
     return X + 0.05 * rng.normal(size=X.shape), np.repeat(np.arange(len(sizes)), sizes)
 
 
-def uneven_blobs():
-    """Eight Gaussians of 800 to 30 rows, the small ones wider."""
+def make_uneven_blobs():
+    """Draw eight Gaussian clusters of 800 to 30 rows; smaller clusters are wider."""
     rng = np.random.RandomState(5)
     centers, sizes = 2.2 * rng.normal(size=(8, 10)), [800, 400, 300, 200, 100, 60, 40, 30]
     parts = [centers[i] + (0.6 + 0.1 * i) * rng.normal(size=(size, 10)) for i, size in enumerate(sizes)]
     return np.concatenate(parts), np.repeat(np.arange(8), sizes)
 
 
-def standardised(load):
+def load_standardised(load):
     X, y = load(return_X_y=True)
     return StandardScaler().fit_transform(X), y
 
 
-MADE = {
-    "iris": lambda: standardised(load_iris),
-    "wine": lambda: standardised(load_wine),
-    "breast_cancer": lambda: standardised(load_breast_cancer),
+TOY = {
+    "iris": lambda: load_standardised(load_iris),
+    "wine": lambda: load_standardised(load_wine),
+    "breast_cancer": lambda: load_standardised(load_breast_cancer),
     "moons": lambda: two_moons(1000, noise=0.1, random_state=0),
     "circles": lambda: circles(1000, noise=0.08, random_state=0),
-    "arcs": lambda: arcs([300] * 6, [0.12] * 6, seed=1),
-    "arcs of uneven size": lambda: arcs([1000, 500, 250, 120, 60, 30], [0.12] * 6, seed=2),
-    "arcs of uneven density": lambda: arcs([300] * 6, [0.05, 0.08, 0.12, 0.16, 0.2, 0.25], seed=3),
-    "uneven blobs": uneven_blobs,
+    "arcs": lambda: make_arcs([300] * 6, [0.12] * 6, seed=1),
+    "arcs of uneven size": lambda: make_arcs([1000, 500, 250, 120, 60, 30], [0.12] * 6, seed=2),
+    "arcs of uneven density": lambda: make_arcs([300] * 6, [0.05, 0.08, 0.12, 0.16, 0.2, 0.25], seed=3),
+    "uneven blobs": make_uneven_blobs,
 }
 REAL = (
     *("digits", "usps", "coil20", "orl", "umist", "yale", "letter", "tdt2", "reuters21578", "vehicle", "ecoli"),
     *("glass", "libras", "dermatology", "zoo", "soybean_small", "haberman"),
 )
-DATA = (*REAL, *MADE)
+DATA = (*REAL, *TOY)
 
 
-def rows(name):
-    X, y = MADE[name]() if name in MADE else real_rows(name)
+def load_rows(name):
+    """Load the rows and integer classes of a data set."""
+    X, y = TOY[name]() if name in TOY else load_real(name)
     return X, np.unique(y, return_inverse=True)[1]
 
 
-# -------------------------------------------------------------------------------------------------------- the models
+# ------------------------------------------------------------------------------------------------------------ models
 
 
 def fiedler(X, k, seed):
@@ -110,32 +111,33 @@ def umap_gmm(X, k, seed):
     n = X.shape[0]
     options = {"n_components": min(10, n - 2), "n_neighbors": min(20, n - 1), "min_dist": 0.0, "random_state": seed}
     Z = UMAP(init="spectral" if n > 60 else "random", **options).fit_transform(X).astype(np.float64)
-    for floor in (1e-6, 1e-4, 1e-2):
+    for ridge in (1e-6, 1e-4, 1e-2):
         try:
-            mixture = PeerMixture(k, n_init=5, random_state=seed, reg_covar=floor).fit(Z)
-        except ValueError:  # a covariance that is not positive definite
+            mixture = SklearnGaussianMixture(k, n_init=5, random_state=seed, reg_covar=ridge).fit(Z)
+        except ValueError:  # a covariance matrix is not positive definite
             continue
         return mixture.predict(Z), mixture.predict_proba(Z)
-    raise RuntimeError("no ridge was enough")
+    raise RuntimeError("the covariance is singular even with the largest ridge")
 
 
 def leiden(X, k, seed, n_neighbors=15):
+    """Search for a resolution that gives k communities; return the partition whose number is closest to k."""
     import igraph
     import leidenalg
 
     W = KNNGraph(min(n_neighbors, X.shape[0] - 1)).build(X).weights
-    ends = np.stack([row_indices(W), W.indices], axis=1)
-    graph = igraph.Graph(n=X.shape[0], edges=ends[ends[:, 0] < ends[:, 1]].tolist())
+    edges = np.stack([row_indices(W), W.indices], axis=1)
+    graph = igraph.Graph(n=X.shape[0], edges=edges[edges[:, 0] < edges[:, 1]].tolist())
     low, high, best = 1e-3, 10.0, (np.inf, None)
     for _ in range(30):
-        middle = np.sqrt(low * high)
-        found = leidenalg.find_partition(
-            graph, leidenalg.RBConfigurationVertexPartition, resolution_parameter=middle, seed=seed
+        resolution = np.sqrt(low * high)
+        partition = leidenalg.find_partition(
+            graph, leidenalg.RBConfigurationVertexPartition, resolution_parameter=resolution, seed=seed
         )
-        best = min(best, (abs(len(found) - k), found.membership), key=lambda pair: pair[0])
-        if len(found) == k:
+        best = min(best, (abs(len(partition) - k), partition.membership), key=lambda pair: pair[0])
+        if len(partition) == k:
             break
-        low, high = (middle, high) if len(found) < k else (low, middle)
+        low, high = (resolution, high) if len(partition) < k else (low, resolution)
     return np.array(best[1]), None
 
 
@@ -143,7 +145,7 @@ def spectral(X, k, seed):
     if X.shape[0] > 10_000:
         return None
     n_neighbors = min(10, X.shape[0] - 1)
-    model = PeerSpectralClustering(k, affinity="nearest_neighbors", n_neighbors=n_neighbors, random_state=seed)
+    model = SklearnSpectralClustering(k, affinity="nearest_neighbors", n_neighbors=n_neighbors, random_state=seed)
     return model.fit_predict(X), None
 
 
@@ -153,45 +155,47 @@ def hdbscan(X, k, seed):
     return HDBSCAN(copy=True).fit_predict(X), None
 
 
-MODELS = {
+MODELS = {  # (X, k, seed) -> labels, memberships or None; None if the data are too large
     "fiedler": fiedler,
     "UMAP + GMM": umap_gmm,
     "Leiden, 15": leiden,
     "SpectralClustering": spectral,
     "HDBSCAN": hdbscan,
 }
-SEEDLESS = ("HDBSCAN",)
+DETERMINISTIC = ("HDBSCAN",)
 
-# -------------------------------------------------------------------------------------------------------- the records
-
-
-def recorded():
-    return [json.loads(line) for line in RECORDS.read_text().splitlines()] if RECORDS.exists() else []
+# ------------------------------------------------------------------------------------------------------------ records
 
 
-def record(**row):
+def read_records(table):
+    """Return the records of one table."""
+    lines = RECORDS.read_text().splitlines() if RECORDS.exists() else []
+    return [row for row in map(json.loads, lines) if row["table"] == table]
+
+
+def add_record(**row):
     RECORDS.parent.mkdir(exist_ok=True)
     with RECORDS.open("a") as file:
         file.write(json.dumps(row) + "\n")
     print(row, flush=True)
 
 
-def compare(options):
-    """Every model on every set, for every seed; then the table."""
-    done = {(row["data"], row["model"], row["seed"]) for row in recorded() if row["table"] == "compare"}
+def compare_models(options):
+    """Run every model on every data set with every seed, and print the table."""
+    done = {(row["data"], row["model"], row["seed"]) for row in read_records("compare")}
     for name in options.data:
-        X, y = rows(name)
+        X, y = load_rows(name)
         k = len(np.unique(y))
         for label in options.models:
-            for seed in range(1 if label in SEEDLESS else options.seeds):
+            for seed in range(1 if label in DETERMINISTIC else options.seeds):
                 if (name, label, seed) in done:
                     continue
                 start = time.perf_counter()
-                found = MODELS[label](X, k, seed)
-                if found is None:
+                result = MODELS[label](X, k, seed)
+                if result is None:
                     break
-                seconds, (labels, memberships) = time.perf_counter() - start, found
-                record(
+                seconds, (labels, memberships) = time.perf_counter() - start, result
+                add_record(
                     table="compare",
                     data=name,
                     model=label,
@@ -201,110 +205,117 @@ def compare(options):
                     ece=None if memberships is None else calibration_error(y, memberships),
                     seconds=seconds,
                 )
-    print(compare_table(options.data))
+    print(format_comparison(options.data))
 
 
-def compare_table(data):
-    found = [row for row in recorded() if row["table"] == "compare"]
-    table, wins = [], 0
+def format_comparison(data):
+    records = read_records("compare")
+    table, n_wins = [], 0
     for name in data:
-        means = {
-            label: np.mean(
-                [(row["ac"], row["nmi"]) for row in found if (row["data"], row["model"]) == (name, label)], axis=0
-            )
+        scores = {
+            label: [(row["ac"], row["nmi"]) for row in records if (row["data"], row["model"]) == (name, label)]
             for label in MODELS
-            if any((row["data"], row["model"]) == (name, label) for row in found)
         }
-        ours = means["fiedler"]
-        won = all((ours >= means[label] - 1e-9).all() for label in ("UMAP + GMM", "Leiden, 15"))
-        wins += won
-        shown = {label: f"{100 * ac:.1f}/{100 * nmi:.1f}" for label, (ac, nmi) in means.items()}
-        table.append({"data": name} | shown | {"at least as good": "yes" if won else "no"})
-    return f"{markdown(table)}\n\nat least as good as UMAP + GMM and Leiden in both on {wins} of {len(data)} sets"
+        means = {label: np.mean(values, axis=0) for label, values in scores.items() if values}
+        wins = all((means["fiedler"] >= means[label] - 1e-9).all() for label in ("UMAP + GMM", "Leiden, 15"))
+        n_wins += wins
+        cells = {label: f"{100 * ac:.1f}/{100 * nmi:.1f}" for label, (ac, nmi) in means.items()}
+        table.append({"data": name} | cells | {"at least as good": "yes" if wins else "no"})
+    summary = f"at least as good as UMAP + GMM and Leiden in both scores on {n_wins} of {len(data)} data sets"
+    return f"{markdown_table(table)}\n\n{summary}"
 
 
-def soft(options):
-    """Mean calibration errors, from the records of ``compare``."""
-    found = [row for row in recorded() if row["table"] == "compare" and row["ece"] is not None]
+def print_calibration(options):
+    """Print the mean calibration errors from the records of ``compare``."""
+    records = [row for row in read_records("compare") if row["ece"] is not None]
     table = []
     for name in options.data:
-        of = {
-            m: [row["ece"] for row in found if (row["data"], row["model"]) == (name, m)]
-            for m in ("fiedler", "UMAP + GMM")
+        errors = {
+            label: [row["ece"] for row in records if (row["data"], row["model"]) == (name, label)]
+            for label in ("fiedler", "UMAP + GMM")
         }
-        table.append({"data": name} | {model: np.mean(values) for model, values in of.items() if values})
-    print(markdown(table))
+        table.append({"data": name} | {label: np.mean(values) for label, values in errors.items() if values})
+    print(markdown_table(table))
 
 
-def number(options):
-    """The number of clusters, counted."""
-    done = {row["data"] for row in recorded() if row["table"] == "number"}
+def choose_n_clusters(options):
+    """Choose the number of clusters on every data set."""
+    done = {row["data"] for row in read_records("number")}
     for name in options.data:
-        X, y = rows(name)
+        X, y = load_rows(name)
         k = len(np.unique(y))
         if name in done or k >= 15:
             continue
         start = time.perf_counter()
         model = ManifoldClustering("auto", random_state=0).fit(X)
-        gap = model.evidence_.candidates[int(np.argmax(model.evidence_.gaps))]
-        top = model.evidence_.candidates[int(np.argmax(model.evidence_.modularity))]
-        seconds = time.perf_counter() - start
-        record(
-            table="number", data=name, classes=k, found=model.n_clusters_, eigengap=gap, modularity=top, seconds=seconds
+        evidence = model.evidence_
+        add_record(
+            table="number",
+            data=name,
+            classes=k,
+            chosen=model.n_clusters_,
+            eigengap=evidence.candidates[int(np.argmax(evidence.gaps))],
+            modularity=evidence.candidates[int(np.argmax(evidence.modularity))],
+            seconds=time.perf_counter() - start,
         )
-    table = [row for row in recorded() if row["table"] == "number" and row["data"] in options.data]
-    close = {of: sum(abs(row[of] - row["classes"]) <= 1 for row in table) for of in ("found", "eigengap", "modularity")}
-    print(
-        markdown([{key: row[key] for key in ("data", "classes", "found", "eigengap", "modularity")} for row in table])
-    )
-    print(f"within one of the classes, of {len(table)} sets: {close}")
+    records = [row for row in read_records("number") if row["data"] in options.data]
+    rules = ("chosen", "eigengap", "modularity")
+    print(markdown_table([{key: row[key] for key in ("data", "classes", *rules)} for row in records]))
+    n_close = {rule: sum(abs(row[rule] - row["classes"]) <= 1 for row in records) for rule in rules}
+    print(f"within one of the number of classes, of {len(records)} data sets: {n_close}")
 
 
-def new(options):
-    """Held-out rows: predicted, and clustered with the others."""
+def predict_new_rows(options):
+    """Predict held-out rows, and compare with a fit on all rows."""
     for name in options.data:
-        X, y = rows(name)
+        X, y = load_rows(name)
         k, order = len(np.unique(y)), np.random.RandomState(0).permutation(X.shape[0])
-        held, kept = order[: X.shape[0] // 5], order[X.shape[0] // 5 :]
+        test, train = order[: X.shape[0] // 5], order[X.shape[0] // 5 :]
         for seed in range(options.seeds):
-            whole = ManifoldClustering(k, random_state=seed).fit(X)
-            part = ManifoldClustering(k, random_state=seed).fit(X[kept])
-            proba = to_numpy(part.predict_proba(X[held]))
+            full_model = ManifoldClustering(k, random_state=seed).fit(X)
+            train_model = ManifoldClustering(k, random_state=seed).fit(X[train])
+            proba = to_numpy(train_model.predict_proba(X[test]))
             labels = proba.argmax(axis=1)
-            record(
+            add_record(
                 table="new",
                 data=name,
                 seed=seed,
-                ari=adjusted_rand_index(to_numpy(whole.labels_)[held], labels),
-                ac=clustering_accuracy(y[held], labels),
-                ece=calibration_error(y[held], proba),
+                ari=adjusted_rand_index(to_numpy(full_model.labels_)[test], labels),
+                ac=clustering_accuracy(y[test], labels),
+                ece=calibration_error(y[test], proba),
             )
 
 
-def known(options):
-    """Accuracy without, with one label a class, and with fifty pairs drawn at random."""
+def compare_supervision(options):
+    """Record the accuracy without supervision, with one label per class, and with fifty random pairs."""
     for name in options.data:
-        X, y = rows(name)
+        X, y = load_rows(name)
         k = len(np.unique(y))
         for seed in range(options.seeds):
             rng = np.random.RandomState(seed)
             labels = np.full(len(y), -1)
-            chosen = [rng.choice(np.flatnonzero(y == c)) for c in range(k)]
-            labels[chosen] = y[chosen]
+            labelled = [rng.choice(np.flatnonzero(y == c)) for c in range(k)]
+            labels[labelled] = y[labelled]
             pairs = rng.randint(len(y), size=(60, 2))
             pairs = pairs[pairs[:, 0] != pairs[:, 1]][:50]
             same = y[pairs[:, 0]] == y[pairs[:, 1]]
-            told = PairwiseConstraints(pairs[same], pairs[~same], len(y))
-            fits = {
-                "nothing": ManifoldClustering(k, random_state=seed).fit(X),
+            constraints = PairwiseConstraints(pairs[same], pairs[~same], len(y))
+            models = {
+                "unsupervised": ManifoldClustering(k, random_state=seed).fit(X),
                 "labels": ManifoldClustering(k, random_state=seed).fit(X, labels),
-                "pairs": ManifoldClustering(k, random_state=seed).fit(X, constraints=told),
+                "pairs": ManifoldClustering(k, random_state=seed).fit(X, constraints=constraints),
             }
-            scores = {what: clustering_accuracy(y, model.labels_) for what, model in fits.items()}
-            record(table="known", data=name, seed=seed, **scores)
+            scores = {label: clustering_accuracy(y, model.labels_) for label, model in models.items()}
+            add_record(table="known", data=name, seed=seed, **scores)
 
 
-TABLES = {"compare": compare, "number": number, "soft": soft, "new": new, "known": known}
+TABLES = {
+    "compare": compare_models,
+    "number": choose_n_clusters,
+    "soft": print_calibration,
+    "new": predict_new_rows,
+    "known": compare_supervision,
+}
 
 
 def main():

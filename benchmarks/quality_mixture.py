@@ -1,12 +1,13 @@
-"""Accuracy and NMI of the mixtures with defaults: means over seeds, only K and pca given.
+"""Score the mixtures with defaults, given only K and pca: accuracy and NMI, means over seeds.
 
     FIEDLER_DATA=... python benchmarks/quality_mixture.py [--data usps coil20 digits tdt2] [--seeds 5]
     FIEDLER_DATA=... python benchmarks/quality_mixture.py --data held-out --models k-means "spectral clustering" LapGMM
 
-One preparation for every set of a kind: images at unit length (USPS from [0, 1]), measurements standardised (rows with
-a missing value left out), texts by tf-idf, their thirty largest categories. pca keeps 98 % of the variance, or 100
-components of the sparse text. "paper" is LapGMM as published: k-means start, 8 binary neighbours, λ = 10.
-No fit sees a label; docs/mixtures.md says how the defaults were chosen, and that the sets under "held-out" had no part.
+Data sets of one kind are preprocessed in the same way: images are scaled to unit length (USPS after mapping to [0, 1]),
+measurements are standardised (rows with missing values are dropped), and texts, of which the thirty largest categories
+are used, are weighted by tf-idf. pca keeps 98 % of the variance, or 100 components of sparse text. "LapGMM, paper" is
+the published setting: k-means start, 8 neighbours with binary weights, λ = 10. No fit uses labels. docs/mixtures.md
+describes how the defaults were chosen; the "held-out" data sets were not used for that.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse as sp
-from measure import arguments, markdown
+from measure import markdown_table, parse_arguments
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler, normalize
@@ -28,36 +29,37 @@ from fiedler.metrics import clustering_accuracy, normalized_mutual_information
 
 IMAGES = ("usps", "coil20", "digits", "orl", "umist", "yale")
 TEXTS = ("tdt2", "reuters21578")
-CHOSEN_ON = ("digits", "coil20", "usps", "tdt2")
+DEFAULTS_CHOSEN_ON = ("digits", "coil20", "usps", "tdt2")
 HELD_OUT = (
     *("orl", "umist", "yale", "letter", "reuters21578", "vehicle", "ecoli", "glass", "libras", "dermatology"),
     *("zoo", "soybean_small", "haberman"),
 )
 
 MODELS = {
-    "k-means": lambda k, pca, **given: KMeans(k, n_init=10, **given),
-    "spectral clustering": lambda k, pca, **given: SpectralClustering(k, **given),
-    "GaussianMixture": lambda k, **given: GaussianMixture(k, **given),
-    "LCGMM": lambda k, **given: LCGMM(k, **given),
-    "LCGMM, k-means start": lambda k, **given: LCGMM(k, init="kmeans", **given),
-    "LapGMM": lambda k, **given: LapGMM(k, **given),
-    "LapGMM, paper's start and graph": lambda k, **given: LapGMM(k, KNNGraph(8), init="kmeans", **given),
-    "LapGMM, paper": lambda k, **given: LapGMM(k, KNNGraph(8), lam=10.0, init="kmeans", n_smooth=10, **given),
+    "k-means": lambda k, pca, **options: KMeans(k, n_init=10, **options),
+    "spectral clustering": lambda k, pca, **options: SpectralClustering(k, **options),
+    "GaussianMixture": lambda k, **options: GaussianMixture(k, **options),
+    "LCGMM": lambda k, **options: LCGMM(k, **options),
+    "LCGMM, k-means start": lambda k, **options: LCGMM(k, init="kmeans", **options),
+    "LapGMM": lambda k, **options: LapGMM(k, **options),
+    "LapGMM, paper's start and graph": lambda k, **options: LapGMM(k, KNNGraph(8), init="kmeans", **options),
+    "LapGMM, paper": lambda k, **options: LapGMM(k, KNNGraph(8), lam=10.0, init="kmeans", n_smooth=10, **options),
 }
 
 
-def rows(name):
-    """The data as a user would prepare its kind."""
+def load_rows(name):
+    """Load a data set and preprocess it according to its kind."""
     data = load(name, subset="top30") if name in TEXTS else load(name)
     if name in TEXTS:
         return sp.csr_array(TfidfTransformer().fit_transform(data.X.astype(np.float64))), data.y
     if name in IMAGES:
         return normalize((data.X + 1) / 2 if name == "usps" else data.X).astype(np.float32), data.y
-    whole = np.all(np.isfinite(data.X), axis=1)
-    return StandardScaler().fit_transform(data.X[whole]), data.y[whole]
+    complete = np.all(np.isfinite(data.X), axis=1)
+    return StandardScaler().fit_transform(data.X[complete]), data.y[complete]
 
 
-def score(model, X, y):
+def fit_and_score(model, X, y):
+    """Return accuracy, NMI, mean confidence and seconds."""
     start = time.perf_counter()
     labels = model.fit(X).labels_
     memberships = getattr(model, "memberships_", None)
@@ -68,24 +70,24 @@ def score(model, X, y):
 
 def main():
     warnings.simplefilter("ignore")
-    options = arguments(
-        data={"nargs": "+", "default": list(CHOSEN_ON)},
+    options = parse_arguments(
+        data={"nargs": "+", "default": list(DEFAULTS_CHOSEN_ON)},
         models={"nargs": "+", "default": list(MODELS)},
         seeds={"type": int, "default": 5},
     )
     table = []
     for name in HELD_OUT if options.data == ["held-out"] else options.data:
-        X, y = rows(name)
+        X, y = load_rows(name)
         for label in options.models:
-            make = MODELS[label]
-            runs = [
-                score(make(len(np.unique(y)), pca=100 if name in TEXTS else 0.98, random_state=seed), X, y)
+            pca = 100 if name in TEXTS else 0.98
+            scores = [
+                fit_and_score(MODELS[label](len(np.unique(y)), pca=pca, random_state=seed), X, y)
                 for seed in range(options.seeds)
             ]
-            ac, nmi, confidence, seconds = np.mean(runs, axis=0)
+            ac, nmi, confidence, seconds = np.mean(scores, axis=0)
             table.append({"data": name, "model": label, "AC": ac, "NMI": nmi, "confidence": confidence, "s": seconds})
             print(table[-1], flush=True)
-    print(markdown(table))
+    print(markdown_table(table))
 
 
 if __name__ == "__main__":

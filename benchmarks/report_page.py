@@ -1,11 +1,11 @@
-"""The report of 100,000 rows in a browser: seconds until it can be used, milliseconds until a movement is seen.
+"""Measure the HTML report of 100,000 rows in a browser: load time, and the time until zooming and panning are visible.
 
     python benchmarks/report_page.py                # 100,000 rows with names and texts, on a desktop and on a phone
     python benchmarks/report_page.py --rows 1000 --repeats 3
 
-A page counts as loaded when its first frame has been painted, and a movement as seen when the frame after it has; the
-browser's own 16 milliseconds a frame are therefore part of every figure. The phone is a screen of 390 by 844 with two
-pixels a CSS pixel and a processor slowed down four times. Needs playwright and a Chromium on the path.
+The load time ends when the first frame is painted, and the time of a movement when the next frame is; each figure
+therefore includes the browser's 16 ms per frame. The phone is emulated by a screen of 390 by 844 CSS pixels
+with two pixels per CSS pixel and a processor slowed down four times. Needs playwright and a Chromium on the path.
 """
 
 from __future__ import annotations
@@ -17,42 +17,42 @@ import time
 from pathlib import Path
 
 import numpy as np
-from measure import OUT, arguments, machine, markdown
+from measure import OUT, machine_info, markdown_table, parse_arguments
 from playwright.sync_api import Browser, Page, sync_playwright
 from sklearn.base import BaseEstimator
 
 from fiedler.report import summarize, write_report
 
-K, WORDS, MOVES = 25, 12, 20
+N_CLUSTERS, N_WORDS, N_MOVES = 25, 12, 20
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
-SCREENS = {
+SCREENS = {  # options of the browser context, CPU slowdown
     "desktop": ({"viewport": {"width": 1280, "height": 900}}, 1),
     "phone": (
         {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True},
         4,
     ),
 }
-FRAME = "await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));"
-MOVE = """async ([moves, deltaY]) => {
-    const canvas = document.getElementById("canvas"), box = canvas.getBoundingClientRect(), seen = [];
-    const turn = { deltaY, ctrlKey: true, clientX: box.left + box.width / 2, clientY: box.top + box.height / 2 };
+WAIT_FOR_PAINT = "await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));"
+ZOOM = """async ([moves, deltaY]) => {
+    const canvas = document.getElementById("canvas"), box = canvas.getBoundingClientRect(), durations = [];
+    const wheel = { deltaY, ctrlKey: true, clientX: box.left + box.width / 2, clientY: box.top + box.height / 2 };
     for (let i = 0; i < moves; i++) {
         const start = performance.now();
-        canvas.dispatchEvent(new WheelEvent("wheel", { ...turn, cancelable: true }));
+        canvas.dispatchEvent(new WheelEvent("wheel", { ...wheel, cancelable: true }));
         await new Promise((done) => requestAnimationFrame(done));
-        seen.push(performance.now() - start);
+        durations.push(performance.now() - start);
     }
-    return seen;
+    return durations;
 }"""
 PAN = """async (moves) => {
-    const canvas = document.getElementById("canvas"), seen = [];
+    const canvas = document.getElementById("canvas"), durations = [];
     for (let i = 0; i < moves; i++) {
         const start = performance.now();
         canvas.dispatchEvent(new KeyboardEvent("keydown", { key: i % 2 ? "ArrowLeft" : "ArrowRight" }));
         await new Promise((done) => requestAnimationFrame(done));
-        seen.push(performance.now() - start);
+        durations.push(performance.now() - start);
     }
-    return seen;
+    return durations;
 }"""
 SEARCH = """async (words) => {
     const field = document.getElementById("search"), start = performance.now();
@@ -61,78 +61,79 @@ SEARCH = """async (words) => {
     while (!document.querySelector("#results button")) await new Promise((done) => requestAnimationFrame(done));
     return performance.now() - start;
 }"""
-DRAWN = """() => performance.getEntriesByName("draw").map((entry) => entry.duration)"""
+DRAW_TIMES = """() => performance.getEntriesByName("draw").map((entry) => entry.duration)"""
 
 
-class Blobs(BaseEstimator):
-    """A clusterer after its fit, for a page needs no more."""
+class FittedClusterer(BaseEstimator):
+    """A clusterer whose fitted attributes are set by hand."""
 
     def fit(self, X):
-        """Nothing is left to do."""
+        """Return the estimator unchanged."""
         return self
 
 
-def page_of(n: int, folder: Path) -> Path:
-    """Rows around K centres, each with a name, a text and memberships that blur where clusters meet."""
+def write_page(n: int, folder: Path) -> Path:
+    """Write the report of n rows from a Gaussian mixture, each with a name, a text and memberships."""
     rng = np.random.RandomState(0)
-    centres = 6 * rng.normal(size=(K, 2))
-    X = centres[rng.randint(K, size=n)] + rng.normal(size=(n, 2))
-    log_shares = -((X[:, None] - centres) ** 2).sum(axis=2) / 2
-    Q = np.exp(log_shares - log_shares.max(axis=1, keepdims=True))
-    model = Blobs()
+    centers = 6 * rng.normal(size=(N_CLUSTERS, 2))
+    X = centers[rng.randint(N_CLUSTERS, size=n)] + rng.normal(size=(n, 2))
+    log_joint = -((X[:, None] - centers) ** 2).sum(axis=2) / 2
+    Q = np.exp(log_joint - log_joint.max(axis=1, keepdims=True))
+    model = FittedClusterer()
     model.memberships_ = Q / Q.sum(axis=1, keepdims=True)
     model.labels_ = Q.argmax(axis=1)
-    texts = [" ".join(f"word{word}" for word in row) for row in rng.randint(500, size=(n, WORDS))]
+    texts = [" ".join(f"word{word}" for word in row) for row in rng.randint(500, size=(n, N_WORDS))]
     summary = summarize(model, X, ids=[f"folder/row-{i:06}.txt" for i in range(n)], texts=texts, title=f"{n:,} rows")
     return write_report(summary, folder / "page.html")
 
 
 def visit(browser: Browser, path: Path, screen: str) -> dict[str, float]:
-    """One visit, from the address to the last search."""
-    options, slower = SCREENS[screen]
+    """Open the page once and time loading, zooming, panning and searching."""
+    options, cpu_slowdown = SCREENS[screen]
     context = browser.new_context(offline=True, **options)
     page = context.new_page()
-    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": cpu_slowdown})
     start = time.perf_counter()
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-ready]")
-    page.evaluate(f"async () => {{ {FRAME} }}")
-    loaded = time.perf_counter() - start
-    found = {"load_s": loaded, **movements(page)}
+    page.evaluate(f"async () => {{ {WAIT_FOR_PAINT} }}")
+    load_seconds = time.perf_counter() - start
+    times = {"load_s": load_seconds, **time_interactions(page)}
     context.close()
-    return found
+    return times
 
 
-def movements(page: Page) -> dict[str, float]:
-    zoomed = page.evaluate(MOVE, [MOVES, -20]) + page.evaluate(MOVE, [MOVES, 20])
-    moved = page.evaluate(PAN, MOVES)
-    drawn = page.evaluate(DRAWN)
+def time_interactions(page: Page) -> dict[str, float]:
+    zoom = page.evaluate(ZOOM, [N_MOVES, -20]) + page.evaluate(ZOOM, [N_MOVES, 20])
+    pan = page.evaluate(PAN, N_MOVES)
+    draw = page.evaluate(DRAW_TIMES)
     return {
-        "zoom_ms": statistics.median(zoomed),
-        "zoom_worst_ms": max(zoomed),
-        "pan_ms": statistics.median(moved),
-        "pan_worst_ms": max(moved),
-        "draw_ms": statistics.median(drawn),
+        "zoom_ms": statistics.median(zoom),
+        "zoom_worst_ms": max(zoom),
+        "pan_ms": statistics.median(pan),
+        "pan_worst_ms": max(pan),
+        "draw_ms": statistics.median(draw),
         "search_ms": page.evaluate(SEARCH, "word123"),
     }
 
 
 def main() -> None:
-    options = arguments(rows={"type": int, "default": 100_000}, repeats={"type": int, "default": 5})
+    options = parse_arguments(rows={"type": int, "default": 100_000}, repeats={"type": int, "default": 5})
     binary = next(filter(None, map(shutil.which, BROWSERS)), None)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         start = time.perf_counter()
-        path = page_of(options.rows, Path(folder))
-        made, size = time.perf_counter() - start, path.stat().st_size / 1e6
+        path = write_page(options.rows, Path(folder))
+        write_seconds, size = time.perf_counter() - start, path.stat().st_size / 1e6
         browser = driver.chromium.launch(executable_path=binary, args=["--no-sandbox"])
         rows = []
         for screen in SCREENS:
             visits = [visit(browser, path, screen) for _ in range(options.repeats)]
-            rows.append({"screen": screen} | {key: statistics.median(one[key] for one in visits) for key in visits[0]})
+            medians = {key: statistics.median(times[key] for times in visits) for key in visits[0]}
+            rows.append({"screen": screen} | medians)
         version = browser.version
         browser.close()
-    title = f"The report of {options.rows:,} rows: {size:.1f} MB, made in {made:.1f} s"
-    text = f"### {title}\n\n{machine()}, Chromium {version}\n\n{markdown(rows)}\n"
+    title = f"HTML report of {options.rows:,} rows: {size:.1f} MB, written in {write_seconds:.1f} s"
+    text = f"### {title}\n\n{machine_info()}, Chromium {version}\n\n{markdown_table(rows)}\n"
     print(text)
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / "report_page.md").write_text(text)

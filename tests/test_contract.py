@@ -17,9 +17,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fiedler
 from contract import INSTANCES, blobs, fit, result, rows_for, target_for
-from fiedler import _registry, _validation
+from fiedler import LabelGraph, LandmarkGraph, _registry, _validation
 from fiedler._records import FitHistory
 from fiedler.core.backend import is_numpy, to_numpy
+from fiedler.core.sparse import to_scipy
 from fiedler.errors import InputError, InputTypeError
 from fiedler.metrics import adjusted_rand_index
 from toys import BACKENDS
@@ -198,6 +199,12 @@ def test_a_failed_fit_leaves_the_model_as_it_was(model, X):
             fit(fitted, X[:, :3])
         fitted.set_params(**{name: getattr(model, name) for name in changes})
 
+    if "graph" in model.get_params() or "penalty" in model.get_params():  # fails after the rows were validated
+        y = np.full(len(X) - 1, -1)
+        with pytest.raises((ValueError, TypeError)):
+            fitted.set_params(graph="nonsense").fit(X[:, :3], y)
+        fitted.set_params(graph=model.graph)
+
     assert vars(fitted).keys() == before.keys()
     assert all(vars(fitted)[name] is value for name, value in before.items() if name.endswith("_") and name[0] != "_")
     assert_array_equal(result(fitted, X), expected)
@@ -238,17 +245,31 @@ def test_data_frames_and_pipelines(model, X):
         assert list(out.columns) == list(pipeline[-1].get_feature_names_out())
 
 
+NO_HISTORY = {
+    "EmbedKMeans": "scikit-learn's k-means records none",
+    "LPIClustering": "with assign='kmeans', scikit-learn's k-means records none",
+    "NMFClustering": "scikit-learn's NMF records none",
+    "LPI": "singular vectors, or one linear system per dimension: no objective is recorded",
+    "LLGC": "one linear system, solved by conjugate gradients: no objective is recorded",
+    "LaplacianEigenmaps": "eigenvectors have residuals, which are reported, and no objective",
+}
+
+
 def test_iterations_report_their_end(model, X):
     fitted = fit(clone(model), X)
-    if not hasattr(fitted, "history_"):
+    if not hasattr(fitted, "n_iter_"):
+        assert not hasattr(fitted, "history_")
+        return
+    assert isinstance(fitted.converged_, bool | np.bool_)
+    if type(model).__name__ in NO_HISTORY and not hasattr(fitted, "history_"):
         return
     history = fitted.history_
     assert isinstance(history, FitHistory)
     if type(model).__name__ != "TransductiveSVM":  # records one value per weight of the unlabelled rows
         assert history.iterations[-1] == fitted.n_iter_
-    assert isinstance(fitted.converged_, bool | np.bool_)
     assert np.isfinite(history.objective).all()
     assert all(len(values) == len(history.objective) for values in history.terms.values())
+    assert history == pickle.loads(pickle.dumps(history))
 
 
 def test_clusterers_have_a_score_that_needs_no_labels(model, X):
@@ -259,3 +280,67 @@ def test_clusterers_have_a_score_that_needs_no_labels(model, X):
     if "covariance_type" not in model.get_params():  # the score of mixtures is the log-likelihood
         assert 0.5 < good <= 1
         assert fit(bad, X).score(X) < good  # two of the three clusters merged
+
+
+# ---------------------------------------------------------------------------------------------------- graph recipes
+
+
+def weights_of(graph):
+    """Return the weights, or the low-rank factor, as a dense NumPy array."""
+    if hasattr(graph, "factor"):
+        factor = to_numpy(graph.factor)
+        return factor @ factor.T
+    return to_scipy(graph.weights).toarray()
+
+
+@pytest.fixture(params=list(_registry.check_recipes()), ids=repr)
+def recipe(request):
+    return clone(request.param)
+
+
+def build(recipe, X):
+    return (
+        recipe.build(X, np.arange(X.shape[0]) * 3 // X.shape[0]) if hasattr(recipe, "uses_labels") else recipe.build(X)
+    )
+
+
+def test_every_recipe_of_the_registry_is_checked():
+    recipes = {row.name for row in _registry.ESTIMATORS.values() if row.section == "Graphs"}
+    assert recipes == {type(one).__name__ for one in _registry.check_recipes()}
+
+
+def test_recipes_build_the_same_graph_again(recipe):
+    X = blobs(15)
+    frozen = X.copy()
+    frozen.flags.writeable = False
+
+    assert_array_equal(weights_of(build(recipe, frozen)), weights_of(build(clone(recipe), X)))
+
+
+def test_recipes_keep_the_precision(recipe):
+    graph = build(recipe, blobs(15).astype(np.float32))
+
+    assert (graph.factor if hasattr(graph, "factor") else graph.weights).dtype == np.float32
+
+
+def test_recipes_do_not_depend_on_the_order_of_rows(recipe):
+    if isinstance(recipe, LandmarkGraph | LabelGraph):
+        pytest.skip("landmarks are drawn by row number, and labels belong to rows")
+    X, order = blobs(15), np.random.RandomState(0).permutation(45)
+
+    permuted = weights_of(build(recipe, X[order]))
+
+    assert_allclose(permuted, weights_of(build(recipe, X))[np.ix_(order, order)], atol=1e-12)
+
+
+def test_recipes_agree_on_all_back_ends(recipe, foreign):
+    X = blobs(15)
+
+    assert_allclose(weights_of(build(recipe, foreign(X))), weights_of(build(recipe, X)), atol=1e-8)
+
+
+def test_recipes_survive_pickling_and_model_files(recipe, tmp_path):
+    fiedler.save(recipe, tmp_path / "recipe.npz")
+
+    for copy in (pickle.loads(pickle.dumps(recipe)), fiedler.load(tmp_path / "recipe.npz")):
+        assert repr(copy) == repr(recipe)

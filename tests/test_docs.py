@@ -4,11 +4,13 @@ import ast
 import doctest
 import inspect
 import re
+from contextlib import chdir
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import fiedler
 from fiedler import _registry
@@ -112,17 +114,35 @@ def test_equations_have_labels_of_their_page(page):
     assert all(label.startswith(f"{page.stem}-") for label in labels)
 
 
-def test_getting_started_runs(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def getting_started(tmp_path_factory):
+    """Run the page on getting started in an empty folder; return its names and the folder."""
     matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec("\n".join(code_blocks(DOCS / "start.md", "python")), names)
+    names, folder = {}, tmp_path_factory.mktemp("start")
+    with chdir(folder):
+        exec("\n".join(code_blocks(DOCS / "start.md", "python")), names)
     plt.close("all")
+    return names, folder
+
+
+def test_getting_started_runs(getting_started):
+    names, folder = getting_started
     assert 0.925 < fiedler.metrics.clustering_accuracy(names["digits"].y[:1500], names["labels"]) < 0.935
-    assert [path.name for path in tmp_path.iterdir()] == ["digits.npz"]
+    assert [path.name for path in folder.iterdir()] == ["digits.npz"]
+
+
+def test_report_on_the_page_is_the_output_of_the_program(getting_started):
+    """All words are compared, and the figures of the candidates; the numbers of the clusters depend on the BLAS."""
+    names, _ = getting_started
+    (shown,) = code_blocks(DOCS / "manifold.md", "text")
+    report = names["model"].report(n_uncertain=3)
+    shown_words, words = (re.sub(r"\d+(?:[.,]\d+)*", "#", text) for text in (shown, f"{report}\n"))
+    assert doctest.OutputChecker().check_output(shown_words, words, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    shown_figures, figures = (re.findall(r"\d+\.\d+", text) for text in (shown.partition("...")[0], report))
+    assert_allclose(np.float64(shown_figures), np.float64(figures[: len(shown_figures)]), rtol=0.01)
 
 
 def write_texts(folder):
@@ -171,12 +191,67 @@ def test_pages_install_from_a_clone_until_the_first_release(page):
     assert not re.search(r"pip install \"?fiedler", text)
 
 
-def test_every_command_is_on_its_page():
+# ------------------------------------------------------------------------------------------------ the command line
+
+
+@pytest.fixture(scope="module")
+def commands():
+    """The commands of the command line by name."""
     typer = pytest.importorskip("typer", reason="the command line needs typer")
     pytest.importorskip("rich", reason="the command line needs rich")
-    app = import_module("fiedler.cli.app").app
+    return typer.main.get_command(import_module("fiedler.cli.app").app).commands
+
+
+def sections_by_command():
+    """Return the pages on the command line in parts, each with the command that its options belong to."""
     text = (DOCS / "command_line.md").read_text(encoding="utf-8")
-    commands = set(typer.main.get_command(app).commands)
-    assert set(re.findall(r"^## (\w+)", text, flags=re.MULTILINE)) == commands
-    for block in code_blocks(DOCS / "command_line.md", "bash"):
-        assert all(line.split()[1] in commands for line in block.splitlines())
+    introduction, *sections = re.split(r"^## (\w+)\n", text, flags=re.MULTILINE)
+    reproduce = (DOCS / "reproduce.md").read_text(encoding="utf-8")
+    return [("cluster", introduction), *zip(sections[::2], sections[1::2], strict=True), ("reproduce", reproduce)]
+
+
+def assert_options_exist(text, command):
+    """Assert that all options in a text, such as ``--out`` and ``-k``, are options of a command or its subcommands."""
+    if command.context_settings.get("ignore_unknown_options"):
+        pytest.skip("fiedler-papers is not installed")
+    parameters = [
+        parameter
+        for part in (command, *getattr(command, "commands", {}).values())
+        for parameter in part.params
+        if parameter.param_type_name == "option"
+    ]
+    known = {name for parameter in parameters for name in (*parameter.opts, *parameter.secondary_opts)}
+    assert set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", text)) - known == set()
+
+
+def test_every_command_has_a_section(commands):
+    assert {name for name, _ in sections_by_command()} == set(commands)
+
+
+@pytest.mark.parametrize(("name", "text"), sections_by_command(), ids=lambda value: value.split("\n")[0][:20])
+def test_options_of_a_section_exist(name, text, commands):
+    assert_options_exist(text, commands[name])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_of_a_page_exist(page, commands):
+    lines = [line for block in code_blocks(page, "bash") for line in block.splitlines() if line.startswith("fiedler ")]
+    for line in lines:
+        assert_options_exist(line.partition("#")[0], commands[line.split()[1]])
+
+
+# --------------------------------------------------------------------------------------------------------- references
+
+NAME = r"[A-Z][\w-]+"
+CITATION = rf"({NAME})(?:, {NAME})*(?: & {NAME}| et al\.) ((?:19|20)\d\d)\b"  # "Zhou & Saad 2007"
+BRACKETS = r"\[([A-Z][a-z]+) ((?:19|20)\d\d)\b"  # "[Joachims 1999]"
+
+
+def test_cited_works_are_on_the_page_of_references():
+    """A citation is found by its first author and year."""
+    listed = re.findall(rf"\*\*({NAME}).*? (\d{{4}})\.?\*\*", (DOCS / "references.md").read_text(encoding="utf-8"))
+    folders = (Path(fiedler.__file__).parent.rglob("*.py"), DOCS.glob("*.md"))
+    texts = [" ".join(path.read_text(encoding="utf-8").split()) for folder in folders for path in folder]
+    cited = {work for text in texts for pattern in (CITATION, BRACKETS) for work in re.findall(pattern, text)}
+    assert len(cited) > 20
+    assert cited - set(listed) == set()

@@ -85,6 +85,13 @@ def test_modules_of_the_registry_exist():
         assert getattr(__import__(module, fromlist=[name]), name).__name__ == name
 
 
+def test_documented_submodules_are_reachable_in_a_fresh_process():
+    code = "import fiedler; print(fiedler.core.eigen.smallest_eigenpairs.__name__)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert run.stdout.strip() == "smallest_eigenpairs"
+
+
 def test_importing_is_fast_and_loads_no_heavy_library():
     code = "import sys, fiedler; dir(fiedler); print([m for m in ('numpy', 'scipy', 'sklearn') if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -208,6 +208,7 @@ def test_the_command_lists_plans_and_runs(tmp_path):
     listed = command("--list")
     assert listed.returncode == 0
     assert "lapgmm: He, Cai" in listed.stdout
+    assert "smoke" not in listed.stdout
     planned = command("smoke", "--table", "1", "--dry-run", "--out", str(tmp_path))
     assert "29 cells, 29 to run" in planned.stdout
     assert not (tmp_path / "smoke").exists()

@@ -32,6 +32,18 @@ def test_the_wheel_contains_the_folder_of_every_paper():
     assert set(wheel["only-include"]) == set(wheel["sources"])
 
 
+def test_the_python_block_of_the_page_on_reproducing_runs(tmp_path, monkeypatch, capsys):
+    page = Path(__file__).parents[2] / "docs" / "reproduce.md"
+    (block,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(block, names)
+    assert "'lapgmm': 'He, Cai" in capsys.readouterr().out
+    assert names["record"]["scores"] == names["records"][0]["scores"]
+    assert len(names["records"]) == len(names["cells"])
+    assert [path.name for path in tmp_path.iterdir()] == ["records.jsonl"]
+
+
 def test_the_command_is_an_entry_point():
     pytest.importorskip("typer")
     from fiedler_papers.command import reproduce as command

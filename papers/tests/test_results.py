@@ -7,12 +7,13 @@ import pytest
 
 from fiedler_papers import list_protocols, load_protocol
 from fiedler_papers.pages import results_page
+from fiedler_papers.protocol import TEST_PROTOCOL
 from fiedler_papers.records import read_archive, record_key
 from fiedler_papers.reproduce import ARCHIVE_NAME, archived_records
 from fiedler_papers.tables import place_name, select_records, table_lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
-KEYS = [key for key in list_protocols() if key != "smoke"]
+KEYS = [key for key in list_protocols() if key != TEST_PROTOCOL]
 
 
 def test_the_page_is_up_to_date():

@@ -1,4 +1,4 @@
-"""Frozen records of what computations return."""
+"""Immutable records of results."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from .errors import InputError
+
 
 @dataclass(frozen=True, eq=False)
 class FitHistory(Mapping[str, np.ndarray]):
-    """What an iterative fit recorded: the objective and its terms, one value per iteration.
+    """History of an iterative fit: the objective and its terms, one value per iteration.
 
     It is a mapping from ``"objective"`` and the names of the terms to arrays, so
     ``pandas.DataFrame(dict(model.history_))`` is a table with one row per iteration.
@@ -25,7 +27,7 @@ class FitHistory(Mapping[str, np.ndarray]):
     iterations : array of shape (n_iterations,)
         The iteration after which each value was recorded, 0 for the start; by default 1, 2, ...
     terms : dict of arrays of shape (n_iterations,)
-        What was recorded besides: parts of the objective (``"likelihood"``, ``"penalty"``), the size of the step
+        Further recorded quantities: parts of the objective (``"likelihood"``, ``"penalty"``), the size of the step
         (``"change"``) or other criteria (``"cut"``). NaN where a value was not computed.
 
     Examples
@@ -47,15 +49,26 @@ class FitHistory(Mapping[str, np.ndarray]):
         terms = {name: np.asarray(values, dtype=np.float64) for name, values in self.terms.items()}
         for name, values in {"iterations": iterations, **terms}.items():
             if values.shape != objective.shape:
-                raise ValueError(f"{name} has {len(values)} values for {len(objective)} of the objective")
+                raise InputError(
+                    f"{name} has {len(values)} values, but the objective has {len(objective)}", code="wrong_length"
+                )
         for name, value in (("objective", objective), ("terms", terms), ("iterations", iterations)):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def from_steps(cls, steps: Sequence[Any], *, maximize: bool) -> FitHistory:
+    def _from_steps(cls, steps: Sequence[Any], *, maximize: bool) -> FitHistory:
         """Build the history from one named tuple per iteration, of which ``objective`` is one field."""
         columns = {name: [getattr(step, name) for step in steps] for name in steps[0]._fields}
         return cls(columns.pop("objective"), maximize, columns)  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FitHistory):
+            return NotImplemented
+        same = self.maximize == other.maximize and list(self) == list(other)
+        arrays = [(self.iterations, other.iterations), *((self[name], other[name]) for name in self if same)]
+        return same and all(np.array_equal(mine, theirs, equal_nan=True) for mine, theirs in arrays)  # type: ignore[arg-type]
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.objective if name == "objective" else self.terms[name]
@@ -84,7 +97,7 @@ class EigenResult:
     values : array of shape (k,)
         Ascending.
     vectors : array of shape (n, k)
-        Columns, their entry of largest size positive.
+        Columns; the entry of largest magnitude is positive.
     residuals : array of shape (k,)
         ‖A u - λ B u‖ of each pair, for ‖u‖ = 1, in units of the matrix.
     iterations : int
@@ -92,7 +105,7 @@ class EigenResult:
     converged : bool
         Whether every residual is within the tolerance.
     method : str
-        The solver that answered.
+        The solver that was used.
     """
 
     values: Any
@@ -135,7 +148,7 @@ class CommunityResult:
         At ``resolution``.
     resolution : float
     n_communities : int
-        Labels in use.
+        The number of non-empty communities.
     starts : dict of label arrays
         The spectral partitions that the search began from, by name.
     """

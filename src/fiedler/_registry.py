@@ -108,7 +108,7 @@ class Estimator:
     section : str
         Its section of the API reference.
     checks : tuple of dict
-        Parameters with which the contract tests run, one instance each; graph recipes have none.
+        Parameters with which the contract tests run, one instance each.
     top_level : bool
         Whether ``fiedler.<name>`` exists; otherwise the class is public in its subpackage only.
     method : Method, optional
@@ -230,11 +230,11 @@ ESTIMATORS: dict[str, Estimator] = {
         _row("MPCKMeans", "baselines.mpckmeans", "Baselines", _THREE, top_level=False),
         _row("TransductiveSVM", "baselines.tsvm", "Baselines", {}, top_level=False),
         _row("DocumentVectorizer", "text.vectorize", "Text", top_level=False),
-        _row("KNNGraph", "graph.recipes", "Graphs"),
-        _row("RadiusGraph", "graph.recipes", "Graphs"),
-        _row("FullGraph", "graph.recipes", "Graphs"),
-        _row("LandmarkGraph", "graph.landmarks", "Graphs"),
-        _row("LabelGraph", "graph.labels", "Graphs"),
+        _row("KNNGraph", "graph.recipes", "Graphs", {"n_neighbors": 5}, {"n_neighbors": 5, "weight": "local"}),
+        _row("RadiusGraph", "graph.recipes", "Graphs", {"radius": 4.0}),
+        _row("FullGraph", "graph.recipes", "Graphs", {"weight": "heat", "bandwidth": 1.5}),
+        _row("LandmarkGraph", "graph.landmarks", "Graphs", {"n_landmarks": 30, "weight": "heat", "bandwidth": 2.0}),
+        _row("LabelGraph", "graph.labels", "Graphs", {"base": _KNN}),
     )
 }
 
@@ -267,7 +267,16 @@ def build(spec: Spec) -> Any:
 
 
 def check_instances(*names: str) -> Iterator[Any]:
-    """Make every instance that the contract tests run on, or those of some estimators."""
+    """Make every estimator that the contract tests run on, or those of some classes."""
+    return (one for one in _instances(*names) if hasattr(one, "fit"))
+
+
+def check_recipes(*names: str) -> Iterator[Any]:
+    """Make every graph recipe that the contract tests run on, or those of some classes."""
+    return (one for one in _instances(*names) if not hasattr(one, "fit"))
+
+
+def _instances(*names: str) -> Iterator[Any]:
     for row in ESTIMATORS.values():
         if not names or row.name in names:
             yield from (build(Spec(row.name, params)) for params in row.checks)

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, Union
 
 if TYPE_CHECKING:
     import numpy as np
-    import scipy.sparse as sp
-    from numpy.typing import ArrayLike
 
     from .graph.affinity import AffinityGraph
 
 # An array of any library that array_api_compat knows: the standard has no common type for them.
 Array: TypeAlias = Any
 
-# Rows of numbers: anything NumPy understands, an array of another library, a data frame, or a SciPy sparse matrix.
-MatrixLike: TypeAlias = Union["ArrayLike", "sp.sparray", "sp.spmatrix", "SupportsArrayAPI"]
 
-# One label a row; a list of integers or strings, an array, or a series.
-LabelsLike: TypeAlias = Union["ArrayLike", "SupportsArrayAPI"]
-
-RandomState: TypeAlias = Union[int, "np.random.RandomState", None]
-
-
-class SupportsArrayAPI(Protocol):
-    """An array of another library (torch, CuPy) or a data frame: it has a shape."""
+class SupportsShape(Protocol):
+    """An array of NumPy or another library, a SciPy sparse matrix, or a data frame."""
 
     @property
     def shape(self) -> Any:
-        """Its size along every axis."""
+        """The size along every axis."""
+
+
+# Rows of numbers. NumPy's ArrayLike is not used here: it accepts strings, which would hide a misspelt option.
+MatrixLike: TypeAlias = SupportsShape | Sequence[Sequence[float]]
+
+# One label per row.
+LabelsLike: TypeAlias = SupportsShape | Sequence[int] | list[str]
+
+RandomState: TypeAlias = Union[int, "np.random.RandomState", None]
 
 
 class GraphRecipe(Protocol):
@@ -38,7 +38,12 @@ class GraphRecipe(Protocol):
         """Build the graph on the rows of ``X``."""
 
 
+class Transformer(Protocol):
+    """A scikit-learn transformer."""
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit to ``X`` and return the transformed rows."""
+
+
 # What a ``graph`` parameter takes; None is the estimator's default recipe.
-GraphLike: TypeAlias = Union[
-    GraphRecipe, "AffinityGraph", "sp.sparray", "sp.spmatrix", "ArrayLike", Literal["precomputed"], None
-]
+GraphLike: TypeAlias = Union[GraphRecipe, "AffinityGraph", MatrixLike, Literal["precomputed"], None]

@@ -151,13 +151,39 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
     if is_foreign(X):
         return _check_foreign(X, estimator=estimator, reset=reset, min_samples=min_samples)
     options: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_min_samples": min_samples}
-    if estimator is None:
-        X = check_array(X, input_name="X", **options)
-    else:
-        X = validate_data(estimator, X, reset=reset, **options)
-    X = _canonical(X) if sp.issparse(X) else X
+    try:
+        if estimator is None:
+            validated = check_array(X, input_name="X", **options)
+        else:
+            validated = validate_data(estimator, X, reset=reset, **options)
+    except ValueError as error:
+        code, fields = _diagnose(X, None if reset else estimator, min_samples)
+        raise InputError(str(error), code=code, parameter="X", **fields) from None
+    X = _canonical(validated) if sp.issparse(validated) else validated
     check_range(X.data if sp.issparse(X) else X)
     return X
+
+
+def _diagnose(X: Any, estimator: Any, min_samples: int) -> tuple[str, dict[str, Any]]:
+    """Find out which problem of ``X`` scikit-learn reported, for the code and the fields of the error."""
+    try:
+        array = X if sp.issparse(X) else np.asarray(X)
+        values = np.asarray(array.data if sp.issparse(array) else array, dtype=np.float64)
+    except (ValueError, TypeError):
+        return "wrong_dtype", {}
+    if array.ndim != 2:
+        return "wrong_shape", {"shape": array.shape}
+    n_samples, n_features = array.shape
+    if n_samples < min_samples or n_features < 1:
+        return "too_few_rows", {"n_samples": n_samples, "n_features": n_features}
+    if not np.isfinite(values).all():
+        if sp.issparse(array):
+            return "not_finite", {}
+        row, column = np.argwhere(~np.isfinite(values))[0].tolist()
+        return "not_finite", {"row": row, "column": column}
+    if estimator is not None and n_features != getattr(estimator, "n_features_in_", n_features):
+        return "wrong_n_features", {"n_features": n_features, "expected": estimator.n_features_in_}
+    return "invalid_data", {}
 
 
 def check_dense(X: Any, *, estimator: Any, reset: bool = True, min_samples: int = 1) -> Any:
@@ -198,7 +224,7 @@ def check_range(values: Any) -> None:
         )
     if 0 < largest < (float(limits.smallest_normal) / float(limits.eps)) ** 0.5:
         raise InputError(
-            f"no entry of X is larger than {largest:.1e}, so their squares vanish in {values.dtype}",
+            f"no entry of X is larger than {largest:.1e}, so their squares underflow in {values.dtype}",
             "scale X up",
             code="values_too_small",
             largest=largest,

@@ -117,7 +117,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, notes: dict[str,
             np.savez(draft, **arrays)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> BaseEstimator:
     """Read a model from a file written by :func:`save`; no code from the file is executed.
 
     Parameters

@@ -3,12 +3,23 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import fiedler
-from fiedler import EmbedKMeans, KNNGraph, LPIClustering, ManifoldClustering, SpectralClustering, choose_n_clusters
+from fiedler import (
+    NLE,
+    EmbedKMeans,
+    KNNGraph,
+    LandmarkGraph,
+    LPIClustering,
+    ManifoldClustering,
+    SpectralClustering,
+    choose_n_clusters,
+)
 from fiedler.clustering import n_clusters as module
 from fiedler.clustering.n_clusters import count_clusters, relative_eigengaps, subgraph
 from fiedler.core.eigen import smallest_eigenpairs
@@ -50,6 +61,17 @@ def test_any_clusterer_can_be_counted(estimator, rng):
     assert choice.n_clusters == 4
     assert choice.stability[2] == pytest.approx(1, abs=0.02)
     assert len(choice.gaps) == len(choice.modularity) == len(choice.stability_error) == 4
+
+
+def test_pipelines_and_graphs_that_are_already_built_can_be_counted(blobs):
+    graph = KNNGraph(9, connect="mst").build(blobs)
+    for estimator, X in (
+        (make_pipeline(StandardScaler(), KMeans(n_init=5)), blobs),
+        (SpectralClustering(graph=graph), blobs),
+        (SpectralClustering(graph="precomputed"), graph.weights),
+        (NLE(graph=LandmarkGraph(40, bandwidth=2.0), n_init=2), blobs),
+    ):
+        assert choose_n_clusters(X, range(2, 6), estimator=estimator, random_state=0).n_clusters == 3
 
 
 def test_topics_are_counted_with_evidence(rng):
@@ -99,15 +121,21 @@ def test_large_data_are_sampled(blobs, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "options", "sentence"),
     [
-        (([],), {}, "candidates is empty; give numbers of clusters from 2 on"),
+        (([],), {}, "candidates is empty; pass numbers of clusters of at least 2"),
         (([1, 2, 3],), {}, "one cluster is always stable"),
-        ((5,), {}, "must be an iterable of integers; give for example range"),
+        ((5,), {}, "must be an iterable of integers; pass for example range"),
         (([2, 500],), {}, "n_clusters=500 is more than the number of rows"),
         ((), {"fraction": 2}, "fraction must be a fraction above 0 and at most 1"),
         ((), {"n_subsets": 1}, "n_subsets must be an integer of at least 2"),
-        ((), {"estimator": KNNGraph()}, "KNNGraph has no parameter n_clusters or n_components"),
+        ((), {"estimator": KNNGraph()}, "has no fit_predict; pass a clusterer"),
+        ((), {"estimator": DBSCAN()}, "DBSCAN has no parameter n_clusters or n_components"),
     ],
 )
 def test_bad_arguments_give_one_sentence(blobs, arguments, options, sentence):
     with pytest.raises(InputError, match=sentence):
         choose_n_clusters(blobs, *arguments, **options)
+
+
+def test_a_graph_needs_an_estimator_that_takes_graphs(blobs):
+    with pytest.raises(InputError, match="KMeans cannot cluster a graph; pass rows"):
+        choose_n_clusters(KNNGraph(9).build(blobs), estimator=KMeans())

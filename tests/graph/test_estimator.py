@@ -132,7 +132,7 @@ def test_an_overridden_build_is_not_bypassed(points):
     class Doubled(KNNGraph):
         def build(self, X):
             graph = super().build(X)
-            return graph.with_weights(2 * graph.weights)
+            return graph._with_weights(2 * graph.weights)
 
     assert as_affinity(Doubled(6), points, validated=True).degrees.sum() == 2 * KNNGraph(6).build(points).degrees.sum()
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import fiedler
-from fiedler import KNNGraph, LapGMM, ManifoldClustering, SpectralClustering
+from fiedler import NLE, KNNGraph, LapGMM, ManifoldClustering, SpectralClustering
 
 X = np.zeros((60, 4))
 
@@ -16,3 +16,8 @@ KNNGraph(n_neighbors=5, weight="gauss")  # <-
 LapGMM(3, covariance_type="round")  # <-
 LapGMM(3, solver="fast")  # <-
 LapGMM(3).fit(X, constraints=[(0, 1)])  # <-
+LapGMM(3, init="kmean")  # <-
+LapGMM(3, operator="heatt")  # <-
+NLE(3, init="spectrl")  # <-
+fiedler.cluster("nonsense")  # <-
+fiedler.cluster(X, graph="knn")  # <-

@@ -51,6 +51,7 @@ SpectralClustering(3, graph=KNNGraph(5), cut="njw").fit(graph).predict(X)
 SpectralClustering(3, graph="precomputed").fit(np.eye(3))
 LapGMM(3, lam=0.5, init=np.zeros(60, dtype=int)).fit(X, constraints=pairs).predict_proba(X, use_graph=True)
 LCGMM(3, pca=2).fit(X).score(X)
+SpectralClustering(3).fit_predict(X, constraints=pairs.per_row())
 GaussianMixture(3, covariance_type="tied").fit(X).bic(X)
 history: FitHistory = GaussianMixture(3).fit(X).history_
 LPIClustering(3, assign="kmeans").fit(X).predict(X)

@@ -84,7 +84,7 @@ def nle_progress(cell: Cell, rows: Rows) -> dict[str, Any]:
     return {"objective": objective, "accuracy": accuracy}
 
 
-# By the names that protocols use.
+# By the names that protocols use; these are part of the digests of the records.
 ILLUSTRATIONS = {
     "two_moons": two_moons,
     "text_embeddings": text_embeddings,

@@ -31,6 +31,7 @@ from fiedler.errors import DataNotFoundError, FileFormatError, InputError
 
 INSTALLED_FOLDER = Path(__file__).parent / "data"  # of the papers' folders, in an installed wheel
 CHECKOUT_FOLDER = Path(__file__).parents[2]  # in a working copy: papers/
+TEST_PROTOCOL = "smoke"  # a few cells of every kind on bundled data; not a paper
 
 GridPoint = dict[str, Any]  # {"k": 5}, {"rate": 0.02}, {"k": 10, "lam": 4.0}
 Draws = dict[tuple[str, str], list[tuple[int, ...]]]  # (data, "k=5") to the classes or labelled rows of every draw

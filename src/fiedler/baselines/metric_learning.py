@@ -27,7 +27,7 @@ from .._typing import LabelsLike, MatrixLike
 from .._validation import check_dense, check_fraction, check_int, check_positive
 from ..core.backend import to_numpy
 from ..errors import InputError, NotConvergedWarning, warn
-from ..graph.constraints import PairwiseConstraints, check_constraints
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import restore_on_failure
 from ..graph.labels import as_column, known_labels
 
@@ -94,9 +94,7 @@ class MMC(_LearnedMetric):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(
-        self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: PairwiseConstraints | None = None
-    ) -> Self:
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None) -> Self:
         """Learn the metric.
 
         Parameters
@@ -110,7 +108,7 @@ class MMC(_LearnedMetric):
         with restore_on_failure(self):
             return self._fit(X, y, constraints)
 
-    def _fit(self, X: MatrixLike, y: LabelsLike | None, constraints: PairwiseConstraints | None) -> Self:
+    def _fit(self, X: MatrixLike, y: LabelsLike | None, constraints: ConstraintsLike) -> Self:
         rows = to_numpy(check_dense(X, estimator=self, min_samples=2)).astype(np.float64)
         ridge, max_iter = check_positive(self.ridge, "ridge"), check_int(self.max_iter, "max_iter")
         pairs = check_constraints(constraints, rows)

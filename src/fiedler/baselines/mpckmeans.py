@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,15 +23,15 @@ from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_dense, check_int, check_n_clusters, check_nonnegative
 from ..core.backend import to_numpy
 from ..errors import NotConvergedWarning, warn
-from ..graph.constraints import PairwiseConstraints, check_constraints
+from ..graph.clusterer import ClustererMixin
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import restore_on_failure
 from ..graph.pairs import symmetric_pairs
-from ..graph.score import ModularityScoreMixin
 
 MIN_VARIANCE_SHARE = 1e-6  # of the mean variance of the features: lower bound on the scatter per row of a cluster
 
 
-class MPCKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
+class MPCKMeans(ClustererMixin, BaseEstimator):
     """K-means with a penalty for violated pairs and a learned diagonal metric for each cluster.
 
     Parameters
@@ -83,9 +83,7 @@ class MPCKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(
-        self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: PairwiseConstraints | None = None
-    ) -> Self:
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None) -> Self:
         """Cluster the rows of ``X``.
 
         Parameters
@@ -98,7 +96,7 @@ class MPCKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
         with restore_on_failure(self):
             return self._fit(X, y, constraints)
 
-    def _fit(self, X: MatrixLike, y: LabelsLike | None, constraints: PairwiseConstraints | None) -> Self:
+    def _fit(self, X: MatrixLike, y: LabelsLike | None, constraints: ConstraintsLike) -> Self:
         validated = to_numpy(check_dense(X, estimator=self, min_samples=2))
         rows = validated.astype(np.float64)  # the iterations run in double precision
         k, rng = check_n_clusters(self.n_clusters, len(rows)), check_random_state(self.random_state)

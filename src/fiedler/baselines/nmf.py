@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
@@ -23,8 +23,8 @@ from .._validation import check_data, check_int, check_n_clusters, choose
 from ..core.backend import is_numpy
 from ..core.rows import normalize_row_sums, normalize_rows
 from ..errors import InputError, NotConvergedWarning, warn
+from ..graph.clusterer import ClustererMixin
 from ..graph.estimator import restore_on_failure
-from ..graph.score import ModularityScoreMixin
 
 WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
 
@@ -51,7 +51,7 @@ def check_nonnegative_rows(X: MatrixLike, *, estimator: Any, reset: bool = True,
     return rows
 
 
-class NMFClustering(ModularityScoreMixin, ClusterMixin, BaseEstimator):
+class NMFClustering(ClustererMixin, BaseEstimator):
     """Clustering by a nonnegative factorisation of nonnegative rows.
 
     Parameters

@@ -27,10 +27,13 @@ MAX_LISTED_CLUSTERS = 30  # rows of the table in the terminal
 CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
 
 
+METHOD_HELP = "; ".join(f"{name}: {row.method.description}" for name, row in methods().items() if row.method) + "."
+
+
 def cluster(
     source: Source,
     k: Clusters = "auto",
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(methods())}.")] = "auto",
+    method: Annotated[str, typer.Option(help=METHOD_HELP)] = "auto",
     labels: Labels = None,
     pairs: Annotated[
         Path | None,

@@ -15,7 +15,7 @@ from .._files import atomic_write
 from .._registry import methods
 from .._validation import choose
 from ..errors import InputError
-from ..graph.recipes import self_tuned
+from ..graph.recipes import default_recipe
 from ..io import Input, read_input
 from ..metrics import score_table
 from ..report.jsonable import jsonable
@@ -28,7 +28,6 @@ from .results import check_file
 
 DEFAULT_METHODS = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
 SILHOUETTE_SAMPLE = 5000  # maximum number of rows for the silhouette
-N_NEIGHBORS = 9  # of the graph on which cuts and modularity are measured
 COLUMN_TITLES = {"clusters": "K", "modularity": "mod.", "silhouette": "silh.", "seconds": "s", "peak_mb": "MB"}
 
 
@@ -110,7 +109,7 @@ class UnsupervisedScorer:
 
     def __init__(self, rows: Any, seed: int) -> None:
         self.rows, self.seed = rows, seed
-        self.graph = self_tuned(min(N_NEIGHBORS, rows.shape[0] - 1)).build(rows)
+        self.graph = default_recipe(rows.shape[0]).build(rows)
 
     def score(self, labels: np.ndarray) -> dict[str, float]:
         """Return cut and modularity and, for two or more clusters, the silhouette."""

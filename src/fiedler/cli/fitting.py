@@ -12,8 +12,10 @@ from sklearn.pipeline import Pipeline
 
 from .._files import atomic_write
 from .._registry import methods
+from ..clustering import ManifoldClustering, choose_n_clusters
 from ..core.backend import to_numpy
 from ..core.memory import peak_memory_mb, reset_peak_memory
+from ..core.progress import report_progress
 from ..errors import InputError
 from ..graph.constraints import PairwiseConstraints
 from ..io import Input
@@ -165,9 +167,10 @@ def set_callback(clusterer: Any, callback: ProgressCallback | None) -> Any:
 def count_clusters(
     prepared: PreparedRows, *, seed: int = 0, callback: ProgressCallback | None = None
 ) -> tuple[int, Any]:
-    """Choose the number of clusters by ManifoldClustering; return it and the evidence."""
-    clusterer = set_callback(make_clusterer("auto", "auto", prepared.rows, seed), callback).fit(prepared.rows)
-    return clusterer.n_clusters_, clusterer.evidence_
+    """Choose the number of clusters as ManifoldClustering does; return it and the evidence."""
+    with report_progress(set_callback(ManifoldClustering(), callback)):
+        choice = choose_n_clusters(prepared.rows, random_state=seed)
+    return choice.n_clusters, choice
 
 
 def label_scores(data: Input, labels: np.ndarray) -> dict[str, float]:

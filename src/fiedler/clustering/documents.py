@@ -13,10 +13,10 @@ We differ in two places, because topics are of very unequal size, and use a smal
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -30,9 +30,9 @@ from ..core.rows import normalize_rows, random_subset, sq_row_norms, take_rows
 from ..embedding.lpi import LPI
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
+from ..graph.clusterer import ClustererMixin
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.recipes import is_pairwise, self_tuned
-from ..graph.score import ModularityScoreMixin
 from ..mixture.gaussian import GaussianMixture
 
 N_NEIGHBORS = 12
@@ -41,8 +41,7 @@ ASSIGN = {"mixture": True, "kmeans": False}  # whether there are memberships
 
 class LPIClustering(
     GraphEstimatorMixin,
-    ModularityScoreMixin,
-    ClusterMixin,
+    ClustererMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     BaseEstimator,
@@ -86,6 +85,12 @@ class LPIClustering(
         The fitted mixture, with ``assign='mixture'``.
     cluster_centers_ : array of shape (n_clusters, n_components)
         The centres in the coordinates.
+    n_iter_ : int
+        The number of iterations of the mixture, or of k-means.
+    converged_ : bool
+        Whether these iterations converged.
+    history_ : FitHistory
+        The history of the mixture, with ``assign='mixture'``.
     graph_ : AffinityGraph
         The graph on the documents from which the map was learned.
     n_features_in_ : int
@@ -136,7 +141,7 @@ class LPIClustering(
         self.n_init = n_init
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> LPIClustering:
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Learn the map and cluster the rows of ``X``.
 
         Parameters
@@ -163,7 +168,7 @@ class LPIClustering(
                 code="rows_required",
                 parameter="graph",
             )
-        X = self._rows(check_data(X, estimator=self, min_samples=2))
+        X = self._transform_rows(check_data(X, estimator=self, min_samples=2))
         if X.shape[1] < 2:
             raise InputError(
                 "with n_features=1 all rows of unit length have the same direction",
@@ -176,14 +181,16 @@ class LPIClustering(
         self.graph_, self.embedding_ = self.lpi_.graph_, self.lpi_._embed_validated(X)
         best = kmeans(self.embedding_, k, n_init=self.n_init, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
-        for name in ("mixture_", "memberships_"):
+        self.n_iter_, self.converged_ = best.n_iter, best.converged
+        for name in ("mixture_", "memberships_", "history_"):
             self.__dict__.pop(name, None)
         if self._soft:
             seed = rng.randint(2**31 - 1)
             mixture = GaussianMixture(k, init=best.labels, random_state=seed)
             self.mixture_ = mixture._fit_validated(self.embedding_)
             self.labels_, self.cluster_centers_ = self.mixture_.labels_, self.mixture_.means_
-            self.memberships_ = self.mixture_.memberships_
+            self.n_iter_, self.converged_ = self.mixture_.n_iter_, self.mixture_.converged_
+            self.memberships_, self.history_ = self.mixture_.memberships_, self.mixture_.history_
 
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of each document.
@@ -233,11 +240,10 @@ class LPIClustering(
     def _embed(self, X: MatrixLike) -> Array:
         """As `transform`, but never a data frame."""
         check_is_fitted(self)
-        return self.lpi_._embed_validated(self._rows(check_data(X, estimator=self, reset=False)))
+        return self.lpi_._embed_validated(self._transform_rows(check_data(X, estimator=self, reset=False)))
 
-    @staticmethod
-    def _rows(X: Array) -> Array:
-        """Return documents as the graph and the map see them."""
+    def _transform_rows(self, X: Array) -> Array:
+        """Scale documents to unit length, as the graph and the map use them."""
         return normalize_rows(X)
 
     @property

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, LabelsLike, MatrixLike, RandomState
+from .._typing import Array, LabelsLike, MatrixLike, RandomState, Transformer
 from .._validation import check_data, check_int, check_n_clusters, choose
 from ..core.backend import convert_like, namespace
 from ..core.kmeans import METRICS, kmeans, nearest_center
 from ..core.rows import normalize_rows
 from ..errors import InputError
+from ..graph.clusterer import ClustererMixin
 from ..graph.estimator import restore_on_failure
-from ..graph.score import ModularityScoreMixin
 
 SIZES = {"k": 0, "k-1": -1}  # dimensions of the embedding minus the number of clusters
 
 
-class EmbedKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
+class EmbedKMeans(ClustererMixin, BaseEstimator):
     """K-means on the rows or on an embedding of them.
 
     Parameters
@@ -50,6 +50,8 @@ class EmbedKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
         The sum of squared distances to the centres (for 'cosine', of 1 - cosine).
     n_iter_ : int
         The number of iterations of the best run.
+    converged_ : bool
+        Whether the best run converged.
     embedding_ : array of shape (n_samples, n_components)
         The embedded rows, if there is an embedding.
     embedder_ : transformer or None
@@ -68,7 +70,7 @@ class EmbedKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
     def __init__(
         self,
         n_clusters: int = 8,
-        embedding: Any = None,
+        embedding: Transformer | None = None,
         *,
         n_components: int | Literal["k", "k-1"] | None = None,
         metric: Literal["euclidean", "cosine"] = "euclidean",
@@ -82,7 +84,7 @@ class EmbedKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
         self.n_init = n_init
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> EmbedKMeans:
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Embed the rows of ``X`` and cluster them.
 
         Parameters
@@ -120,7 +122,7 @@ class EmbedKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
             rows = check_data(self.embedding_)  # the output of any transformer, not validated yet
         best = kmeans(rows, k, metric=self.metric, n_init=self.n_init, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
-        self.inertia_, self.n_iter_ = best.inertia, best.n_iter
+        self.inertia_, self.n_iter_, self.converged_ = best.inertia, best.n_iter, best.converged
 
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of each new row.

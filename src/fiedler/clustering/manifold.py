@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -35,12 +35,12 @@ from ..core.progress import report_progress
 from ..core.rows import normalize_row_sums, take_rows
 from ..core.sparse import csr_parts, matmul
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import PairwiseConstraints, check_constraints
+from ..graph.clusterer import ClustererMixin
+from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part, group_means
-from ..graph.recipes import KNNGraph, nested_graphs, self_tuned
-from ..graph.score import ModularityScoreMixin
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, nested_graphs, self_tuned
 from ..graph.smoothing import resolvent
 from .candidates import (
     Candidate,
@@ -56,7 +56,7 @@ from .explain import format_report
 from .n_clusters import NClustersChoice, count_clusters, subgraph
 from .partial_supervision import PartialSupervision
 
-N_NEIGHBORS = (5, 9)  # of the two default graphs
+GRAPH_SIZES = (5, DEFAULT_NEIGHBORS)  # neighbours in the two default graphs
 WALK = 0.7  # γ: a walk takes 2.3 steps on average
 
 
@@ -93,7 +93,7 @@ def cluster(
     graph: GraphLike | Literal["auto"] = "auto",
     *,
     y: LabelsLike | None = None,
-    constraints: PairwiseConstraints | None = None,
+    constraints: ConstraintsLike = None,
     max_clusters: int = 20,
     random_state: RandomState = None,
     n_jobs: int | None = None,
@@ -134,7 +134,7 @@ def cluster(
     return ClusterResult(model.labels_, model.memberships_, model)
 
 
-class ManifoldClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin, BaseEstimator):
+class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     """Clustering on a manifold: several partitions, one chosen without labels, soft memberships, ``predict``.
 
     Parameters
@@ -210,8 +210,8 @@ class ManifoldClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
         X: MatrixLike | AffinityGraph,
         y: LabelsLike | None = None,
         *,
-        constraints: PairwiseConstraints | None = None,
-    ) -> ManifoldClustering:
+        constraints: ConstraintsLike = None,
+    ) -> Self:
         """Cluster the rows of ``X``, or the nodes of a graph.
 
         Parameters
@@ -236,17 +236,7 @@ class ManifoldClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
             print(self.report())
         return self
 
-    def fit_predict(
-        self,
-        X: MatrixLike | AffinityGraph,
-        y: LabelsLike | None = None,
-        *,
-        constraints: PairwiseConstraints | None = None,
-    ) -> Array:
-        """Fit and return the cluster of each row; parameters as in :meth:`fit`."""
-        return self.fit(X, y, constraints=constraints).labels_
-
-    def _fit(self, X: Any, y: Any, constraints: PairwiseConstraints | None) -> None:
+    def _fit(self, X: Any, y: Any, constraints: ConstraintsLike) -> None:
         rng = check_random_state(self.random_state)
         if not isinstance(X, AffinityGraph):
             X = check_data(X, estimator=self, min_samples=2)
@@ -269,7 +259,7 @@ class ManifoldClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
         if not self._graph_is_default() or isinstance(X, AffinityGraph):
             return {"the graph": self._build_graph(X, y, supervision.pairs, validated=True)}
         check_rows_differ(X)
-        sizes = sorted({min(size, X.shape[0] - 1) for size in N_NEIGHBORS})
+        sizes = sorted({min(size, X.shape[0] - 1) for size in GRAPH_SIZES})
         recipe = self_tuned(sizes[-1], connect="mst", n_jobs=self.n_jobs)
         self._fit_X, self._fit_recipe = X, recipe
         graphs = nested_graphs(recipe, X, sizes)
@@ -398,7 +388,7 @@ class ManifoldClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
 
     def _recipe(self) -> Any:
         """Return the recipe of the graph of the memberships; with 'auto' the denser of the two."""
-        return self_tuned(N_NEIGHBORS[-1], connect="mst") if self._graph_is_default() else self.graph
+        return self_tuned(GRAPH_SIZES[-1], connect="mst") if self._graph_is_default() else self.graph
 
     def _graph_is_default(self) -> bool:
         return isinstance(self.graph, str) and self.graph == "auto"

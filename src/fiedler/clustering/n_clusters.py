@@ -9,15 +9,15 @@
 
 Either kind of evidence alone is often misleading: coarse partitions are always stable, and two clusters far from the
 rest open a large gap. Modularity is reported as well but not used: it rises when a curved cluster is cut. The
-documentation's page of experiments has the figures.
+notes on ManifoldClustering in the documentation have the figures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -34,14 +34,16 @@ from ..core.rows import random_subset, take_rows
 from ..core.sparse import to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
+from ..graph.clusterer import ClustererMixin
 from ..graph.community import communities, modularity
 from ..graph.estimator import GraphEstimatorMixin
-from ..graph.recipes import as_affinity, self_tuned
+from ..graph.landmarks import LandmarkGraph
+from ..graph.recipes import as_affinity, default_recipe, is_pairwise
 from ..metrics import adjusted_rand_index
 
 MAX_ROWS = 2500  # a random sample of this size gives the same answer
 STABILITY_TOLERANCE = 0.05  # in the adjusted Rand index
-SMALLEST_EIGENVALUE = 0.003  # smaller ones only say how thin a bridge between components is
+SMALLEST_EIGENVALUE = 0.003  # smaller ones are raised to it: their ratios depend on single edges between clusters
 
 # Clusters one subset of the rows: its graph, its row numbers, the numbers of clusters and a seed, to one label array
 # per number of clusters.
@@ -72,8 +74,8 @@ class NClustersChoice:
     Examples
     --------
     >>> from fiedler.clustering import NClustersChoice
-    >>> print(NClustersChoice(3, "eigengap", [2, 3], gaps=[0.01, 0.3]))
-    3 clusters, by eigengap
+    >>> print(NClustersChoice(3, "stability, then eigengap", [2, 3], gaps=[0.01, 0.3]))
+    3 clusters, by stability, then eigengap
       K     gap      stability  modularity
       2  0.0100              -           -
       3  0.3000              -           -  <
@@ -151,15 +153,13 @@ def choose_n_clusters(
     >>> choose_n_clusters(X, range(2, 8), estimator=KMeans(), random_state=0).n_clusters
     4
     """
-    rows: Array | None = None if isinstance(X, AffinityGraph) else check_data(X, min_samples=4)
-    graph = X if isinstance(X, AffinityGraph) else _graph_for(estimator, rows)
-    numbers = _check_candidates(candidates, graph.n_nodes)
-    partition = _communities if estimator is None else _partition_by(estimator, graph if rows is None else rows)
+    data = _Data.from_input(X, estimator)
+    numbers = _check_candidates(candidates, data.graph.n_nodes)
     return count_clusters(
-        graph,
+        data.graph,
         numbers,
-        _subset_graphs(graph, estimator, rows),
-        partition,
+        data.subset_graph,
+        _communities if estimator is None else _partition_by(estimator, data),
         n_subsets=check_int(n_subsets, "n_subsets", minimum=2),
         fraction=check_fraction(fraction, "fraction"),
         random_state=check_random_state(random_state),
@@ -171,34 +171,53 @@ def _check_candidates(candidates: Iterable[int], n_samples: int) -> list[int]:
     if not isinstance(candidates, Iterable):
         raise InputError(
             f"candidates={candidates!r} must be an iterable of integers",
-            "give for example range(2, 16)",
+            "pass for example range(2, 16)",
             parameter="candidates",
             value=candidates,
         )
     numbers = sorted({check_n_clusters(k, n_samples - 2) for k in candidates})
     if not numbers or numbers[0] < 2:
         problem = "one cluster is always stable and cannot be compared" if numbers else "candidates is empty"
-        raise InputError(problem, "give numbers of clusters from 2 on", parameter="candidates", value=numbers)
+        raise InputError(problem, "pass numbers of clusters of at least 2", parameter="candidates", value=numbers)
     return numbers
 
 
-def _graph_for(estimator: Any, X: Array) -> AffinityGraph:
-    """Build the graph whose eigengaps are evidence: the estimator's own, else the default one."""
-    if isinstance(estimator, GraphEstimatorMixin):
-        return as_affinity(estimator._recipe(), getattr(estimator, "_rows", lambda rows: rows)(X), validated=True)
-    return as_affinity(default_recipe(X.shape[0]), X, validated=True)
+class _Data(NamedTuple):
+    """What is clustered: the graph of all rows, for the eigengaps, and the rows unless only a graph is given."""
 
+    graph: AffinityGraph
+    X: Array | None
+    recipe: Any  # builds the graph of a subset; None if the induced subgraph is used
 
-def default_recipe(n_samples: int) -> Any:
-    """Return the recipe of the default graph: nine self-tuned neighbours, components joined."""
-    return self_tuned(min(9, n_samples - 1), connect="mst")
+    @classmethod
+    def from_input(cls, X: MatrixLike | AffinityGraph, estimator: Any) -> _Data:
+        """Validate the input and build the graph: the estimator's own if it has one, else the default graph."""
+        if estimator is not None and not hasattr(estimator, "fit_predict"):
+            raise InputError(
+                f"estimator={estimator!r} has no fit_predict", "pass a clusterer", code="not_a_clusterer",
+                parameter="estimator",
+            )  # fmt: skip
+        parameter = getattr(estimator, "graph", None) if isinstance(estimator, GraphEstimatorMixin) else None
+        if isinstance(X, AffinityGraph) or is_pairwise(parameter):
+            if estimator is not None and not isinstance(estimator, GraphEstimatorMixin):
+                raise InputError(
+                    f"{type(estimator).__name__} cannot cluster a graph", "pass rows", code="rows_required"
+                )
+            return cls(X if isinstance(X, AffinityGraph) else AffinityGraph.from_matrix(X), None, None)
+        rows = check_data(X, min_samples=4)
+        if isinstance(estimator, GraphEstimatorMixin):
+            own = estimator._recipe()
+            transformed = estimator._transform_rows(rows) if isinstance(estimator, ClustererMixin) else rows
+            if not isinstance(own, LandmarkGraph):  # which has no edges
+                return cls(as_affinity(own, transformed, validated=True), rows, None)
+        recipe = default_recipe(rows.shape[0], connect="mst")
+        return cls(as_affinity(recipe, rows, validated=True), rows, None if estimator is not None else recipe)
 
-
-def _subset_graphs(graph: AffinityGraph, estimator: Any, X: Array | None) -> Callable[[np.ndarray], AffinityGraph]:
-    """Return the function from row numbers to the graph on these rows: built anew for communities, else induced."""
-    if estimator is None and X is not None:
-        return lambda rows: as_affinity(default_recipe(len(rows)), take_rows(X, rows), validated=True)
-    return lambda rows: subgraph(graph, rows)
+    def subset_graph(self, rows: np.ndarray) -> AffinityGraph:
+        """Return the graph of some rows: built anew for communities, else induced."""
+        if self.recipe is None:
+            return subgraph(self.graph, rows)
+        return as_affinity(default_recipe(len(rows), connect="mst"), take_rows(self.X, rows), validated=True)
 
 
 def subgraph(graph: AffinityGraph, rows: np.ndarray) -> AffinityGraph:
@@ -214,26 +233,36 @@ def _communities(graph: AffinityGraph, rows: np.ndarray, n_clusters: Sequence[in
     return [to_numpy(communities(graph, k, random_state=rng).labels) for k in n_clusters]
 
 
-def _partition_by(estimator: Any, X: Any) -> Partition:
+def _partition_by(estimator: Any, data: _Data) -> Partition:
     """Return the function that fits clones of an estimator to a subset."""
     params = estimator.get_params()
-    name = next((name for name in ("n_clusters", "n_components") if name in params), None)
+    name = _parameter(estimator, params, "n_clusters", "n_components")
     if name is None:
         raise InputError(
             f"{type(estimator).__name__} has no parameter n_clusters or n_components",
-            "give a clusterer whose number of clusters can be set",
+            "pass a clusterer whose number of clusters can be set",
             code="no_n_clusters",
             parameter="estimator",
         )
+    seed_name = _parameter(estimator, params, "random_state")
+    has_built_graph = data.X is not None and isinstance(estimator, GraphEstimatorMixin) and not (
+        estimator.graph is None or isinstance(estimator.graph, str) or hasattr(estimator.graph, "build")
+    )  # fmt: skip
 
     def partition(graph: AffinityGraph, rows: np.ndarray, n_clusters: Sequence[int], seed: int) -> list[np.ndarray]:
-        subset = graph if isinstance(X, AffinityGraph) else take_rows(X, rows)
-        models = (clone(estimator).set_params(**{name: k}) for k in n_clusters)
-        if "random_state" in params:
-            models = (model.set_params(random_state=seed) for model in models)
+        subset = graph if data.X is None else take_rows(data.X, rows)
+        fixed: dict[str, Any] = {seed_name: seed} if seed_name is not None else {}
+        fixed |= {"graph": graph} if has_built_graph else {}
+        models = (clone(estimator).set_params(**{name: k}, **fixed) for k in n_clusters)
         return [to_numpy(model.fit_predict(subset)) for model in models]
 
     return partition
+
+
+def _parameter(estimator: Any, params: Mapping[str, Any], *names: str) -> str | None:
+    """Return the first of some parameters that an estimator has, or the last step of a pipeline."""
+    prefix = f"{estimator.steps[-1][0]}__" if hasattr(estimator, "steps") else ""
+    return next((prefix + name for name in names if prefix + name in params), None)
 
 
 # ----------------------------------------------------------------------------------------------------------- the rule
@@ -272,7 +301,7 @@ def count_clusters(
     possible = [k for k in candidates if k <= min(map(len, subsets)) // 2]
     if len(possible) < 2:
         only = possible[0] if possible else min(*candidates, n_samples)
-        return NClustersChoice(only, "lack of choice", [only], None)
+        return NClustersChoice(only, "the only candidate", [only], None)
 
     def cluster_subset(rows: np.ndarray, seed: int) -> tuple[list[np.ndarray], list[float]]:
         part = subset_graph(rows)

@@ -12,9 +12,9 @@ ratio     Σ_k cut(A_k, rest) / |A_k|                combinatorial              
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,11 +26,11 @@ from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
 from ..core.rows import normalize_rows
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import PairwiseConstraints, check_constraints
+from ..graph.clusterer import ClustererMixin
+from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.pairs import group_means, has_repulsion
 from ..graph.repulsion import repelled_eigenpairs
-from ..graph.score import ModularityScoreMixin
 
 
 class _Cut(NamedTuple):
@@ -49,7 +49,7 @@ CUTS = {
 }
 
 
-class SpectralClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin, BaseEstimator):
+class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     """Spectral clustering on a sparse graph, with ``predict`` for new points.
 
     Parameters
@@ -134,8 +134,8 @@ class SpectralClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
         X: MatrixLike | AffinityGraph,
         y: LabelsLike | None = None,
         *,
-        constraints: PairwiseConstraints | None = None,
-    ) -> SpectralClustering:
+        constraints: ConstraintsLike = None,
+    ) -> Self:
         """Cluster the rows of ``X``, or the nodes of a graph.
 
         Parameters
@@ -156,25 +156,26 @@ class SpectralClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
             self._fit(X, y, constraints)
         return self
 
-    def _fit(self, X: Any, y: Any, constraints: PairwiseConstraints | None) -> None:
+    def _fit(self, X: Any, y: Any, constraints: ConstraintsLike) -> None:
         cut = choose(CUTS, self.cut, option="cut")
-        constraints = check_constraints(constraints, X)
-        graph = self._build_graph(X, y, constraints)
+        pairs = check_constraints(constraints, X)
+        graph = self._build_graph(X, y, pairs)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
         rng = check_random_state(self.random_state)
-        solve = repelled_eigenpairs if has_repulsion(graph, constraints) else smallest_eigenpairs
-        pairs = solve(
+        solve = repelled_eigenpairs if has_repulsion(graph, pairs) else smallest_eigenpairs
+        eigenpairs = solve(
             graph, n_clusters, kind=cut.laplacian, method=self.eigen_solver, tol=self.eigen_tol,
             max_iter=self.eigen_max_iter, random_state=rng,
         )  # fmt: skip
-        self.embedding_ = cut.scale_rows(pairs.vectors)
-        if constraints is not None and constraints.hard:
-            self.embedding_ = group_means(self.embedding_, constraints.groups)
+        self.embedding_ = cut.scale_rows(eigenpairs.vectors)
+        if pairs is not None and pairs.hard:
+            self.embedding_ = group_means(self.embedding_, pairs.groups)
         best = kmeans(self.embedding_, n_clusters, n_init=self.n_init, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
-        self.eigenvalues_, self.eigen_residuals_, self.converged_ = pairs.values, pairs.residuals, pairs.converged
+        self.eigenvalues_, self.eigen_residuals_ = eigenpairs.values, eigenpairs.residuals
+        self.converged_ = eigenpairs.converged
         self.n_connected_components_ = graph.components()[0]
-        self.graph_, self._eigenvectors, self._fit_cut = graph, pairs.vectors, self.cut
+        self.graph_, self._eigenvectors, self._fit_cut = graph, eigenpairs.vectors, self.cut
 
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of each new point: the centre nearest to its Nyström coordinates.

@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -40,14 +40,14 @@ from ..core.rows import normalize_row_sums
 from ..core.sparse import csr_parts, matmul, reorder_for_locality
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import PairwiseConstraints, check_constraints
+from ..graph.clusterer import ClustererMixin
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure, warn_if_disconnected
 from ..graph.landmarks import LandmarkGraph, LowRankAffinity
 from ..graph.out_of_sample import coincident_rows, replace_coincident_rows
 from ..graph.pairs import add_links, contract_groups, has_repulsion
 from ..graph.recipes import is_pairwise, self_tuned
-from ..graph.score import ModularityScoreMixin
 
 DENOMINATOR_SHARE = 1e-10  # of the mean degree, added to the denominator against division by zero
 MIN_ENTRY = 1e-10  # of Q, whose columns start at length one: zero is absorbing
@@ -160,8 +160,7 @@ def run(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERun:
 
 class NLE(
     GraphEstimatorMixin,
-    ModularityScoreMixin,
-    ClusterMixin,
+    ClustererMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     BaseEstimator,
@@ -270,7 +269,7 @@ class NLE(
         X: MatrixLike | AffinityGraph,
         y: LabelsLike | None = None,
         *,
-        constraints: PairwiseConstraints | None = None,
+        constraints: ConstraintsLike = None,
     ) -> Self:
         """Cluster the rows of ``X``, the nodes of a graph, or the objects of a similarity matrix.
 
@@ -307,7 +306,7 @@ class NLE(
         X: MatrixLike | AffinityGraph,
         y: LabelsLike | None = None,
         *,
-        constraints: PairwiseConstraints | None = None,
+        constraints: ConstraintsLike = None,
     ) -> Array:
         """Fit and return the memberships; parameters as in :meth:`fit`."""
         return self.fit(X, y, constraints=constraints).memberships_
@@ -358,7 +357,8 @@ class NLE(
         """Return the graph parameter, or the default recipe; a matrix as a graph, whose weights may be negative."""
         if self.graph is None:
             return self_tuned()
-        return AffinityGraph.from_matrix(self.graph, signed=True) if hasattr(self.graph, "shape") else self.graph
+        graph: Any = self.graph
+        return AffinityGraph.from_matrix(graph, signed=True) if hasattr(graph, "shape") else graph
 
     def _affinity(self, X: Any, y: Any, pairs: PairwiseConstraints | None) -> AffinityGraph | LowRankAffinity:
         """Return the graph on ``X``, ``X`` if it is a graph, or a factor from landmarks; pairs are added as edges."""

@@ -269,9 +269,9 @@ class AffinityGraph:
             xp.concat([data, asarray_like(np.full(2 * len(rows), lightest), data, dtype=data.dtype)]),
             self._weights.shape,
         )
-        return self.with_weights(joined)
+        return self._with_weights(joined)
 
-    def with_weights(self, weights: Sparse, **changes: Any) -> AffinityGraph:
+    def _with_weights(self, weights: Sparse, **changes: Any) -> AffinityGraph:
         """Return a graph with other weights on the same nodes; its other attributes are kept, except ``changes``."""
         kept: dict[str, Any] = {
             "signed": self._signed,

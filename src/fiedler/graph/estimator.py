@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import is_clusterer
 from sklearn.utils import Tags
 
-from .._typing import GraphLike, LabelsLike, MatrixLike
+from .._typing import LabelsLike, MatrixLike
 from .._validation import check_data
 from ..core.backend import Array, convert_like
 from ..core.progress import ProgressMixin
@@ -57,7 +57,7 @@ class GraphEstimatorMixin(ProgressMixin):
     ``set_params(graph__n_neighbors=5)`` also works if ``graph`` is None: the default recipe is then created first.
     """
 
-    graph: GraphLike
+    graph: Any  # GraphLike, and names of default graphs
     graph_: Any
     _warns_if_disconnected = True  # whether a disconnected graph is worth a warning
     _fit_X: Array | None

@@ -57,7 +57,7 @@ def split_by_sign(graph: AffinityGraph) -> tuple[AffinityGraph, AffinityGraph]:
     """Split the graph into its attracting edges and the absolute weights of the repelling ones; W = W⁺ - W⁻."""
     W = graph.weights
     data = csr_parts(W)[0]
-    attracting = graph.with_weights(filter_entries(W, data > 0), signed=False)
+    attracting = graph._with_weights(filter_entries(W, data > 0), signed=False)
     return attracting, AffinityGraph(filter_entries(with_data(W, -data), data < 0))
 
 
@@ -65,7 +65,7 @@ def attractive_part(graph: AffinityGraph) -> AffinityGraph:
     """Return the graph without its negative weights."""
     if graph.has_negative_weights:
         return split_by_sign(graph)[0]
-    return graph.with_weights(graph.weights, signed=False) if graph.signed else graph
+    return graph._with_weights(graph.weights, signed=False) if graph.signed else graph
 
 
 def contract_groups(graph: AffinityGraph, groups: np.ndarray) -> AffinityGraph:
@@ -111,4 +111,4 @@ def _balanced(pattern: sp.csr_array) -> sp.csr_array:
 def _with_host_weights(graph: AffinityGraph, W: sp.csr_array, **changes: Any) -> AffinityGraph:
     """Return the graph with other weights, converted to its array library and precision."""
     W.eliminate_zeros()
-    return graph.with_weights(from_scipy_like(W, csr_parts(graph.weights)[0]), **changes)
+    return graph._with_weights(from_scipy_like(W, csr_parts(graph.weights)[0]), **changes)

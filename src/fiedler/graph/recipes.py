@@ -375,13 +375,21 @@ def nth_distances(edges: Edges, k: int) -> Array:
     return xp.sort(xp.reshape(edges.distances, (-1, k)), axis=1)[:, min(k, LOCAL_NEIGHBOR) - 1]
 
 
-def self_tuned(n_neighbors: int = 9, **options: Any) -> KNNGraph:
+DEFAULT_NEIGHBORS = 9  # of the default graph
+
+
+def self_tuned(n_neighbors: int = DEFAULT_NEIGHBORS, **options: Any) -> KNNGraph:
     """Return the default recipe of the models that cluster the nodes of a graph.
 
     Its weights are self-tuned, and an edge found from one side only counts half: this is sparse enough to separate
     close clusters and dense enough to keep a thin cluster connected.
     """
     return KNNGraph(n_neighbors, weight="local", symmetrize="mean", **options)
+
+
+def default_recipe(n_samples: int, **options: Any) -> KNNGraph:
+    """Return the recipe of the default graph of ``n_samples`` rows, which may be too few for all its neighbours."""
+    return self_tuned(min(DEFAULT_NEIGHBORS, n_samples - 1), **options)
 
 
 def nested_graphs(recipe: KNNGraph, X: Array, sizes: Iterable[int]) -> list[AffinityGraph]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._records import FitHistory
-from .._typing import LabelsLike, MatrixLike, RandomState
+from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import (
     check_data,
     check_int,
@@ -32,7 +31,7 @@ from ..core.sparse import matmul
 from ..errors import InputError, NotConvergedWarning, SingularCovarianceError, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.community import RESOLUTION, modularity
-from ..graph.constraints import PairwiseConstraints, check_constraints
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.out_of_sample import link_degrees
 from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
@@ -70,9 +69,9 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self,
         X: MatrixLike,
         y: LabelsLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
         *,
-        constraints: PairwiseConstraints | np.ndarray | None = None,
+        constraints: ConstraintsLike = None,
     ) -> Self:
         """Fit the mixture.
 
@@ -115,9 +114,9 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self,
         X: MatrixLike,
         y: LabelsLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
         *,
-        constraints: PairwiseConstraints | np.ndarray | None = None,
+        constraints: ConstraintsLike = None,
     ) -> Array:
         """Fit the mixture and return the cluster of each row; parameters as in :meth:`fit`."""
         return self.fit(X, y, sample_weight=sample_weight, constraints=constraints).labels_
@@ -299,7 +298,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         joint = log_joint(self._coordinates(X), self._model)
         if not use_graph:
             return softmax(joint)
-        graph = as_affinity(self._fit_recipe, self._fit_X, validated=True) if self.graph_ is None else self.graph_
+        rows: Any = self._fit_X
+        graph = as_affinity(self._fit_recipe, rows, validated=True) if self.graph_ is None else self.graph_
         W = link_new_points(self._fit_recipe, X, self._fit_X, graph)
         degrees, neighbor_sums = link_degrees(W, signed=False), matmul(W, self.memberships_)
         degrees = asarray_like(to_numpy(degrees), joint, dtype=joint.dtype)[:, None]

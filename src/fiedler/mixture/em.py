@@ -123,7 +123,7 @@ def run_em(
             tick()
             converged = len(steps) > 1 and hooks.has_converged(steps, tol)
             if converged or len(steps) >= max_iter:
-                history = FitHistory.from_steps(steps, maximize=True)
+                history = FitHistory._from_steps(steps, maximize=True)
                 return EMResult(state, hooks.finish(model, state), history, len(steps), converged)
 
 

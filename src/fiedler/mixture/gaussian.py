@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from numpy.typing import ArrayLike
-
-from .._typing import GraphLike, RandomState
+from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .base import BaseMixture
 from .em import EMState
 from .hooks import GaussianHooks, MixtureHooks, Problem
@@ -84,7 +82,7 @@ class GaussianMixture(BaseMixture):
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         ridge: float = 0.1,
         pca: int | float | None = None,
-        init: Literal["kmeans", "spectral", "community", "random", "auto"] | ArrayLike = "kmeans",
+        init: Literal["kmeans", "spectral", "community", "random", "auto"] | MatrixLike | LabelsLike = "kmeans",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-5,

@@ -27,9 +27,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from numpy.typing import ArrayLike
-
-from .._typing import GraphLike, MatrixLike, RandomState
+from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_int, check_nonnegative, choose
 from ..core.backend import Array, namespace, safe_log
 from ..core.blocks import map_rows
@@ -348,7 +346,7 @@ class LapGMM(BaseMixture):
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         ridge: float = 0.1,
         pca: int | float | None = None,
-        init: Literal["kmeans", "spectral", "community", "random", "auto"] | ArrayLike = "community",
+        init: Literal["kmeans", "spectral", "community", "random", "auto"] | MatrixLike | LabelsLike = "community",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-3,

@@ -19,10 +19,10 @@ from .tsne import embed_tsne
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from .._typing import Array, RandomState, SupportsArrayAPI
+    from .._typing import Array, RandomState, SupportsShape
 
 LayoutName: TypeAlias = Literal["features", "spectral", "pca", "tsne"]
-LayoutLike: TypeAlias = Union["ArrayLike", "SupportsArrayAPI", LayoutName, "Layout2D", None]
+LayoutLike: TypeAlias = Union["ArrayLike", "SupportsShape", LayoutName, "Layout2D", None]
 
 MAX_SPECTRAL_CLUSTERS = 3  # K clusters need K - 1 spectral coordinates, and two are drawn
 

@@ -92,7 +92,7 @@ class SpectrumDisplay:
         k, graph = count_clusters(model), getattr(model, "graph_", None)
         n = max(MIN_EIGENVALUES, 2 * (k or 0) + 1) if n is None else check_int(n, "n")
         if isinstance(graph, AffinityGraph):
-            kind = CUTS[model.cut].laplacian if isinstance(model, SpectralClustering) else "symmetric"
+            kind = CUTS[model._fit_cut].laplacian if isinstance(model, SpectralClustering) else "symmetric"
             values = _smallest_eigenvalues(graph, n, kind)
         elif hasattr(model, "eigenvalues_"):
             values = to_numpy(model.eigenvalues_)[:n]

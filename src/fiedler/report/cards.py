@@ -165,7 +165,7 @@ def _cluster_terms(
         return {}
     descriptions = describe_clusters(counts, labels, vocabulary, n_terms=MAX_TERMS)
     return {
-        description.cluster: [[clean_text(term), round_float(score)] for term, score in description.terms]
+        int(description.cluster): [[clean_text(term), round_float(score)] for term, score in description.terms]
         for description in descriptions
     }
 

@@ -33,7 +33,8 @@ from ..core.rows import take_rows
 from ..core.sparse import Sparse, to_scipy
 from ..errors import InputError, InputTypeError
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import PairwiseConstraints, check_constraints
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
+from ..graph.estimator import restore_on_failure
 from ..graph.kernels import Constants
 from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest, pairwise_distances
@@ -164,22 +165,18 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(
-        self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: PairwiseConstraints | np.ndarray | None = None
-    ) -> Self:
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None) -> Self:
         """Learn from the rows of ``X``, pairs of rows, and labels ``y`` of some rows (-1 where unknown)."""
-        X = check_data(X, estimator=self, min_samples=2)
-        learned = self._learn(X, y, constraints)
-        self.metric_, self.graph_, self.constraints_ = learned.metric, learned.graph, learned.constraints
-        self.penalty_, self.scale_, self.evidence_ = learned.penalty, learned.scale, learned.evidence
-        descent = learned.descent
-        self.history_, self.n_iter_, self.converged_ = descent.history, descent.n_iter, descent.converged
-        self.n_failures_ = descent.n_failures
+        with restore_on_failure(self):
+            learned = self._learn(check_data(X, estimator=self, min_samples=2), y, constraints)
+            self.metric_, self.graph_, self.constraints_ = learned.metric, learned.graph, learned.constraints
+            self.penalty_, self.scale_, self.evidence_ = learned.penalty, learned.scale, learned.evidence
+            descent = learned.descent
+            self.history_, self.n_iter_, self.converged_ = descent.history, descent.n_iter, descent.converged
+            self.n_failures_ = descent.n_failures
         return self
 
-    def build(
-        self, X: MatrixLike, y: LabelsLike | None = None, constraints: PairwiseConstraints | np.ndarray | None = None
-    ) -> AffinityGraph:
+    def build(self, X: MatrixLike, y: LabelsLike | None = None, constraints: ConstraintsLike = None) -> AffinityGraph:
         """Learn the graph on the rows of ``X`` without fitting this object; called by estimators with a ``graph``."""
         return self._build(check_data(X, min_samples=2), y, constraints)
 
@@ -194,9 +191,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     # ---------------------------------------------------------------------------------------------------- computation
 
-    def _build(
-        self, X: Array, y: LabelsLike | None = None, constraints: PairwiseConstraints | np.ndarray | None = None
-    ) -> AffinityGraph:
+    def _build(self, X: Array, y: LabelsLike | None = None, constraints: ConstraintsLike = None) -> AffinityGraph:
         """:meth:`build` for validated rows."""
         return self._learn(X, y, constraints).graph
 
@@ -212,7 +207,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         recipe = FullGraph() if constants.neighbors is None else KNNGraph(constants.neighbors)
         return _in_learned_metric(recipe)._link(X_new @ constants.metric.T, X @ constants.metric.T, graph)
 
-    def _learn(self, X: Array, y: LabelsLike | None, constraints: PairwiseConstraints | np.ndarray | None) -> _Learned:
+    def _learn(self, X: Array, y: LabelsLike | None, constraints: ConstraintsLike) -> _Learned:
         """Learn the metric and the graph from validated rows; changes nothing on this object."""
         if sp.issparse(X):
             raise InputError(
@@ -314,7 +309,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """Store the metric with the graph, and write the pairs into it if ``inject`` is set."""
         graph = selected.graph
         constants = replace(graph.constants or Constants(), metric=metric, neighbors=selected.n_neighbors)
-        graph = graph.with_weights(graph.weights, constants=constants)
+        graph = graph._with_weights(graph.weights, constants=constants)
         return overwrite_links(graph, pairs) if self.inject and pairs.n_pairs else graph
 
     @property
@@ -340,7 +335,7 @@ class _Learned(NamedTuple):
 def _combine_constraints(
     X: Array,
     y: LabelsLike | None,
-    constraints: PairwiseConstraints | np.ndarray | None,
+    constraints: ConstraintsLike,
     rng: np.random.RandomState,
 ) -> PairwiseConstraints:
     """Merge the given pairs, with those they imply, and the pairs that follow from labels."""

@@ -26,7 +26,7 @@ from ..core.rows import normalize_row_sums
 from ..core.sparse import matmul
 from ..errors import InputError, warn
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import PairwiseConstraints, check_constraints
+from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.labels import UNKNOWN, as_column, known_labels
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
@@ -125,7 +125,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         X: MatrixLike | AffinityGraph,
         y: LabelsLike,
         *,
-        constraints: PairwiseConstraints | np.ndarray | None = None,
+        constraints: ConstraintsLike = None,
     ) -> Self:
         """Spread the labels ``y``, -1 where unknown, over the rows of ``X`` or the nodes of a graph.
 

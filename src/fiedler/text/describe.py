@@ -47,7 +47,7 @@ class ClusterDescription:
     3: filter, signal, frequency (120 documents)
     """
 
-    cluster: Any
+    cluster: int | str
     size: int
     name: str
     terms: list[tuple[str, float]]
