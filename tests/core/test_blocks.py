@@ -51,6 +51,6 @@ def test_rows_by_blocks_equal_all_rows_at_once(backend, rng, monkeypatch):
 
 def test_threaded_products_equal_plain_products(rng, monkeypatch):
     monkeypatch.setattr(sparse_module, "MIN_THREADED_MULTIPLICATIONS", 0)
-    S, X = sp.random_array((101, 60), density=0.1, format="csr", rng=np.random.default_rng(0)), rng.normal(size=(60, 4))
+    S, X = sp.csr_array(sp.random(101, 60, density=0.1, random_state=0)), rng.normal(size=(60, 4))
 
     assert_allclose(matmul(S, X), S.toarray() @ X)

@@ -22,7 +22,7 @@ def test_term_frequencies_of_unit_length_without_stop_words():
     assert sp.issparse(X)
     assert not {"the", "and", "3"} & set(terms)
     assert_allclose(X.multiply(X).sum(axis=1), 1)
-    row = dict(zip(terms, X[0].toarray().ravel()))
+    row = dict(zip(terms, X[[0]].toarray().ravel()))
     assert row["cat"] == pytest.approx(2 / np.sqrt(2**2 + 1 + 1))
     assert_allclose(words.counts(TEXTS)[0].sum(), 4)
 
