@@ -202,7 +202,7 @@ def test_a_hopeless_mixture_is_stopped(moons, monkeypatch):
 
     ManifoldClustering(2, random_state=0).fit(moons[0])
 
-    assert limits == [module.TRIAL_ITERATIONS] * 2
+    assert limits == [module.ADMISSION_ITERATIONS] * 2
 
 
 # ------------------------------------------------------------------------------------------------ after the fit

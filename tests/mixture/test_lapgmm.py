@@ -12,7 +12,7 @@ from fiedler.graph import resolvent
 from fiedler.metrics import clustering_accuracy
 from fiedler.mixture.covariance import estimate, log_joint
 from fiedler.mixture.hooks import Problem
-from fiedler.mixture.lapgmm import GAMMAS, SOLVERS, smoothing_step
+from fiedler.mixture.lapgmm import GAMMAS, MEMBERSHIP_SOLVERS, smoothing_step
 from fiedler.mixture.operators import OPERATORS
 from fiedler.mixture.simplex import entropic_maximiser
 
@@ -29,7 +29,7 @@ def objectives(model):
     return model.history_.objective
 
 
-@pytest.mark.parametrize("solver", list(SOLVERS))
+@pytest.mark.parametrize("solver", list(MEMBERSHIP_SOLVERS))
 @pytest.mark.parametrize("kind", ["full", "diag"])
 def test_without_the_graph_term_it_is_the_plain_mixture(solver, kind, backend, monkeypatch):
     X = backend(DATA["iris"]())

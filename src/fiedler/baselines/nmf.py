@@ -26,7 +26,7 @@ from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.estimator import restore_on_failure
 from ..graph.score import ModularityScoreMixin
 
-WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
+USES_ROW_WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
 
 
 def check_nonnegative_rows(X: MatrixLike, *, estimator: Any, reset: bool = True, min_samples: int = 1) -> Any:
@@ -125,7 +125,9 @@ class NMFClustering(ModularityScoreMixin, ClusterMixin, BaseEstimator):
     def _fit(self, X: MatrixLike, y: LabelsLike | None) -> Self:
         rows = check_nonnegative_rows(X, estimator=self)
         k, max_iter = check_n_clusters(self.n_clusters, rows.shape[0]), check_int(self.max_iter, "max_iter")
-        self._total = np.asarray(rows.sum(axis=0)).ravel() if choose(WEIGHTS, self.weight, option="weight") else None
+        self._total = (
+            np.asarray(rows.sum(axis=0)).ravel() if choose(USES_ROW_WEIGHTS, self.weight, option="weight") else None
+        )
         self._nmf = NMF(k, init=self.init, max_iter=max_iter, tol=self.tol, random_state=self.random_state)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one below

@@ -21,7 +21,17 @@ from .fitting import FittedClustering, fit, label_scores, save_labels
 from .methods import PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
 from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text
 from .output import Output, make_table
-from .results import FILES, LABELS, MODEL, PAGE, SUMMARY, atomic_folder, check_folder, relative_source, source_name
+from .results import (
+    FILES,
+    LABELS_FILE,
+    MODEL_FILE,
+    PAGE_FILE,
+    SUMMARY_FILE,
+    atomic_folder,
+    check_folder,
+    relative_source,
+    source_name,
+)
 
 MAX_LISTED_CLUSTERS = 30  # rows of the table in the terminal
 CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
@@ -102,10 +112,10 @@ def _write_results(
 ) -> None:
     """Write all files, or none."""
     with atomic_folder(folder) as draft:
-        save_labels(draft / LABELS, data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names)
-        save(fitted.model, draft / MODEL, notes=notes)
-        write_summary(summary, draft / SUMMARY)
-        write_report(summary, draft / PAGE)
+        save_labels(draft / LABELS_FILE, data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names)
+        save(fitted.model, draft / MODEL_FILE, notes=notes)
+        write_summary(summary, draft / SUMMARY_FILE)
+        write_report(summary, draft / PAGE_FILE)
 
 
 def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]:
@@ -147,7 +157,7 @@ def _as_text(result: dict[str, Any], fitted: FittedClustering, folder: Path) -> 
     columns = ("cluster", "rows", "share", *(["confidence"] if fitted.confidence is not None else []))
     parts.append(make_table(title, *columns, rows=[_cells(row) for row in clusters[:MAX_LISTED_CLUSTERS]]))
     if len(clusters) > MAX_LISTED_CLUSTERS:
-        parts.append(f"... and {len(clusters) - MAX_LISTED_CLUSTERS} more, in {LABELS}")
+        parts.append(f"... and {len(clusters) - MAX_LISTED_CLUSTERS} more, in {LABELS_FILE}")
     if fitted.confidence is not None and (n_uncertain := int((fitted.confidence <= UNCERTAIN_BELOW).sum())):
         parts.append(f"uncertain rows (confidence {UNCERTAIN_BELOW} or less): {n_uncertain}")
     if result["scores"]:

@@ -16,10 +16,11 @@ from .._registry import methods
 from .._validation import choose
 from ..errors import InputError
 from ..graph.recipes import self_tuned
+from ..graph.score import SCORE_NEIGHBORS
 from ..io import Input, read_input
 from ..metrics import score_table
 from ..report.jsonable import jsonable
-from .fitting import accepts, count_clusters, fit, label_scores
+from .fitting import accepts, choose_number, fit, label_scores
 from .messages import EXPECTED, render
 from .methods import NClusters, PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
 from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text
@@ -28,7 +29,6 @@ from .results import check_file
 
 DEFAULT_METHODS = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
 SILHOUETTE_SAMPLE = 5000  # maximum number of rows for the silhouette
-N_NEIGHBORS = 9  # of the graph on which cuts and modularity are measured
 COLUMN_TITLES = {"clusters": "K", "modularity": "mod.", "silhouette": "silh.", "seconds": "s", "peak_mb": "MB"}
 
 
@@ -69,7 +69,7 @@ def compare(
     evidence, rows = None, []
     if n_clusters == "auto":
         with output.working("choosing the number of clusters") as callback:
-            n_clusters, evidence = count_clusters(prepared, seed=seed, callback=callback)
+            n_clusters, evidence = choose_number(prepared, seed=seed, callback=callback)
     with output.working("building the graph"):
         scorer = UnsupervisedScorer(prepared.rows, seed)
     for i, name in enumerate(names, start=1):
@@ -110,7 +110,7 @@ class UnsupervisedScorer:
 
     def __init__(self, rows: Any, seed: int) -> None:
         self.rows, self.seed = rows, seed
-        self.graph = self_tuned(min(N_NEIGHBORS, rows.shape[0] - 1)).build(rows)
+        self.graph = self_tuned(min(SCORE_NEIGHBORS, rows.shape[0] - 1)).build(rows)
 
     def score(self, labels: np.ndarray) -> dict[str, float]:
         """Return cut and modularity and, for two or more clusters, the silhouette."""

@@ -82,7 +82,7 @@ def fit(
     started, evidence = time.perf_counter(), None
     classes = (data.class_names or []) if data.is_partially_labelled else []
     if n_clusters == "auto" and method != "auto":
-        n_clusters, evidence = count_clusters(prepared, seed=seed, callback=callback)
+        n_clusters, evidence = choose_number(prepared, seed=seed, callback=callback)
         n_clusters = max(n_clusters, len(classes))
     clusterer = set_callback(make_clusterer(method, n_clusters, prepared.rows, seed), callback)
     clusterer.fit(prepared.rows, **supervision)
@@ -162,7 +162,7 @@ def set_callback(clusterer: Any, callback: ProgressCallback | None) -> Any:
     return clusterer
 
 
-def count_clusters(
+def choose_number(
     prepared: PreparedRows, *, seed: int = 0, callback: ProgressCallback | None = None
 ) -> tuple[int, Any]:
     """Choose the number of clusters by ManifoldClustering; return it and the evidence."""

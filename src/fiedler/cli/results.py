@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..persistence import read_notes
 
 DRAFT_PREFIX = ".fiedler-"  # of temporary folders
-LABELS, MODEL, SUMMARY, PAGE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
+LABELS_FILE, MODEL_FILE, SUMMARY_FILE, PAGE_FILE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
 
 
 def source_name(source: str) -> str:
@@ -74,7 +74,7 @@ def _check_writable(folder: Path) -> None:
 def _origin(folder: Path) -> str | None:
     """Return the input of the results in a folder, relative to it; None if they are not from fiedler."""
     try:
-        return read_notes(folder / MODEL).get("source")
+        return read_notes(folder / MODEL_FILE).get("source")
     except (OSError, ValueError):
         return None
 

@@ -55,7 +55,7 @@ RIDGE = 0.1  # on covariances, relative to the mean variance; LapGMM's default
 MAX_SEARCHES = 6
 SEARCH_ROW_BUDGET = 15_000  # approximate total over the searches on a graph
 MAX_SEARCHES_WITHOUT_GAIN = 2
-TRIAL_ITERATIONS = 30  # of EM, after which a run that cannot be admitted is stopped
+ADMISSION_ITERATIONS = 30  # of EM, after which a run that cannot be admitted is stopped
 MAX_ITERATIONS = 100
 
 
@@ -281,7 +281,7 @@ def _fit_mixture(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
         try:
-            model.set_params(max_iter=TRIAL_ITERATIONS)._fit_validated(scorer.X, constraints=constraints)
+            model.set_params(max_iter=ADMISSION_ITERATIONS)._fit_validated(scorer.X, constraints=constraints)
             if not model.converged_ and _keeps_cut(to_numpy(model.labels_), scorer, leader):
                 model.set_params(max_iter=MAX_ITERATIONS, init=model.memberships_)
                 model._fit_validated(scorer.X, constraints=constraints)

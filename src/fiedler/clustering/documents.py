@@ -35,7 +35,7 @@ from ..graph.recipes import is_pairwise, self_tuned
 from ..graph.score import ModularityScoreMixin
 from ..mixture.gaussian import GaussianMixture
 
-N_NEIGHBORS = 12
+DOCUMENT_NEIGHBORS = 12  # of the default graph on all documents
 ASSIGN = {"mixture": True, "kmeans": False}  # whether there are memberships
 
 
@@ -249,7 +249,7 @@ class LPIClustering(
         if self.graph is not None:
             return self.graph
         fraction = check_fraction(self.fit_fraction, "fit_fraction")
-        return self_tuned(max(round(N_NEIGHBORS * fraction**0.5), 3))
+        return self_tuned(max(round(DOCUMENT_NEIGHBORS * fraction**0.5), 3))
 
     def _fit_map(self, X: Array, y: Any, n_clusters: int, rng: np.random.RandomState) -> LPI:
         """Fit LPI to the non-empty rows, or to the requested fraction of them.

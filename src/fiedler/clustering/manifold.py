@@ -56,7 +56,7 @@ from .explain import format_report
 from .n_clusters import NClustersChoice, count_clusters, subgraph
 from .partial_supervision import PartialSupervision
 
-N_NEIGHBORS = (5, 9)  # of the two default graphs
+GRAPH_SIZES = (5, 9)  # of the two default graphs
 WALK = 0.7  # γ: a walk takes 2.3 steps on average
 
 
@@ -269,7 +269,7 @@ class ManifoldClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
         if not self._graph_is_default() or isinstance(X, AffinityGraph):
             return {"the graph": self._build_graph(X, y, supervision.pairs, validated=True)}
         check_rows_differ(X)
-        sizes = sorted({min(size, X.shape[0] - 1) for size in N_NEIGHBORS})
+        sizes = sorted({min(size, X.shape[0] - 1) for size in GRAPH_SIZES})
         recipe = self_tuned(sizes[-1], connect="mst", n_jobs=self.n_jobs)
         self._fit_X, self._fit_recipe = X, recipe
         graphs = nested_graphs(recipe, X, sizes)
@@ -398,7 +398,7 @@ class ManifoldClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
 
     def _recipe(self) -> Any:
         """Return the recipe of the graph of the memberships; with 'auto' the denser of the two."""
-        return self_tuned(N_NEIGHBORS[-1], connect="mst") if self._graph_is_default() else self.graph
+        return self_tuned(GRAPH_SIZES[-1], connect="mst") if self._graph_is_default() else self.graph
 
     def _graph_is_default(self) -> bool:
         return isinstance(self.graph, str) and self.graph == "auto"

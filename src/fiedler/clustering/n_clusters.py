@@ -39,7 +39,7 @@ from ..graph.estimator import GraphEstimatorMixin
 from ..graph.recipes import as_affinity, self_tuned
 from ..metrics import adjusted_rand_index
 
-MAX_ROWS = 2500  # a random sample of this size gives the same answer
+MAX_SAMPLED_ROWS = 2500  # a random sample of this size gives the same answer
 STABILITY_TOLERANCE = 0.05  # in the adjusted Rand index
 SMALLEST_EIGENVALUE = 0.003  # smaller ones only say how thin a bridge between components is
 
@@ -267,7 +267,7 @@ def count_clusters(
     random_state : RandomState
     """
     n_samples = graph.n_nodes
-    sample = random_subset(n_samples, min(1.0, MAX_ROWS / n_samples), random_state)
+    sample = random_subset(n_samples, min(1.0, MAX_SAMPLED_ROWS / n_samples), random_state)
     subsets = [sample[random_subset(len(sample), fraction, random_state)] for _ in range(n_subsets)]
     possible = [k for k in candidates if k <= min(map(len, subsets)) // 2]
     if len(possible) < 2:

@@ -40,7 +40,7 @@ class _Cut(NamedTuple):
     scale_rows: Callable[[Array], Array]
 
 
-CUTS = {
+RELAXATIONS = {
     "ncut": _Cut("random_walk", lambda vectors: vectors),
     # u = D^1/2 v, so the rows of the symmetric eigenvectors u and of the random walk's v have the same direction. A row
     # of zeros, in a component beyond the first K, stays zero.
@@ -157,7 +157,7 @@ class SpectralClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
         return self
 
     def _fit(self, X: Any, y: Any, constraints: PairwiseConstraints | None) -> None:
-        cut = choose(CUTS, self.cut, option="cut")
+        cut = choose(RELAXATIONS, self.cut, option="cut")
         constraints = check_constraints(constraints, X)
         graph = self._build_graph(X, y, constraints)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
@@ -188,7 +188,7 @@ class SpectralClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
         labels : array of shape (m,)
         """
         check_is_fitted(self)
-        cut = CUTS[self._fit_cut]  # set_params may have changed self.cut since
+        cut = RELAXATIONS[self._fit_cut]  # set_params may have changed self.cut since
         coordinates = cut.scale_rows(self._nystrom(X, self._eigenvectors, self.eigenvalues_, cut.laplacian))
         labels, _ = nearest_center(coordinates, self.cluster_centers_)
         return namespace(labels).astype(labels, self.labels_.dtype)

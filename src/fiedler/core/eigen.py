@@ -32,7 +32,7 @@ from .._validation import check_int, check_positive, choose, is_foreign
 from ..errors import InputError, NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, fix_signs, namespace, to_numpy
 from .linear import cholesky
-from .solvers import N_GUARD_VECTORS, SOLVERS, Problem, fits_lobpcg
+from .solvers import EIGEN_SOLVERS, N_GUARD_VECTORS, Problem, fits_lobpcg
 from .sparse import csr_parts, diagonal, is_nearly_dense, is_sparse, matmul, row_sums, to_dense, to_scipy, with_data
 
 DENSE_UP_TO = 512  # rows; up to there LAPACK is faster, and it needs no tolerance
@@ -315,19 +315,19 @@ def _solve(problem: Problem, method: str) -> tuple[Array, int, str]:
     if problem.n_wanted == 0:
         return problem.known[:, :0], 0, "exact"
     if method != "auto":
-        return *choose(SOLVERS, method, option="method")(problem), method
+        return *choose(EIGEN_SOLVERS, method, option="method")(problem), method
     nearly_dense = (
         is_sparse(problem.matrix) and is_nearly_dense(problem.matrix, NEARLY_DENSE_FROM) and n <= NEARLY_DENSE_UP_TO
     )
     if n <= DENSE_UP_TO or nearly_dense or 4 * (problem.n_wanted + N_GUARD_VECTORS) > n:
-        return *SOLVERS["dense"](problem), "dense"
+        return *EIGEN_SOLVERS["dense"](problem), "dense"
     if not sp.issparse(problem.matrix):
-        return *SOLVERS["chebyshev"](problem), "chebyshev"
-    vectors, rounds = SOLVERS["chebyshev"](problem._replace(max_iter=problem.max_iter or MAX_STALLED_ROUNDS))
+        return *EIGEN_SOLVERS["chebyshev"](problem), "chebyshev"
+    vectors, rounds = EIGEN_SOLVERS["chebyshev"](problem._replace(max_iter=problem.max_iter or MAX_STALLED_ROUNDS))
     _, residuals = _rayleigh(problem.matrix, vectors)
     if float(namespace(vectors).max(residuals)) <= problem.tol:
         return vectors, rounds, "chebyshev"
-    return *SOLVERS["shift_invert"](problem), "shift_invert"
+    return *EIGEN_SOLVERS["shift_invert"](problem), "shift_invert"
 
 
 def _finish(

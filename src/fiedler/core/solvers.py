@@ -247,7 +247,7 @@ def _lanczos(problem: Problem, product: Callable[[Array], Array], options: dict)
     return vectors.astype(dtype, copy=False), n_products
 
 
-SOLVERS: dict[str, Callable[[Problem], tuple[Array, int]]] = {
+EIGEN_SOLVERS: dict[str, Callable[[Problem], tuple[Array, int]]] = {
     "chebyshev": _chebyshev,
     "dense": _dense,
     "lobpcg": _lobpcg,

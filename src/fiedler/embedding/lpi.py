@@ -6,7 +6,7 @@ for rows x̂ = x - x̄ centred by their D-weighted mean x̄ = Σ d_i x_i / Σ d_
 equivalently X̂SX̂'a = (1-λ)X̂DX̂'a, and y = a'x̂ maps any document, including new ones.
 
 With B = D^½X̂ = PΓR' (rows are documents here) and N = D^-½SD^-½ the problem is that of the symmetric matrix P'NP: the
-eigenmap of the graph, restricted to functions that are linear in the terms. There are two solvers, rows of `SOLVERS`:
+eigenmap of the graph, restricted to functions that are linear in the terms. There are two solvers, rows of `LPI_SOLVERS`:
 
 - ``svd``: the exact solution, with P and Γ from the smaller of the two products BB' and B'B, without singular values
   below 10⁻⁵ of the largest (step 3). Cubic in the smaller of the numbers of documents and terms.
@@ -195,7 +195,7 @@ def _multiply_by_weights(graph: AffinityGraph, F: Array) -> Array:
     return product + asarray_like(to_numpy(graph.loops), F, dtype=F.dtype)[:, None] * F
 
 
-SOLVERS = {"svd": _svd, "regression": _regression}
+LPI_SOLVERS = {"svd": _svd, "regression": _regression}
 
 
 # --------------------------------------------------------------------------------------------------------- the class
@@ -319,7 +319,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 n_directions=max_components,
                 n_components=n_components,
             )
-        solution = SOLVERS[self.solver_](problem, min(n_components or MAX_AUTO_COMPONENTS, max_components))
+        solution = LPI_SOLVERS[self.solver_](problem, min(n_components or MAX_AUTO_COMPONENTS, max_components))
         n_components, rank = n_components or widest_gap(to_numpy(solution.values)), solution.values.shape[0]
         if rank < n_components and not allow_fewer:
             raise InputError(
@@ -361,7 +361,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _choose_solver(self, rows: Array) -> str:
         if self.solver == "auto":
             return "svd" if min(rows.shape) <= SVD_MAX_SIZE else "regression"
-        choose(SOLVERS, self.solver, option="solver")
+        choose(LPI_SOLVERS, self.solver, option="solver")
         return self.solver
 
     def _problem(self, rows: Array, graph: AffinityGraph) -> _Problem:

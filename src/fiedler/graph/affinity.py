@@ -14,12 +14,12 @@ from .._files import atomic_write
 from .._typing import MatrixLike
 from .._validation import check_data, choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
-from ..core.eigen import SpectralForm
+from ..core.eigen import LaplacianKind, SpectralForm
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, from_scipy, is_sparse, row_indices, to_scipy
 from ..errors import DataNotFoundError, FileFormatError, InputError
 from .connect import BRIDGES
 from .kernels import Constants
-from .laplacian import LaplacianKind, component_labels, laplacian, spectral_form, weighted_degrees
+from .laplacian import component_labels, laplacian, spectral_form, weighted_degrees
 
 SYMMETRY_TOLERANCE = 1e-6  # relative to the largest weight; a smaller asymmetry is due to rounding
 FILE_VERSION = 1  # of the format that `AffinityGraph.save` writes

@@ -154,7 +154,7 @@ class CutProblem(NamedTuple):
         return 1 / namespace(self.mass).sqrt(self.mass)
 
 
-CUTS = {"ratio": False, "ncut": True}  # whether the mass of a node is its degree
+MASS_IS_DEGREE = {"ratio": False, "ncut": True}  # whether the mass of a node is its degree
 SIGNS = ("split", "shift")  # ways to treat negative weights
 
 
@@ -184,7 +184,7 @@ def cut_problem(
         of W⁺ + W⁻ within) / mass, and not in favour of one that contains a single end. With d = Σ_j w_ij instead, the
         best cluster of all would be the single node with the most cannot-links.
     """
-    by_degree = choose(CUTS, cut, option="cut")
+    by_degree = choose(MASS_IS_DEGREE, cut, option="cut")
     choose(dict.fromkeys(SIGNS), signed, option="signed")
     attract, repel, degrees = _operators(graph, signed)
     if repelling and repel is not None:
@@ -249,7 +249,7 @@ def cut_eigenvectors(
 ) -> Array:
     """Return the k smallest eigenvectors of D - W for the Ratio Cut, of I - D⁻¹W for the normalised cut."""
     unshifted = signed == "split" or cut == "ratio"  # a shift does not change the eigenvectors of L
-    kind: LaplacianKind = "random_walk" if choose(CUTS, cut, option="cut") else "combinatorial"
+    kind: LaplacianKind = "random_walk" if choose(MASS_IS_DEGREE, cut, option="cut") else "combinatorial"
     if isinstance(graph, AffinityGraph) and not graph.has_negative_weights and unshifted:
         return smallest_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
     if isinstance(graph, AffinityGraph) and problem.repelling:  # those of D⁺ - W would concentrate on cannot-links

@@ -19,7 +19,7 @@ References
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,7 +27,7 @@ from scipy.sparse.csgraph import connected_components
 
 from .._validation import choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
-from ..core.eigen import SpectralForm
+from ..core.eigen import LaplacianKind, SpectralForm
 from ..core.sparse import (
     Sparse,
     add_diagonal,
@@ -39,8 +39,6 @@ from ..core.sparse import (
     to_scipy,
     with_data,
 )
-
-LaplacianKind: TypeAlias = Literal["combinatorial", "symmetric", "random_walk", "signed"]
 
 
 class Graph(Protocol):

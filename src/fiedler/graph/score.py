@@ -10,7 +10,7 @@ from ..core.backend import to_numpy
 from .community import modularity
 from .recipes import as_affinity, self_tuned
 
-N_NEIGHBORS = 9  # of the graph on which clusters are scored
+SCORE_NEIGHBORS = 9  # of the graph on which clusters are scored
 
 
 class ModularityScoreMixin:
@@ -35,5 +35,5 @@ class ModularityScoreMixin:
         """
         rows = check_data(X, min_samples=3)
         rows = self._rows(rows) if hasattr(self, "_rows") else rows
-        graph = as_affinity(self_tuned(min(N_NEIGHBORS, rows.shape[0] - 1)), rows, validated=True)
+        graph = as_affinity(self_tuned(min(SCORE_NEIGHBORS, rows.shape[0] - 1)), rows, validated=True)
         return float(modularity(graph, to_numpy(self.predict(X))))

@@ -5,7 +5,7 @@
 over memberships Q (rows on the simplex) and components Θ, with A the graph Laplacian L = D - S or another positive
 semidefinite smoothing operator. For λ = 0 the best Q is the posterior and J the log-likelihood: EM for a plain mixture.
 
-There are three solvers for the memberships, the rows of `SOLVERS`:
+There are three solvers for the memberships, the rows of `MEMBERSHIP_SOLVERS`:
 
 - ``variational``: J itself, and monotone. The M-step is the plain one. For the Q-step take C = diag(c) with C - A
   positive semidefinite (2D for the Laplacian): -tr(Q'AQ) = -tr(Q'CQ) + tr(Q'(C - A)Q), the last term is convex and lies
@@ -51,7 +51,7 @@ GAMMAS = (0.0, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99)  # steps that the solver 'anchore
 SMALLEST_GAMMA = 1e-3  # below it the solver 'printed' stops shrinking its step
 GAMMA_DECAY = 0.9  # factor by which it shrinks
 LAM_GRIDS = {"auto": (1.0, 4.0, 16.0, 64.0, 256.0), "natural": (1.0,)}  # values of lam, in units of `natural_lam`
-TRIAL_ITERATIONS = 50  # iterations of EM with each value of the grid
+LAM_TRIAL_ITERATIONS = 50  # iterations of EM with each value of the grid
 SMALLEST_ROW_WEIGHT = 1e-8  # of the largest: a row of weight zero follows its neighbours, with almost no entropy
 
 
@@ -267,7 +267,7 @@ def check_gamma(gamma: object) -> float:
     )
 
 
-SOLVERS: dict[str, Callable[[LapGMM, Problem, float], MixtureHooks[Any]]] = {
+MEMBERSHIP_SOLVERS: dict[str, Callable[[LapGMM, Problem, float], MixtureHooks[Any]]] = {
     "variational": _Variational.build,
     "printed": _Printed.build,
     "anchored": _Anchored.build,
@@ -374,7 +374,7 @@ class LapGMM(BaseMixture):
 
     def _hooks(self, problem: Problem) -> MixtureHooks[Any]:
         lam = 0.0 if self._searches_lam() else check_nonnegative(self.lam, "lam", or_else="'auto' or 'natural'")
-        return choose(SOLVERS, self.solver, option="solver")(self, problem, lam)
+        return choose(MEMBERSHIP_SOLVERS, self.solver, option="solver")(self, problem, lam)
 
     def _searches_lam(self) -> bool:
         return isinstance(self.lam, str) and self.lam in LAM_GRIDS
@@ -384,7 +384,7 @@ class LapGMM(BaseMixture):
         return self._search_lam(start, hooks) if self._searches_lam() else super()._run(start, hooks)
 
     def _search_lam(self, start: Array, hooks: MixtureHooks[Any]) -> EMResult[Any]:
-        """Try the values of the grid for `TRIAL_ITERATIONS` iterations each and continue the best run.
+        """Try the values of the grid for `LAM_TRIAL_ITERATIONS` iterations each and continue the best run.
 
         The best run has the most clusters and, among those, the highest modularity. The search stops after two values
         in a row that lose clusters: larger ones seldom bring them back.
@@ -395,7 +395,7 @@ class LapGMM(BaseMixture):
         for lam in self._lam_grid(start, hooks.problem):
             trial = replace(hooks, lam=lam)
             try:
-                result = run_em(trial.start(start), trial, max_iter=min(TRIAL_ITERATIONS, max_iter), **limits)
+                result = run_em(trial.start(start), trial, max_iter=min(LAM_TRIAL_ITERATIONS, max_iter), **limits)
             except SingularCovarianceError as error:
                 failures.append(error)
                 continue

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Show = Literal["rows", "means"]
 
 MAX_SIDE = 0.92  # side of the square of a membership of 1, in cells
-MAX_ROWS = 60  # rows drawn by default
+MAX_DRAWN_ROWS = 60  # rows drawn by default
 MAX_NAMED_CLUSTERS = 30  # more clusters leave no room for their numbers
 
 
@@ -71,7 +71,7 @@ class MembershipDisplay:
         X: MatrixLike | AffinityGraph | None = None,
         *,
         show: Show = "rows",
-        max_rows: int = MAX_ROWS,
+        max_rows: int = MAX_DRAWN_ROWS,
         ax: Axes | None = None,
     ) -> Self:
         """Draw the memberships that a model gives to rows.
@@ -101,7 +101,7 @@ class MembershipDisplay:
         labels: LabelsLike | None = None,
         *,
         show: Show = "rows",
-        max_rows: int = MAX_ROWS,
+        max_rows: int = MAX_DRAWN_ROWS,
         ax: Axes | None = None,
     ) -> Self:
         """Draw memberships found by any method.

@@ -28,7 +28,7 @@ from ..plots.style import CONFIDENCE_COLOURS, MIN_OPACITY, PALETTE, UNASSIGNED
 from .jsonable import Summary
 from .schema import validate
 from .script import bundle_script, read_template
-from .summarize import FORMAT, MAX_COORDINATE, VERSION
+from .summarize import MAX_COORDINATE, SUMMARY_FORMAT, SUMMARY_VERSION
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -165,7 +165,7 @@ def _check_summary(summary: Any, file: str | None = None) -> Summary:
     """Return a valid summary, or raise an error that names the file it was read from."""
     name, fields = ("the summary", {}) if file is None else (repr(file), {"file": file})
     error = InputError if file is None else FileFormatError
-    if not isinstance(summary, dict) or summary.get("format") != FORMAT:
+    if not isinstance(summary, dict) or summary.get("format") != SUMMARY_FORMAT:
         raise error(
             f"{name} is not a summary of a clustering",
             "create one with fiedler.report.summarize",
@@ -173,9 +173,9 @@ def _check_summary(summary: Any, file: str | None = None) -> Summary:
             **fields,
         )
     version = summary.get("version")
-    if not isinstance(version, int) or version > VERSION:
+    if not isinstance(version, int) or version > SUMMARY_VERSION:
         raise error(
-            f"{name} has version {version!r}, but this version of fiedler reads at most version {VERSION}",
+            f"{name} has version {version!r}, but this version of fiedler reads at most version {SUMMARY_VERSION}",
             "update fiedler",
             code="summary_version",
             version=version,

@@ -41,7 +41,15 @@ from ..graph.pairs import overwrite_links
 from ..graph.recipes import FullGraph, KNNGraph
 from .descent import DescentResult, best_scale, doubling_descent, penalized_history, penalized_lbfgs
 from .evidence import PairRanking, ranking_auc, ranking_from_pairs, select_strongest_penalty
-from .objective import METRICS, AllPairs, EdgeList, LaplacianObjective, PairWeight, coefficients, feature_identity
+from .objective import (
+    METRIC_FAMILIES,
+    AllPairs,
+    EdgeList,
+    LaplacianObjective,
+    PairWeight,
+    coefficients,
+    feature_identity,
+)
 
 FULL_GRAPH_MAX_ROWS = 4096  # above this many rows the default graph is sparse
 NEIGHBORHOOD_FACTOR = 5  # learn on this many times the neighbours of a sparse graph: on its edges all scales tie
@@ -257,7 +265,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _objective(self, X: Array, pairs: PairwiseConstraints, recipe: FullGraph | KNNGraph) -> LaplacianObjective:
         """Set up Eq. 8 for these rows."""
         n = X.shape[0]
-        metric = choose(METRICS, self.metric, option="metric")
+        metric = choose(METRIC_FAMILIES, self.metric, option="metric")
         n_neighbors = min(check_int(self.n_neighbors, "n_neighbors"), n - 1)
         lam = 1 / n_neighbors if self.lam is None else check_nonnegative(self.lam, "lam")
         weights = _pair_weights(self.pair_weight, pairs)

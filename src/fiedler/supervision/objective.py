@@ -177,7 +177,7 @@ def _ones(X: Array, count: int) -> Array:
     return namespace(X).ones_like(X[0, :count])
 
 
-METRICS = {
+METRIC_FAMILIES = {
     "full": Metric(
         start=lambda X, rank: feature_identity(X),
         matrix=lambda theta, X: theta,

@@ -73,11 +73,11 @@ def read_documents(
         documents = as_documents(source)
     else:
         path = Path(source)
-        reader = _from_folder if _is_folder(path) else READERS.get(path.suffix.lower())
+        reader = _from_folder if _is_folder(path) else TEXT_READERS.get(path.suffix.lower())
         if reader is None:
             raise InputError(
                 f"{path.name!r} is not a supported source of documents",
-                f"pass a folder or a file that ends in {', '.join(READERS)}",
+                f"pass a folder or a file that ends in {', '.join(TEXT_READERS)}",
                 code="unsupported_file_type",
                 file=str(path),
             )
@@ -221,7 +221,7 @@ def _not_text(path: Path, place: str, value: object, **fields: int) -> FileForma
     )
 
 
-READERS: dict[str, Callable[[Path, str | None, str], Documents]] = {
+TEXT_READERS: dict[str, Callable[[Path, str | None, str], Documents]] = {
     ".csv": _from_csv,
     ".jsonl": _from_json_lines,
     ".parquet": _from_parquet,

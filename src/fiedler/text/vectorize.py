@@ -24,7 +24,7 @@ from ..core.rows import normalize_rows
 from ..errors import InputError, NoKnownTermsWarning, warn
 from .read import as_documents
 
-WEIGHTS = {"tf": False, "tfidf": True}  # name -> whether terms are weighted by inverse document frequency
+TERM_WEIGHTS = {"tf": False, "tfidf": True}  # name -> whether terms are weighted by inverse document frequency
 
 
 class DocumentVectorizer(TransformerMixin, BaseEstimator):
@@ -93,7 +93,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, documents: Iterable[str], y: object = None) -> sp.csr_array:
         """Learn the vocabulary and return the vectors of the documents."""
-        use_idf = choose(WEIGHTS, self.weight, option="weight")
+        use_idf = choose(TERM_WEIGHTS, self.weight, option="weight")
         texts = _texts(documents)
         counter = self._make_counter()
         counts = self._count_terms(counter, texts)
