@@ -17,7 +17,7 @@ import sklearn.mixture
 from measure import arguments, markdown
 
 from fiedler import GaussianMixture, LapGMM
-from fiedler.mixture.hooks import Problem
+from fiedler.mixture.hooks import MixtureProblem
 
 REPEATS = 7
 
@@ -57,7 +57,7 @@ def gemm_rate(dtype, size=2000):
 def ours(model, X, resp, graph):
     """M-step, E-step and the rest (memberships and score) in a loop as EM runs it: medians without the first rounds."""
     ridge = model.ridge * float(np.var(X, axis=0).mean())
-    hooks = model._hooks(Problem(X, kind=model.covariance_type, ridge=ridge, graph=graph))
+    hooks = model._hooks(MixtureProblem(X, kind=model.covariance_type, ridge=ridge, graph=graph))
     state, times = hooks.start(resp), []
     for _ in range(2 + REPEATS):
         ticks = [time.perf_counter()]

@@ -46,7 +46,7 @@ EXPORTS = {
 RECORDS = {
     "AffinityGraph": "fiedler.graph.affinity",
     "Candidate": "fiedler.clustering.candidates",
-    "Constants": "fiedler.graph.kernels",
+    "KernelConstants": "fiedler.graph.kernels",
     "FitHistory": "fiedler._records",
     "Gaussians": "fiedler.mixture.covariance",
     "LowRankAffinity": "fiedler.graph.landmarks",

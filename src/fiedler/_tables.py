@@ -37,7 +37,7 @@ class Table(NamedTuple):
     unit: Literal["line", "row"]
 
     @property
-    def places(self) -> list[str]:
+    def locations(self) -> list[str]:
         """Location of each row in words, such as ``line 7``."""
         return [f"{self.unit} {number}" for number in self.numbers]
 

@@ -11,7 +11,7 @@ from fiedler.datasets import load, two_moons
 from fiedler.graph import resolvent
 from fiedler.metrics import clustering_accuracy
 from fiedler.mixture.covariance import estimate, log_joint
-from fiedler.mixture.hooks import Problem
+from fiedler.mixture.hooks import MixtureProblem
 from fiedler.mixture.lapgmm import GAMMAS, MEMBERSHIP_SOLVERS, smoothing_step
 from fiedler.mixture.operators import OPERATORS
 from fiedler.mixture.simplex import entropic_maximiser
@@ -138,7 +138,7 @@ def test_every_smoothing_step_rises_and_its_bound_dominates(operator, rng):
 
 def first_iteration(model, X, graph):
     """The hooks, and the joint log-densities of two halves of the rows."""
-    hooks = model._hooks(Problem(X, kind="full", ridge=0.1, graph=graph))
+    hooks = model._hooks(MixtureProblem(X, kind="full", ridge=0.1, graph=graph))
     fitted, _ = hooks.maximise(hooks.start(np.eye(2)[(X[:, 0] > 0).astype(int)]))
     return hooks, hooks.expect(fitted)
 

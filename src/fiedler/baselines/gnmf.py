@@ -54,9 +54,9 @@ class GNMFRun(NamedTuple):
 def update_factors(X: Any, W: Any, degrees: np.ndarray, lam: float, factors: Factors) -> Factors:
     """Update U, then V. [Cai et al. 2011, Eqs 14 and 15]"""
     V, U = factors
-    U = multiplicative_update(U, X.T @ V, U @ (V.T @ V), guard=DENOMINATOR_EPS, power=1.0)
+    U = multiplicative_update(U, X.T @ V, U @ (V.T @ V), epsilon=DENOMINATOR_EPS, power=1.0)
     numerator, denominator = X @ U + lam * (W @ V), V @ (U.T @ U) + lam * degrees[:, None] * V
-    return Factors(multiplicative_update(V, numerator, denominator, guard=DENOMINATOR_EPS, power=1.0), U)
+    return Factors(multiplicative_update(V, numerator, denominator, epsilon=DENOMINATOR_EPS, power=1.0), U)
 
 
 def objective(X: Any, W: Any, degrees: np.ndarray, lam: float, factors: Factors) -> float:

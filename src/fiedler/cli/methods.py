@@ -50,7 +50,7 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
     steps, rows = [], data.X
     if data.kind == "texts":
         vectorizer = DocumentVectorizer("tfidf")
-        with naming_texts_without_terms(data, lambda: vectorizer.empty_):
+        with naming_texts_without_terms(data, lambda: vectorizer.empty_rows_):
             steps, rows = [("terms", vectorizer)], vectorizer.fit_transform(rows)
     check_range(rows.data if sp.issparse(rows) else rows)
     scale = DEFAULT_SCALE[data.kind] if scale == "auto" else scale

@@ -204,6 +204,11 @@ def softmax(values: Array) -> Array:
     return weights / xp.sum(weights, axis=1)[:, None]
 
 
+def positive_part(A: Array) -> Array:
+    """Return max(a, 0) of every entry."""
+    return namespace(A).where(A > 0, A, 0)
+
+
 def one_hot(labels: Array, k: int, reference: Array) -> Array:
     """One-hot encode labels 0..k-1 in the dtype and on the device of ``reference``; a negative label gives zeros."""
     xp = namespace(reference)

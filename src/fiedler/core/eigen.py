@@ -32,7 +32,7 @@ from .._validation import check_int, check_positive, choose, is_foreign
 from ..errors import InputError, NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, fix_signs, namespace, to_numpy
 from .linear import cholesky
-from .solvers import EIGEN_SOLVERS, N_GUARD_VECTORS, Problem, fits_lobpcg
+from .solvers import EIGEN_SOLVERS, N_GUARD_VECTORS, EigenProblem, fits_lobpcg
 from .sparse import csr_parts, diagonal, is_nearly_dense, is_sparse, matmul, row_sums, to_dense, to_scipy, with_data
 
 DENSE_UP_TO = 512  # rows; up to there LAPACK is faster, and it needs no tolerance
@@ -146,17 +146,17 @@ def smallest_eigenpairs(
         )
     empty = _empty_block(form)
     known = form.null_vectors(k) if form.null_vectors else empty
-    unit = _power_of_two(max(form.upper, -form.lower))
+    unit = _exact_unit(max(form.upper, -form.lower))
     lower, upper = form.lower / unit, form.upper / unit
     max_residual = max(tol, ROUNDING_UNITS * eps(empty)) * 0.5 * max(upper, -lower)
-    problem = Problem(
+    problem = EigenProblem(
         _divide(form.matrix, unit), k - known.shape[1], known, lower, upper, max_residual, max_iter,
         check_random_state(random_state),
     )  # fmt: skip
     return _finish(form, problem, unit, *_solve(problem, method))
 
 
-def _power_of_two(bound: float) -> float:
+def _exact_unit(bound: float) -> float:
     """Return a unit that makes the scale of the weights irrelevant: division by a power of two is exact."""
     return math.ldexp(1.0, math.frexp(bound)[1]) if bound > 0 else 1.0
 
@@ -309,7 +309,7 @@ def widest_gap(values: np.ndarray) -> int:
     return len(values) if len(values) < 2 else int(np.argmax(np.diff(values))) + 1
 
 
-def _solve(problem: Problem, method: str) -> tuple[Array, int, str]:
+def _solve(problem: EigenProblem, method: str) -> tuple[Array, int, str]:
     """Return vectors that span the wanted space, the number of rounds, and the method used."""
     n = problem.matrix.shape[0]
     if problem.n_wanted == 0:
@@ -331,7 +331,7 @@ def _solve(problem: Problem, method: str) -> tuple[Array, int, str]:
 
 
 def _finish(
-    form: SpectralForm, problem: Problem, unit: float, vectors: Array, iterations: int, method: str
+    form: SpectralForm, problem: EigenProblem, unit: float, vectors: Array, iterations: int, method: str
 ) -> EigenResult:
     """Compute eigenvalues and residuals, fix order and signs, and warn if the tolerance was missed."""
     xp = namespace(vectors)

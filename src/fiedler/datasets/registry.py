@@ -125,11 +125,11 @@ def _stored(
 
 
 def _uci(*files: str, **layout: Any) -> Remote:
-    return Remote(tuple(UCI + file for file in files), partial(parse.table, **layout))
+    return Remote(tuple(UCI + file for file in files), partial(parse.parse_table, **layout))
 
 
 def _cai(file: str, dtype: str) -> Remote:
-    return Remote((CAI + file,), partial(parse.matlab, dtype=dtype))
+    return Remote((CAI + file,), partial(parse.parse_matlab, dtype=dtype))
 
 
 def _numbered(n_classes: int) -> tuple[str, ...]:
@@ -207,7 +207,7 @@ ROWS = (
         "usps",
         "USPS handwritten digits of 16 x 16 pixels, -1 to 1",
         (9298, 256), 10,
-        Remote((ESL + "zip.train.gz", ESL + "zip.test.gz"), parse.zip_codes),
+        Remote((ESL + "zip.train.gz", ESL + "zip.test.gz"), parse.parse_zip_codes),
         image=Image((16, 16), "C"),
         subsets=SPLIT,
     ),
@@ -229,7 +229,7 @@ ROWS = (
         "orl_112x92",
         "ORL (AT&T) faces, the original 112 x 92 pixels",
         (400, 10304), 40,
-        Remote((CAMBRIDGE + "att_faces.zip",), parse.portraits),
+        Remote((CAMBRIDGE + "att_faces.zip",), parse.parse_portraits),
         image=Image((112, 92), "C"),
     ),
     _stored(

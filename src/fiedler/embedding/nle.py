@@ -31,10 +31,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._records import FitHistory
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_labels, check_n_clusters, check_nonnegative
-from ..core.backend import Array, asarray_like, eps, namespace, one_hot, to_numpy
+from ..core.backend import Array, asarray_like, eps, namespace, one_hot, positive_part, to_numpy
 from ..core.blocks import map_rows
 from ..core.kmeans import kmeans
-from ..core.multiplicative import multiplicative_update, positive_part
+from ..core.multiplicative import multiplicative_update
 from ..core.progress import report_progress, track_progress
 from ..core.rows import normalize_row_sums
 from ..core.sparse import csr_parts, matmul, reorder_for_locality
@@ -55,7 +55,11 @@ INDICATOR_OFFSET = 0.2  # Q starts at indicators plus this [nle, section X]
 LABEL_CHECK_INTERVAL = 10  # updates between two computations of the labels and their cut
 RENUMBER_FROM = 20_000  # nodes, above which Q no longer fits the cache, so that numbering neighbours closely pays off
 
-INITS = {"auto": ("spectral", "random"), "spectral": ("spectral",), "random": ("random",)}  # kinds of starts, in turn
+START_KINDS = {
+    "auto": ("spectral", "random"),
+    "spectral": ("spectral",),
+    "random": ("random",),
+}  # kinds of starts, in turn
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class Update:
         self.unscaled = bool(xp.all(problem.mass == 1))  # the Ratio Cut
         diagonal = problem.degrees[:, None] * self.root**2
         self.inward, self.outward = positive_part(-diagonal), positive_part(diagonal)
-        self.sigma = problem.top(rng)
+        self.sigma = problem.largest_eigenvalue(rng)
         self.unit = max(float(xp.mean(xp.abs(diagonal))), 1e-3 * self.sigma, 1e-300)
 
     def pulls(self, Q: Array) -> tuple[Array, ...]:
@@ -113,7 +117,7 @@ class Update:
         def rows(Q: Array, inward: Array, outward: Array, attract: Array, repel: Array | float = 0.0) -> Array:
             above = attract + (self.sigma + inward) * Q + Q @ down
             below = repel + outward * Q + Q @ up
-            return multiplicative_update(Q, above, below, guard=DENOMINATOR_SHARE * self.unit, floor=MIN_ENTRY)
+            return multiplicative_update(Q, above, below, epsilon=DENOMINATOR_SHARE * self.unit, floor=MIN_ENTRY)
 
         return map_rows(rows, Q, self.inward, self.outward, *pulls), float(xp.sum(xp.linalg.diagonal(multipliers)))
 
@@ -125,7 +129,7 @@ def unit_columns(Q: Array) -> Array:
     return Q / xp.where(lengths > 0, lengths, 1)[None, :]
 
 
-def run(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERun:
+def run_updates(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERun:
     """Update one start until labels and memberships stay the same; keep the labels of lowest cut."""
     xp, k, nan = namespace(Q), Q.shape[1], float("nan")
     traces: list[float] = []
@@ -297,7 +301,7 @@ class NLE(
             update = Update(problem, rng)
             with report_progress(self):
                 starts = track_progress(self._starts(nodes, problem, k, rng), "starts", self.n_init)
-                results = (run(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
+                results = (run_updates(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
                 best = min((self._polish(result, problem, k) for result in results), key=lambda result: result.value)
             self._store(best.expand(nodes.node_of_row), graph, problem)
         return self
@@ -385,16 +389,16 @@ class NLE(
         """Return an iterator over the starts, each computed when it is needed."""
         if not isinstance(self.init, str):
             return [_start_from_array(self.init, problem.degrees, k, nodes.n_rows)[nodes.row_of_node, :]]
-        if self.init not in INITS:
+        if self.init not in START_KINDS:
             raise InputError(
                 f"init={self.init!r} is not known",
-                f"choose one of {list(INITS)}, or pass labels or memberships",
+                f"choose one of {list(START_KINDS)}, or pass labels or memberships",
                 code="unknown_option",
                 parameter="init",
                 value=self.init,
-                options=list(INITS),
+                options=list(START_KINDS),
             )
-        n_init, kinds = check_int(self.n_init, "n_init"), INITS[self.init]
+        n_init, kinds = check_int(self.n_init, "n_init"), START_KINDS[self.init]
         names = [kinds[i % len(kinds)] for i in range(n_init)]
         vectors = cut_eigenvectors(nodes.graph, problem, k, self.cut, rng, self.signed) if "spectral" in names else None
         seeds = rng.randint(2**31 - 1, size=n_init)

@@ -7,7 +7,7 @@ import numpy as np
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_int, check_labels
 from ..errors import InputError
-from .matching import match_labels, on_host
+from .matching import labels_to_numpy, match_labels
 
 
 def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: int = 15) -> float:
@@ -38,7 +38,7 @@ def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: 
     >>> calibration_error([0, 0, 1, 1], [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.25]])
     0.0
     """
-    y_true = check_labels(on_host(labels_true), "labels_true")
+    y_true = check_labels(labels_to_numpy(labels_true), "labels_true")
     resp = _check_memberships(memberships, len(y_true))
     n_bins = check_int(n_bins, "n_bins")
     confidence = resp.max(axis=1)
@@ -50,7 +50,7 @@ def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: 
 
 def _check_memberships(memberships: MatrixLike, n_samples: int) -> np.ndarray:
     try:
-        resp = np.asarray(on_host(memberships), dtype=np.float64)
+        resp = np.asarray(labels_to_numpy(memberships), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
             "memberships must be a matrix of numbers", code="wrong_dtype", parameter="memberships"

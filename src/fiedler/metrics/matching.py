@@ -15,11 +15,11 @@ from ..core.backend import to_numpy
 
 def check_pair(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
     """Validate two labelings of the same samples."""
-    classes = check_labels(on_host(labels_true), "labels_true")
-    return classes, check_labels(on_host(labels_pred), "labels_pred", n_samples=len(classes))
+    classes = check_labels(labels_to_numpy(labels_true), "labels_true")
+    return classes, check_labels(labels_to_numpy(labels_pred), "labels_pred", n_samples=len(classes))
 
 
-def on_host(labels: Any) -> Any:
+def labels_to_numpy(labels: Any) -> Any:
     """Convert an array of another library to NumPy; return anything else unchanged."""
     return to_numpy(labels) if is_foreign(labels) else labels
 

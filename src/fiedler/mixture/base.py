@@ -38,7 +38,7 @@ from ..graph.out_of_sample import link_degrees
 from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
 from .covariance import SHAPES, Gaussians, draw, log_joint, n_parameters
 from .em import EMResult, Step, run_em
-from .hooks import MixtureHooks, Problem
+from .hooks import MixtureHooks, MixtureProblem
 from .links import make_links, median_margin
 from .simplex import entropic_maximiser
 from .starts import AUTO_STARTS, GRAPH_STARTS, STARTS, align_to_known, known_memberships, memberships_from_array
@@ -132,7 +132,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         Z = X if projection is None else projection(X)
         check_rows_differ(Z)
         xp = namespace(Z)
-        problem = Problem(
+        problem = MixtureProblem(
             Z,
             kind=self.covariance_type,
             ridge=check_nonnegative(self.ridge, "ridge") * float(xp.mean(xp.var(Z, axis=0))),
@@ -209,11 +209,11 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             )
         return None
 
-    def _hooks(self, problem: Problem) -> MixtureHooks[Any]:
+    def _hooks(self, problem: MixtureProblem) -> MixtureHooks[Any]:
         """Build the hooks of the model."""
         raise NotImplementedError
 
-    def _best_of_starts(self, problem: Problem, k: int, rng: np.random.RandomState) -> EMResult[Any]:
+    def _best_of_starts(self, problem: MixtureProblem, k: int, rng: np.random.RandomState) -> EMResult[Any]:
         """Return the best run by `_selection_score`; a start that ends in a singular covariance is left out."""
         hooks = self._hooks(problem)
         runs, failures = [], []
@@ -235,7 +235,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         is_auto = isinstance(self.init, str) and self.init == "auto"
         return partition_quality(run.resp, graph) if is_auto else run.history.objective[-1]
 
-    def _starts(self, problem: Problem, k: int, rng: np.random.RandomState) -> Iterator[Array]:
+    def _starts(self, problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Iterator[Array]:
         """Yield first memberships of every kind that ``init`` stands for, numbered like the known rows."""
         if not isinstance(self.init, str):
             yield memberships_from_array(self.init, k, problem.Z)
@@ -303,7 +303,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         W = link_new_points(self._fit_recipe, X, self._fit_X, graph)
         degrees, neighbor_sums = link_degrees(W, signed=False), matmul(W, self.memberships_)
         degrees = asarray_like(to_numpy(degrees), joint, dtype=joint.dtype)[:, None]
-        lam = self._coupling(joint, graph)
+        lam = self._neighbor_weight(joint, graph)
         return entropic_maximiser(joint + 2 * lam * neighbor_sums, 2 * lam * degrees)
 
     def _check_rows(self, X: MatrixLike) -> Array:
@@ -315,7 +315,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """Return validated rows in the coordinates of the densities: as they are, or projected by ``pca``."""
         return X if self._projection is None else self._projection(X)
 
-    def _coupling(self, log_joint: Array, graph: AffinityGraph) -> float:
+    def _neighbor_weight(self, log_joint: Array, graph: AffinityGraph) -> float:
         return natural_lam(log_joint, graph)
 
     def predict(self, X: MatrixLike) -> Array:

@@ -15,7 +15,7 @@ from .links import Links, median_margin
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class MixtureProblem:
     """Everything that a fit knows before the first iteration.
 
     Attributes
@@ -84,7 +84,7 @@ class Problem:
 class MixtureHooks(Generic[S]):
     """EM for a Gaussian mixture with sample weights, known clusters and known pairs; subclasses define ``start``."""
 
-    problem: Problem
+    problem: MixtureProblem
     _: KW_ONLY
     lam: float = 0.0  # the weight of the graph term
 

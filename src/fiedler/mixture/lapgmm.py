@@ -41,7 +41,7 @@ from ..graph.smoothing import diffuse, resolvent
 from .base import BaseMixture, natural_lam, partition_quality
 from .covariance import Gaussians
 from .em import EMResult, EMState, Step, memberships_converged, run_em
-from .hooks import GaussianHooks, MixtureHooks, Problem, mean_change
+from .hooks import GaussianHooks, MixtureHooks, MixtureProblem, mean_change
 from .operators import Smoother, laplacian_smoother, make_smoother
 from .simplex import entropic_maximiser
 
@@ -74,7 +74,7 @@ class _Variational(MixtureHooks[_SmoothedState]):
     n_smooth: int
 
     @classmethod
-    def build(cls, model: LapGMM, problem: Problem, lam: float) -> _Variational:
+    def build(cls, model: LapGMM, problem: MixtureProblem, lam: float) -> _Variational:
         """Build the hooks from the model's parameters."""
         assert problem.graph is not None
         smoother = make_smoother(model.operator, problem.graph, problem.Z, problem.links)
@@ -94,10 +94,10 @@ class _Variational(MixtureHooks[_SmoothedState]):
             state = super().refine(log_joint, state)
             return replace(state, product=self.smoother.apply(state.resp))
         problem, resp, product = self.problem, state.resp, state.product
-        log_joint, c = problem.group_mean(log_joint), problem.group_mean(self.lam * self.smoother.bound)
+        log_joint, bound = problem.group_mean(log_joint), problem.group_mean(self.lam * self.smoother.bound)
         for _ in range(self.n_smooth):
-            pull = problem.group_mean(self.lam * product)
-            resp = problem.clamp(smoothing_step(log_joint, resp, pull, c, self.row_weight))
+            penalty_gradient = problem.group_mean(self.lam * product)
+            resp = problem.clamp(smoothing_step(log_joint, resp, penalty_gradient, bound, self.row_weight))
             product = self.smoother.apply(resp)
         return replace(state, resp=resp, product=product)
 
@@ -126,13 +126,18 @@ def _positive_weights(sample_weight: Array | None) -> Array | float:
     return xp.where(sample_weight > smallest, sample_weight, smallest)[:, None]
 
 
-def smoothing_step(log_joint: Array, resp: Array, pull: Array, c: Array, row_weight: Array | float = 1.0) -> Array:
-    """Take one Q-step, which never lowers J; ``pull`` is λAQ and ``c`` is λ times the bound on A, shape (n, 1)."""
+def smoothing_step(
+    log_joint: Array, resp: Array, penalty_gradient: Array, bound: Array, row_weight: Array | float = 1.0
+) -> Array:
+    """Take one Q-step, which never lowers J.
 
-    def step(log_joint: Array, resp: Array, pull: Array, c: Array) -> Array:
-        return entropic_maximiser(log_joint + 2 * (c * resp - pull), 2 * c)
+    ``penalty_gradient`` is λAQ, half the gradient of the penalty, and ``bound`` is λ times the bound on A, shape (n, 1).
+    """
 
-    return map_rows(step, log_joint, resp, pull / row_weight, c / row_weight)
+    def step(log_joint: Array, resp: Array, penalty_gradient: Array, bound: Array) -> Array:
+        return entropic_maximiser(log_joint + 2 * (bound * resp - penalty_gradient), 2 * bound)
+
+    return map_rows(step, log_joint, resp, penalty_gradient / row_weight, bound / row_weight)
 
 
 def _evidence_bound(q: Array, log_joint: Array) -> Array:
@@ -198,7 +203,7 @@ class _Printed(_Regularised):
     n_smooth: int
 
     @classmethod
-    def build(cls, model: LapGMM, problem: Problem, lam: float) -> _Printed:
+    def build(cls, model: LapGMM, problem: MixtureProblem, lam: float) -> _Printed:
         """Build the hooks from the model's parameters."""
         graph = _graph_of_paper(model, problem)
         n_smooth, gamma = check_int(model.n_smooth, "n_smooth"), check_gamma(model.gamma)
@@ -229,7 +234,7 @@ class _Anchored(_Regularised):
     """Smoothing tied to the posterior, with a strength searched for in every iteration."""
 
     @classmethod
-    def build(cls, model: LapGMM, problem: Problem, lam: float) -> _Anchored:
+    def build(cls, model: LapGMM, problem: MixtureProblem, lam: float) -> _Anchored:
         """Build the hooks from the model's parameters."""
         graph = _graph_of_paper(model, problem)
         return cls(problem, lam=lam, graph=graph, smoother=laplacian_smoother(graph, problem.Z))
@@ -243,7 +248,7 @@ class _Anchored(_Regularised):
         return state
 
 
-def _graph_of_paper(model: LapGMM, problem: Problem) -> AffinityGraph:
+def _graph_of_paper(model: LapGMM, problem: MixtureProblem) -> AffinityGraph:
     """Return the graph, whose Laplacian is the only operator of the paper's solvers."""
     if not (isinstance(model.operator, str) and model.operator == "laplacian"):
         name = repr(model.operator) if isinstance(model.operator, str) else "a matrix"
@@ -267,7 +272,7 @@ def check_gamma(gamma: object) -> float:
     )
 
 
-MEMBERSHIP_SOLVERS: dict[str, Callable[[LapGMM, Problem, float], MixtureHooks[Any]]] = {
+MEMBERSHIP_SOLVERS: dict[str, Callable[[LapGMM, MixtureProblem, float], MixtureHooks[Any]]] = {
     "variational": _Variational.build,
     "printed": _Printed.build,
     "anchored": _Anchored.build,
@@ -372,7 +377,7 @@ class LapGMM(BaseMixture):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _hooks(self, problem: Problem) -> MixtureHooks[Any]:
+    def _hooks(self, problem: MixtureProblem) -> MixtureHooks[Any]:
         lam = 0.0 if self._searches_lam() else check_nonnegative(self.lam, "lam", or_else="'auto' or 'natural'")
         return choose(MEMBERSHIP_SOLVERS, self.solver, option="solver")(self, problem, lam)
 
@@ -421,7 +426,7 @@ class LapGMM(BaseMixture):
         """Return the modularity where λ is searched for: objectives at different λ are not comparable."""
         return partition_quality(run.resp, graph) if self._searches_lam() else super()._selection_score(run, graph)
 
-    def _lam_grid(self, start: Array, problem: Problem) -> list[float]:
+    def _lam_grid(self, start: Array, problem: MixtureProblem) -> list[float]:
         """Return the values of λ to try: multiples of the one at which neighbours weigh as much as densities."""
         assert problem.graph is not None
         hooks = GaussianHooks(problem)
@@ -433,5 +438,5 @@ class LapGMM(BaseMixture):
         super()._store(best, graph, X, projection)
         self.lam_ = best.lam
 
-    def _coupling(self, log_joint: Array, graph: AffinityGraph) -> float:
+    def _neighbor_weight(self, log_joint: Array, graph: AffinityGraph) -> float:
         return self.lam_

@@ -28,7 +28,7 @@ from ..errors import SingularCovarianceError, warn
 from .base import BaseMixture
 from .covariance import Gaussians, estimate
 from .em import EMResult, EMState, Step, memberships_converged
-from .hooks import MixtureHooks, Problem, mean_change
+from .hooks import MixtureHooks, MixtureProblem, mean_change
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ class LCGMM(BaseMixture):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _hooks(self, problem: Problem) -> MixtureHooks[_ConsistentState]:
+    def _hooks(self, problem: MixtureProblem) -> MixtureHooks[_ConsistentState]:
         assert problem.graph is not None
         lam = check_nonnegative(self.lam, "lam")
         use_signed, may_clip = choose(NEGATIVE_WEIGHTS, self.negative_weights, option="negative_weights")

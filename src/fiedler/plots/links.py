@@ -11,7 +11,7 @@ from .._validation import check_int, check_labels
 from ..core.sparse import to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..metrics.matching import on_host
+from ..metrics.matching import labels_to_numpy
 from .layouts import Layout2D, resolve_layout
 from .rows import LabeledRows, as_rows, training_rows
 from .style import DARK, MIDDLE, SECONDARY, color_codes, get_axes, palette_rgb, style_axes
@@ -152,7 +152,7 @@ class GraphDisplay:
         """
         graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
         n = graph.n_nodes
-        rows = LabeledRows(None if labels is None else check_labels(on_host(labels), n_samples=n), graph=graph)
+        rows = LabeledRows(None if labels is None else check_labels(labels_to_numpy(labels), n_samples=n), graph=graph)
         return cls._from_layout(rows, resolve_layout(layout, rows, n), max_edges).plot(ax, **options)
 
     @classmethod

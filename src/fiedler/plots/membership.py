@@ -8,7 +8,7 @@ import numpy as np
 
 from .._validation import check_int, check_labels, choose
 from ..errors import InputError
-from ..metrics.matching import on_host
+from ..metrics.matching import labels_to_numpy
 from .rows import check_memberships, labeled_rows
 from .style import UNASSIGNED, color_codes, get_axes, palette_rgb, style_axes
 
@@ -125,7 +125,7 @@ class MembershipDisplay:
                [0.2 , 0.8 ]])
         """
         Q = check_memberships(memberships)
-        labels = Q.argmax(axis=1) if labels is None else check_labels(on_host(labels), n_samples=len(Q))
+        labels = Q.argmax(axis=1) if labels is None else check_labels(labels_to_numpy(labels), n_samples=len(Q))
         selected = choose(SHOW, show, option="show")(Q, labels, check_int(max_rows, "max_rows"))
         return cls(*selected, n_rows=len(Q), show=show).plot(ax)
 

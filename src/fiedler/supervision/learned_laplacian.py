@@ -34,7 +34,7 @@ from ..core.sparse import Sparse, to_scipy
 from ..errors import InputError, InputTypeError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints, check_constraints
-from ..graph.kernels import Constants
+from ..graph.kernels import KernelConstants
 from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest, pairwise_distances
 from ..graph.pairs import overwrite_links
@@ -43,10 +43,10 @@ from .descent import DescentResult, best_scale, doubling_descent, penalized_hist
 from .evidence import PairRanking, ranking_auc, ranking_from_pairs, select_strongest_penalty
 from .objective import (
     METRIC_FAMILIES,
-    AllPairs,
-    EdgeList,
+    DenseWeights,
     LaplacianObjective,
     PairWeight,
+    SparseWeights,
     coefficients,
     feature_identity,
 )
@@ -210,7 +210,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
         """:meth:`link` for validated rows."""
-        constants = graph.constants or Constants()
+        constants = graph.constants or KernelConstants()
         if constants.metric is None:
             raise InputError(
                 "the graph was not learned by LearnedLaplacian, so it has no metric for new points",
@@ -277,10 +277,10 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
             )
         C = coefficients(n, pairs.must_link, pairs.cannot_link, weights, neighbor_indicators(X, n_neighbors), lam)
         if isinstance(recipe, FullGraph):
-            return LaplacianObjective(X, AllPairs(C, X), metric)
+            return LaplacianObjective(X, DenseWeights(C, X), metric)
         wider = min(NEIGHBORHOOD_FACTOR * recipe.n_neighbors, n - 1)
         edges = clone(recipe).set_params(n_neighbors=wider, weight="binary")._build(X).weights
-        return LaplacianObjective(X, EdgeList(C, to_scipy(edges), X), metric)
+        return LaplacianObjective(X, SparseWeights(C, to_scipy(edges), X), metric)
 
     def _minimize(self, objective: LaplacianObjective) -> tuple[float, dict[float, DescentResult]]:
         """Return the best scale, and the minimum for every candidate penalty."""
@@ -321,7 +321,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _finish(self, selected: _SelectedGraph, metric: Array, pairs: PairwiseConstraints) -> AffinityGraph:
         """Store the metric with the graph, and write the pairs into it if ``inject`` is set."""
         graph = selected.graph
-        constants = replace(graph.constants or Constants(), metric=metric, neighbors=selected.n_neighbors)
+        constants = replace(graph.constants or KernelConstants(), metric=metric, neighbors=selected.n_neighbors)
         graph = graph.with_weights(graph.weights, constants=constants)
         return overwrite_links(graph, pairs) if self.inject and pairs.n_pairs else graph
 

@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_int, check_positive, choose
-from ..core.backend import Array, asarray_like, namespace, to_numpy
-from ..core.multiplicative import positive_part
+from ..core.backend import Array, asarray_like, namespace, positive_part, to_numpy
 from ..core.progress import report_progress
 from ..core.rows import normalize_row_sums
 from ..core.sparse import matmul

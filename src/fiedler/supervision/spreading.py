@@ -15,9 +15,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..core.backend import Array, asarray_like, eps, identity, namespace, to_numpy
+from ..core.backend import Array, asarray_like, eps, identity, namespace, positive_part, to_numpy
 from ..core.linear import SolveResult, conjugate_gradient
-from ..core.multiplicative import positive_part
 from ..core.sparse import is_nearly_dense, matmul, to_dense
 from ..graph.affinity import AffinityGraph
 from ..graph.laplacian import power_of_degrees
