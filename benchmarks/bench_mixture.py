@@ -61,7 +61,7 @@ def ours(model, X, resp, graph):
     state, times = hooks.start(resp), []
     for _ in range(2 + REPEATS):
         ticks = [time.perf_counter()]
-        fitted, state = hooks.maximise(state)
+        fitted, state = hooks.maximize(state)
         ticks.append(time.perf_counter())
         joint = hooks.expect(fitted)
         ticks.append(time.perf_counter())
@@ -71,7 +71,7 @@ def ours(model, X, resp, graph):
         times.append(np.diff(ticks))
 
     def iteration():
-        fitted, begun = hooks.maximise(state)
+        fitted, begun = hooks.maximize(state)
         joint = hooks.expect(fitted)
         hooks.score(joint, hooks.refine(joint, begun), begun.resp)
 

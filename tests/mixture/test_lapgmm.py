@@ -14,7 +14,7 @@ from fiedler.mixture.covariance import estimate, log_joint
 from fiedler.mixture.hooks import MixtureProblem
 from fiedler.mixture.lapgmm import GAMMAS, MEMBERSHIP_SOLVERS, smoothing_step
 from fiedler.mixture.operators import OPERATORS
-from fiedler.mixture.simplex import entropic_maximiser
+from fiedler.mixture.simplex import entropic_maximizer
 
 DATA = {
     "moons": lambda: two_moons(150, noise=0.1, random_state=0)[0],
@@ -91,7 +91,7 @@ def test_the_entropic_maximiser_is_stationary(dtype, backend, rng):
     b = np.exp(rng.uniform(-6, 20, size=(500, 1)))
     b[:20] = 0
 
-    q = to_numpy(entropic_maximiser(backend(a.astype(dtype)), backend(b.astype(dtype))))
+    q = to_numpy(entropic_maximizer(backend(a.astype(dtype)), backend(b.astype(dtype))))
 
     assert_allclose(q.sum(axis=1), 1, rtol=1e-5)
     assert q.dtype == dtype
@@ -139,7 +139,7 @@ def test_every_smoothing_step_rises_and_its_bound_dominates(operator, rng):
 def first_iteration(model, X, graph):
     """The hooks, and the joint log-densities of two halves of the rows."""
     hooks = model._hooks(MixtureProblem(X, kind="full", ridge=0.1, graph=graph))
-    fitted, _ = hooks.maximise(hooks.start(np.eye(2)[(X[:, 0] > 0).astype(int)]))
+    fitted, _ = hooks.maximize(hooks.start(np.eye(2)[(X[:, 0] > 0).astype(int)]))
     return hooks, hooks.expect(fitted)
 
 

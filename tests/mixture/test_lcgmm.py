@@ -33,7 +33,7 @@ def test_the_m_step_is_equations_7_9_and_11(toy):
     N = P.sum(axis=0)
     hooks = LCGMM(2, lam=lam)._hooks(MixtureProblem(X, kind="full", ridge=0.0, graph=graph))
 
-    model, _ = hooks.maximise(hooks.start(P))
+    model, _ = hooks.maximize(hooks.start(P))
 
     means = [sum(P[i, k] * T[i, k] * X[i] for i in range(25)) / N[k] for k in range(2)]
     scatter = lambda i, k: np.outer(X[i] - means[k], X[i] - means[k])  # noqa: E731
@@ -83,7 +83,7 @@ def test_negative_weights_are_clipped_only_if_a_covariance_requires_it(rng):
 
     def m_step(**options):
         hooks = LCGMM(2, **options)._hooks(problem)
-        return hooks.maximise(hooks.start(P))
+        return hooks.maximize(hooks.start(P))
 
     with pytest.raises(SingularCovarianceError):
         m_step(lam=3.0, negative_weights="signed")

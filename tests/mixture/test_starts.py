@@ -172,8 +172,8 @@ def test_samples_lie_in_the_plane_of_the_components(backend):
     model = GaussianMixture(2, pca=2, random_state=0).fit(backend(data))
     drawn, _ = model.sample(50)
 
-    centred = to_numpy(drawn) - data.mean(axis=0)
-    assert np.linalg.matrix_rank(centred, tol=1e-6) == 2
+    centered = to_numpy(drawn) - data.mean(axis=0)
+    assert np.linalg.matrix_rank(centered, tol=1e-6) == 2
 
 
 @pytest.mark.filterwarnings("ignore:EM did not converge")

@@ -73,10 +73,10 @@ def cluster(
         prepared = prepare(data, scale)
     with output.working(f"clustering {data.n_rows} rows") as callback:
         fitted = fit(data, prepared, method, n_clusters, seed=seed, pairs=pairs, callback=callback)
-    if data.is_partially_labelled:
+    if data.is_partially_labeled:
         output.note(_explain_guidance(data))
     with output.working("writing the report"):
-        supervision = ["labels of some rows"] * data.is_partially_labelled + ["pairs"] * (pairs is not None)
+        supervision = ["labels of some rows"] * data.is_partially_labeled + ["pairs"] * (pairs is not None)
         settings = {
             "method": method,
             "scale": prepared.scale,
@@ -130,7 +130,7 @@ def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]
 
 
 def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **about: Any) -> dict[str, Any]:
-    fully_labelled = data.labels is not None and not data.is_partially_labelled
+    fully_labeled = data.labels is not None and not data.is_partially_labeled
     return summarize(
         fitted.clusterer,
         prepared.rows,
@@ -139,7 +139,7 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
         images=None if data.image_shape is None else np.asarray(data.X).reshape(-1, *data.image_shape),
         original=data.X if data.kind == "table" else None,
         feature_names=fitted.model[0].get_feature_names_out() if data.kind == "texts" else data.feature_names,
-        truth=np.asarray(data.class_names)[data.labels] if fully_labelled else None,
+        truth=np.asarray(data.class_names)[data.labels] if fully_labeled else None,
         evidence=fitted.evidence,
         names=fitted.cluster_names,
         seconds=fitted.seconds,

@@ -62,7 +62,7 @@ def compare(
         data = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
         check_rows_for_clusters(data, n_clusters)
         prepared = prepare(data, scale)
-    unsupervised = [name for name in names if data.is_partially_labelled and not accepts(name, "labels")]
+    unsupervised = [name for name in names if data.is_partially_labeled and not accepts(name, "labels")]
     if unsupervised:
         verbs = "do not accept labels and are" if unsupervised[1:] else "does not accept labels and is"
         output.note(f"{', '.join(unsupervised)} {verbs} fitted without them")

@@ -139,7 +139,7 @@ def check_rows_for_clusters(data: Input, n_clusters: NClusters) -> None:
             n_samples=data.n_rows,
         )
     classes = data.class_names or []
-    if data.is_partially_labelled and n_clusters < len(classes):
+    if data.is_partially_labeled and n_clusters < len(classes):
         raise InputError(
             f"-k {n_clusters} is less than the {len(classes)} classes of the known labels ({first_few(classes)})",
             f"choose at least {len(classes)}, or -k auto",

@@ -50,7 +50,7 @@ MAX_AUTO_COMPONENTS = 30  # eigenvalues among which the widest gap is sought whe
 EQUAL_ROWS_SPREAD = 1e-12  # share of the mean squared length, below which centred rows are zero up to rounding
 
 
-class CentredRows(NamedTuple):
+class CenteredRows(NamedTuple):
     """Centred rows as a linear operator; a sparse matrix stays sparse and its shift is applied to products."""
 
     X: Array
@@ -86,15 +86,15 @@ def _dense(product: Any) -> Array:
     return product.toarray() if sp.issparse(product) else product
 
 
-def centre_rows(X: Array, degrees: Array) -> CentredRows:
+def center_rows(X: Array, degrees: Array) -> CenteredRows:
     """Centre the rows by their D-weighted mean. [lpi, step 3]"""
     xp = namespace(degrees)
     transposed = sp.csr_array(X.T) if sp.issparse(X) else X.T
     mean = matmul(transposed, degrees[:, None])[:, 0] / xp.sum(degrees)
     if sp.issparse(X):
-        return CentredRows(X, transposed, mean, mean)
-    centred = X - mean
-    return CentredRows(centred, centred.T, xp.zeros_like(mean), mean)
+        return CenteredRows(X, transposed, mean, mean)
+    centered = X - mean
+    return CenteredRows(centered, centered.T, xp.zeros_like(mean), mean)
 
 
 class LinearMap(NamedTuple):
@@ -109,7 +109,7 @@ class LinearMap(NamedTuple):
 class _LPIProblem(NamedTuple):
     """The input of both solvers."""
 
-    rows: CentredRows
+    rows: CenteredRows
     graph: AffinityGraph
     degrees: Array
     alpha: float  # in the unit of X̂'DX̂
@@ -378,15 +378,15 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 code="no_edges",
                 parameter="graph",
             )
-        centred = centre_rows(rows, degrees)
-        mean_eigenvalue = float(degrees @ centred.sq_lengths()) / rows.shape[0]
+        centered = center_rows(rows, degrees)
+        mean_eigenvalue = float(degrees @ centered.sq_lengths()) / rows.shape[0]
         if mean_eigenvalue <= EQUAL_ROWS_SPREAD * float(degrees @ sq_row_norms(rows)) / rows.shape[0]:
             raise InputError(
                 "all rows of X are equal, so there is no direction to find", "check the data", code="equal_rows"
             )
         alpha = check_nonnegative(self.alpha, "alpha") * mean_eigenvalue
         tol = check_positive(self.tol, "tol")
-        return _LPIProblem(centred, graph, degrees, alpha, tol, check_random_state(self.random_state))
+        return _LPIProblem(centered, graph, degrees, alpha, tol, check_random_state(self.random_state))
 
     def _n_requested(self, recipe: Any, y: LabelsLike | None, n: int) -> int | None:
         """Return ``n_components``; if it is None, the number of classes minus one for a graph of labels, else None."""

@@ -55,11 +55,8 @@ INDICATOR_OFFSET = 0.2  # Q starts at indicators plus this [nle, section X]
 LABEL_CHECK_INTERVAL = 10  # updates between two computations of the labels and their cut
 RENUMBER_FROM = 20_000  # nodes, above which Q no longer fits the cache, so that numbering neighbours closely pays off
 
-START_KINDS = {
-    "auto": ("spectral", "random"),
-    "spectral": ("spectral",),
-    "random": ("random",),
-}  # kinds of starts, in turn
+# init -> the kinds of starts, in turn
+START_KINDS = {"auto": ("spectral", "random"), "spectral": ("spectral",), "random": ("random",)}
 
 
 @dataclass(frozen=True)
@@ -115,9 +112,11 @@ class Update:
         up, down = positive_part(multipliers), positive_part(-multipliers)
 
         def rows(Q: Array, inward: Array, outward: Array, attract: Array, repel: Array | float = 0.0) -> Array:
-            above = attract + (self.sigma + inward) * Q + Q @ down
-            below = repel + outward * Q + Q @ up
-            return multiplicative_update(Q, above, below, epsilon=DENOMINATOR_SHARE * self.unit, floor=MIN_ENTRY)
+            numerator = attract + (self.sigma + inward) * Q + Q @ down
+            denominator = repel + outward * Q + Q @ up
+            return multiplicative_update(
+                Q, numerator, denominator, epsilon=DENOMINATOR_SHARE * self.unit, floor=MIN_ENTRY
+            )
 
         return map_rows(rows, Q, self.inward, self.outward, *pulls), float(xp.sum(xp.linalg.diagonal(multipliers)))
 

@@ -244,9 +244,8 @@ class _Search:
         xp = namespace(self.degrees)
         weight, volumes = self.weight_to(labels, k), self.community_sums(labels, k)(self.degrees)
         gains = weight - (gamma / self.total) * self.degrees[:, None] * volumes[None, :]
-        current = (
-            _own_column(gains, labels) + (gamma / self.total) * self.degrees**2
-        )  # without the volume of the node itself
+        own_volume = (gamma / self.total) * self.degrees**2  # of the node itself, which does not count
+        current = _own_column(gains, labels) + own_volume
         inside = float(xp.sum(_own_column(weight, labels)))
         squares = float(np.sum(to_numpy(volumes).astype(np.float64) ** 2))
         return gains, current, inside / self.total - gamma * squares / self.total**2

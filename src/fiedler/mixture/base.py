@@ -40,7 +40,7 @@ from .covariance import SHAPES, Gaussians, draw, log_joint, n_parameters
 from .em import EMResult, Step, run_em
 from .hooks import MixtureHooks, MixtureProblem
 from .links import make_links, median_margin
-from .simplex import entropic_maximiser
+from .simplex import entropic_maximizer
 from .starts import AUTO_STARTS, GRAPH_STARTS, STARTS, align_to_known, known_memberships, memberships_from_array
 
 
@@ -304,7 +304,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         degrees, neighbor_sums = link_degrees(W, signed=False), matmul(W, self.memberships_)
         degrees = asarray_like(to_numpy(degrees), joint, dtype=joint.dtype)[:, None]
         lam = self._neighbor_weight(joint, graph)
-        return entropic_maximiser(joint + 2 * lam * neighbor_sums, 2 * lam * degrees)
+        return entropic_maximizer(joint + 2 * lam * neighbor_sums, 2 * lam * degrees)
 
     def _check_rows(self, X: MatrixLike) -> Array:
         """Validate new rows and convert them to the library, device and precision of the training rows."""

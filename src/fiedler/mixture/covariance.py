@@ -128,7 +128,7 @@ class Full:
         return covariances + ridge * identity(covariances)
 
     @staticmethod
-    def factorise(covariances: Array) -> Array:
+    def factorize(covariances: Array) -> Array:
         """Compute F, the inverse of the transposed Cholesky factor."""
         xp = namespace(covariances)
         try:
@@ -235,7 +235,7 @@ class Diag:
         return covariances + ridge
 
     @staticmethod
-    def factorise(covariances: Array) -> Array:
+    def factorize(covariances: Array) -> Array:
         """Compute 1/σ."""
         xp = namespace(covariances)
         if not bool(xp.all(covariances > 0)):
@@ -349,7 +349,7 @@ def estimate(X: Array, weights: Array, *, kind: str, ridge: float, priors: Array
         means = first / counts[:, None]
         covariances = shape.add_ridge(shape.covariances(second_moments, counts, means), ridge)
         mass = counts if priors is None else xp.astype(xp.sum(priors, axis=0), xp.float64)
-        shares, factors = mass / xp.sum(mass), shape.factorise(covariances)
+        shares, factors = mass / xp.sum(mass), shape.factorize(covariances)
         return Gaussians(shares, means + origin, covariances, factors, origin, kind, ridge)
 
     if X.dtype != xp.float64:
@@ -377,7 +377,7 @@ def log_joint(X: Array, model: Gaussians) -> Array:
     distances, constants = shape.sq_distances(means, factors), xp.astype(constants, dtype)
 
     def densities(rows: slice) -> Array:
-        Z = _centred(X[rows, :], model.origin, dtype)
+        Z = _centered(X[rows, :], model.origin, dtype)
         return xp.astype(constants - 0.5 * distances(Z), X.dtype)
 
     return xp.concat(map_blocks(densities, _blocks(X, k), X), axis=0)
@@ -419,7 +419,7 @@ def _blocks(X: Array, k: int, part: slice | None = None) -> Iterator[slice]:
     return (slice(first + block.start, first + block.stop) for block in sized)
 
 
-def _centred(X: Array, origin: Array, dtype: Any) -> Array:
+def _centered(X: Array, origin: Array, dtype: Any) -> Array:
     """Return x - origin for every row, rounded once to ``dtype``."""
     xp = namespace(X)
     return xp.astype(X, dtype) - xp.astype(origin, dtype)
@@ -439,7 +439,7 @@ def _sums(X: Array, weights: Array, origin: Array, shape: Shape, dtype: Any) -> 
     def sums(part: slice) -> tuple[Array, Array, Array]:
         totals = (0.0, 0.0, 0.0)
         for rows in _blocks(X, k, part):
-            Z, w = _centred(X[rows, :], origin, dtype), xp.astype(weights[rows, :], dtype)
+            Z, w = _centered(X[rows, :], origin, dtype), xp.astype(weights[rows, :], dtype)
             block = (xp.sum(w, axis=0), w.T @ Z, shape.second_moments(Z, w))
             totals = tuple(total + xp.astype(term, xp.float64) for total, term in zip(totals, block))
         return totals

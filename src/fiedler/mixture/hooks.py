@@ -92,7 +92,7 @@ class MixtureHooks(Generic[S]):
         """Return the state before the first iteration."""
         raise NotImplementedError
 
-    def maximise(self, state: S) -> tuple[Gaussians, S]:
+    def maximize(self, state: S) -> tuple[Gaussians, S]:
         """Compute the weighted estimates [lapgmm, Eqs 13-15]."""
         return self.estimate(state.resp), state
 

@@ -43,7 +43,7 @@ from .covariance import Gaussians
 from .em import EMResult, EMState, Step, memberships_converged, run_em
 from .hooks import GaussianHooks, MixtureHooks, MixtureProblem, mean_change
 from .operators import Smoother, laplacian_smoother, make_smoother
-from .simplex import entropic_maximiser
+from .simplex import entropic_maximizer
 
 log = logging.getLogger(__name__)
 
@@ -131,11 +131,11 @@ def smoothing_step(
 ) -> Array:
     """Take one Q-step, which never lowers J.
 
-    ``penalty_gradient`` is λAQ, half the gradient of the penalty, and ``bound`` is λ times the bound on A, shape (n, 1).
+    ``penalty_gradient`` is λAQ, half the gradient of the penalty; ``bound`` is λ times the bound on A, shape (n, 1).
     """
 
     def step(log_joint: Array, resp: Array, penalty_gradient: Array, bound: Array) -> Array:
-        return entropic_maximiser(log_joint + 2 * (bound * resp - penalty_gradient), 2 * bound)
+        return entropic_maximizer(log_joint + 2 * (bound * resp - penalty_gradient), 2 * bound)
 
     return map_rows(step, log_joint, resp, penalty_gradient / row_weight, bound / row_weight)
 
@@ -150,7 +150,7 @@ def _evidence_bound(q: Array, log_joint: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _RegularisedState(EMState):
+class _RegularizedState(EMState):
     """Adds the terms of the regularised log-likelihood (6) at the memberships, and the step γ of 'printed'."""
 
     likelihood: float = -math.inf
@@ -159,15 +159,15 @@ class _RegularisedState(EMState):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Regularised(MixtureHooks[_RegularisedState]):
+class _Regularized(MixtureHooks[_RegularizedState]):
     """Shared by the paper's two readings: the regularised log-likelihood (6) of smoothed memberships."""
 
     graph: AffinityGraph
     smoother: Smoother
 
-    def start(self, memberships: Array) -> _RegularisedState:
+    def start(self, memberships: Array) -> _RegularizedState:
         """Return the clamped memberships, which any other may replace."""
-        return _RegularisedState(self.problem.clamp(memberships))
+        return _RegularizedState(self.problem.clamp(memberships))
 
     def penalty(self, resp: Array) -> float:
         """Compute λ Σ_k f_k' L f_k. [lapgmm, Eq. 5; Eq. 11 drops the ½ and so doubles λ]"""
@@ -177,25 +177,25 @@ class _Regularised(MixtureHooks[_RegularisedState]):
         """Compute the two terms of the regularised log-likelihood (6) for the components refitted from ``resp``."""
         return self.problem.likelihood(self.expect(self.estimate(resp))), self.penalty(resp)
 
-    def accept(self, resp: Array, state: _RegularisedState) -> _RegularisedState:
+    def accept(self, resp: Array, state: _RegularizedState) -> _RegularizedState:
         """Return a state with ``resp`` if its refitted objective is no lower than that of ``state``, else ``state``."""
         likelihood, penalty = self.refitted(resp)
         if likelihood - penalty < state.likelihood - state.penalty:
             return state
         return replace(state, resp=resp, likelihood=likelihood, penalty=penalty)
 
-    def score(self, log_joint: Array, state: _RegularisedState, last_resp: Array) -> Step:
+    def score(self, log_joint: Array, state: _RegularizedState, last_resp: Array) -> Step:
         """Return Eq. 6 at the smoothed memberships and the components refitted from them."""
         likelihood, penalty = state.likelihood, state.penalty
         return Step(likelihood - penalty, likelihood, penalty, mean_change(state.resp, last_resp))
 
-    def finish(self, model: Gaussians, state: _RegularisedState) -> Gaussians:
+    def finish(self, model: Gaussians, state: _RegularizedState) -> Gaussians:
         """Refit the components from the smoothed memberships: line 7 of Table 1."""
         return self.estimate(state.resp)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Printed(_Regularised):
+class _Printed(_Regularized):
     """Table 1 of the paper with a fixed number of smoothing steps."""
 
     walk: Sparse  # the random-walk Laplacian
@@ -210,7 +210,7 @@ class _Printed(_Regularised):
         smoother, walk = laplacian_smoother(graph, problem.Z), graph.laplacian("random_walk")
         return cls(problem, lam=lam, graph=graph, smoother=smoother, walk=walk, gamma=gamma, n_smooth=n_smooth)
 
-    def start(self, memberships: Array) -> _RegularisedState:
+    def start(self, memberships: Array) -> _RegularizedState:
         """Return the clamped memberships and the first step."""
         return replace(super().start(memberships), gamma=self.gamma)
 
@@ -218,7 +218,7 @@ class _Printed(_Regularised):
         """Take ``n_smooth`` steps of Eq. 12."""
         return self.problem.clamp(diffuse(posterior, self.walk, gamma, self.n_smooth))
 
-    def refine(self, log_joint: Array, state: _RegularisedState) -> _RegularisedState:
+    def refine(self, log_joint: Array, state: _RegularizedState) -> _RegularizedState:
         """Lines 5, 6, 9 and 10 of Table 1: γ shrinks until the objective does not fall, or smoothing has ended."""
         state = replace(state, pair_scale=self.pair_scale(log_joint, state))
         posterior = self.posterior(log_joint, state.resp, state.pair_scale)
@@ -230,7 +230,7 @@ class _Printed(_Regularised):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Anchored(_Regularised):
+class _Anchored(_Regularized):
     """Smoothing tied to the posterior, with a strength searched for in every iteration."""
 
     @classmethod
@@ -239,7 +239,7 @@ class _Anchored(_Regularised):
         graph = _graph_of_paper(model, problem)
         return cls(problem, lam=lam, graph=graph, smoother=laplacian_smoother(graph, problem.Z))
 
-    def refine(self, log_joint: Array, state: _RegularisedState) -> _RegularisedState:
+    def refine(self, log_joint: Array, state: _RegularizedState) -> _RegularizedState:
         """Return the best of the candidates and the state itself."""
         state = replace(state, pair_scale=self.pair_scale(log_joint, state))
         posterior = self.posterior(log_joint, state.resp, state.pair_scale)
@@ -430,7 +430,7 @@ class LapGMM(BaseMixture):
         """Return the values of λ to try: multiples of the one at which neighbours weigh as much as densities."""
         assert problem.graph is not None
         hooks = GaussianHooks(problem)
-        model, _ = hooks.maximise(hooks.start(start))
+        model, _ = hooks.maximize(hooks.start(start))
         scale = natural_lam(hooks.expect(model), problem.graph)
         return [factor * scale for factor in LAM_GRIDS[str(self.lam)]]
 

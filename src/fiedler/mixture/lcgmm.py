@@ -50,7 +50,7 @@ class _LocallyConsistent(MixtureHooks[_ConsistentState]):
         """Return the clamped memberships."""
         return _ConsistentState(self.problem.clamp(memberships))
 
-    def maximise(self, state: _ConsistentState) -> tuple[Gaussians, _ConsistentState]:
+    def maximize(self, state: _ConsistentState) -> tuple[Gaussians, _ConsistentState]:
         """Eqs 7, 9 and 11: mixing weights from P, means and covariances from (I - λL)P."""
         Z, kind, ridge = self.problem.Z, self.problem.kind, self.problem.ridge
         priors = self.problem.weighted(state.resp)

@@ -27,7 +27,7 @@ PALETTE = (
     "#c89838", "#88a8ff", "#b068d0", "#b09860", "#885890", "#389080", "#e87090", "#489848", "#b84020", "#908818",
 )  # fmt: skip
 UNASSIGNED = "#9e9e9e"  # colour of rows without a cluster
-CONFIDENCE_COLOURS = ("#c8412b", "#e0a36a", "#9fb4c4", "#5592c4", "#2468a8")  # at confidence 0, 1/4, 1/2, 3/4, 1
+CONFIDENCE_COLORS = ("#c8412b", "#e0a36a", "#9fb4c4", "#5592c4", "#2468a8")  # at confidence 0, 1/4, 1/2, 3/4, 1
 MIN_OPACITY = 0.15  # opacity is confidence, but even a row with low memberships stays visible
 PRIMARY, SECONDARY, TERTIARY = PALETTE[:3]  # colours of lines
 DARK, MIDDLE, LIGHT = "#333333", "#8a8a8a", "#dddddd"  # greys
