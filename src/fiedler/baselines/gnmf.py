@@ -1,6 +1,6 @@
-"""GNMF: nonnegative factors that vary smoothly over a graph [Cai, He, Han & Huang 2011].
+"""GNMF: non-negative factors that vary smoothly over a graph [Cai, He, Han & Huang 2011].
 
-    minimise  ‖X - VU'‖² + λ tr(V'LV)   over nonnegative V (n, K) and U (d, K) with columns of length one
+    minimise  ‖X - VU'‖² + λ tr(V'LV)   over non-negative V (n, K) and U (d, K) with columns of length one
 
 by the multiplicative updates U ← U ∘ X'V / UV'V and V ← V ∘ (XU + λWV) / (VU'U + λDV), neither of which increases the
 objective. K-means clusters the rows of V. No maintained library provides it.
@@ -75,7 +75,7 @@ def normalize_factors(factors: Factors) -> Factors:
 
 
 class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
-    """Clustering by graph-regularised nonnegative matrix factorisation of nonnegative rows.
+    """Clustering by graph-regularised nonnegative matrix factorisation of non-negative rows.
 
     Parameters
     ----------

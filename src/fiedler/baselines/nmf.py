@@ -1,6 +1,6 @@
 """Clustering by nonnegative matrix factorisation, unweighted or weighted for the normalised cut [Xu, Liu & Gong 2003].
 
-X ≈ VU', V and U nonnegative; document i belongs to the cluster of its largest v_ik, after the columns of U are scaled
+X ≈ VU', V and U non-negative; document i belongs to the cluster of its largest v_ik, after the columns of U are scaled
 to length one. NCW first multiplies document i by (x_i · Σ_j x_j)^-½, the inverse root of its degree in the graph of dot
 products, which relates the factorisation to the normalised cut. The factorisation is that of scikit-learn.
 """
@@ -52,7 +52,7 @@ def check_nonnegative_rows(X: MatrixLike, *, estimator: Any, reset: bool = True,
 
 
 class NMFClustering(ModularityScoreMixin, ClusterMixin, BaseEstimator):
-    """Clustering by a nonnegative factorisation of nonnegative rows.
+    """Clustering by a non-negative factorisation of non-negative rows.
 
     Parameters
     ----------

@@ -184,7 +184,7 @@ def logsumexp(values: Array) -> Array:
 
 
 def safe_log(values: Array) -> Array:
-    """Return the logarithm of nonnegative numbers; zero is replaced by the smallest normal number."""
+    """Return the logarithm of non-negative numbers; zero is replaced by the smallest normal number."""
     xp = namespace(values)
     smallest = float(xp.finfo(values.dtype).smallest_normal)
     return xp.log(xp.where(values > smallest, values, smallest))

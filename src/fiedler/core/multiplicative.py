@@ -1,4 +1,4 @@
-"""Multiplicative updates: a matrix stays nonnegative because every entry is multiplied by a nonnegative ratio."""
+"""Multiplicative updates: a matrix stays non-negative because every entry is multiplied by a non-negative ratio."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def multiplicative_update(
     Parameters
     ----------
     Q, numerator, denominator : array of shape (n, k)
-        Nonnegative.
+        Non-negative.
     epsilon : float
         Added to ``denominator``, in its unit, to avoid division by zero.
     floor : float, default=0

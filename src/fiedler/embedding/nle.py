@@ -183,7 +183,7 @@ class NLE(
         The cut to minimise: 'ratio' divides by the sizes of the clusters, 'ncut' by their volumes.
     signed : {'split', 'shift'}, default='split'
         How negative weights are treated: 'split' writes W = W⁺ - W⁻, 'shift' adds a constant to the weights of all
-        pairs, so that the smallest is zero; it also does so for a complete nonnegative graph.
+        pairs, so that the smallest is zero; it also does so for a complete non-negative graph.
     init : {'auto', 'spectral', 'random'} or array, default='spectral'
         The starts: indicators of spectral clustering plus 0.2 ('spectral'), uniform random numbers ('random'), or both
         in turn ('auto'). An array of labels or memberships is a single start.

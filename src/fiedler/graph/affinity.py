@@ -328,7 +328,7 @@ def _as_host_matrix(W: Any) -> sp.csr_array:
 
 
 def _check_affinity(W: sp.csr_array, *, signed: bool) -> None:
-    """Raise an error unless ``W`` is finite, symmetric, and nonnegative or signed."""
+    """Raise an error unless ``W`` is finite, symmetric, and non-negative or signed."""
     if not np.isfinite(W.data).all():
         raise InputError(
             "the affinity matrix contains NaN or infinity", "remove or fill those entries first", code="not_finite"

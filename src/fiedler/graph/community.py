@@ -73,7 +73,7 @@ def modularity(graph: AffinityGraph | MatrixLike, labels: LabelsLike, *, resolut
     Parameters
     ----------
     graph : AffinityGraph or matrix
-        A graph with nonnegative weights.
+        A graph with non-negative weights.
     labels : array-like of shape (n_nodes,)
         The cluster of each node.
     resolution : float, default=1.0
@@ -90,7 +90,7 @@ def modularity(graph: AffinityGraph | MatrixLike, labels: LabelsLike, *, resolut
     graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
     if graph.has_negative_weights:
         raise InputError(
-            "modularity is defined for nonnegative weights, but the graph has negative ones", code="negative_weights"
+            "modularity is defined for non-negative weights, but the graph has negative ones", code="negative_weights"
         )
     codes = np.unique(check_node_labels(labels, graph.n_nodes), return_inverse=True)[1]
     volumes = np.bincount(codes, to_numpy(graph.degrees))

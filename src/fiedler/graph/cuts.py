@@ -121,7 +121,7 @@ class CutProblem(NamedTuple):
     repel: Callable[[Array], Array] | None  # W⁻Q
     degrees: Array  # (n,), row sums of W without its diagonal
     mass: Array  # (n,)
-    approximate: bool = False  # whether W is nonnegative only up to an error
+    approximate: bool = False  # whether W is non-negative only up to an error
     repelling: bool = False  # whether negative weights are cannot-links
 
     def product(self, Q: Array) -> Array:

@@ -36,7 +36,7 @@ class KernelConstants:
     bandwidth: float | None = None
     degree: int = 2
     scales: Array | None = None  # (n,) distance of each training point to its 7th neighbour, for "local"
-    metric: Array | None = None  # (r, d) the learnt matrix A, under which rows are compared as A x
+    metric: Array | None = None  # (r, d) the learned matrix A, under which rows are compared as A x
     neighbors: int | None = None  # under that metric, the number of rows that a new point is linked to; None: all
 
 

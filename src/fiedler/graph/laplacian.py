@@ -184,7 +184,7 @@ def component_labels(weights: Sparse) -> tuple[int, np.ndarray]:
 def balanced_components(graph: Graph) -> tuple[int, np.ndarray, np.ndarray]:
     """Return the components that have a null vector: their number, each node's component (-1: none) and its sign.
 
-    These are all components of a graph with nonnegative weights. On a signed graph they are the balanced ones: those
+    These are all components of a graph with non-negative weights. On a signed graph they are the balanced ones: those
     whose nodes can be given signs with s_i s_j w_ij > 0 on every edge. In the double cover, where a negative edge leads
     to the other copy of its node, such a component splits into two.
     """

@@ -25,7 +25,7 @@ def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: 
     labels_true : array-like of shape (n,)
         The classes.
     memberships : array-like of shape (n, k)
-        Nonnegative rows that sum to one.
+        Non-negative rows that sum to one.
     n_bins : int, default=15
         The number of bins.
 
@@ -64,7 +64,7 @@ def _check_memberships(memberships: MatrixLike, n_samples: int) -> np.ndarray:
     sums_to_one = np.allclose(resp.sum(axis=1), 1, atol=1e-3)
     if not np.isfinite(resp).all() or resp.min() < 0 or not sums_to_one:
         raise InputError(
-            "memberships must be nonnegative rows that sum to one",
+            "memberships must be non-negative rows that sum to one",
             "divide each row by its sum",
             code="invalid_memberships",
             parameter="memberships",

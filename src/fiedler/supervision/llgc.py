@@ -159,7 +159,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
             graph = self._build_graph(X, y, check_constraints(constraints, X))
             if graph.has_negative_weights:
                 raise InputError(
-                    "the graph has negative weights, but LLGC requires nonnegative weights",
+                    "the graph has negative weights, but LLGC requires non-negative weights",
                     "build the graph without signed=True",
                     code="negative_weights",
                 )
@@ -173,7 +173,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
                     tol=check_positive(self.tol, "tol"), max_iter=check_int(self.max_iter, "max_iter"),
                 )  # fmt: skip
             self.n_iter_, self.converged_ = max(result.iterations, 1), result.converged
-            F = positive_part(result.solution)  # nonnegative up to rounding
+            F = positive_part(result.solution)  # non-negative up to rounding
             if rescale:
                 F = rescale(F, asarray_like(Y.mean(axis=0), F, dtype=F.dtype))
             self.label_distributions_, self.graph_ = normalize_row_sums(F), graph
