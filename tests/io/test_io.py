@@ -64,7 +64,7 @@ def write_with_polars(columns, path):
 
 
 @pytest.mark.parametrize("write", [write_with_pandas, write_with_polars])
-def test_whole_numbers_with_gaps_stay_whole(write, tmp_path):
+def test_integers_with_missing_values_stay_integers(write, tmp_path):
     """In labels and row names; in a feature the missing value is an error."""
     pytest.importorskip("pyarrow.parquet")
     columns = {"a": [0.5, 1.5, 2.5], "class": [1, None, 12_345_678_901_234_567]}
@@ -76,7 +76,7 @@ def test_whole_numbers_with_gaps_stay_whole(write, tmp_path):
         read_input(tmp_path / "t.parquet")
 
 
-def test_labels_that_a_gap_made_floats_are_integers_again(tmp_path):
+def test_integer_labels_read_as_floats_are_integers_again(tmp_path):
     """A data frame without nullable columns stores 1 and a missing value as 1.0 and NaN."""
     pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow.parquet")
     pandas.DataFrame({"a": [1, 2, 3], "class": [1, None, 2]}).to_parquet(tmp_path / "t.parquet")
@@ -284,7 +284,7 @@ def test_images_of_two_sizes_and_a_broken_one(tmp_path, image):
         read_input(tmp_path, size=6)
 
 
-def test_folders_of_texts_of_nothing_and_of_texts_and_images(tmp_path, image):
+def test_folders_that_are_empty_contain_texts_or_mix_texts_and_images(tmp_path, image):
     with pytest.raises(ValueError, match="contains no images and no"):
         read_input(tmp_path)
     write_file(tmp_path / "a.txt", "stars and planets")
