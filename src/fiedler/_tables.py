@@ -45,7 +45,7 @@ class Table(NamedTuple):
 def csv_table(content: str, name: str) -> Table:
     r"""Read the table in the text of a CSV file.
 
-    Rows of another length than the header are refused, since values would be lost or shifted.
+    Rows of another length than the header raise an error, since values would be lost or shifted.
 
     Examples
     --------

@@ -99,9 +99,9 @@ def test_large_data_are_sampled(blobs, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "options", "sentence"),
     [
-        (([],), {}, "candidates is empty; give numbers of clusters from 2 on"),
+        (([],), {}, "candidates is empty; pass numbers of clusters of at least 2"),
         (([1, 2, 3],), {}, "one cluster is always stable"),
-        ((5,), {}, "must be an iterable of integers; give for example range"),
+        ((5,), {}, "must be an iterable of integers; pass for example range"),
         (([2, 500],), {}, "n_clusters=500 is more than the number of rows"),
         ((), {"fraction": 2}, "fraction must be a fraction above 0 and at most 1"),
         ((), {"n_subsets": 1}, "n_subsets must be an integer of at least 2"),

@@ -86,7 +86,7 @@ class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
     lam : float, default=100.0
         Weight of the graph term.
     n_init : int, default=3
-        The number of random starts, of which the one of lowest objective is kept.
+        The number of random starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
         Maximum number of updates of each start.
     tol : float, default=1e-4

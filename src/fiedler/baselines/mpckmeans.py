@@ -185,7 +185,7 @@ class _PairObjective:
     def assign(
         self, labels: np.ndarray, centers: np.ndarray, metrics: np.ndarray, rng: np.random.RandomState
     ) -> np.ndarray:
-        """Assign rows in random order to the cluster of lowest cost, given the labels of the other rows."""
+        """Assign rows in random order to the cluster with the lowest cost, given the labels of the other rows."""
         labels, costs = labels.copy(), penalized_distances(self.X, centers, metrics)
         linked = self.pairs.rows
         unlinked = np.ones(len(labels), dtype=bool)

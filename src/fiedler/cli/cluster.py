@@ -55,9 +55,7 @@ def cluster(
     size: Size = None,
     scale: Scale = "auto",
     seed: Seed = 0,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of results; default: out/ and the name of the input.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output folder; default: out/<input name>.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results of another input.")] = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -119,7 +117,7 @@ def _write_results(
 
 
 def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]:
-    """Return what ``predict`` needs to read new rows, and the input by which the next ``cluster`` knows its results."""
+    """Return what ``predict`` needs to read new rows, and the input from which a later run recognises its results."""
     return {
         "kind": data.kind,
         "feature_names": data.feature_names,

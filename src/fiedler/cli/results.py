@@ -41,7 +41,11 @@ def check_folder(folder: Path, source: str, *, force: bool) -> None:
     _check_writable(folder)
     existing = next((name for name in FILES if (folder / name).exists()), None)
     if existing and not force and (origin := _origin(folder)) != relative_source(folder, source):
-        content = f"a {existing} of unknown origin" if origin is None else f"the results of {_shown(folder, origin)!r}"
+        content = (
+            f"{existing}, which was not written by fiedler"
+            if origin is None
+            else f"the results of {_shown(folder, origin)!r}"
+        )
         raise InputError(
             f"{str(folder)!r} contains {content}",
             "choose another --out, or replace them with --force",

@@ -300,7 +300,7 @@ def _keeps_cut(labels: np.ndarray, scorer: PartitionScorer, leader: Candidate) -
 
 
 def select_by_cut(candidates: Sequence[Candidate], n_known: int = 0) -> Candidate:
-    """Select the communities of lowest cut among those with the most clusters and the best agreement."""
+    """Select the communities with the lowest cut among those with the most clusters and the best agreement."""
     competing = [candidate for candidate in candidates if candidate.family == "communities"]
     max_clusters = max(candidate.n_clusters for candidate in competing)
     complete = [candidate for candidate in competing if candidate.n_clusters == max_clusters]
@@ -310,7 +310,7 @@ def select_by_cut(candidates: Sequence[Candidate], n_known: int = 0) -> Candidat
 
 
 def select_by_likelihood(leader: Candidate, rivals: Sequence[Candidate], n_known: int = 0) -> Candidate:
-    """Select the partition of highest integrated completed likelihood among the leader and its admitted rivals."""
+    """Select the partition with the highest integrated completed likelihood from the leader and its admitted rivals."""
     admitted = [
         rival
         for rival in rivals

@@ -167,7 +167,7 @@ class LPIClustering(
         if X.shape[1] < 2:
             raise InputError(
                 "with n_features=1 all rows of unit length have the same direction",
-                "give more features",
+                "pass more features",
                 code="no_directions",
             )
         k = check_n_clusters(self.n_clusters, X.shape[0])

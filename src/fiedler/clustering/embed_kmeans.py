@@ -36,7 +36,7 @@ class EmbedKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
     metric : {'euclidean', 'cosine'}, default='euclidean'
         'cosine' is spherical k-means.
     n_init : int, default=10
-        The number of initialisations; the run of lowest inertia is kept.
+        The number of initialisations; the run with the lowest inertia is kept.
     random_state : int, RandomState or None, default=None
         Random seed or generator.
 
@@ -105,7 +105,7 @@ class EmbedKMeans(ModularityScoreMixin, ClusterMixin, BaseEstimator):
         if self.embedding is not None and not hasattr(self.embedding, "fit_transform"):
             raise InputError(
                 f"embedding={self.embedding!r} is not a transformer",
-                "give one such as TruncatedSVD()",
+                "pass one such as TruncatedSVD()",
                 parameter="embedding",
                 value=self.embedding,
             )

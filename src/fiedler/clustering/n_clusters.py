@@ -138,7 +138,7 @@ def choose_n_clusters(
     Notes
     -----
     The eigengaps are those of the estimator's own graph if it has one, otherwise of a self-tuned graph of nine
-    neighbours. Of more than 2,500 rows a random sample is subsampled.
+    neighbours. If there are more than 2,500 rows, a random sample is used.
 
     Examples
     --------
@@ -171,14 +171,14 @@ def _check_candidates(candidates: Iterable[int], n_samples: int) -> list[int]:
     if not isinstance(candidates, Iterable):
         raise InputError(
             f"candidates={candidates!r} must be an iterable of integers",
-            "give for example range(2, 16)",
+            "pass for example range(2, 16)",
             parameter="candidates",
             value=candidates,
         )
     numbers = sorted({check_n_clusters(k, n_samples - 2) for k in candidates})
     if not numbers or numbers[0] < 2:
         problem = "one cluster is always stable and cannot be compared" if numbers else "candidates is empty"
-        raise InputError(problem, "give numbers of clusters from 2 on", parameter="candidates", value=numbers)
+        raise InputError(problem, "pass numbers of clusters of at least 2", parameter="candidates", value=numbers)
     return numbers
 
 
@@ -221,7 +221,7 @@ def _partition_by(estimator: Any, X: Any) -> Partition:
     if name is None:
         raise InputError(
             f"{type(estimator).__name__} has no parameter n_clusters or n_components",
-            "give a clusterer whose number of clusters can be set",
+            "pass a clusterer whose number of clusters can be set",
             code="no_n_clusters",
             parameter="estimator",
         )

@@ -61,7 +61,7 @@ class SpectralClustering(GraphEstimatorMixin, ModularityScoreMixin, ClusterMixin
     cut : {'ncut', 'njw', 'ratio'}, default='ncut'
         The objective that is relaxed.
     n_init : int, default=10
-        The number of k-means initialisations; the run of lowest inertia is kept.
+        The number of k-means initialisations; the run with the lowest inertia is kept.
     eigen_solver : {'auto', 'chebyshev', 'dense', 'lobpcg', 'arpack', 'shift_invert'}, default='auto'
         See :func:`fiedler.core.eigen.smallest_eigenpairs`.
     eigen_tol : float, default=1e-8

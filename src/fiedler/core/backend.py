@@ -217,7 +217,7 @@ def one_hot(labels: Array, k: int, reference: Array) -> Array:
 
 
 def fix_signs(vectors: Array) -> Array:
-    """Flip columns so that their entry of largest magnitude is positive.
+    """Flip columns so that their entry with the largest magnitude is positive.
 
     If several entries are equally large up to rounding, the first decides, so that symmetric vectors have a sign too.
     """

@@ -51,7 +51,7 @@ def kmeans(
         'cosine' is spherical k-means: rows and centres are scaled to unit length. A row of zeros has no direction and
         can be assigned to any cluster.
     n_init : int, default=10
-        Number of seedings; the run of lowest inertia is kept, the first one if several are equal up to rounding.
+        Number of seedings; the run with the lowest inertia is kept, the first one if several are equal up to rounding.
     max_iter : int, default=300
         Maximum number of iterations of one run.
     tol : float, default=1e-4

@@ -118,4 +118,4 @@ def report_progress(estimator: Any) -> Iterator[None]:
 
 @with_callbacks
 def _tear_down_callbacks(estimator: Any) -> None:
-    """Do nothing but what the decorator does at the end of a fit: let the callbacks release their resources."""
+    """Release the callbacks' resources, as scikit-learn's decorator does at the end of a fit."""

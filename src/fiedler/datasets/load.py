@@ -208,7 +208,7 @@ def _check_classes(classes: object, n_classes: int) -> np.ndarray:
 
 
 def _unit_rows(X: archive.Matrix) -> archive.Matrix:
-    """Scale the rows to x / ||x||, ignoring missing entries."""
+    """Scale the rows to x / ‖x‖, ignoring missing entries."""
     if isinstance(X, sp.csr_array):
         return normalize_rows(X)
     missing = np.isnan(X)

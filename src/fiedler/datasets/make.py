@@ -53,7 +53,7 @@ def two_moons(n_samples: int = 500, *, noise: float = 0.05, random_state: Random
 def circles(
     n_samples: int = 500, *, noise: float = 0.05, factor: float = 0.5, random_state: RandomState = None
 ) -> PointsAndLabels:
-    """Generate a circle inside another in the plane.
+    """Generate two concentric circles in the plane.
 
     Parameters
     ----------

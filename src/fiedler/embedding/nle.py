@@ -10,10 +10,10 @@ With both constraints the columns of Q are normalised indicators and the objecti
 brings Q'Q close to I, with σ the largest eigenvalue of D - W. A row of Q says how much a node belongs to each cluster.
 For the normalised cut the same update is applied to D^-½WD^-½ and I.
 
-Differences from the paper: neither the objective nor the cut of the labels is monotone, so the labels of lowest cut are
-kept; of several starts the one of lowest cut without empty clusters is selected; and single nodes are then moved while
-that lowers the cut (`polish`). Negative weights, section V: W = W⁺ - W⁻, with W⁻ and negative degrees on the other side
-of the fraction (``signed="split"``), or W + c for all pairs (``"shift"``), a matrix that is never formed.
+Differences from the paper: neither the objective nor the cut of the labels is monotone, so the labels with the lowest cut
+are kept; of several starts the one with the lowest cut without empty clusters is selected; and single nodes are then
+moved while that lowers the cut (`polish`). Negative weights, section V: W = W⁺ - W⁻, with W⁻ and negative degrees on
+the other side of the fraction (``signed="split"``), or W + c for all pairs (``"shift"``), a matrix that is never formed.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def unit_columns(Q: Array) -> Array:
 
 
 def run_updates(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERun:
-    """Update one start until labels and memberships stay the same; keep the labels of lowest cut."""
+    """Update one start until labels and memberships stay the same; keep the labels with the lowest cut."""
     xp, k, nan = namespace(Q), Q.shape[1], float("nan")
     traces: list[float] = []
     terms: dict[str, list[float]] = {"cut": [], "moved": []}
@@ -169,7 +169,7 @@ class NLE(
     TransformerMixin,
     BaseEstimator,
 ):
-    """Nonnegative Laplacian embedding: soft clusters of low Ratio Cut or normalised cut.
+    """Nonnegative Laplacian embedding: soft clusters with a low Ratio Cut or normalised cut.
 
     Parameters
     ----------
@@ -202,14 +202,14 @@ class NLE(
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        The labels of lowest cut; with ``polish``, after moving single nodes.
+        The labels with the lowest cut; with ``polish``, after moving single nodes.
     memberships_ : array of shape (n_samples, n_clusters)
         Rows of Q scaled to sum to one. Where ``polish`` moved a node, its largest membership can be that of another
         cluster than its label.
     embedding_ : array of shape (n_samples, n_clusters)
         Q of the best start after its last update.
     objective_ : float
-        The cut of ``labels_``; lower is better. The best start is the one of lowest cut.
+        The cut of ``labels_``; lower is better. The best start is the one with the lowest cut.
     history_ : FitHistory
         The updates of the best start. ``history_.objective`` is the trace of Eq. 9, which the updates increase, though
         not at every step, measured before each update. The terms 'cut', the cut of the labels, and 'moved', the change
@@ -421,7 +421,7 @@ class NLE(
         if not best.converged:
             warn(
                 f"NLE did not converge within max_iter={self.max_iter} updates",
-                "increase max_iter to look for labels of lower cut",
+                "increase max_iter to look for labels with a lower cut",
                 code="not_converged",
                 category=NotConvergedWarning,
                 stacklevel=3,

@@ -64,7 +64,7 @@ MIN_GAIN = 1e-6  # of modularity that is worth another round: one edge in a mill
 MAX_MOVE_ROUNDS = 100  # rounds of moves among communities
 MAX_CELL_ROUNDS = 20  # rounds of moves among cells, which are merged afterwards
 MAX_ROUNDS_WITHOUT_GAIN = 5  # rounds of moves after which the moves stop
-N_EXCHANGES = 5  # exchanges of highest estimated gain that are tried
+N_EXCHANGES = 5  # exchanges with the highest estimated gain that are tried
 
 
 def modularity(graph: AffinityGraph | MatrixLike, labels: LabelsLike, *, resolution: float = 1.0) -> float:
@@ -115,7 +115,7 @@ def communities(
     resolution: float | None = None,
     random_state: RandomState = None,
 ) -> CommunityResult:
-    """Partition the nodes into ``n_clusters`` communities of high modularity.
+    """Partition the nodes into ``n_clusters`` communities with high modularity.
 
     Parameters
     ----------
@@ -453,7 +453,7 @@ def _split_gains(cohesion: np.ndarray) -> np.ndarray:
 
 
 def _best_exchanges(split: np.ndarray, merge: np.ndarray, count: int) -> list[tuple[int, int, int]]:
-    """Return the triples (a, b, c) of highest gain for "b is merged into a, half of c replaces b", c being neither."""
+    """Return the triples (a, b, c) with the highest gain if b is merged into a and half of c, another one, replaces b."""
     a, b = np.triu_indices(len(split), 1)
     order = np.argsort(-split, kind="stable")[:3]  # one of three is neither a nor b
     gains = merge[a, b][:, None] + split[order][None, :]

@@ -110,7 +110,7 @@ KERNELS: dict[str, Kernel] = {
 
 
 def edge_weights(kernel: str, pairs: RowPairs, constants: KernelConstants) -> Array:
-    """Return the weight of every pair; one that overflows is infinite, and the caller must refuse it."""
+    """Return the weight of every pair; one that overflows is infinite, and the caller must reject it."""
     with np.errstate(over="ignore"):
         return choose(KERNELS, kernel, option="weight")(pairs, constants)
 

@@ -173,9 +173,9 @@ class KNNGraph(_Recipe):
         'union' keeps an edge if i is a neighbour of j *or* j of i, 'mutual' if both are; 'mean' keeps it with half of
         its weight for each of the two.
     method : {'auto', 'exact', 'faiss'} or neighbours transformer, default='auto'
-        'auto' is exact up to 50 000 rows (or 15 features) and uses faiss above, if it is installed; the recall is then
-        at least 0.99 on a sample and available as ``graph.recall``. A scikit-learn neighbours transformer searches with
-        its own parameters.
+        'auto' is exact up to 50,000 rows (or 15 features) and uses faiss above, if it is installed; the recall is then
+        at least 0.995 on a sample and available as ``graph.recall``. A scikit-learn neighbours transformer searches
+        with its own parameters.
     connect : {None, 'mst', 'nearest'}, default=None
         Join the components of a disconnected graph; see :meth:`AffinityGraph.connect`.
     signed : bool, default=False
@@ -283,7 +283,7 @@ class RadiusGraph(_Recipe):
 
 
 class FullGraph(_Recipe):
-    """The complete graph, in which every pair has a weight; needs quadratic memory, so at most 10 000 rows.
+    """The complete graph, in which every pair has a weight; needs quadratic memory, so at most 10,000 rows.
 
     Parameters
     ----------

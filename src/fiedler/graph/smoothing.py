@@ -9,7 +9,8 @@ resolvent          (1-γ) (I - γ D⁻¹W)⁻¹ P, diffusion anchored at P
 spread             (I - α D^-½WD^-½)⁻¹ Y, labels spread over the graph
 =================  ==============================================================================
 
-Arrays may be NumPy, torch or CuPy arrays, as the operator (a SciPy operator is applied to any array on the host).
+Arrays are NumPy, torch or CuPy arrays, and the operator is of the same library; a SciPy operator is applied to any
+array, on the host.
 """
 
 from __future__ import annotations

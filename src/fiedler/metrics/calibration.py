@@ -1,4 +1,4 @@
-"""Calibration: whether memberships are the probabilities that they claim to be."""
+"""Calibration: how well memberships agree with accuracy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .matching import labels_to_numpy, match_labels
 
 
 def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: int = 15) -> float:
-    """The expected calibration error: the gap between confidence and accuracy, after matching clusters to classes.
+    """Return the expected calibration error: how far confidence and accuracy differ, with clusters matched to classes.
 
     ::
 

@@ -56,7 +56,7 @@ def match_labels(labels_true: LabelsLike, labels_pred: LabelsLike) -> np.ndarray
 
 
 def clustering_accuracy(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
-    """AC: the share of correctly assigned samples under the best one-to-one map of clusters to classes.
+    """Return the accuracy: the share of samples assigned correctly by the best one-to-one map of clusters to classes.
 
     The numbers of clusters and classes can differ; samples of clusters or classes left over count as errors.
 

@@ -106,7 +106,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return self
 
     def _fit_validated(self, X: Array, y: Any = None, sample_weight: Any = None, constraints: Any = None) -> Self:
-        """Fit on rows that :func:`check_data` has seen: for estimators that contain a mixture."""
+        """Fit on validated rows: for estimators that contain a mixture."""
         self.n_features_in_ = X.shape[1]
         self._warn_about_fit(self._fit(X, y, sample_weight, constraints), stacklevel=3)
         return self
@@ -146,7 +146,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return result
 
     def _warn_about_fit(self, result: EMResult[Any], *, stacklevel: int) -> None:
-        """Warn of what a user should know of a fit that succeeded; ``stacklevel`` is that of ``fit``'s caller."""
+        """Warn about non-convergence and empty clusters after a successful fit."""
         if not result.converged:
             warn(
                 f"EM did not converge within max_iter={self.max_iter} iterations",

@@ -173,7 +173,7 @@ class Full:
 
     @staticmethod
     def sample_component(noise: Array, covariances: Array, c: int) -> Array:
-        """Give white noise the covariance of component c."""
+        """Transform white noise so that it has the covariance of component ``c``."""
         return noise @ namespace(noise).linalg.cholesky(covariances[c, :, :]).T
 
     @staticmethod

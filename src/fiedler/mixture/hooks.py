@@ -16,7 +16,7 @@ from .links import Links, median_margin
 
 @dataclass(frozen=True, eq=False)
 class MixtureProblem:
-    """Everything that a fit knows before the first iteration.
+    """The inputs of a fit.
 
     Attributes
     ----------

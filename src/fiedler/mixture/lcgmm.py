@@ -105,8 +105,10 @@ class LCGMM(BaseMixture):
 
     Attributes
     ----------
-    labels_, memberships_, weights_, means_, covariances_, history_, n_iter_, converged_
-        As in :class:`GaussianMixture`, like ``objective_``, ``likelihood_`` and ``penalty_``.
+    labels_, memberships_, weights_, means_, covariances_ : array
+        As in :class:`GaussianMixture`.
+    history_, objective_, likelihood_, penalty_, n_iter_, converged_
+        As in :class:`GaussianMixture`.
     graph_ : AffinityGraph
         The graph.
 

@@ -104,7 +104,7 @@ class GraphDisplay:
         layout : array of shape (n, 2), 'features', 'spectral', 'pca', 'tsne' or None, default=None
             As in :meth:`ClustersDisplay.from_estimator`.
         max_edges : int, default=20000
-            Of more edges a random sample of this size is drawn.
+            If there are more edges, a random sample of this size is drawn.
         ax : matplotlib axes, optional
         **options
             Parameters of :meth:`plot`.
@@ -112,7 +112,7 @@ class GraphDisplay:
         rows = training_rows(model, as_rows(X))
         if rows.graph is None:
             name = type(model).__name__
-            raise InputError(f"{name} has no graph of single edges to draw", code="no_graph", estimator=name)
+            raise InputError(f"{name} has no graph whose edges can be drawn", code="no_graph", estimator=name)
         n = rows.graph.n_nodes
         if rows.X is not None and rows.X.shape[0] != n:
             raise InputError(
@@ -145,7 +145,7 @@ class GraphDisplay:
         labels : array of shape (n,), optional
             The labels of the nodes.
         max_edges : int, default=20000
-            Of more edges a random sample of this size is drawn.
+            If there are more edges, a random sample of this size is drawn.
         ax : matplotlib axes, optional
         **options
             Parameters of :meth:`plot`.

@@ -99,7 +99,7 @@ class SpectrumDisplay:
         else:
             name = type(model).__name__
             raise InputError(
-                f"{name} has neither a graph of single edges nor eigenvalues to draw", code="no_graph", estimator=name
+                f"{name} has neither a graph with edges nor eigenvalues to draw", code="no_graph", estimator=name
             )
         return cls.from_values(values, n_clusters=k, ax=ax)
 

@@ -243,7 +243,7 @@ def _layout(
 
 
 def _graph_of(model: BaseEstimator, X: Array | AffinityGraph) -> AffinityGraph | None:
-    """Return ``X`` if it is a graph, otherwise the graph of the model; None if it has none of single edges."""
+    """Return ``X`` if it is a graph, otherwise the graph of the model; None if it has none with explicit edges."""
     graph = X if isinstance(X, AffinityGraph) else getattr(model, "graph_", None)
     return graph if isinstance(graph, AffinityGraph) else None
 

@@ -1,4 +1,6 @@
-"""The learned Laplacian: a metric and a scale under which the graph agrees with what is known. Key: learned_laplacian.
+"""The learned Laplacian: a metric and a scale for which the graph agrees with known labels and pairs.
+
+Paper key: learned_laplacian.
 
     minimise  Q(A) = Σ_{must} l_ij - Σ_{cannot} l_ij + λ Σ_j Σ_{i in N_j} l_ij,   w_ij = exp(-‖A(x_i - x_j)‖²)   (Eq. 8)
 

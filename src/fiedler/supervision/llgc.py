@@ -102,7 +102,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     1.0
     """
 
-    _warns_if_disconnected = False  # components are fine if they contain a label; a warning in fit tells of others
+    _warns_if_disconnected = False  # components are fine if they contain a label; fit warns about the others
 
     def __init__(
         self,
