@@ -10,10 +10,11 @@ With both constraints the columns of Q are normalised indicators and the objecti
 brings Q'Q close to I, with σ the largest eigenvalue of D - W. A row of Q says how much a node belongs to each cluster.
 For the normalised cut the same update is applied to D^-½WD^-½ and I.
 
-Differences from the paper: neither the objective nor the cut of the labels is monotone, so the labels with the lowest cut
-are kept; of several starts the one with the lowest cut without empty clusters is selected; and single nodes are then
-moved while that lowers the cut (`polish`). Negative weights, section V: W = W⁺ - W⁻, with W⁻ and negative degrees on
-the other side of the fraction (``signed="split"``), or W + c for all pairs (``"shift"``), a matrix that is never formed.
+Differences from the paper: neither the objective nor the cut of the labels is monotone, so the labels with the lowest
+cut are kept; of several starts the one with the lowest cut without empty clusters is selected; and single nodes are
+then moved while that lowers the cut (`polish`). Negative weights, section V: W = W⁺ - W⁻, with W⁻ and negative degrees
+on the other side of the fraction (``signed="split"``), or W + c for all pairs (``"shift"``), a matrix that is never
+formed.
 """
 
 from __future__ import annotations

@@ -453,7 +453,7 @@ def _split_gains(cohesion: np.ndarray) -> np.ndarray:
 
 
 def _best_exchanges(split: np.ndarray, merge: np.ndarray, count: int) -> list[tuple[int, int, int]]:
-    """Return the triples (a, b, c) with the highest gain if b is merged into a and half of c, another one, replaces b."""
+    """Return the triples (a, b, c) with the highest gain: b is merged into a, and half of another c replaces b."""
     a, b = np.triu_indices(len(split), 1)
     order = np.argsort(-split, kind="stable")[:3]  # one of three is neither a nor b
     gains = merge[a, b][:, None] + split[order][None, :]

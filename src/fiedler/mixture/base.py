@@ -146,7 +146,10 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return result
 
     def _warn_about_fit(self, result: EMResult[Any], *, stacklevel: int) -> None:
-        """Warn about non-convergence and empty clusters after a successful fit."""
+        """Warn about non-convergence and empty clusters after a successful fit.
+
+        ``stacklevel`` is that of the caller of ``fit``.
+        """
         if not result.converged:
             warn(
                 f"EM did not converge within max_iter={self.max_iter} iterations",

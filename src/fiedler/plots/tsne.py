@@ -10,8 +10,8 @@ repulsion is a convolution: rows are interpolated to a grid, the grid is convolv
 back, so that an iteration is linear in the number of rows (Linderman et al. 2019). It is many times faster than the
 Barnes-Hut trees of scikit-learn.
 
-If there are more than `MAX_EMBEDDED_ROWS` rows, a sample is embedded and the others are placed between their neighbours in
-the sample: a map of 100,000 rows shows no more detail.
+If there are more than `MAX_EMBEDDED_ROWS` rows, a sample is embedded and the others are placed between their neighbours
+in the sample: a map of 100,000 rows shows no more detail.
 
 References
 ----------
