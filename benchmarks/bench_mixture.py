@@ -17,7 +17,7 @@ import sklearn.mixture
 from measure import markdown_table, parse_arguments
 
 from fiedler import GaussianMixture, LapGMM
-from fiedler.mixture.hooks import Problem
+from fiedler.mixture.hooks import MixtureProblem
 
 REPEATS = 7
 
@@ -61,11 +61,11 @@ def measure_fiedler(model, X, resp, graph):
     The steps run in a loop as in ``fit``; the first two iterations are not counted.
     """
     ridge = model.ridge * float(np.var(X, axis=0).mean())
-    hooks = model._hooks(Problem(X, kind=model.covariance_type, ridge=ridge, graph=graph))
+    hooks = model._hooks(MixtureProblem(X, kind=model.covariance_type, ridge=ridge, graph=graph))
     state, times = hooks.start(resp), []
     for _ in range(2 + REPEATS):
         ticks = [time.perf_counter()]
-        components, state = hooks.maximise(state)
+        components, state = hooks.maximize(state)
         ticks.append(time.perf_counter())
         log_joint = hooks.expect(components)
         ticks.append(time.perf_counter())
@@ -75,7 +75,7 @@ def measure_fiedler(model, X, resp, graph):
         times.append(np.diff(ticks))
 
     def iterate():
-        components, start_state = hooks.maximise(state)
+        components, start_state = hooks.maximize(state)
         log_joint = hooks.expect(components)
         hooks.score(log_joint, hooks.refine(log_joint, start_state), start_state.resp)
 

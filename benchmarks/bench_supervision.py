@@ -19,7 +19,7 @@ from fiedler.core.sparse import to_scipy
 from fiedler.datasets import tanh_manifold
 from fiedler.supervision import LLGC
 from fiedler.supervision.learned_laplacian import neighbor_indicators
-from fiedler.supervision.objective import METRICS, AllPairs, EdgeList, LaplacianObjective, coefficients
+from fiedler.supervision.objective import METRIC_FAMILIES, DenseWeights, LaplacianObjective, SparseWeights, coefficients
 
 N_NEIGHBORS, STEPS = 9, 10
 
@@ -73,9 +73,9 @@ def make_objective(n, d, complete):
     pairs = rng.randint(n // 2, size=(1000, 1)) + np.array([[0, n // 2]])
     C = coefficients(n, pairs[::2], pairs[1::2], (1.0, 1.0), neighbor_indicators(X, 20), 0.05)
     if complete:
-        return LaplacianObjective(X, AllPairs(C, X), METRICS["full"])
+        return LaplacianObjective(X, DenseWeights(C, X), METRIC_FAMILIES["full"])
     edges = to_scipy(KNNGraph(100).build(X).weights)
-    return LaplacianObjective(X, EdgeList(C, sp.csr_array(edges), X), METRICS["full"])
+    return LaplacianObjective(X, SparseWeights(C, sp.csr_array(edges), X), METRIC_FAMILIES["full"])
 
 
 def compute_gradients(objective):

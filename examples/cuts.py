@@ -61,10 +61,10 @@ def hinton(memberships, axis):
     axis.invert_yaxis()
 
 
-def _square(x, y, side, colour):
+def _square(x, y, side, color):
     from matplotlib.patches import Rectangle
 
-    return Rectangle((x - side / 2, y - side / 2), side, side, color=colour)
+    return Rectangle((x - side / 2, y - side / 2), side, side, color=color)
 
 
 def best_of(X, k, starts):

@@ -40,9 +40,9 @@ figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for ax, labels, title in zip(axes, (model.labels_, after.labels_), ("without pairs", "with pairs")):
     ax.scatter(*Z.T, c=labels, cmap="Set2", s=18)
     violated = pairs.violations(labels)
-    for links, colour in ((violated.must_link, "black"), (violated.cannot_link, "red")):
+    for links, color in ((violated.must_link, "black"), (violated.cannot_link, "red")):
         for i, j in links:
-            ax.plot(*Z[[i, j]].T, color=colour, lw=1.2)
+            ax.plot(*Z[[i, j]].T, color=color, lw=1.2)
     ax.set(title=f"{title}: {violated.n_pairs} of {pairs.n_pairs} pairs violated", xticks=[], yticks=[])
 
 # %%

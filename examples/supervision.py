@@ -49,9 +49,9 @@ def show_violated(X, labels, pairs, axis, title):
     Z = fit_pca(X, 2, random_state=0)(X)
     axis.scatter(*Z.T, c=labels, cmap="tab10", s=9, vmax=10)
     violated = pairs.violations(labels)
-    for links, colour in ((violated.must_link, "black"), (violated.cannot_link, "red")):
+    for links, color in ((violated.must_link, "black"), (violated.cannot_link, "red")):
         for i, j in links:
-            axis.plot(*Z[[i, j]].T, color=colour, lw=0.6, alpha=0.6)
+            axis.plot(*Z[[i, j]].T, color=color, lw=0.6, alpha=0.6)
     axis.set(title=f"{title}: {violated.n_pairs} of {pairs.n_pairs} pairs violated", xticks=[], yticks=[])
 
 

@@ -135,12 +135,12 @@ def test_every_recipe_places_new_points_on_every_back_end(estimator, recipe, X, 
     model = clone(estimator).set_params(graph=recipe)
     expected = apply(clone(model).fit(X), X + 0.1)
 
-    found = apply(clone(model).fit(backend(X)), backend(X + 0.1))
+    result = apply(clone(model).fit(backend(X)), backend(X + 0.1))
 
     if is_clusterer(model):
-        assert adjusted_rand_index(found, expected) == 1
+        assert adjusted_rand_index(result, expected) == 1
     else:
-        assert_allclose(found, expected, atol=1e-6)
+        assert_allclose(result, expected, atol=1e-6)
 
 
 def test_new_points_may_come_in_another_container(estimator, X, foreign):

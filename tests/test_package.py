@@ -19,7 +19,7 @@ def test_importing_loads_no_heavy_library():
     )
 
 
-def test_using_it_loads_no_optional_library():
+def test_fitting_loads_no_optional_library():
     optional = ["torch", "cupy", "matplotlib", "faiss"]
     code = (
         "import sys, fiedler; fiedler.SpectralClustering(2).fit([[i, i % 3] for i in range(20)]); "
@@ -31,13 +31,13 @@ def test_using_it_loads_no_optional_library():
     )
 
 
-def test_subpackages_are_reachable_and_strangers_are_not():
+def test_subpackages_are_attributes_and_unknown_names_raise():
     assert fiedler.metrics.purity([0], [0]) == 1
     with pytest.raises(AttributeError, match="module 'fiedler' has no attribute 'nothing'"):
         _ = fiedler.nothing
 
 
-def test_a_file_is_whole_or_absent(tmp_path):
+def test_a_failed_write_keeps_the_old_file(tmp_path):
     target = tmp_path / "a.txt"
     target.write_text("old")
     with pytest.raises(UnicodeEncodeError), atomic_write(target) as draft:
@@ -47,6 +47,6 @@ def test_a_file_is_whole_or_absent(tmp_path):
 
 
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "1", True, None])
-def test_positive_means_positive(value):
+def test_check_positive_rejects_other_values(value):
     with pytest.raises(ValueError, match="width must be a positive number; got"):
         check_positive(value, "width")

@@ -32,7 +32,7 @@ from fiedler.baselines import TransductiveSVM
 from fiedler.core.backend import to_numpy
 from fiedler.errors import FileFormatError
 from fiedler.graph import LandmarkGraph, RadiusGraph
-from fiedler.persistence import FORMAT, FORMAT_VERSION, JSON_MEMBER, SizeLimit, read_notes
+from fiedler.persistence import FORMAT_VERSION, JSON_MEMBER, MODEL_FORMAT, SizeLimit, read_notes
 from fiedler.text import DocumentVectorizer
 
 ALL_ESTIMATORS = [one for one in check_instances() if not isinstance(one, TransductiveSVM)]  # contains SVC
@@ -464,7 +464,7 @@ def test_models_that_compress_too_well_are_saved_uncompressed(rows, tmp_path, mo
 
 
 def test_deeply_nested_json_is_an_error(saved):
-    deep = b'{"format": "' + FORMAT.encode() + b'", "version": 1, "written_by": "", "notes": {}, "model": '
+    deep = b'{"format": "' + MODEL_FORMAT.encode() + b'", "version": 1, "written_by": "", "notes": {}, "model": '
     deep += b"[" * 200_000 + b"]" * 200_000 + b"}"
 
     with pytest.raises(ValueError, match=r"not a model file|not a valid model file"):

@@ -46,7 +46,7 @@ def check(request, tmp_path):
 def test_type_checkers_accept_a_users_file_and_find_mistakes(check):
     run = check(USER_CODE, MISTAKES)
 
-    found = {int(line) for line in re.findall(r"mistakes\.py:(\d+)", run.stdout)}
+    reported = {int(line) for line in re.findall(r"mistakes\.py:(\d+)", run.stdout)}
     marked = [number for number, line in enumerate(MISTAKES.read_text("utf-8").splitlines(), 1) if "# <-" in line]
     assert USER_CODE.name not in run.stdout, run.stdout
-    assert sorted(found) == marked, run.stdout + run.stderr
+    assert sorted(reported) == marked, run.stdout + run.stderr

@@ -29,14 +29,14 @@ X, y = digits.X[:600].astype(np.float32), digits.y[:600]
 index = faiss.IndexHNSWFlat(X.shape[1], 16)
 index.add(X)
 p = 9
-sq_distances, neighbours = index.search(X, p + 1)
+sq_distances, neighbors = index.search(X, p + 1)
 
 # %%
 # Self-tuned weights from the squared distances. An edge that is found from one side only has half the weight. No dense
 # matrix is formed.
 
 rows = np.repeat(np.arange(len(X)), p + 1)
-columns, sq_distances = neighbours.ravel(), np.maximum(sq_distances, 0)
+columns, sq_distances = neighbors.ravel(), np.maximum(sq_distances, 0)
 scales = np.sqrt(sq_distances[:, min(7, p)])
 weights = np.exp(-sq_distances.ravel() / np.maximum(scales[rows] * scales[columns], 1e-12))
 is_edge = (columns >= 0) & (columns != rows)  # faiss returns -1 if it finds fewer neighbours

@@ -1,4 +1,4 @@
-"""The one list of estimators, and of everything else that is public.
+"""Registry of the estimators and other public names.
 
 A row of :data:`ESTIMATORS` is all that a new estimator needs to be exported from ``fiedler``, saved to a model file,
 offered by the command line, put through every contract test and listed in the API reference. Rows name modules, so
@@ -42,11 +42,11 @@ EXPORTS = {
     "save": "persistence",
 }
 
-# Records that a model file may hold besides estimators, with the module that defines them.
+# Records that a model file can contain in addition to estimators, with the module that defines them.
 RECORDS = {
     "AffinityGraph": "fiedler.graph.affinity",
     "Candidate": "fiedler.clustering.candidates",
-    "Constants": "fiedler.graph.kernels",
+    "KernelConstants": "fiedler.graph.kernels",
     "FitHistory": "fiedler._records",
     "Gaussians": "fiedler.mixture.covariance",
     "LowRankAffinity": "fiedler.graph.landmarks",
@@ -283,7 +283,7 @@ def _instances(*names: str) -> Iterator[Any]:
 
 
 def stub() -> str:
-    """Write :file:`__init__.pyi`: what type checkers and editors know of the package."""
+    """Write the type stub :file:`__init__.pyi`."""
     names = public_names()
     by_module: dict[str, list[str]] = {}
     for name, module in names.items():

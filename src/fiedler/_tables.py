@@ -37,7 +37,7 @@ class Table(NamedTuple):
     unit: Literal["line", "row"]
 
     @property
-    def places(self) -> list[str]:
+    def locations(self) -> list[str]:
         """Location of each row in words, such as ``line 7``."""
         return [f"{self.unit} {number}" for number in self.numbers]
 
@@ -45,7 +45,7 @@ class Table(NamedTuple):
 def csv_table(content: str, name: str) -> Table:
     r"""Read the table in the text of a CSV file.
 
-    Rows of another length than the header are refused, since values would be lost or shifted.
+    Rows of another length than the header raise an error, since values would be lost or shifted.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Exceptions and warnings: one sentence to read, and a code with fields to program against.
+"""Exceptions and warnings with a message, a code and fields.
 
 Everything that fiedler raises on purpose is a :class:`FiedlerError` and also the built-in exception that Python
 programmers expect (``ValueError``, ``TypeError``, ``FileNotFoundError``, ``ImportError``). Each has
@@ -8,8 +8,8 @@ programmers expect (``ValueError``, ``TypeError``, ``FileNotFoundError``, ``Impo
 - ``fields``, the facts of this case, such as ``{"parameter": "n_clusters", "value": 12, "n_samples": 10}``. The names
   ``parameter``, ``value``, ``file``, ``row``, ``line`` and ``column`` mean the same in every error.
 
-Another front end, such as the command line, words a problem its own way from its code and fields and never has to
-parse a sentence.
+Another front end, such as the command line, builds its own message from the code and fields, without parsing
+the text.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class InputTypeError(FiedlerError, TypeError):
 
 
 class FileFormatError(InputError):
-    """A file cannot be read as what it should be."""
+    """The contents of a file are not in the expected format."""
 
     default_code = "invalid_file"
 

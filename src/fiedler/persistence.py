@@ -35,7 +35,7 @@ from .core.backend import to_numpy
 from .core.sparse import is_sparse, to_scipy
 from .errors import DataNotFoundError, FileFormatError, InputError, InputTypeError
 
-FORMAT = "fiedler model"
+MODEL_FORMAT = "fiedler model"
 FORMAT_VERSION = 1  # raised when an older fiedler could not read what a newer one writes
 JSON_MEMBER = "json"  # name of the array with the JSON text
 
@@ -102,7 +102,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, notes: dict[str,
         )
     writer = _Writer()
     content = {
-        "format": FORMAT,
+        "format": MODEL_FORMAT,
         "version": FORMAT_VERSION,
         "written_by": ", ".join(f"{name} {number}" for name, number in versions().items()),
         "notes": notes or {},
@@ -204,7 +204,7 @@ def _read_content(file: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read and check the JSON text of the file, except for the model in it."""
     try:
         content = json.loads(file[JSON_MEMBER].astype(np.uint8, casting="safe").tobytes())
-        if content["format"] != FORMAT:
+        if content["format"] != MODEL_FORMAT:
             raise ValueError
         version, written_by = int(content["version"]), str(content["written_by"])
         notes, _ = content["notes"], content["model"]

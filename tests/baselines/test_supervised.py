@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fiedler.baselines import LMNN, MMC, MPCKMeans, TransductiveSVM
 from fiedler.baselines.metric_learning import lmnn_objective, project_to_spectrahedron, target_neighbors
-from fiedler.baselines.mpckmeans import _Problem, penalized_distances
+from fiedler.baselines.mpckmeans import _PairObjective, penalized_distances
 from fiedler.baselines.tsvm import label_highest, switch_labels
 from fiedler.errors import InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index
@@ -172,7 +172,7 @@ def test_a_warning_says_that_lmnn_did_not_converge(rng):
 def test_mpckmeans_is_the_printed_objective(rng):
     X = rng.normal(size=(12, 2))
     pairs = PairwiseConstraints([(0, 1), (2, 3)], [(4, 5), (0, 6)], 12)
-    problem, labels = _Problem(X, pairs, 0.7), rng.randint(2, size=12)
+    problem, labels = _PairObjective(X, pairs, 0.7), rng.randint(2, size=12)
     centers, metrics = rng.normal(size=(2, 2)), rng.uniform(0.5, 2, size=(2, 2))
     span = (X.max(axis=0) - X.min(axis=0)) ** 2
     printed = sum(
@@ -191,7 +191,7 @@ def test_the_cost_of_a_row_is_its_part_of_the_objective(rng):
     """Moving one row changes the objective by the difference of its costs."""
     X = rng.normal(size=(12, 2))
     pairs = PairwiseConstraints.from_labels(np.arange(12) % 3).sample(25, random_state=0)
-    problem, labels = _Problem(X, pairs, 0.7), rng.randint(3, size=12)
+    problem, labels = _PairObjective(X, pairs, 0.7), rng.randint(3, size=12)
     centers, metrics = rng.normal(size=(3, 2)), rng.uniform(0.5, 2, size=(3, 2))
     for i in range(12):
         costs = penalized_distances(X, centers, metrics)[i] + 0.7 * problem.violation_costs(i, labels, metrics)

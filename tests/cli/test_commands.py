@@ -258,7 +258,10 @@ def test_files_of_unknown_origin_are_not_replaced(run_fiedler, table, tmp_path):
     result = run_fiedler("cluster", table, *ARGUMENTS, "--out", tmp_path)
 
     assert result.code == 1
-    assert "contains a labels.csv of unknown origin; choose another --out, or replace them with --force" in result.err
+    sentence = (
+        "contains labels.csv, which was not written by fiedler; choose another --out, or replace them with --force"
+    )
+    assert sentence in result.err
     assert (tmp_path / "labels.csv").read_text() == "mine"
 
 

@@ -25,11 +25,11 @@ def test_bertopic_takes_our_clusters_as_its_topics(model, rng):
     embeddings = np.eye(10)[y] * 6 + rng.normal(size=(120, 10))
 
     topics = bertopic.BERTopic(embedding_model=None, umap_model=BaseDimensionalityReduction(), hdbscan_model=model)
-    found, _ = topics.fit_transform(texts, embeddings)
+    labels, _ = topics.fit_transform(texts, embeddings)
 
-    assert clustering_accuracy(y, np.array(found)) > 0.95
+    assert clustering_accuracy(y, np.array(labels)) > 0.95
     for topic in range(3):
         words = {word for word, _ in topics.get_topic(topic)[:4]}
         assert any(words == set(terms) for terms in vocabulary)
     new, _ = topics.transform(texts[:5], embeddings[:5])
-    assert list(new) == list(found[:5])
+    assert list(new) == list(labels[:5])

@@ -29,17 +29,17 @@ def test_the_papers_method_is_lpi_and_kmeans(corpus):
     X, _ = corpus
     graph = KNNGraph(15, weight="dot")
     embedding = LPI(2, graph=graph).fit_transform(normalize(X))
-    by_hand = kmeans(embedding, 3, n_init=10, random_state=0).labels
+    expected = kmeans(embedding, 3, n_init=10, random_state=0).labels
     for model in (
         LPIClustering(3, graph, alpha=0, assign="kmeans", random_state=1),
         EmbedKMeans(3, LPI(graph=graph), n_components="k-1", random_state=1),
     ):
         rows = X if isinstance(model, LPIClustering) else normalize(X)
-        assert adjusted_rand_index(model.fit(rows).labels_, by_hand) == 1
+        assert adjusted_rand_index(model.fit(rows).labels_, expected) == 1
         assert_allclose(pdist(model.embedding_), pdist(embedding), atol=1e-8)
 
 
-def test_rows_that_have_unit_length_are_clustered_as_they_are(corpus):
+def test_unit_rows_are_not_rescaled(corpus):
     """Counts have equal dot products, and the last bit of a row would decide which of them are neighbours."""
     X, _ = corpus
     model = LPIClustering(3, KNNGraph(15, weight="dot"), alpha=0, assign="kmeans", random_state=0)
@@ -50,7 +50,7 @@ def test_rows_that_have_unit_length_are_clustered_as_they_are(corpus):
 
 @pytest.mark.parametrize("assign", ["mixture", "kmeans"])
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_topics_of_unequal_size_are_found_and_unseen_documents_follow(corpus, assign, container):
+def test_topics_of_unequal_size_are_clustered_and_predicted(corpus, assign, container):
     X, y = corpus
     seen = np.arange(len(y)) % 4 > 0
     model = LPIClustering(3, assign=assign, alpha=0.1, random_state=0).fit(container(X[seen]))
@@ -63,7 +63,7 @@ def test_topics_of_unequal_size_are_found_and_unseen_documents_follow(corpus, as
         assert_array_equal(model.memberships_.argmax(axis=1), model.labels_)
 
 
-def test_a_part_of_the_documents_is_enough_for_the_map(corpus):
+def test_map_can_be_fitted_on_a_fraction_of_the_documents(corpus):
     X, y = corpus
     model = LPIClustering(3, fit_fraction=0.4, alpha=0.1, random_state=0).fit(X)
     assert model.graph_.n_nodes == round(0.4 * len(y))
@@ -73,7 +73,7 @@ def test_a_part_of_the_documents_is_enough_for_the_map(corpus):
         LPIClustering(3, fit_fraction=1.5).fit(X)
 
 
-def test_labels_may_guide_the_map(corpus):
+def test_partial_labels_guide_the_map(corpus):
     X, y = corpus
     partial = np.where(np.arange(len(y)) % 5 == 0, y, -1)
     graph = LabelGraph(KNNGraph(9, weight="local", symmetrize="mean"))
@@ -93,7 +93,7 @@ def test_the_length_of_a_document_does_not_matter(corpus, rng):
 
 @pytest.mark.parametrize("n_empty", [1, 12, 50])
 @pytest.mark.parametrize("graph", [None, KNNGraph(9, weight="dot")])
-def test_documents_without_words_get_a_cluster_and_disturb_no_other(corpus, n_empty, graph):
+def test_empty_documents_get_a_cluster_and_change_no_other(corpus, n_empty, graph):
     """At length one a row of zeros is nearer to every document than documents are to each other."""
     X, y = corpus
     rows = np.concatenate([X, np.zeros((n_empty, X.shape[1]))])
@@ -112,7 +112,7 @@ def test_fewer_features_than_clusters(rng):
         LPIClustering(8, n_components=7).fit(X)
 
 
-def test_labels_follow_their_rows_whatever_holds_them(corpus):
+def test_labels_are_matched_by_position(corpus):
     X, y = corpus
     partial = np.where(np.arange(len(y)) % 3 == 0, y, -1)
     graph = LabelGraph(KNNGraph(9))
@@ -140,13 +140,13 @@ def test_data_frames_and_parameters_set_later(corpus, assign):
     assert hasattr(model.fit(X), "memberships_") == (other == "mixture")
 
 
-def test_sparse_documents_are_never_filled(corpus, monkeypatch):
+def test_sparse_documents_stay_sparse(corpus, monkeypatch):
     X, _ = corpus
     rows = sp.csr_array(X)
 
     def refuse(self, *args, **kwargs):
         if self.shape[1] == X.shape[1]:
-            raise AssertionError("documents were filled")
+            raise AssertionError("documents were converted to a dense array")
         return toarray(self, *args, **kwargs)
 
     toarray = sp.csr_array.toarray
@@ -156,11 +156,11 @@ def test_sparse_documents_are_never_filled(corpus, monkeypatch):
         LPIClustering(3, solver=solver, random_state=0).fit(rows).predict(rows)
 
 
-def test_it_runs_where_the_rows_are(corpus, foreign):
+def test_back_ends_agree(corpus, foreign):
     X, _ = corpus
-    here, there = (LPIClustering(3, random_state=0).fit(rows) for rows in (X, foreign(X)))
-    assert adjusted_rand_index(to_numpy(there.labels_), here.labels_) == 1
-    assert adjusted_rand_index(to_numpy(there.predict(foreign(X))), here.labels_) == 1
+    numpy_model, foreign_model = (LPIClustering(3, random_state=0).fit(rows) for rows in (X, foreign(X)))
+    assert adjusted_rand_index(to_numpy(foreign_model.labels_), numpy_model.labels_) == 1
+    assert adjusted_rand_index(to_numpy(foreign_model.predict(foreign(X))), numpy_model.labels_) == 1
 
 
 # ----------------------------------------------------------------------------------------- embeddings and k-means
@@ -175,7 +175,7 @@ def test_latent_semantic_indexing_then_kmeans(corpus):
     assert model.embedding.n_components == 2, "the transformer given is left as it was"
 
 
-def test_spherical_kmeans_sees_directions_only(corpus, rng):
+def test_spherical_kmeans_ignores_the_length_of_rows(corpus, rng):
     X, _ = corpus
     model = EmbedKMeans(3, metric="cosine", random_state=0).fit(X)
     scaled = X * rng.uniform(0.5, 9, size=(len(X), 1))
@@ -183,14 +183,14 @@ def test_spherical_kmeans_sees_directions_only(corpus, rng):
     assert_allclose(np.linalg.norm(model.cluster_centers_, axis=1), 1)
 
 
-def test_new_rows_may_come_from_another_library(corpus, foreign):
+def test_new_rows_can_come_from_another_array_library(corpus, foreign):
     X, _ = corpus
-    here, there = (EmbedKMeans(3, random_state=0).fit(rows) for rows in (X, foreign(X)))
-    assert_array_equal(here.predict(foreign(X)), here.labels_)
-    assert_array_equal(to_numpy(there.predict(X)), to_numpy(there.labels_))
+    numpy_model, foreign_model = (EmbedKMeans(3, random_state=0).fit(rows) for rows in (X, foreign(X)))
+    assert_array_equal(numpy_model.predict(foreign(X)), numpy_model.labels_)
+    assert_array_equal(to_numpy(foreign_model.predict(X)), to_numpy(foreign_model.labels_))
 
 
-def test_labels_reach_the_embedding_and_odd_ones_are_refused(corpus):
+def test_labels_are_passed_to_the_embedding_and_bad_options_raise(corpus):
     X, y = corpus
     model = EmbedKMeans(3, LPI(graph=LabelGraph(KNNGraph(9))), n_components="k-1", random_state=0)
     assert clustering_accuracy(y, model.fit(normalize(X), y).labels_) > 0.97
@@ -200,7 +200,7 @@ def test_labels_reach_the_embedding_and_odd_ones_are_refused(corpus):
         EmbedKMeans(3, n_components="zzz").fit(X)
 
 
-def test_dimensions_are_named_or_counted(corpus):
+def test_n_components_is_a_name_or_a_number(corpus):
     X, _ = corpus
     assert EmbedKMeans(4, TruncatedSVD(), n_components=7).fit(X).embedding_.shape[1] == 7
     assert EmbedKMeans(4, TruncatedSVD(5)).fit(X).embedding_.shape[1] == 5

@@ -52,7 +52,7 @@ def a_candidate(family="communities", cut=1.0, n_clusters=2, icl=np.nan, agreeme
     return Candidate(family, "g", "", np.zeros(4, dtype=int), n_clusters, cut, 0.5, icl, resolution, agreement, 0.0)
 
 
-def test_communities_of_a_lower_resolution_lead_only_if_they_cut_far_less():
+def test_lower_resolution_is_selected_only_for_a_much_lower_cut():
     usual, lower = a_candidate(cut=1.0), a_candidate(cut=0.8, resolution=0.125)
     assert select_by_cut([usual, lower]) is usual
     much_less = a_candidate(cut=0.5, resolution=0.125)
@@ -60,7 +60,7 @@ def test_communities_of_a_lower_resolution_lead_only_if_they_cut_far_less():
     assert select_by_cut([lower]) is lower
 
 
-def test_one_cluster_that_outweighs_the_others_stays_whole(rng):
+def test_a_much_larger_cluster_is_not_split(rng):
     sizes, centers = (600, 30, 30, 30), 6 * np.eye(4)
     y = np.repeat(np.arange(4), sizes)
     X = centers[y] + rng.normal(size=(len(y), 4))
@@ -70,7 +70,7 @@ def test_one_cluster_that_outweighs_the_others_stays_whole(rng):
 # ------------------------------------------------------------------------------------------------------- the formulas
 
 
-def test_memberships_are_where_the_walk_stops(blobs):
+def test_memberships_are_the_probabilities_of_where_the_walk_stops(blobs):
     """Q = (1-γ) (I - γ D⁻¹W)⁻¹ H."""
     model = ManifoldClustering(3, random_state=0).fit(blobs[0])
     W, H = model.graph_.weights.toarray(), np.eye(3)[model.labels_]
@@ -91,7 +91,7 @@ def test_the_cut_is_the_geometric_mean_over_graphs(blobs, rng):
 
 
 @pytest.mark.parametrize("shape", ["full", "tied"])
-def test_the_completed_likelihood_is_each_rows_in_its_own_gaussian(shape, blobs, monkeypatch):
+def test_completed_likelihood_uses_the_gaussian_of_each_rows_cluster(shape, blobs, monkeypatch):
     """1/n [Σ_i log α_k N(x_i; μ_k, Σ_k) - ½ ν log n], the ridge blurring the rows."""
     X, y = blobs
     monkeypatch.setattr(module, "COVARIANCE_TYPES", (shape,))
@@ -112,7 +112,7 @@ def test_the_completed_likelihood_is_each_rows_in_its_own_gaussian(shape, blobs,
 
 
 @pytest.mark.parametrize(("n", "enough"), [(17, False), (18, True)])
-def test_densities_need_as_many_rows_as_they_have_parameters(n, enough):
+def test_mixtures_need_as_many_rows_as_parameters(n, enough):
     assert (why_no_mixture(np.zeros((n, 3)), 3) is None) is enough  # three covariances of six entries each
     assert "no dense rows" in why_no_mixture(sp.csr_array((1000, 3)), 3)
     assert "no dense rows" in why_no_mixture(None, 3)
@@ -127,11 +127,11 @@ def test_nested_graphs_are_the_graphs_built_one_by_one(blobs):
 # --------------------------------------------------------------------------------------------------------- the choice
 
 
-def test_communities_of_the_lowest_cut_lead():
-    lowest, whole = a_candidate(cut=0.2), a_candidate(cut=0.3, n_clusters=3)
+def test_communities_with_the_lowest_cut_are_selected():
+    lowest, complete = a_candidate(cut=0.2), a_candidate(cut=0.3, n_clusters=3)
 
     assert select_by_cut([a_candidate("spectral", cut=0.1), a_candidate(cut=0.4), lowest]) is lowest
-    assert select_by_cut([lowest, whole]) is whole  # a partition that has lost a cluster does not lead
+    assert select_by_cut([lowest, complete]) is complete  # a partition that has lost a cluster is not selected
 
 
 @pytest.mark.parametrize(
@@ -143,13 +143,13 @@ def test_communities_of_the_lowest_cut_lead():
         (a_candidate("LapGMM", cut=0.2, icl=-1.0, n_clusters=1), False),  # lost a cluster
     ],
 )
-def test_densities_choose_among_what_the_graph_admits(rival, wins):
+def test_mixtures_are_selected_only_within_the_cut_ratio(rival, wins):
     leader = a_candidate(cut=0.2, icl=-2.0)
 
     assert (select_by_likelihood(leader, [rival]) is rival) is wins
 
 
-def test_what_is_known_counts_as_far_as_it_can_tell():
+def test_agreement_is_compared_within_two_standard_errors():
     assert agrees_as_well(0.9, 1.0, 10)  # nine of ten may be as good as ten of ten
     assert not agrees_as_well(0.9, 1.0, 1000)
     assert agrees_as_well(0.1, 0.9, 0)  # nothing known
@@ -158,13 +158,13 @@ def test_what_is_known_counts_as_far_as_it_can_tell():
     assert select_by_cut([right, wrong], n_known=1) is wrong
 
 
-def test_searches_are_repeated_where_they_are_cheap():
+def test_small_graphs_get_more_searches():
     assert [n_searches(n) for n in (10, 3000, 10**6)] == [module.MAX_SEARCHES, 5, 1]
 
 
 @pytest.mark.parametrize("make", [two_moons, circles])
-def test_curved_clusters_stay_whole(make):
-    """Densities can be estimated here and would cut them in two: the graph does not admit it."""
+def test_curved_clusters_are_not_split(make):
+    """The mixtures have a higher likelihood, but would split the clusters; their cut is too high to be selected."""
     X, y = make(n_samples=600, noise=0.05, random_state=0)
     X_new, y_new = make(n_samples=300, noise=0.05, random_state=1)
 
@@ -179,8 +179,8 @@ def test_curved_clusters_stay_whole(make):
     assert (rivals.icl > chosen.icl.item()).any()
 
 
-def test_densities_part_clusters_that_touch(rng):
-    """A small dense cluster at the edge of a large wide one: communities would rather cut the large one in two."""
+def test_mixture_separates_touching_clusters(rng):
+    """A small dense cluster at the edge of a large wide one: communities would split the large one."""
     X = np.concatenate([rng.normal(size=(400, 3)), [3, 0, 0] + 0.5 * rng.normal(size=(100, 3))])
     y = np.repeat([0, 1], [400, 100])
 
@@ -191,7 +191,7 @@ def test_densities_part_clusters_that_touch(rng):
     assert clustering_accuracy(y, model.labels_) > 0.97
 
 
-def test_a_hopeless_mixture_is_stopped(moons, monkeypatch):
+def test_inadmissible_mixture_stops_after_the_trial(moons, monkeypatch):
     limits, fit = [], module.LapGMM._fit_validated
 
     def watched(self, *args, **options):
@@ -202,7 +202,7 @@ def test_a_hopeless_mixture_is_stopped(moons, monkeypatch):
 
     ManifoldClustering(2, random_state=0).fit(moons[0])
 
-    assert limits == [module.TRIAL_ITERATIONS] * 2
+    assert limits == [module.ADMISSION_ITERATIONS] * 2
 
 
 # ------------------------------------------------------------------------------------------------ after the fit
@@ -225,7 +225,7 @@ def test_new_points_take_the_mean_of_their_neighbours(blobs):
     assert_allclose(model.predict_proba(new), W @ model.memberships_ / W.sum(axis=1, keepdims=True))
 
 
-def test_the_report_says_why_how_stable_and_what_is_in_doubt(blobs):
+def test_report_gives_reason_stability_and_uncertain_rows(blobs):
     model = ManifoldClustering(3, random_state=0).fit(blobs[0])
 
     report = model.report(n_uncertain=2)
@@ -254,7 +254,7 @@ def test_the_table_of_candidates_has_one_winner_and_every_criterion(blobs):
     assert table[["cut", "modularity", "icl"]].notna().all(axis=None)
 
 
-def test_one_call_is_enough(blobs):
+def test_cluster_function_equals_the_estimator(blobs):
     result = fiedler.cluster(blobs[0], n_clusters=3, random_state=0)
 
     assert clustering_accuracy(blobs[1], result.labels) == 1
@@ -279,7 +279,7 @@ def test_known_labels_are_kept_and_name_the_clusters(blobs):
     assert_array_equal(model.memberships_[chosen].max(axis=1), 1)
 
 
-def test_whole_labels_are_not_looked_at(blobs):
+def test_complete_labels_are_ignored(blobs):
     X, y = blobs
     plain = ManifoldClustering(3, random_state=0).fit(X)
 
@@ -291,17 +291,17 @@ def strip(rng, n=400):
     return rng.uniform(size=(n, 2)) * [4, 1]
 
 
-def test_labels_decide_where_there_is_nothing_else_to_go_by(rng):
-    """Cut lengthwise, as no one would without being told."""
+def test_labels_determine_the_clusters_of_uniform_data(rng):
+    """The labels cut the strip lengthwise, where the graph alone never cuts it."""
     X = strip(rng)
     y = (X[:, 1] > np.median(X[:, 1])).astype(int)
     partial = np.where(rng.uniform(size=len(y)) < 0.2, y, -1)
 
-    plain, told = (ManifoldClustering(2, random_state=0).fit(X, known) for known in (None, partial))
+    plain, guided = (ManifoldClustering(2, random_state=0).fit(X, known) for known in (None, partial))
 
     assert clustering_accuracy(y, plain.labels_) < 0.7
-    assert clustering_accuracy(y, told.labels_) > 0.9
-    assert_array_equal(ManifoldClustering(2, random_state=0).fit_predict(X, partial), told.labels_)
+    assert clustering_accuracy(y, guided.labels_) > 0.9
+    assert_array_equal(ManifoldClustering(2, random_state=0).fit_predict(X, partial), guided.labels_)
 
 
 def test_hard_must_links_share_their_memberships(blobs):
@@ -313,17 +313,17 @@ def test_hard_must_links_share_their_memberships(blobs):
     assert_allclose(Q[10], Q[90])
 
 
-def test_pairs_move_the_cut(rng):
+def test_pairs_change_the_partition(rng):
     X = strip(rng)
     right = X[:, 0] > np.quantile(X[:, 0], 0.7)
     first, second = rng.randint(400, size=(2, 600))
     same = right[first] == right[second]
     pairs = np.stack([first, second], axis=1)
     pairs, same = pairs[first != second], same[first != second]
-    told = PairwiseConstraints(pairs[same], pairs[~same], 400)
+    constraints = PairwiseConstraints(pairs[same], pairs[~same], 400)
 
     plain = ManifoldClustering(2, random_state=0).fit(X)
-    steered = ManifoldClustering(2, random_state=0).fit(X, constraints=told)
+    steered = ManifoldClustering(2, random_state=0).fit(X, constraints=constraints)
 
     assert clustering_accuracy(right, steered.labels_) > max(0.95, clustering_accuracy(right, plain.labels_))
     assert pd.DataFrame(steered.candidates_).agreement.between(0, 1).all()
@@ -341,7 +341,7 @@ def test_agreement_counts_labels_and_pairs():
     assert {tuple(pair) for pair in known.pairs.cannot_link} == {(0, 2), (1, 2), (0, 4)}
 
 
-def test_labels_and_pairs_that_contradict_each_other_are_refused(blobs):
+def test_contradicting_labels_and_pairs_raise(blobs):
     partial = np.full(150, -1)
     partial[:2] = [0, 1]
 
@@ -352,7 +352,7 @@ def test_labels_and_pairs_that_contradict_each_other_are_refused(blobs):
 # ---------------------------------------------------------------------------------------------- how many clusters
 
 
-def test_the_number_of_clusters_is_found(blobs):
+def test_number_of_clusters_is_estimated(blobs):
     model = ManifoldClustering(max_clusters=6, random_state=0).fit(blobs[0])
 
     assert model.n_clusters_ == 3
@@ -370,7 +370,7 @@ def test_known_labels_raise_the_number_of_clusters(blobs):
     assert ManifoldClustering("auto", max_clusters=3, random_state=0).fit(blobs[0], partial).n_clusters_ == 5
 
 
-def test_counting_works_on_a_bare_graph(blobs):
+def test_number_of_clusters_is_estimated_from_a_graph(blobs):
     graph = KNNGraph(9, connect="mst").build(blobs[0])
     model = ManifoldClustering("auto", max_clusters=5, random_state=0).fit(graph)
 
@@ -380,7 +380,7 @@ def test_counting_works_on_a_bare_graph(blobs):
 # -------------------------------------------------------------------------------------------- graphs, back ends, input
 
 
-def test_other_graphs(blobs):
+def test_recipe_built_graph_and_matrix_are_accepted(blobs):
     X, y = blobs
     graph = KNNGraph(8).build(X)
     for model in (
@@ -394,7 +394,7 @@ def test_other_graphs(blobs):
         assert set(model.candidates_["graph"]) == {"the graph"}
 
 
-def test_a_learnt_graph(blobs):
+def test_learned_graph(blobs):
     X, y = blobs
     pairs = PairwiseConstraints.from_labels(np.where(np.arange(150) % 10 == 0, y, -1))
 
@@ -411,7 +411,7 @@ def test_new_points_need_rows_and_a_recipe(blobs):
         ManifoldClustering(3, graph=graph, random_state=0).fit(blobs[0]).predict(blobs[0])
 
 
-def test_searches_over_the_graph(blobs):
+def test_grid_search_over_graph_parameters(blobs):
     model = ManifoldClustering(3, random_state=0).set_params(graph__n_neighbors=7)
     assert (model.graph.n_neighbors, model.graph.weight, model.graph.connect) == (7, "local", "mst")
 
@@ -437,7 +437,7 @@ def test_back_ends_agree(blobs, backend, dtype):
     assert_allclose(to_numpy(proba)[:, order], reference.predict_proba(X[:9] + dtype(0.1)), atol=1e-4)
 
 
-def test_sparse_rows_give_what_dense_rows_give(rng):
+def test_sparse_and_dense_rows_agree(rng):
     X = np.repeat(4 * np.eye(30)[:3], 40, axis=0) + rng.normal(size=(120, 30))
     X = np.where(np.abs(X) > 0.5, X, 0)
     dense, sparse = (ManifoldClustering(3, random_state=0).fit(make(X)) for make in (np.asarray, sp.csr_array))
@@ -455,12 +455,12 @@ def test_same_seed_same_result_on_any_number_of_threads(moons):
 
 def test_the_order_of_the_rows_does_not_matter(blobs, rng):
     order = rng.permutation(150)
-    one, other = (ManifoldClustering(3, random_state=0).fit(X) for X in (blobs[0], blobs[0][order]))
+    original, permuted = (ManifoldClustering(3, random_state=0).fit(X) for X in (blobs[0], blobs[0][order]))
 
-    assert adjusted_rand_index(one.labels_[order], other.labels_) == 1
+    assert adjusted_rand_index(original.labels_[order], permuted.labels_) == 1
 
 
-def test_awkward_data_that_can_be_clustered(rng):
+def test_degenerate_data_can_be_clustered(rng):
     assert_array_equal(ManifoldClustering(1, random_state=0).fit(rng.normal(size=(20, 2))).memberships_, 1)
     assert sorted(ManifoldClustering(2, random_state=0).fit([[0.0], [1.0]]).labels_) == [0, 1]
     twice = np.repeat(np.repeat([[0.0, 0.0], [5.0, 5.0]], 5, axis=0) + rng.normal(size=(10, 2)), 2, axis=0)
@@ -486,7 +486,7 @@ def test_awkward_data_that_can_be_clustered(rng):
         (np.eye(3), {"n_clusters": 2, "graph": "many"}, "graph='many' is not known"),
     ],
 )
-def test_bad_input_gets_a_sentence(X, options, sentence):
+def test_bad_input_raises_one_sentence(X, options, sentence):
     with pytest.raises(ValueError, match=sentence):
         ManifoldClustering(**{"n_clusters": 2} | options).fit(X)
 
@@ -495,7 +495,7 @@ def test_bad_input_gets_a_sentence(X, options, sentence):
     ("y", "sentence"),
     [([0, -1], "y must contain 3 labels"), ([5, -1, -1], "from 0 to 1"), ([-2, -1, 0], "y must contain 3 labels")],
 )
-def test_bad_labels_get_a_sentence(y, sentence):
+def test_bad_labels_raise_one_sentence(y, sentence):
     with pytest.raises(ValueError, match=sentence):
         ManifoldClustering(2).fit(np.eye(3), y)
 
@@ -549,7 +549,7 @@ def test_names_of_features_are_kept_with_every_graph(blobs):
         assert list(ManifoldClustering(3, graph=graph, random_state=0).fit(frame).feature_names_in_) == ["a", "b"]
 
 
-def test_threads_leave_the_filters_of_warnings_alone(blobs):
+def test_threads_do_not_change_warning_filters(blobs):
     before = list(warnings.filters)
 
     ManifoldClustering(3, random_state=0, n_jobs=2).fit(np.repeat(blobs[0][:40], 3, axis=0))
@@ -558,22 +558,23 @@ def test_threads_leave_the_filters_of_warnings_alone(blobs):
 
 
 @pytest.mark.filterwarnings("ignore:the graph has")
-def test_a_graph_that_may_be_signed_but_is_not(blobs):
+def test_signed_flag_without_negative_weights_changes_nothing(blobs):
     W = KNNGraph(8).build(blobs[0]).weights
-    one, other = (ManifoldClustering(3, random_state=0).fit(AffinityGraph.from_matrix(W, signed=s)) for s in (0, 1))
+    graphs = [AffinityGraph.from_matrix(W, signed=signed) for signed in (False, True)]
+    unsigned, signed = (ManifoldClustering(3, random_state=0).fit(graph) for graph in graphs)
 
-    assert_array_equal(one.labels_, other.labels_)
+    assert_array_equal(unsigned.labels_, signed.labels_)
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10, 12])
-def test_few_rows_can_be_counted(n, rng):
+def test_number_of_clusters_is_estimated_from_few_rows(n, rng):
     model = ManifoldClustering("auto", random_state=0).fit(rng.normal(size=(n, 2)))
 
     assert 2 <= model.n_clusters_ <= n
     assert len(np.unique(model.labels_)) == model.n_clusters_
 
 
-def test_hard_must_links_carry_labels(blobs):
+def test_hard_must_links_propagate_labels(blobs):
     partial = np.full(150, -1)
     partial[[0, 149]] = [0, 1]
     pairs = PairwiseConstraints([(0, 1), (0, 2)], [], 150, hard=True)
@@ -586,24 +587,24 @@ def test_hard_must_links_carry_labels(blobs):
         ManifoldClustering(3).fit(blobs[0], partial, constraints=pairs)
 
 
-def test_no_cluster_is_walked_out_of_existence(rng):
+def test_every_cluster_keeps_a_row(rng):
     X = np.concatenate([rng.normal(size=(30, 2)), [[4.0, 0.0]]])
 
     for k in (2, 5, 15):
         assert len(np.unique(ManifoldClustering(k, random_state=0).fit(X).labels_)) == k
 
 
-def test_graphs_of_nodes_without_edges_are_refused():
+def test_graphs_without_edges_raise():
     with pytest.raises(ValueError, match="no edges"):
         ManifoldClustering(2).fit(AffinityGraph.from_matrix(np.zeros((4, 4))))
 
 
-def test_searches_that_found_the_same_are_one_line_of_the_report(blobs):
+def test_equal_results_are_one_line_of_the_report(blobs):
     model = ManifoldClustering(3, random_state=0).fit(blobs[0])
     table = pd.DataFrame(model.candidates_)
-    found = table[(table.family == "communities") & (table.graph == "5 neighbours")]
+    communities = table[(table.family == "communities") & (table.graph == "5 neighbours")]
 
     lines = [line for line in model.report().splitlines() if "communities" in line and "5 neighbours  " in line]
 
-    assert len(found) > len(lines) == found.cut.round(6).nunique()
+    assert len(communities) > len(lines) == communities.cut.round(6).nunique()
     assert sum(line.endswith("<") for line in model.report().splitlines()) == 1

@@ -108,7 +108,7 @@ def test_eigengaps_are_the_printed_logarithms(blobs):
 
 def test_large_data_are_sampled(blobs, monkeypatch):
     graph, sizes = KNNGraph(9).build(blobs), []
-    monkeypatch.setattr(module, "MAX_ROWS", 100)
+    monkeypatch.setattr(module, "MAX_SAMPLED_ROWS", 100)
 
     def subset_graph(rows):
         sizes.append(len(rows))

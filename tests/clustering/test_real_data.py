@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif("FIEDLER_DATA" not in os.environ, reason="FIEDLE
         ("tdt2", {"subset": "top30"}, KNNGraph(8), 0.80, 0.815),
     ],
 )
-def test_njw_gives_the_figures_known_for_it(name, options, graph, accuracy, information):
+def test_njw_reaches_the_known_scores(name, options, graph, accuracy, information):
     """Binary graphs on unit rows; other starts of k-means move these by two or three points."""
     data = load(name, normalize="unit", **options)
 

@@ -25,7 +25,7 @@ def bridged():
 @pytest.mark.parametrize(
     ("cut", "objective"), [("ncut", normalized_cut), ("njw", normalized_cut), ("ratio", ratio_cut)]
 )
-def test_the_cut_found_is_the_best_of_all(cut, objective, bridged):
+def test_labels_have_the_smallest_of_all_cuts(cut, objective, bridged):
     best = min(objective(bridged, labels) for labels in itertools.product([0, 1], repeat=11) if 0 < sum(labels) < 11)
 
     labels = SpectralClustering(2, cut=cut, random_state=0).fit(bridged).labels_
@@ -39,7 +39,7 @@ def test_curved_clusters_are_separated_and_predicted(cut, make):
     X, y = make(n_samples=600, noise=0.05, random_state=0)
     X_new, y_new = make(n_samples=300, noise=0.05, random_state=1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the two may be two components, which is as it should be
+        warnings.simplefilter("ignore", UserWarning)  # the graph can have two components, one per cluster
         model = SpectralClustering(2, cut=cut, graph=KNNGraph(10), random_state=0).fit(X)
 
     assert clustering_accuracy(y, model.labels_) > 0.99
@@ -72,7 +72,7 @@ def test_rescaled_weights_and_reordered_nodes_change_nothing(cut, rng):
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_as_many_clusters_as_asked_for(cut, uneven_graph):
+def test_number_of_clusters_is_n_clusters(cut, uneven_graph):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         for k in range(1, 5):
@@ -80,7 +80,7 @@ def test_as_many_clusters_as_asked_for(cut, uneven_graph):
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_components_are_the_clusters_when_there_are_as_many(cut, uneven_graph):
+def test_n_clusters_components_are_the_clusters(cut, uneven_graph):
     with pytest.warns(UserWarning, match="3 connected components"):
         labels = SpectralClustering(3, cut=cut, random_state=0).fit(uneven_graph).labels_
 
@@ -97,10 +97,10 @@ def test_components_are_the_clusters_when_there_are_as_many(cut, uneven_graph):
         ({"eigen_solver": "amg"}, r"method='amg' is not known; choose one of"),
     ],
 )
-def test_bad_options_get_a_sentence(options, message, bridged):
+def test_bad_options_raise_one_sentence(options, message, bridged):
     with pytest.raises(ValueError, match=message):
         SpectralClustering(**{"n_clusters": 2, **options}).fit(bridged)
 
 
-def test_one_cluster_is_one_cluster(bridged):
+def test_one_cluster_contains_all_nodes(bridged):
     assert SpectralClustering(1).fit(bridged).labels_.tolist() == [0] * 11

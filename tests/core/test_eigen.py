@@ -149,7 +149,7 @@ def test_auto_uses_a_factorisation_if_the_filter_stalls():
 
 @pytest.mark.parametrize(("density", "method"), [(0.4, "dense"), (0.02, "chebyshev")])
 def test_a_nearly_dense_matrix_is_solved_by_lapack(density, method, rng):
-    """A learnt affinity with 44 % of its entries stored took more than ten minutes to factorise."""
+    """A learned affinity with 44 % of its entries stored took more than ten minutes to factorise."""
     kept = np.triu(rng.random((700, 700)) < density, 1)
     weights = sp.csr_array((kept | kept.T) * 1.0)
 

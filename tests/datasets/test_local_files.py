@@ -124,7 +124,7 @@ def write_portraits(arrays, folder):
     return [folder / "raw.zip"]
 
 
-WRITERS = {parse.table: write_table, parse.matlab: write_matlab, parse.portraits: write_portraits}
+WRITERS = {parse.parse_table: write_table, parse.parse_matlab: write_matlab, parse.parse_portraits: write_portraits}
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name not in ("usps", "umist")])
@@ -151,7 +151,7 @@ def test_raw_digits_are_converted_to_rows_of_the_archive(tmp_path):
         lines = [f"{arrays['y'][i]:.4f} " + " ".join(f"{value:.4f}" for value in arrays["X"][i]) for i in part]
         path.write_bytes(gzip.compress("\n".join(lines).encode()))
 
-    parsed = parse.zip_codes(paths)
+    parsed = parse.parse_zip_codes(paths)
 
     for key in ("X", "y", "is_test"):
         assert_array_equal(parsed[key], arrays[key][np.concatenate(rows)])

@@ -35,8 +35,8 @@ def test_every_point_has_a_label_and_every_cluster_a_point(make):
 def test_moons_are_half_circles():
     X, y = two_moons(100, noise=0, random_state=0)
 
-    centres = np.array([[0, 0], [1, 0.5]])[y]
-    assert_allclose(np.linalg.norm(X - centres, axis=1), 1)
+    centers = np.array([[0, 0], [1, 0.5]])[y]
+    assert_allclose(np.linalg.norm(X - centers, axis=1), 1)
 
 
 def test_circles_have_radius_one_and_factor():

@@ -92,7 +92,7 @@ def test_zip_codes_combine_train_and_test(tmp_path):
     train.write_bytes(gzip.compress(b"6.0000 -1.0000 -0.6310 0.8620 \n5.0000 1.0000 0.3040 -1.0000 \n"))
     test.write_bytes(gzip.compress(b"9 -1 -0.5 1\n"))
 
-    arrays = parse.zip_codes([train, test])
+    arrays = parse.parse_zip_codes([train, test])
 
     assert_array_equal(arrays["X"], np.float32([[-1, -0.631, 0.862], [1, 0.304, -1], [-1, -0.5, 1]]))
     assert_array_equal(arrays["y"], [6, 5, 9])
@@ -104,7 +104,7 @@ def test_matlab_rows_are_sorted_by_class(container, tmp_path):
     fea = np.array([[0.0, 3.0], [1.0, 0.0], [2.0, 2.0], [0.0, 5.0]])
     savemat(tmp_path / "a.mat", {"fea": container(fea), "gnd": [[2], [1], [2], [1]], "testIdx": [[1], [4]]})
 
-    arrays = parse.matlab([tmp_path / "a.mat"], dtype="uint8")
+    arrays = parse.parse_matlab([tmp_path / "a.mat"], dtype="uint8")
 
     X = archive.matrix(arrays)
     assert X.dtype == np.uint8
@@ -116,7 +116,7 @@ def test_matlab_rows_are_sorted_by_class(container, tmp_path):
 def test_matlab_without_a_split_has_no_is_test(tmp_path):
     savemat(tmp_path / "a.mat", {"fea": np.eye(2), "gnd": [[1], [2]]})
 
-    assert parse.matlab([tmp_path / "a.mat"], dtype="float64").keys() == {"X", "y"}
+    assert parse.parse_matlab([tmp_path / "a.mat"], dtype="float64").keys() == {"X", "y"}
 
 
 def test_portraits_are_sorted_by_the_numbers_of_person_and_image(tmp_path):
@@ -125,17 +125,17 @@ def test_portraits_are_sorted_by_the_numbers_of_person_and_image(tmp_path):
         for person, image in [(10, 1), (2, 10), (2, 9), (1, 1)]:
             faces.writestr(f"att_faces/s{person}/{image}.pgm", b"P5\n2 1\n255\n" + bytes([person, image]))
 
-    arrays = parse.portraits([tmp_path / "faces.zip"])
+    arrays = parse.parse_portraits([tmp_path / "faces.zip"])
 
     assert_array_equal(arrays["X"], [[1, 1], [2, 9], [2, 10], [10, 1]])
     assert_array_equal(arrays["y"], [0, 1, 1, 9])
 
 
 def test_pgm_skips_comments_and_keeps_pixels_equal_to_white_space():
-    assert_array_equal(parse.pgm(b"P5 # a comment\n# twice\n2 2 255\n\n\x00\x20\xff"), [[10, 0], [32, 255]])
+    assert_array_equal(parse.parse_pgm(b"P5 # a comment\n# twice\n2 2 255\n\n\x00\x20\xff"), [[10, 0], [32, 255]])
 
 
 @pytest.mark.parametrize("content", [b"P2\n1 1\n255\n7\n", b"P5\n1 1\n65535\n\x00\x07", b"GIF89a"])
 def test_other_images_raise(content):
     with pytest.raises(FileFormatError, match="not a PGM image of type P5"):
-        parse.pgm(content)
+        parse.parse_pgm(content)

@@ -38,8 +38,8 @@ def wide(rng):
 def parts(X, graph):
     """X̂ with documents as columns, L and D, as the paper writes them."""
     d = np.asarray(graph.degrees)
-    centred = (X - d @ X / d.sum()).T
-    return centred, graph.laplacian().toarray(), np.diag(d)
+    centered = (X - d @ X / d.sum()).T
+    return centered, graph.laplacian().toarray(), np.diag(d)
 
 
 def test_the_map_solves_the_printed_problem(documents):

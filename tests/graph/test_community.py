@@ -207,7 +207,7 @@ def test_invalid_input_raises(matrix, options, message):
 def test_modularity_refuses_signed_graphs():
     graph = AffinityGraph.from_matrix([[0, -1.0], [-1.0, 0]], signed=True)
 
-    with pytest.raises(ValueError, match="nonnegative weights"):
+    with pytest.raises(ValueError, match="non-negative weights"):
         modularity(graph, [0, 1])
     with pytest.raises(ValueError, match="no edges"):
         modularity(np.zeros((2, 2)), [0, 1])

@@ -115,7 +115,7 @@ def test_self_loops_count_as_weight_inside_clusters(X):
 
 
 def test_without_a_base_new_points_raise(X):
-    with pytest.raises(ValueError, match="give LabelGraph a base"):
+    with pytest.raises(ValueError, match="pass a base to LabelGraph"):
         LabelGraph().link(X, X, LabelGraph().build(X, Y))
     assert LabelGraph(strength=0).build(X, Y).n_edges == 0
 

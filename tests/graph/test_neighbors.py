@@ -201,9 +201,9 @@ def test_faiss_counts_copies_and_falls_back_to_exact_search(rng, caplog):
     assert k_nearest(copies, 8, method="faiss").recall == 1
     assert k_nearest(copies[:8], 3, method="faiss").recall == 1
     far = rng.normal(size=(400, 20)) + 1e9 * np.repeat([0.0, 1.0], 200)[:, None]
-    neighbours = k_nearest(far, 8, method="faiss")
+    nearest = k_nearest(far, 8, method="faiss")
     assert "searching exactly" in caplog.text
-    assert_array_equal(as_matrix(neighbours)[0], as_matrix(k_nearest(far, 8, method="exact"))[0])
+    assert_array_equal(as_matrix(nearest)[0], as_matrix(k_nearest(far, 8, method="exact"))[0])
 
 
 @NEEDS_FAISS

@@ -158,7 +158,7 @@ def test_operator_and_array_must_be_of_one_library_and_precision():
 def test_invalid_options_raise(connected_graph, signed_graph, F):
     with pytest.raises(ValueError, match=r"gamma must be in \[0, 1\); got 1"):
         resolvent(F, connected_graph, 1)
-    with pytest.raises(ValueError, match="needs nonnegative weights, but the graph is signed"):
+    with pytest.raises(ValueError, match="needs non-negative weights, but the graph is signed"):
         resolvent(F, signed_graph, 0.5)
     with pytest.raises(ValueError, match="time must be finite and non-negative"):
         heat_flow(F, connected_graph.laplacian(), -1.0)

@@ -38,7 +38,7 @@ def test_columns_of_a_table_have_roles(delimiter, tmp_path):
     assert data.row_names == ["a", "b", "c"]
     assert_array_equal(data.X, [[1, 2], [1.5, 30], [-2, 0]])
     assert (data.labels.tolist(), data.class_names) == ([1, -1, 0], ["cat", "dog"])
-    assert data.is_partially_labelled
+    assert data.is_partially_labeled
 
 
 def test_parquet_is_the_same_table(tmp_path):
@@ -64,7 +64,7 @@ def write_with_polars(columns, path):
 
 
 @pytest.mark.parametrize("write", [write_with_pandas, write_with_polars])
-def test_whole_numbers_with_gaps_stay_whole(write, tmp_path):
+def test_integers_with_missing_values_stay_integers(write, tmp_path):
     """In labels and row names; in a feature the missing value is an error."""
     pytest.importorskip("pyarrow.parquet")
     columns = {"a": [0.5, 1.5, 2.5], "class": [1, None, 12_345_678_901_234_567]}
@@ -76,7 +76,7 @@ def test_whole_numbers_with_gaps_stay_whole(write, tmp_path):
         read_input(tmp_path / "t.parquet")
 
 
-def test_labels_that_a_gap_made_floats_are_integers_again(tmp_path):
+def test_integer_labels_read_as_floats_are_integers_again(tmp_path):
     """A data frame without nullable columns stores 1 and a missing value as 1.0 and NaN."""
     pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow.parquet")
     pandas.DataFrame({"a": [1, 2, 3], "class": [1, None, 2]}).to_parquet(tmp_path / "t.parquet")
@@ -167,12 +167,12 @@ def test_arrays_dense_sparse_and_with_labels(tmp_path, rng):
     np.savez(tmp_path / "xy.npz", X=X, y=[0, 1, -1, 0, 1, -1])
     sp.save_npz(tmp_path / "sparse.npz", sp.csr_array(X * (X > 0)))
 
-    dense, labelled, sparse = (read_input(tmp_path / name) for name in ("x.npy", "xy.npz", "sparse.npz"))
+    dense, labeled, sparse = (read_input(tmp_path / name) for name in ("x.npy", "xy.npz", "sparse.npz"))
 
     assert_array_equal(dense.X, X)
     assert dense.X.dtype == np.float32
     assert dense.row_names == ["0", "1", "2", "3", "4", "5"]
-    assert labelled.labels is None
+    assert labeled.labels is None
     assert read_input(tmp_path / "xy.npz", labels="y").labels.tolist() == [0, 1, -1, 0, 1, -1]
     assert sp.issparse(sparse.X)
     assert_array_equal(sparse.X.toarray(), X * (X > 0))
@@ -229,8 +229,8 @@ def image():
     """Write an image of one colour."""
     pillow = pytest.importorskip("PIL.Image")
 
-    def write(path, colour, size=(5, 4), mode="L"):
-        pillow.new(mode, size, colour).save(path)
+    def write(path, color, size=(5, 4), mode="L"):
+        pillow.new(mode, size, color).save(path)
 
     return write
 
@@ -284,7 +284,7 @@ def test_images_of_two_sizes_and_a_broken_one(tmp_path, image):
         read_input(tmp_path, size=6)
 
 
-def test_folders_of_texts_of_nothing_and_of_texts_and_images(tmp_path, image):
+def test_folders_that_are_empty_contain_texts_or_mix_texts_and_images(tmp_path, image):
     with pytest.raises(ValueError, match="contains no images and no"):
         read_input(tmp_path)
     write_file(tmp_path / "a.txt", "stars and planets")
@@ -319,7 +319,7 @@ def test_a_data_set_has_its_own_labels():
     assert_array_equal(data.X, digits.X)
     assert_array_equal(data.labels, digits.y)
     assert data.class_names == [str(digit) for digit in range(10)]
-    assert not data.is_partially_labelled
+    assert not data.is_partially_labeled
     wine = read_input("wine")
     assert (wine.kind, wine.feature_names[0]) == ("table", "alcohol")
 
@@ -340,7 +340,7 @@ def test_words_for_missing_values_are_unknown_labels(tmp_path):
     (tmp_path / "t.csv").write_text("a,c\n1,x\n2,NA\n3,?\n4,none\n")
     data = read_input(tmp_path / "t.csv", labels="c")
     assert class_of_rows(data) == ["x", None, None, "none"]  # "none" may be a class
-    assert data.is_partially_labelled
+    assert data.is_partially_labeled
 
 
 def test_hidden_folders_are_ignored(tmp_path):
@@ -353,7 +353,7 @@ def test_hidden_folders_are_ignored(tmp_path):
 def test_labels_are_encoded_once():
     codes, class_names = encode_labels(["b", "", "a", 3.0, "-1"], unknown=("-1",))
     assert (codes.tolist(), class_names) == ([2, -1, 1, 0, -1], ["3", "a", "b"])
-    assert not Input("texts", ["x"], ["0"]).is_partially_labelled
+    assert not Input("texts", ["x"], ["0"]).is_partially_labeled
 
 
 def test_errors_carry_codes_and_locations(tmp_path):

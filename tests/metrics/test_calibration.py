@@ -34,8 +34,8 @@ def test_the_error_of_hard_memberships_is_the_error_rate():
         (np.eye(2), "memberships must have shape", "wrong_shape"),
         (np.ones(3), "memberships must have shape", "wrong_shape"),
         (np.ones((3, 2)), "sum to one", "invalid_memberships"),
-        ([[1.5, -0.5]] * 3, "nonnegative", "invalid_memberships"),
-        ([[np.nan, 1.0]] * 3, "nonnegative", "invalid_memberships"),
+        ([[1.5, -0.5]] * 3, "non-negative", "invalid_memberships"),
+        ([[np.nan, 1.0]] * 3, "non-negative", "invalid_memberships"),
         ([[1.0], [0.5, 0.5], [1.0]], "matrix of numbers", "wrong_dtype"),
     ],
 )

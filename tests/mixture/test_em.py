@@ -10,7 +10,7 @@ from fiedler import LCGMM, GaussianMixture, KNNGraph, LapGMM, PairwiseConstraint
 from fiedler._records import FitHistory
 from fiedler.datasets import two_moons
 from fiedler.mixture.em import run_em
-from fiedler.mixture.hooks import Problem
+from fiedler.mixture.hooks import MixtureProblem
 from fiedler.mixture.links import make_links
 
 MODELS = {
@@ -36,7 +36,7 @@ def make_problem(X, y, *, with_pairs):
     must = [pair for pair in pairs if y[pair[0]] == y[pair[1]]]
     cannot = [pair for pair in pairs if y[pair[0]] != y[pair[1]]]
     links = make_links(PairwiseConstraints(must, cannot, n_samples=len(X)), X) if with_pairs else None
-    return Problem(X, kind="full", ridge=0.01, graph=KNNGraph(5).build(X), links=links)
+    return MixtureProblem(X, kind="full", ridge=0.01, graph=KNNGraph(5).build(X), links=links)
 
 
 @pytest.mark.parametrize("with_pairs", [False, True])

@@ -188,10 +188,10 @@ def test_a_failed_refit_changes_nothing(groups):
 
 def test_complete_labels_are_ignored(groups):
     X, y = groups
-    unlabelled = GaussianMixture(3, random_state=0).fit(X)
-    labelled = GaussianMixture(3, random_state=0).fit(X, (y + 1) % 3)
+    unlabeled = GaussianMixture(3, random_state=0).fit(X)
+    labeled = GaussianMixture(3, random_state=0).fit(X, (y + 1) % 3)
 
-    assert_array_equal(unlabelled.labels_, labelled.labels_)
+    assert_array_equal(unlabeled.labels_, labeled.labels_)
 
 
 def test_rows_are_validated_once(groups, monkeypatch):

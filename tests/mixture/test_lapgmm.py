@@ -11,10 +11,10 @@ from fiedler.datasets import load, two_moons
 from fiedler.graph import resolvent
 from fiedler.metrics import clustering_accuracy
 from fiedler.mixture.covariance import estimate, log_joint
-from fiedler.mixture.hooks import Problem
-from fiedler.mixture.lapgmm import GAMMAS, SOLVERS, smoothing_step
+from fiedler.mixture.hooks import MixtureProblem
+from fiedler.mixture.lapgmm import GAMMAS, MEMBERSHIP_SOLVERS, smoothing_step
 from fiedler.mixture.operators import OPERATORS
-from fiedler.mixture.simplex import entropic_maximiser
+from fiedler.mixture.simplex import entropic_maximizer
 
 DATA = {
     "moons": lambda: two_moons(150, noise=0.1, random_state=0)[0],
@@ -29,7 +29,7 @@ def objectives(model):
     return model.history_.objective
 
 
-@pytest.mark.parametrize("solver", list(SOLVERS))
+@pytest.mark.parametrize("solver", list(MEMBERSHIP_SOLVERS))
 @pytest.mark.parametrize("kind", ["full", "diag"])
 def test_without_the_graph_term_it_is_the_plain_mixture(solver, kind, backend, monkeypatch):
     X = backend(DATA["iris"]())
@@ -91,7 +91,7 @@ def test_the_entropic_maximiser_is_stationary(dtype, backend, rng):
     b = np.exp(rng.uniform(-6, 20, size=(500, 1)))
     b[:20] = 0
 
-    q = to_numpy(entropic_maximiser(backend(a.astype(dtype)), backend(b.astype(dtype))))
+    q = to_numpy(entropic_maximizer(backend(a.astype(dtype)), backend(b.astype(dtype))))
 
     assert_allclose(q.sum(axis=1), 1, rtol=1e-5)
     assert q.dtype == dtype
@@ -138,8 +138,8 @@ def test_every_smoothing_step_rises_and_its_bound_dominates(operator, rng):
 
 def first_iteration(model, X, graph):
     """The hooks, and the joint log-densities of two halves of the rows."""
-    hooks = model._hooks(Problem(X, kind="full", ridge=0.1, graph=graph))
-    fitted, _ = hooks.maximise(hooks.start(np.eye(2)[(X[:, 0] > 0).astype(int)]))
+    hooks = model._hooks(MixtureProblem(X, kind="full", ridge=0.1, graph=graph))
+    fitted, _ = hooks.maximize(hooks.start(np.eye(2)[(X[:, 0] > 0).astype(int)]))
     return hooks, hooks.expect(fitted)
 
 

@@ -7,7 +7,7 @@ from fiedler.core.backend import to_numpy
 from fiedler.datasets import load
 from fiedler.errors import FiedlerWarning, SingularCovarianceError
 from fiedler.graph import diffuse
-from fiedler.mixture.hooks import Problem
+from fiedler.mixture.hooks import MixtureProblem
 
 
 @pytest.fixture
@@ -31,9 +31,9 @@ def test_the_m_step_is_equations_7_9_and_11(toy):
     lam = 0.05
     T = weights_t(P, graph.weights.toarray(), lam)
     N = P.sum(axis=0)
-    hooks = LCGMM(2, lam=lam)._hooks(Problem(X, kind="full", ridge=0.0, graph=graph))
+    hooks = LCGMM(2, lam=lam)._hooks(MixtureProblem(X, kind="full", ridge=0.0, graph=graph))
 
-    model, _ = hooks.maximise(hooks.start(P))
+    model, _ = hooks.maximize(hooks.start(P))
 
     means = [sum(P[i, k] * T[i, k] * X[i] for i in range(25)) / N[k] for k in range(2)]
     scatter = lambda i, k: np.outer(X[i] - means[k], X[i] - means[k])  # noqa: E731
@@ -59,7 +59,7 @@ def test_the_penalty_is_the_printed_divergence(toy):
     W = graph.weights.toarray()
     kl = lambda a, b: sum(x * np.log(x / y) for x, y in zip(a, b))  # noqa: E731
     printed = sum(0.5 * (kl(P[i], P[j]) + kl(P[j], P[i])) * W[i, j] for i in range(25) for j in range(25))
-    hooks = LCGMM(2, lam=0.3)._hooks(Problem(X, kind="full", ridge=0.1, graph=graph))
+    hooks = LCGMM(2, lam=0.3)._hooks(MixtureProblem(X, kind="full", ridge=0.1, graph=graph))
 
     step = hooks.score(np.log(P), hooks.start(P), P)
 
@@ -79,11 +79,11 @@ def test_negative_weights_are_clipped_only_if_a_covariance_requires_it(rng):
     """Memberships that alternate between neighbours: with a large λ the weights make a covariance indefinite."""
     X = rng.normal(size=(60, 2))
     graph, P = KNNGraph(6).build(X), np.eye(2)[np.arange(60) % 2] * 0.98 + 0.01
-    problem = Problem(X, kind="full", ridge=0.0, graph=graph)
+    problem = MixtureProblem(X, kind="full", ridge=0.0, graph=graph)
 
     def m_step(**options):
         hooks = LCGMM(2, **options)._hooks(problem)
-        return hooks.maximise(hooks.start(P))
+        return hooks.maximize(hooks.start(P))
 
     with pytest.raises(SingularCovarianceError):
         m_step(lam=3.0, negative_weights="signed")

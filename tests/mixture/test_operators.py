@@ -80,16 +80,16 @@ def test_a_negative_eigenvalue_is_found_in_a_large_sparse_matrix(rng):
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        (np.eye(7), r"operator has shape \(7, 7\), but X has 150 rows; give a matrix of shape \(150, 150\)"),
+        (np.eye(7), r"operator has shape \(7, 7\), but X has 150 rows; pass a matrix of shape \(150, 150\)"),
         (np.ones(150), r"operator has shape \(150,\), but X has 150 rows"),
         (np.eye(150) + np.eye(150, k=1), r"operator is not symmetric \(a_ij and a_ji differ by up to 1\); symmetrise"),
         (np.diag(np.r_[np.nan, np.ones(149)]), "operator contains NaN or infinity; remove those entries"),
         (sp.diags_array(np.r_[np.inf, np.ones(149)]), "operator contains NaN or infinity"),
         (
             np.diag(np.r_[-1.0, np.ones(149)]),
-            r"operator has a negative eigenvalue \(-1\); give a positive semidefinite",
+            r"operator has a negative eigenvalue \(-1\); pass a positive semidefinite",
         ),
-        (np.full((150, 150), "a"), "operator has entries of type <U1; give a matrix of real numbers"),
+        (np.full((150, 150), "a"), "operator has entries of type <U1; pass a matrix of real numbers"),
         ([[1.0], [0.0, 1.0]], "operator is not a matrix: its rows differ in length"),
     ],
 )

@@ -17,7 +17,7 @@ from fiedler.graph.community import RESOLUTION
 from fiedler.metrics import clustering_accuracy, modularity
 from fiedler.mixture.base import natural_lam, partition_quality
 from fiedler.mixture.covariance import SHAPES, log_joint
-from fiedler.mixture.lapgmm import LAM_GRIDS, TRIAL_ITERATIONS
+from fiedler.mixture.lapgmm import LAM_GRIDS, LAM_TRIAL_ITERATIONS
 
 SETS = {
     "moons": lambda: two_moons(n_samples=300, noise=0.06, random_state=0),
@@ -35,12 +35,12 @@ def test_the_selected_lam_has_the_highest_modularity_of_the_grid(name):
     k = len(np.unique(y))
     graph = KNNGraph(9, weight="local", symmetrize="mean").build(X)
     labels = communities(graph, k, random_state=0).labels
-    selected = LapGMM(k, graph, init=labels, max_iter=TRIAL_ITERATIONS).fit(X)
+    selected = LapGMM(k, graph, init=labels, max_iter=LAM_TRIAL_ITERATIONS).fit(X)
 
     plain = GaussianMixture(k, init=labels, max_iter=1).fit(X)
     scale = natural_lam(log_joint(X, plain._model), graph)
     models = [
-        LapGMM(k, graph, lam=factor * scale, init=labels, max_iter=TRIAL_ITERATIONS).fit(X)
+        LapGMM(k, graph, lam=factor * scale, init=labels, max_iter=LAM_TRIAL_ITERATIONS).fit(X)
         for factor in LAM_GRIDS["auto"]
     ]
 
@@ -172,8 +172,8 @@ def test_samples_lie_in_the_plane_of_the_components(backend):
     model = GaussianMixture(2, pca=2, random_state=0).fit(backend(data))
     drawn, _ = model.sample(50)
 
-    centred = to_numpy(drawn) - data.mean(axis=0)
-    assert np.linalg.matrix_rank(centred, tol=1e-6) == 2
+    centered = to_numpy(drawn) - data.mean(axis=0)
+    assert np.linalg.matrix_rank(centered, tol=1e-6) == 2
 
 
 @pytest.mark.filterwarnings("ignore:EM did not converge")

@@ -333,5 +333,5 @@ def test_invalid_parameter_values_raise_an_error(blobs):
 
 def test_landmark_graphs_have_no_spectrum(blobs):
     model = NLE(3, LandmarkGraph(20, random_state=0), n_init=1, random_state=0).fit(blobs[0])
-    with pytest.raises(ValueError, match="NLE has neither a graph of single edges nor eigenvalues"):
+    with pytest.raises(ValueError, match="NLE has neither a graph with edges nor eigenvalues"):
         SpectrumDisplay.from_estimator(model)

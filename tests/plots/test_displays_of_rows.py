@@ -309,7 +309,7 @@ def test_graphs_can_be_drawn_without_rows_and_labels(blobs):
     assert display.axis_names[0] == "spectral coordinate 1"
     assert len(GraphDisplay.from_graph(AffinityGraph.from_matrix(np.zeros((3, 3))), np.eye(3)[:, :2]).edges) == 0
     landmarks = NLE(3, LandmarkGraph(20, random_state=0), n_init=1, random_state=0).fit(blobs[0])
-    with pytest.raises(ValueError, match="NLE has no graph of single edges"):
+    with pytest.raises(ValueError, match="NLE has no graph whose edges can be drawn"):
         GraphDisplay.from_estimator(landmarks)
 
 

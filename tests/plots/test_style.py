@@ -191,7 +191,7 @@ def test_models_without_the_data_to_draw_raise_an_error():
     spectral = SpectralClustering(2, random_state=0).fit(graph)
     for draw_model, message in (
         (lambda: plots.GraphDisplay.from_estimator(mixture), "GaussianMixture has no graph"),
-        (lambda: plots.SpectrumDisplay.from_estimator(mixture), "neither a graph of single edges nor eigenvalues"),
+        (lambda: plots.SpectrumDisplay.from_estimator(mixture), "neither a graph with edges nor eigenvalues"),
         (lambda: plots.HistoryDisplay.from_estimator(spectral), "SpectralClustering has no history"),
         (lambda: plots.MembershipDisplay.from_estimator(spectral), "has labels but no memberships to draw"),
         (lambda: plots.EvidenceDisplay.from_estimator(spectral), "did not choose the number of clusters"),

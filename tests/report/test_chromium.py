@@ -460,9 +460,9 @@ def test_the_colour_of_a_confidence_does_not_depend_on_other_rows(others, visit,
     xy = np.array([[0.0, 0.0], [1.0, 0.4], [1.0, 1.0]])
     path = write_report(summarize(fitted_model(np.array([0, 0, 1]), Q), xy), tmp_path / "page.html")
 
-    colour = colour_of_the_first_row(visit, path)
+    color = colour_of_the_first_row(visit, path)
 
-    assert_allclose(colour, 255 * (0.6 * palette_rgb([0])[0] + 0.4), atol=3)
+    assert_allclose(color, 255 * (0.6 * palette_rgb([0])[0] + 0.4), atol=3)
 
 
 CONTRASTS = """() => {

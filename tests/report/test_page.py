@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from fiedler.errors import DataNotFoundError, FileFormatError, InputError
 from fiedler.plots.style import PALETTE, UNASSIGNED
 from fiedler.report import read_summary, summarize, write_report, write_summary
-from fiedler.report.page import VERSION, encode_array, encode_png, render
+from fiedler.report.page import SUMMARY_VERSION, encode_array, encode_png, render
 from fiedler.report.script import EXPORT, IMPORT, bundle_script, read_template
 
 MARKUP = "</script><script>alert(1)</script><img src=x onerror=alert(1)> {{script}} \ud800 &amp; 'quoted' \"twice\""
@@ -227,9 +227,9 @@ def test_a_summary_read_from_its_file_gives_the_same_page(summary, tmp_path):
         ("{", "is not a valid summary file"),
         ("[1]", "is not a summary of a clustering"),
         ('{"format": "something else"}', "is not a summary of a clustering"),
-        (f'{{"format": "fiedler clustering", "version": {VERSION + 1}}}', "update fiedler"),
+        (f'{{"format": "fiedler clustering", "version": {SUMMARY_VERSION + 1}}}', "update fiedler"),
         (
-            f'{{"format": "fiedler clustering", "version": {VERSION}}}',
+            f'{{"format": "fiedler clustering", "version": {SUMMARY_VERSION}}}',
             "is damaged: n_rows, n_clusters are missing; create it again with fiedler cluster",
         ),
     ],

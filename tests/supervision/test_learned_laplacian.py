@@ -15,7 +15,7 @@ from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import learned_laplacian
 from fiedler.supervision.descent import best_scale, doubling_descent, penalized_lbfgs
 from fiedler.supervision.evidence import ranking_auc, ranking_from_pairs
-from fiedler.supervision.objective import METRICS, AllPairs, EdgeList, LaplacianObjective, coefficients
+from fiedler.supervision.objective import METRIC_FAMILIES, DenseWeights, LaplacianObjective, SparseWeights, coefficients
 
 MUST, CANNOT = np.array([(0, 1), (4, 5), (2, 9)]), np.array([(2, 3), (0, 7)])
 
@@ -50,10 +50,10 @@ def A(rng):
     return 0.7 * np.eye(3) + 0.2 * rng.normal(size=(3, 3))
 
 
-def objective(X, neighbors, lam=0.1, weights=(1.0, 1.0), layout=AllPairs, metric="full"):
+def objective(X, neighbors, lam=0.1, weights=(1.0, 1.0), layout=DenseWeights, metric="full"):
     C = coefficients(len(X), MUST, CANNOT, weights, neighbors, lam)
-    edges = () if layout is AllPairs else (sp.csr_array(1 - np.eye(len(X))),)
-    return LaplacianObjective(X, layout(C, *edges, X), METRICS[metric])
+    edges = () if layout is DenseWeights else (sp.csr_array(1 - np.eye(len(X))),)
+    return LaplacianObjective(X, layout(C, *edges, X), METRIC_FAMILIES[metric])
 
 
 # ---------------------------------------------------------------------------------------------------------- equations
@@ -114,11 +114,11 @@ def test_gradient_equals_the_printed_sum(X, neighbors, A):
     assert_allclose(objective(X, matrix).value_and_gradient(A)[1], printed, rtol=1e-10)
 
 
-@pytest.mark.parametrize("layout", [AllPairs, EdgeList])
-@pytest.mark.parametrize("metric", list(METRICS))
+@pytest.mark.parametrize("layout", [DenseWeights, SparseWeights])
+@pytest.mark.parametrize("metric", list(METRIC_FAMILIES))
 def test_gradient_agrees_with_finite_differences(layout, metric, X, neighbors, rng):
     problem = objective(X, neighbors[1], layout=layout, metric=metric)
-    theta = METRICS[metric].start(X, 2)
+    theta = METRIC_FAMILIES[metric].start(X, 2)
     theta = 0.8 * theta + 0.1 * rng.normal(size=theta.shape)
     value, gradient = problem.value_and_gradient(theta)
     assert value == pytest.approx(problem.value(theta))
@@ -130,14 +130,16 @@ def test_gradient_agrees_with_finite_differences(layout, metric, X, neighbors, r
 
 
 def test_all_pairs_agree_with_a_complete_edge_list(X, neighbors, A):
-    dense, sparse = (objective(X, neighbors[1], layout=layout).value_and_gradient(A) for layout in (AllPairs, EdgeList))
+    dense, sparse = (
+        objective(X, neighbors[1], layout=layout).value_and_gradient(A) for layout in (DenseWeights, SparseWeights)
+    )
     assert dense[0] == pytest.approx(sparse[0])
     assert_allclose(dense[1], sparse[1], atol=1e-12)
 
 
-@pytest.mark.parametrize("metric", list(METRICS))
+@pytest.mark.parametrize("metric", list(METRIC_FAMILIES))
 def test_metrics_embed_by_their_matrix(metric, X, rng):
-    kind = METRICS[metric]
+    kind = METRIC_FAMILIES[metric]
     theta = kind.start(X, 2) + 0.1 * rng.normal(size=kind.start(X, 2).shape)
     assert_allclose(kind.embed(theta, X), X @ kind.matrix(theta, X).T, atol=1e-12)
 

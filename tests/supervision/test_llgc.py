@@ -162,7 +162,7 @@ def test_noisy_labels_can_change(rng):
         ({"alpha": 0.0}, np.zeros(90), "alpha"),
         ({"normalize": "mass"}, np.zeros(90), "normalize='mass'"),
         ({}, np.linspace(0, 1, 90), "Unknown label type|continuous"),
-        ({"graph": FullGraph("dot", signed=True)}, np.arange(90) % 3, "nonnegative weights"),
+        ({"graph": FullGraph("dot", signed=True)}, np.arange(90) % 3, "non-negative weights"),
     ],
 )
 def test_invalid_input_raises(options, y, message, rng):
@@ -183,7 +183,7 @@ def test_array_libraries_agree(foreign, dtype, n, rng):
 
 def test_signed_graph_raises():
     W = np.array([[0, 1.0, -1], [1, 0, 1], [-1, 1, 0]])
-    with pytest.raises(ValueError, match="nonnegative weights"):
+    with pytest.raises(ValueError, match="non-negative weights"):
         LLGC().fit(AffinityGraph.from_matrix(W, signed=True), [0, -1, 1])
 
 

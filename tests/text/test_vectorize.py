@@ -35,7 +35,7 @@ def test_tfidf_agrees_with_scikit_learn():
 
 
 def test_hashing_stores_no_vocabulary_and_keeps_similarities():
-    plain, hashed = DocumentVectorizer(), DocumentVectorizer(n_hashed=2**18)
+    plain, hashed = DocumentVectorizer(), DocumentVectorizer(n_hash_features=2**18)
     X, H = plain.fit_transform(TEXTS), hashed.fit_transform(TEXTS)
     assert H.shape == (4, 2**18)
     assert_allclose((X @ X.T).toarray(), (H @ H.T).toarray())
@@ -49,7 +49,7 @@ def test_documents_without_a_known_term_are_kept_with_a_warning():
     warning = caught[0].message
     assert (warning.code, warning.fields) == ("no_known_terms", {"n_documents": 1, "rows": [2]})
     assert X.shape[0] == 3
-    assert_array_equal(words.empty_, [2])
+    assert_array_equal(words.empty_rows_, [2])
     with pytest.warns(UserWarning, match="2 document"):
         assert words.transform(["unheard", "of", "stocks"]).shape[0] == 3
 
@@ -95,7 +95,7 @@ def test_invalid_input_raises():
     with pytest.raises(ValueError, match="is not a regular expression"):
         DocumentVectorizer(token_pattern="(").fit(TEXTS)
     with pytest.raises(ValueError, match="need a vocabulary"):
-        DocumentVectorizer(n_hashed=64, min_df=2).fit(TEXTS)
+        DocumentVectorizer(n_hash_features=64, min_df=2).fit(TEXTS)
     with pytest.raises(ValueError, match="there are no documents"):
         DocumentVectorizer().fit([])
     with pytest.raises(ValueError, match="must be a list with one text each"):
@@ -112,7 +112,7 @@ def test_accents_in_two_characters_are_part_of_words():
 def test_parameters_set_after_fit_apply_to_the_next_fit():
     words = DocumentVectorizer().fit(TEXTS)
     names = words.get_feature_names_out()
-    words.set_params(n_hashed=64)
+    words.set_params(n_hash_features=64)
     assert_array_equal(words.get_feature_names_out(), names)
     assert not hasattr(words.fit(TEXTS), "vocabulary_")
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fiedler.core.kmeans import kmeans
-from fiedler.embedding.nle import INDICATOR_OFFSET, Update, run, unit_columns
+from fiedler.embedding.nle import INDICATOR_OFFSET, Update, run_updates, unit_columns
 from fiedler.graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from fiedler.metrics import clustering_accuracy
 
@@ -79,7 +79,7 @@ def _spectral(cut: GraphCut, seed: int) -> tuple[Any, int]:
 
 
 def _nle(cut: GraphCut, seed: int) -> tuple[Any, int]:
-    result = run(cut.update, lifted_indicators(cut, seed), max_iter=NLE_MAX_ITER, tol=NLE_TOL)
+    result = run_updates(cut.update, lifted_indicators(cut, seed), max_iter=NLE_MAX_ITER, tol=NLE_TOL)
     return result.labels, result.n_iter
 
 

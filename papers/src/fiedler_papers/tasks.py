@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fiedler._validation import choose
-from fiedler.clustering.embed_kmeans import SIZES
+from fiedler.clustering.embed_kmeans import EXTRA_DIMENSIONS
 from fiedler.core.kmeans import kmeans
 
 from .build import build_for
@@ -44,7 +44,7 @@ def best_dimension(cell: Cell, rows: Rows) -> TaskResult:
 
 def train_on_share(cell: Cell, rows: Rows) -> TaskResult:
     """Learn a linear map from a random share of the rows, then run k-means on the images of all. [lpi, 5.6]"""
-    size = max(rows.k + SIZES[cell.spec["options"]["dimensions"]], 1)
+    size = max(rows.k + EXTRA_DIMENSIONS[cell.spec["options"]["dimensions"]], 1)
     model = build_for(cell.spec["model"], k=rows.k, seed=cell.draw, n_components=size)
     n = rows.X.shape[0]
     n_training = max(round(cell.at["share"] * n), 3 * rows.k, MIN_TRAINING_ROWS)

@@ -1,6 +1,6 @@
-"""GNMF: nonnegative factors that vary smoothly over a graph [Cai, He, Han & Huang 2011].
+"""GNMF: non-negative factors that vary smoothly over a graph [Cai, He, Han & Huang 2011].
 
-    minimise  ‖X - VU'‖² + λ tr(V'LV)   over nonnegative V (n, K) and U (d, K) with columns of length one
+    minimise  ‖X - VU'‖² + λ tr(V'LV)   over non-negative V (n, K) and U (d, K) with columns of length one
 
 by the multiplicative updates U ← U ∘ X'V / UV'V and V ← V ∘ (XU + λWV) / (VU'U + λDV), neither of which increases the
 objective. K-means clusters the rows of V. No maintained library provides it.
@@ -54,9 +54,9 @@ class GNMFRun(NamedTuple):
 def update_factors(X: Any, W: Any, degrees: np.ndarray, lam: float, factors: Factors) -> Factors:
     """Update U, then V. [Cai et al. 2011, Eqs 14 and 15]"""
     V, U = factors
-    U = multiplicative_update(U, X.T @ V, U @ (V.T @ V), guard=DENOMINATOR_EPS, power=1.0)
+    U = multiplicative_update(U, X.T @ V, U @ (V.T @ V), epsilon=DENOMINATOR_EPS, power=1.0)
     numerator, denominator = X @ U + lam * (W @ V), V @ (U.T @ U) + lam * degrees[:, None] * V
-    return Factors(multiplicative_update(V, numerator, denominator, guard=DENOMINATOR_EPS, power=1.0), U)
+    return Factors(multiplicative_update(V, numerator, denominator, epsilon=DENOMINATOR_EPS, power=1.0), U)
 
 
 def objective(X: Any, W: Any, degrees: np.ndarray, lam: float, factors: Factors) -> float:
@@ -75,7 +75,7 @@ def normalize_factors(factors: Factors) -> Factors:
 
 
 class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
-    """Clustering by graph-regularised nonnegative matrix factorisation of nonnegative rows.
+    """Clustering by graph-regularised nonnegative matrix factorisation of non-negative rows.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
     lam : float, default=100.0
         Weight of the graph term.
     n_init : int, default=3
-        The number of random starts, of which the one of lowest objective is kept.
+        The number of random starts, of which the one with the lowest objective is kept.
     max_iter : int, default=300
         Maximum number of updates of each start.
     tol : float, default=1e-4

@@ -102,7 +102,7 @@ class MPCKMeans(ClustererMixin, BaseEstimator):
         k, rng = check_n_clusters(self.n_clusters, len(rows)), check_random_state(self.random_state)
         weight, max_iter = check_nonnegative(self.weight, "weight"), check_int(self.max_iter, "max_iter")
         pairs = check_constraints(constraints, rows) or PairwiseConstraints(n_samples=len(rows))
-        problem = _Problem(rows, pairs, weight)
+        problem = _PairObjective(rows, pairs, weight)
         centers = initial_centers(rows, pairs, k, rng)
         metrics = np.ones((k, rows.shape[1])) / (rows.var(axis=0).mean() or 1.0)
         labels = penalized_distances(rows, centers, metrics).argmin(axis=1)
@@ -157,7 +157,7 @@ def initial_centers(X: np.ndarray, pairs: PairwiseConstraints, k: int, rng: np.r
     return np.array(centers)
 
 
-class _Problem:
+class _PairObjective:
     """The objective and its steps for given rows and pairs."""
 
     def __init__(self, X: np.ndarray, pairs: PairwiseConstraints, weight: float) -> None:
@@ -183,7 +183,7 @@ class _Problem:
     def assign(
         self, labels: np.ndarray, centers: np.ndarray, metrics: np.ndarray, rng: np.random.RandomState
     ) -> np.ndarray:
-        """Assign rows in random order to the cluster of lowest cost, given the labels of the other rows."""
+        """Assign rows in random order to the cluster with the lowest cost, given the labels of the other rows."""
         labels, costs = labels.copy(), penalized_distances(self.X, centers, metrics)
         linked = self.pairs.rows
         unlinked = np.ones(len(labels), dtype=bool)

@@ -1,6 +1,6 @@
 """Clustering by nonnegative matrix factorisation, unweighted or weighted for the normalised cut [Xu, Liu & Gong 2003].
 
-X ≈ VU', V and U nonnegative; document i belongs to the cluster of its largest v_ik, after the columns of U are scaled
+X ≈ VU', V and U non-negative; document i belongs to the cluster of its largest v_ik, after the columns of U are scaled
 to length one. NCW first multiplies document i by (x_i · Σ_j x_j)^-½, the inverse root of its degree in the graph of dot
 products, which relates the factorisation to the normalised cut. The factorisation is that of scikit-learn.
 """
@@ -26,7 +26,7 @@ from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.clusterer import ClustererMixin
 from ..graph.estimator import restore_on_failure
 
-WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
+USES_ROW_WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
 
 
 def check_nonnegative_rows(X: MatrixLike, *, estimator: Any, reset: bool = True, min_samples: int = 1) -> Any:
@@ -52,7 +52,7 @@ def check_nonnegative_rows(X: MatrixLike, *, estimator: Any, reset: bool = True,
 
 
 class NMFClustering(ClustererMixin, BaseEstimator):
-    """Clustering by a nonnegative factorisation of nonnegative rows.
+    """Clustering by a nonnegative factorisation of non-negative rows.
 
     Parameters
     ----------
@@ -125,7 +125,9 @@ class NMFClustering(ClustererMixin, BaseEstimator):
     def _fit(self, X: MatrixLike, y: LabelsLike | None) -> Self:
         rows = check_nonnegative_rows(X, estimator=self)
         k, max_iter = check_n_clusters(self.n_clusters, rows.shape[0]), check_int(self.max_iter, "max_iter")
-        self._total = np.asarray(rows.sum(axis=0)).ravel() if choose(WEIGHTS, self.weight, option="weight") else None
+        self._total = (
+            np.asarray(rows.sum(axis=0)).ravel() if choose(USES_ROW_WEIGHTS, self.weight, option="weight") else None
+        )
         self._nmf = NMF(k, init=self.init, max_iter=max_iter, tol=self.tol, random_state=self.random_state)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one below

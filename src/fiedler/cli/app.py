@@ -62,7 +62,7 @@ def installed_commands() -> dict[str, Command]:
 
 
 def load_command(entry_point: EntryPoint) -> Command:
-    """Load a command; one that cannot be imported is replaced by one that says why, so that all others still work."""
+    """Load a command; if it cannot be imported, return one that shows the reason, so that all others still work."""
     try:
         return entry_point.load()
     except Exception as error:  # whatever importing it may raise

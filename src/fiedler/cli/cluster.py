@@ -21,7 +21,17 @@ from .fitting import FittedClustering, fit, label_scores, save_labels
 from .methods import PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
 from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text
 from .output import Output, make_table
-from .results import FILES, LABELS, MODEL, PAGE, SUMMARY, atomic_folder, check_folder, relative_source, source_name
+from .results import (
+    FILES,
+    LABELS_FILE,
+    MODEL_FILE,
+    PAGE_FILE,
+    SUMMARY_FILE,
+    atomic_folder,
+    check_folder,
+    relative_source,
+    source_name,
+)
 
 MAX_LISTED_CLUSTERS = 30  # rows of the table in the terminal
 CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
@@ -48,9 +58,7 @@ def cluster(
     size: Size = None,
     scale: Scale = "auto",
     seed: Seed = 0,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of results; default: out/ and the name of the input.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output folder; default: out/<input name>.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results of another input.")] = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -66,10 +74,10 @@ def cluster(
         prepared = prepare(data, scale)
     with output.working(f"clustering {data.n_rows} rows") as callback:
         fitted = fit(data, prepared, method, n_clusters, seed=seed, pairs=pairs, callback=callback)
-    if data.is_partially_labelled:
+    if data.is_partially_labeled:
         output.note(_explain_guidance(data))
     with output.working("writing the report"):
-        supervision = ["labels of some rows"] * data.is_partially_labelled + ["pairs"] * (pairs is not None)
+        supervision = ["labels of some rows"] * data.is_partially_labeled + ["pairs"] * (pairs is not None)
         settings = {
             "method": method,
             "scale": prepared.scale,
@@ -105,14 +113,14 @@ def _write_results(
 ) -> None:
     """Write all files, or none."""
     with atomic_folder(folder) as draft:
-        save_labels(draft / LABELS, data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names)
-        save(fitted.model, draft / MODEL, notes=notes)
-        write_summary(summary, draft / SUMMARY)
-        write_report(summary, draft / PAGE)
+        save_labels(draft / LABELS_FILE, data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names)
+        save(fitted.model, draft / MODEL_FILE, notes=notes)
+        write_summary(summary, draft / SUMMARY_FILE)
+        write_report(summary, draft / PAGE_FILE)
 
 
 def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]:
-    """Return what ``predict`` needs to read new rows, and the input by which the next ``cluster`` knows its results."""
+    """Return what ``predict`` needs to read new rows, and the input from which a later run recognises its results."""
     return {
         "kind": data.kind,
         "feature_names": data.feature_names,
@@ -123,7 +131,7 @@ def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]
 
 
 def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **about: Any) -> dict[str, Any]:
-    fully_labelled = data.labels is not None and not data.is_partially_labelled
+    fully_labeled = data.labels is not None and not data.is_partially_labeled
     return summarize(
         fitted.clusterer,
         prepared.rows,
@@ -132,7 +140,7 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
         images=None if data.image_shape is None else np.asarray(data.X).reshape(-1, *data.image_shape),
         original=data.X if data.kind == "table" else None,
         feature_names=fitted.model[0].get_feature_names_out() if data.kind == "texts" else data.feature_names,
-        truth=np.asarray(data.class_names)[data.labels] if fully_labelled else None,
+        truth=np.asarray(data.class_names)[data.labels] if fully_labeled else None,
         evidence=fitted.evidence,
         names=fitted.cluster_names,
         seconds=fitted.seconds,
@@ -150,7 +158,7 @@ def _as_text(result: dict[str, Any], fitted: FittedClustering, folder: Path) -> 
     columns = ("cluster", "rows", "share", *(["confidence"] if fitted.confidence is not None else []))
     parts.append(make_table(title, *columns, rows=[_cells(row) for row in clusters[:MAX_LISTED_CLUSTERS]]))
     if len(clusters) > MAX_LISTED_CLUSTERS:
-        parts.append(f"... and {len(clusters) - MAX_LISTED_CLUSTERS} more, in {LABELS}")
+        parts.append(f"... and {len(clusters) - MAX_LISTED_CLUSTERS} more, in {LABELS_FILE}")
     if fitted.confidence is not None and (n_uncertain := int((fitted.confidence <= UNCERTAIN_BELOW).sum())):
         parts.append(f"uncertain rows (confidence {UNCERTAIN_BELOW} or less): {n_uncertain}")
     if result["scores"]:

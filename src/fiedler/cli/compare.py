@@ -19,7 +19,7 @@ from ..graph.recipes import default_recipe
 from ..io import Input, read_input
 from ..metrics import score_table
 from ..report.jsonable import jsonable
-from .fitting import accepts, count_clusters, fit, label_scores
+from .fitting import accepts, choose_number, fit, label_scores
 from .messages import EXPECTED, render
 from .methods import NClusters, PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
 from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text
@@ -61,14 +61,14 @@ def compare(
         data = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
         check_rows_for_clusters(data, n_clusters)
         prepared = prepare(data, scale)
-    unsupervised = [name for name in names if data.is_partially_labelled and not accepts(name, "labels")]
+    unsupervised = [name for name in names if data.is_partially_labeled and not accepts(name, "labels")]
     if unsupervised:
         verbs = "do not accept labels and are" if unsupervised[1:] else "does not accept labels and is"
         output.note(f"{', '.join(unsupervised)} {verbs} fitted without them")
     evidence, rows = None, []
     if n_clusters == "auto":
         with output.working("choosing the number of clusters") as callback:
-            n_clusters, evidence = count_clusters(prepared, seed=seed, callback=callback)
+            n_clusters, evidence = choose_number(prepared, seed=seed, callback=callback)
     with output.working("building the graph"):
         scorer = UnsupervisedScorer(prepared.rows, seed)
     for i, name in enumerate(names, start=1):

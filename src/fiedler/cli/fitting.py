@@ -82,9 +82,9 @@ def fit(
     supervision = _supervision(data, method, pairs)
     reset_peak_memory()
     started, evidence = time.perf_counter(), None
-    classes = (data.class_names or []) if data.is_partially_labelled else []
+    classes = (data.class_names or []) if data.is_partially_labeled else []
     if n_clusters == "auto" and method != "auto":
-        n_clusters, evidence = count_clusters(prepared, seed=seed, callback=callback)
+        n_clusters, evidence = choose_number(prepared, seed=seed, callback=callback)
         n_clusters = max(n_clusters, len(classes))
     clusterer = set_callback(make_clusterer(method, n_clusters, prepared.rows, seed), callback)
     clusterer.fit(prepared.rows, **supervision)
@@ -98,14 +98,14 @@ def fit(
         seconds,
         peak_memory_mb(),
     )
-    if not data.is_partially_labelled:
+    if not data.is_partially_labeled:
         return result
     return result._replace(cluster_names=[*classes, *[None] * (result.n_clusters - len(classes))])
 
 
 def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]:
     """Return the keyword arguments of ``fit`` for labels and pairs, if the method accepts them."""
-    kinds = ["labels"] * data.is_partially_labelled + ["pairs"] * (pairs is not None)
+    kinds = ["labels"] * data.is_partially_labeled + ["pairs"] * (pairs is not None)
     for kind in kinds:
         if not accepts(method, kind):
             others = ", ".join(name for name in methods() if accepts(name, kind))
@@ -117,7 +117,7 @@ def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]
                 value=method,
                 supervision=kind,
             )
-    options: dict[str, Any] = {"y": data.labels} if data.is_partially_labelled else {}
+    options: dict[str, Any] = {"y": data.labels} if data.is_partially_labeled else {}
     if pairs is not None:
         row_names = None if data.row_names == number_rows(data.n_rows) else data.row_names
         options["constraints"] = constraints = PairwiseConstraints.from_csv(pairs, data.n_rows, names=row_names)
@@ -128,7 +128,7 @@ def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]
                 code="no_pairs",
                 file=str(pairs),
             )
-        if data.is_partially_labelled:
+        if data.is_partially_labeled:
             _check_pairs_match_labels(constraints, data)
     return options
 
@@ -164,7 +164,7 @@ def set_callback(clusterer: Any, callback: ProgressCallback | None) -> Any:
     return clusterer
 
 
-def count_clusters(
+def choose_number(
     prepared: PreparedRows, *, seed: int = 0, callback: ProgressCallback | None = None
 ) -> tuple[int, Any]:
     """Choose the number of clusters as ManifoldClustering does; return it and the evidence."""
@@ -175,7 +175,7 @@ def count_clusters(
 
 def label_scores(data: Input, labels: np.ndarray) -> dict[str, float]:
     """Score clusters against known labels; empty where there are none, or where they were used in the fit."""
-    return {} if data.labels is None or data.is_partially_labelled else score_table(data.labels, labels)
+    return {} if data.labels is None or data.is_partially_labeled else score_table(data.labels, labels)
 
 
 def save_labels(

@@ -50,7 +50,7 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
     steps, rows = [], data.X
     if data.kind == "texts":
         vectorizer = DocumentVectorizer("tfidf")
-        with naming_texts_without_terms(data, lambda: vectorizer.empty_):
+        with naming_texts_without_terms(data, lambda: vectorizer.empty_rows_):
             steps, rows = [("terms", vectorizer)], vectorizer.fit_transform(rows)
     check_range(rows.data if sp.issparse(rows) else rows)
     scale = DEFAULT_SCALE[data.kind] if scale == "auto" else scale
@@ -139,7 +139,7 @@ def check_rows_for_clusters(data: Input, n_clusters: NClusters) -> None:
             n_samples=data.n_rows,
         )
     classes = data.class_names or []
-    if data.is_partially_labelled and n_clusters < len(classes):
+    if data.is_partially_labeled and n_clusters < len(classes):
         raise InputError(
             f"-k {n_clusters} is less than the {len(classes)} classes of the known labels ({first_few(classes)})",
             f"choose at least {len(classes)}, or -k auto",

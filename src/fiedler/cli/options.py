@@ -32,6 +32,6 @@ Scale = Annotated[
     str, typer.Option(help=f"auto, {', '.join(SCALES)}. auto is standard for tables, unit for images, else none.")
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no notes and no progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Suppress notes and progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback instead of a one-line error.")]

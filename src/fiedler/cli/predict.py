@@ -20,7 +20,7 @@ from .fitting import save_labels, write_labels
 from .methods import naming_texts_without_terms
 from .options import Drop, Id, Json, Quiet, Size, Source, Text
 from .output import Output
-from .results import MODEL, check_file
+from .results import MODEL_FILE, check_file
 
 KIND_NAMES = {"table": "a table", "array": "an array", "images": "images", "texts": "texts"}
 
@@ -40,7 +40,7 @@ def predict(
 ) -> None:
     """Predict the clusters of new rows: id, label, confidence and memberships as CSV."""
     output = Output(quiet, json)
-    path = model / MODEL if model.is_dir() else model
+    path = model / MODEL_FILE if model.is_dir() else model
     notes, fitted = read_notes(path), load(path)
     if not hasattr(fitted, "predict"):
         raise InputError(

@@ -10,7 +10,7 @@ import typer
 from ..report import read_summary, write_report
 from .options import Json, Quiet
 from .output import Output
-from .results import PAGE, SUMMARY, check_file
+from .results import PAGE_FILE, SUMMARY_FILE, check_file
 
 
 def report(
@@ -24,8 +24,8 @@ def report(
     """Write the report again from a folder of results."""
     output = Output(quiet, json)
     folder = results if results.is_dir() else results.parent
-    target = out or folder / PAGE
+    target = out or folder / PAGE_FILE
     check_file(target)
     with output.working("writing the report"):
-        write_report(read_summary(folder / SUMMARY if results.is_dir() else results), target)
+        write_report(read_summary(folder / SUMMARY_FILE if results.is_dir() else results), target)
     output.result({"files": {target.name: str(target)}}, f"written to {target}")

@@ -6,7 +6,7 @@ import typer
 
 from ..errors import MissingDependencyError
 
-# Any arguments are accepted, so that the answer to all of them is what to install.
+# Any arguments are accepted, so that every call shows the installation hint.
 CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..persistence import read_notes
 
 DRAFT_PREFIX = ".fiedler-"  # of temporary folders
-LABELS, MODEL, SUMMARY, PAGE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
+LABELS_FILE, MODEL_FILE, SUMMARY_FILE, PAGE_FILE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
 
 
 def source_name(source: str) -> str:
@@ -41,7 +41,11 @@ def check_folder(folder: Path, source: str, *, force: bool) -> None:
     _check_writable(folder)
     existing = next((name for name in FILES if (folder / name).exists()), None)
     if existing and not force and (origin := _origin(folder)) != relative_source(folder, source):
-        content = f"a {existing} of unknown origin" if origin is None else f"the results of {_shown(folder, origin)!r}"
+        content = (
+            f"{existing}, which was not written by fiedler"
+            if origin is None
+            else f"the results of {_shown(folder, origin)!r}"
+        )
         raise InputError(
             f"{str(folder)!r} contains {content}",
             "choose another --out, or replace them with --force",
@@ -74,7 +78,7 @@ def _check_writable(folder: Path) -> None:
 def _origin(folder: Path) -> str | None:
     """Return the input of the results in a folder, relative to it; None if they are not from fiedler."""
     try:
-        return read_notes(folder / MODEL).get("source")
+        return read_notes(folder / MODEL_FILE).get("source")
     except (OSError, ValueError):
         return None
 

@@ -55,7 +55,7 @@ RIDGE = 0.1  # on covariances, relative to the mean variance; LapGMM's default
 MAX_SEARCHES = 6
 SEARCH_ROW_BUDGET = 15_000  # approximate total over the searches on a graph
 MAX_SEARCHES_WITHOUT_GAIN = 2
-TRIAL_ITERATIONS = 30  # of EM, after which a run that cannot be admitted is stopped
+ADMISSION_ITERATIONS = 30  # of EM, after which a run that cannot be admitted is stopped
 MAX_ITERATIONS = 100
 
 
@@ -281,7 +281,7 @@ def _fit_mixture(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
         try:
-            model.set_params(max_iter=TRIAL_ITERATIONS)._fit_validated(scorer.X, constraints=constraints)
+            model.set_params(max_iter=ADMISSION_ITERATIONS)._fit_validated(scorer.X, constraints=constraints)
             if not model.converged_ and _keeps_cut(to_numpy(model.labels_), scorer, leader):
                 model.set_params(max_iter=MAX_ITERATIONS, init=model.memberships_)
                 model._fit_validated(scorer.X, constraints=constraints)
@@ -300,7 +300,7 @@ def _keeps_cut(labels: np.ndarray, scorer: PartitionScorer, leader: Candidate) -
 
 
 def select_by_cut(candidates: Sequence[Candidate], n_known: int = 0) -> Candidate:
-    """Select the communities of lowest cut among those with the most clusters and the best agreement."""
+    """Select the communities with the lowest cut among those with the most clusters and the best agreement."""
     competing = [candidate for candidate in candidates if candidate.family == "communities"]
     max_clusters = max(candidate.n_clusters for candidate in competing)
     complete = [candidate for candidate in competing if candidate.n_clusters == max_clusters]
@@ -310,7 +310,7 @@ def select_by_cut(candidates: Sequence[Candidate], n_known: int = 0) -> Candidat
 
 
 def select_by_likelihood(leader: Candidate, rivals: Sequence[Candidate], n_known: int = 0) -> Candidate:
-    """Select the partition of highest integrated completed likelihood among the leader and its admitted rivals."""
+    """Select the partition with the highest integrated completed likelihood from the leader and its admitted rivals."""
     admitted = [
         rival
         for rival in rivals

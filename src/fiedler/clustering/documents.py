@@ -35,7 +35,7 @@ from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.recipes import is_pairwise, self_tuned
 from ..mixture.gaussian import GaussianMixture
 
-N_NEIGHBORS = 12
+DOCUMENT_NEIGHBORS = 12  # of the default graph on all documents
 ASSIGN = {"mixture": True, "kmeans": False}  # whether there are memberships
 
 
@@ -172,7 +172,7 @@ class LPIClustering(
         if X.shape[1] < 2:
             raise InputError(
                 "with n_features=1 all rows of unit length have the same direction",
-                "give more features",
+                "pass more features",
                 code="no_directions",
             )
         k = check_n_clusters(self.n_clusters, X.shape[0])
@@ -255,7 +255,7 @@ class LPIClustering(
         if self.graph is not None:
             return self.graph
         fraction = check_fraction(self.fit_fraction, "fit_fraction")
-        return self_tuned(max(round(N_NEIGHBORS * fraction**0.5), 3))
+        return self_tuned(max(round(DOCUMENT_NEIGHBORS * fraction**0.5), 3))
 
     def _fit_map(self, X: Array, y: Any, n_clusters: int, rng: np.random.RandomState) -> LPI:
         """Fit LPI to the non-empty rows, or to the requested fraction of them.

@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Array, LabelsLike, MatrixLike, RandomState, Transformer
 from .._validation import check_data, check_int, check_n_clusters, choose
 from ..core.backend import convert_like, namespace
-from ..core.kmeans import METRICS, kmeans, nearest_center
+from ..core.kmeans import IS_SPHERICAL, kmeans, nearest_center
 from ..core.rows import normalize_rows
 from ..errors import InputError
 from ..graph.clusterer import ClustererMixin
 from ..graph.estimator import restore_on_failure
 
-SIZES = {"k": 0, "k-1": -1}  # dimensions of the embedding minus the number of clusters
+EXTRA_DIMENSIONS = {"k": 0, "k-1": -1}  # dimensions of the embedding minus the number of clusters
 
 
 class EmbedKMeans(ClustererMixin, BaseEstimator):
@@ -36,7 +36,7 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
     metric : {'euclidean', 'cosine'}, default='euclidean'
         'cosine' is spherical k-means.
     n_init : int, default=10
-        The number of initialisations; the run of lowest inertia is kept.
+        The number of initialisations; the run with the lowest inertia is kept.
     random_state : int, RandomState or None, default=None
         Random seed or generator.
 
@@ -103,11 +103,11 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any) -> None:
-        self._spherical = choose(METRICS, self.metric, option="metric")
+        self._spherical = choose(IS_SPHERICAL, self.metric, option="metric")
         if self.embedding is not None and not hasattr(self.embedding, "fit_transform"):
             raise InputError(
                 f"embedding={self.embedding!r} is not a transformer",
-                "give one such as TruncatedSVD()",
+                "pass one such as TruncatedSVD()",
                 parameter="embedding",
                 value=self.embedding,
             )
@@ -145,7 +145,7 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
     def _make_embedder(self, n_clusters: int, rng: np.random.RandomState) -> Any:
         """Clone the embedding and set its number of dimensions and its seed; None without an embedding."""
         is_named = isinstance(self.n_components, str)
-        extra = choose(SIZES, self.n_components, option="n_components") if is_named else 0
+        extra = choose(EXTRA_DIMENSIONS, self.n_components, option="n_components") if is_named else 0
         if self.embedding is None:
             return None
         embedder = clone(self.embedding)

@@ -29,8 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_n_clusters, check_rows_differ
-from ..core.backend import asarray_like, namespace, one_hot, to_numpy
-from ..core.multiplicative import positive_part
+from ..core.backend import asarray_like, namespace, one_hot, positive_part, to_numpy
 from ..core.progress import report_progress
 from ..core.rows import normalize_row_sums, take_rows
 from ..core.sparse import csr_parts, matmul

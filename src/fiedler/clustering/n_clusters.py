@@ -41,7 +41,7 @@ from ..graph.landmarks import LandmarkGraph
 from ..graph.recipes import as_affinity, default_recipe, is_pairwise
 from ..metrics import adjusted_rand_index
 
-MAX_ROWS = 2500  # a random sample of this size gives the same answer
+MAX_SAMPLED_ROWS = 2500  # a random sample of this size gives the same answer
 STABILITY_TOLERANCE = 0.05  # in the adjusted Rand index
 SMALLEST_EIGENVALUE = 0.003  # smaller ones are raised to it: their ratios depend on single edges between clusters
 
@@ -140,7 +140,7 @@ def choose_n_clusters(
     Notes
     -----
     The eigengaps are those of the estimator's own graph if it has one, otherwise of a self-tuned graph of nine
-    neighbours. Of more than 2,500 rows a random sample is subsampled.
+    neighbours. If there are more than 2,500 rows, a random sample is used.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def count_clusters(
     random_state : RandomState
     """
     n_samples = graph.n_nodes
-    sample = random_subset(n_samples, min(1.0, MAX_ROWS / n_samples), random_state)
+    sample = random_subset(n_samples, min(1.0, MAX_SAMPLED_ROWS / n_samples), random_state)
     subsets = [sample[random_subset(len(sample), fraction, random_state)] for _ in range(n_subsets)]
     possible = [k for k in candidates if k <= min(map(len, subsets)) // 2]
     if len(possible) < 2:

@@ -40,7 +40,7 @@ class _Cut(NamedTuple):
     scale_rows: Callable[[Array], Array]
 
 
-CUTS = {
+RELAXATIONS = {
     "ncut": _Cut("random_walk", lambda vectors: vectors),
     # u = D^1/2 v, so the rows of the symmetric eigenvectors u and of the random walk's v have the same direction. A row
     # of zeros, in a component beyond the first K, stays zero.
@@ -61,7 +61,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     cut : {'ncut', 'njw', 'ratio'}, default='ncut'
         The objective that is relaxed.
     n_init : int, default=10
-        The number of k-means initialisations; the run of lowest inertia is kept.
+        The number of k-means initialisations; the run with the lowest inertia is kept.
     eigen_solver : {'auto', 'chebyshev', 'dense', 'lobpcg', 'arpack', 'shift_invert'}, default='auto'
         See :func:`fiedler.core.eigen.smallest_eigenpairs`.
     eigen_tol : float, default=1e-8
@@ -157,7 +157,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any, constraints: ConstraintsLike) -> None:
-        cut = choose(CUTS, self.cut, option="cut")
+        cut = choose(RELAXATIONS, self.cut, option="cut")
         pairs = check_constraints(constraints, X)
         graph = self._build_graph(X, y, pairs)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
@@ -189,7 +189,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         labels : array of shape (m,)
         """
         check_is_fitted(self)
-        cut = CUTS[self._fit_cut]  # set_params may have changed self.cut since
+        cut = RELAXATIONS[self._fit_cut]  # set_params may have changed self.cut since
         coordinates = cut.scale_rows(self._nystrom(X, self._eigenvectors, self.eigenvalues_, cut.laplacian))
         labels, _ = nearest_center(coordinates, self.cluster_centers_)
         return namespace(labels).astype(labels, self.labels_.dtype)

@@ -184,7 +184,7 @@ def logsumexp(values: Array) -> Array:
 
 
 def safe_log(values: Array) -> Array:
-    """Return the logarithm of nonnegative numbers; zero is replaced by the smallest normal number."""
+    """Return the logarithm of non-negative numbers; zero is replaced by the smallest normal number."""
     xp = namespace(values)
     smallest = float(xp.finfo(values.dtype).smallest_normal)
     return xp.log(xp.where(values > smallest, values, smallest))
@@ -204,6 +204,11 @@ def softmax(values: Array) -> Array:
     return weights / xp.sum(weights, axis=1)[:, None]
 
 
+def positive_part(A: Array) -> Array:
+    """Return max(a, 0) of every entry."""
+    return namespace(A).where(A > 0, A, 0)
+
+
 def one_hot(labels: Array, k: int, reference: Array) -> Array:
     """One-hot encode labels 0..k-1 in the dtype and on the device of ``reference``; a negative label gives zeros."""
     xp = namespace(reference)
@@ -212,7 +217,7 @@ def one_hot(labels: Array, k: int, reference: Array) -> Array:
 
 
 def fix_signs(vectors: Array) -> Array:
-    """Flip columns so that their entry of largest magnitude is positive.
+    """Flip columns so that their entry with the largest magnitude is positive.
 
     If several entries are equally large up to rounding, the first decides, so that symmetric vectors have a sign too.
     """

@@ -32,7 +32,7 @@ from .._validation import check_int, check_positive, choose, is_foreign
 from ..errors import InputError, NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, fix_signs, namespace, to_numpy
 from .linear import cholesky
-from .solvers import N_GUARD_VECTORS, SOLVERS, Problem, fits_lobpcg
+from .solvers import EIGEN_SOLVERS, N_GUARD_VECTORS, EigenProblem, fits_lobpcg
 from .sparse import csr_parts, diagonal, is_nearly_dense, is_sparse, matmul, row_sums, to_dense, to_scipy, with_data
 
 DENSE_UP_TO = 512  # rows; up to there LAPACK is faster, and it needs no tolerance
@@ -146,17 +146,17 @@ def smallest_eigenpairs(
         )
     empty = _empty_block(form)
     known = form.null_vectors(k) if form.null_vectors else empty
-    unit = _power_of_two(max(form.upper, -form.lower))
+    unit = _exact_unit(max(form.upper, -form.lower))
     lower, upper = form.lower / unit, form.upper / unit
     max_residual = max(tol, ROUNDING_UNITS * eps(empty)) * 0.5 * max(upper, -lower)
-    problem = Problem(
+    problem = EigenProblem(
         _divide(form.matrix, unit), k - known.shape[1], known, lower, upper, max_residual, max_iter,
         check_random_state(random_state),
     )  # fmt: skip
     return _finish(form, problem, unit, *_solve(problem, method))
 
 
-def _power_of_two(bound: float) -> float:
+def _exact_unit(bound: float) -> float:
     """Return a unit that makes the scale of the weights irrelevant: division by a power of two is exact."""
     return math.ldexp(1.0, math.frexp(bound)[1]) if bound > 0 else 1.0
 
@@ -309,29 +309,29 @@ def widest_gap(values: np.ndarray) -> int:
     return len(values) if len(values) < 2 else int(np.argmax(np.diff(values))) + 1
 
 
-def _solve(problem: Problem, method: str) -> tuple[Array, int, str]:
+def _solve(problem: EigenProblem, method: str) -> tuple[Array, int, str]:
     """Return vectors that span the wanted space, the number of rounds, and the method used."""
     n = problem.matrix.shape[0]
     if problem.n_wanted == 0:
         return problem.known[:, :0], 0, "exact"
     if method != "auto":
-        return *choose(SOLVERS, method, option="method")(problem), method
+        return *choose(EIGEN_SOLVERS, method, option="method")(problem), method
     nearly_dense = (
         is_sparse(problem.matrix) and is_nearly_dense(problem.matrix, NEARLY_DENSE_FROM) and n <= NEARLY_DENSE_UP_TO
     )
     if n <= DENSE_UP_TO or nearly_dense or 4 * (problem.n_wanted + N_GUARD_VECTORS) > n:
-        return *SOLVERS["dense"](problem), "dense"
+        return *EIGEN_SOLVERS["dense"](problem), "dense"
     if not sp.issparse(problem.matrix):
-        return *SOLVERS["chebyshev"](problem), "chebyshev"
-    vectors, rounds = SOLVERS["chebyshev"](problem._replace(max_iter=problem.max_iter or MAX_STALLED_ROUNDS))
+        return *EIGEN_SOLVERS["chebyshev"](problem), "chebyshev"
+    vectors, rounds = EIGEN_SOLVERS["chebyshev"](problem._replace(max_iter=problem.max_iter or MAX_STALLED_ROUNDS))
     _, residuals = _rayleigh(problem.matrix, vectors)
     if float(namespace(vectors).max(residuals)) <= problem.tol:
         return vectors, rounds, "chebyshev"
-    return *SOLVERS["shift_invert"](problem), "shift_invert"
+    return *EIGEN_SOLVERS["shift_invert"](problem), "shift_invert"
 
 
 def _finish(
-    form: SpectralForm, problem: Problem, unit: float, vectors: Array, iterations: int, method: str
+    form: SpectralForm, problem: EigenProblem, unit: float, vectors: Array, iterations: int, method: str
 ) -> EigenResult:
     """Compute eigenvalues and residuals, fix order and signs, and warn if the tolerance was missed."""
     xp = namespace(vectors)

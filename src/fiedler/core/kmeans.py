@@ -25,7 +25,7 @@ from ..errors import NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
 from .rows import normalize_rows, sq_row_norms
 
-METRICS = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are scaled to unit length
+IS_SPHERICAL = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are scaled to unit length
 ROUNDING_ERRORS = 8  # bound on the rounding error of an inertia, in units of eps · Σ_i ‖x_i‖²
 
 
@@ -51,7 +51,7 @@ def kmeans(
         'cosine' is spherical k-means: rows and centres are scaled to unit length. A row of zeros has no direction and
         can be assigned to any cluster.
     n_init : int, default=10
-        Number of seedings; the run of lowest inertia is kept, the first one if several are equal up to rounding.
+        Number of seedings; the run with the lowest inertia is kept, the first one if several are equal up to rounding.
     max_iter : int, default=300
         Maximum number of iterations of one run.
     tol : float, default=1e-4
@@ -75,7 +75,7 @@ def kmeans(
     >>> float(round(run.inertia, 3))
     0.01
     """
-    spherical = choose(METRICS, metric, option="metric")
+    spherical = choose(IS_SPHERICAL, metric, option="metric")
     n_clusters = check_n_clusters(n_clusters, X.shape[0])
     n_init, max_iter = check_int(n_init, "n_init"), check_int(max_iter, "max_iter")
     rng = check_random_state(random_state)

@@ -12,7 +12,7 @@ STATUS = Path("/proc/self/status")  # reports the peak as VmHWM, in KiB (Linux o
 
 
 def reset_peak_memory() -> None:
-    """Start measuring the peak memory anew, where the operating system allows it (Linux)."""
+    """Reset the measurement of peak memory, if the operating system allows it (Linux)."""
     try:
         CLEAR_REFS.write_text("5")
     except OSError:

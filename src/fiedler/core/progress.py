@@ -33,7 +33,7 @@ except ImportError:  # before 1.9
 T = TypeVar("T")
 
 # The estimator whose callbacks receive the next stage, with its callback context; None if nothing is reported.
-_LISTENER: ContextVar[tuple[Any, Any] | None] = ContextVar("fiedler_progress", default=None)
+_ACTIVE_FIT: ContextVar[tuple[Any, Any] | None] = ContextVar("fiedler_progress", default=None)
 
 
 class ProgressMixin(_Callbacks):
@@ -62,22 +62,22 @@ def stage(name: str, total: int | None = None) -> Iterator[Callable[[], None]]:
     ...     for _ in range(3):
     ...         tick()
     """
-    listener = _LISTENER.get()
-    if listener is None:
+    active_fit = _ACTIVE_FIT.get()
+    if active_fit is None:
         yield lambda: None
         return
-    estimator, parent = listener
+    estimator, parent = active_fit
     context = parent.subcontext(name, max_subtasks=total).call_on_fit_task_begin(estimator=estimator)
 
     def tick() -> None:
         step = context.subcontext("step")
         step.call_on_fit_task_begin(estimator=estimator).call_on_fit_task_end(estimator=estimator)
 
-    token = _LISTENER.set(None)
+    token = _ACTIVE_FIT.set(None)
     try:
         yield tick
     finally:
-        _LISTENER.reset(token)
+        _ACTIVE_FIT.reset(token)
         context.call_on_fit_task_end(estimator=estimator)
 
 
@@ -106,11 +106,11 @@ def report_progress(estimator: Any) -> Iterator[None]:
         return
     try:
         context = estimator._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=estimator)
-        token = _LISTENER.set((estimator, context))
+        token = _ACTIVE_FIT.set((estimator, context))
         try:
             yield
         finally:
-            _LISTENER.reset(token)
+            _ACTIVE_FIT.reset(token)
             context.call_on_fit_task_end(estimator=estimator)
     finally:
         _tear_down_callbacks(estimator)
@@ -118,4 +118,4 @@ def report_progress(estimator: Any) -> Iterator[None]:
 
 @with_callbacks
 def _tear_down_callbacks(estimator: Any) -> None:
-    """Do nothing but what the decorator does at the end of a fit: let the callbacks release their resources."""
+    """Release the callbacks' resources, as scikit-learn's decorator does at the end of a fit."""

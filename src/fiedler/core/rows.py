@@ -41,7 +41,7 @@ def normalize_rows(X: Array) -> Array:
 
 
 def normalize_row_sums(X: Array) -> Array:
-    """Scale nonnegative rows to sum to one; rows of zeros are left unchanged."""
+    """Scale non-negative rows to sum to one; rows of zeros are left unchanged."""
     sums = np.asarray(X.sum(axis=1)).ravel() if sp.issparse(X) else namespace(X).sum(X, axis=1)
     sums = namespace(sums).where(sums > 0, sums, 1)
     return sp.csr_array(sp.diags_array(1 / sums) @ X) if sp.issparse(X) else X / sums[:, None]

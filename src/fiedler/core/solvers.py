@@ -1,4 +1,4 @@
-"""Solvers behind `eigen`: one function per method, from a `Problem` to vectors that span the wanted eigenspace."""
+"""Solvers behind `eigen`: one function per method, from a `EigenProblem` to vectors that span the wanted eigenspace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_CHEBYSHEV_ROUNDS = 40  # default number of filters
 MAX_LOBPCG_ROUNDS = 500  # default number of iterations
 
 
-class Problem(NamedTuple):
+class EigenProblem(NamedTuple):
     """The search for ``n_wanted`` eigenpairs of ``matrix`` that are orthogonal to the columns of ``known``."""
 
     matrix: Any
@@ -40,7 +40,7 @@ class Problem(NamedTuple):
     rng: np.random.RandomState
 
 
-def _dense(problem: Problem) -> tuple[Array, int]:
+def _dense(problem: EigenProblem) -> tuple[Array, int]:
     """Use LAPACK on the dense matrix, with the eigenvalues of known vectors moved to the top of the spectrum."""
     xp, matrix = namespace(problem.known), problem.matrix
     if is_sparse(matrix):
@@ -54,7 +54,7 @@ def _dense(problem: Problem) -> tuple[Array, int]:
     return xp.linalg.eigh(lifted)[1][:, : problem.n_wanted], 0
 
 
-def _chebyshev(problem: Problem) -> tuple[Array, int]:
+def _chebyshev(problem: EigenProblem) -> tuple[Array, int]:
     """Iterate a Chebyshev-filtered subspace, with the rows of a SciPy matrix in an order that suits the cache."""
     if not sp.issparse(problem.matrix):
         return _filtered_subspace(problem)
@@ -63,7 +63,7 @@ def _chebyshev(problem: Problem) -> tuple[Array, int]:
     return vectors[position], n_rounds
 
 
-def _filtered_subspace(problem: Problem) -> tuple[Array, int]:
+def _filtered_subspace(problem: EigenProblem) -> tuple[Array, int]:
     """Filter, orthonormalise and rotate onto Ritz vectors, until the wanted pairs are within the tolerance."""
     n, wanted = problem.matrix.shape[0], problem.n_wanted
     width = min(wanted + max(N_GUARD_VECTORS, wanted // 4), n - problem.known.shape[1])
@@ -110,7 +110,7 @@ def _degree(growth_low: float, growth_wanted: float, gain: float, precision: flo
     return max(2, math.ceil(min(enough, safe, MAX_DEGREE)))
 
 
-def _filter(problem: Problem, block: Array, degree: int, low: float, cut: float) -> Array:
+def _filter(problem: EigenProblem, block: Array, degree: int, low: float, cut: float) -> Array:
     """Multiply by T_degree of the matrix, where [cut, upper] is mapped to [-1, 1], scaled to be 1 at ``low``.
 
     [Zhou & Saad 2007, Alg. 3.2]: Y_{j+1} = 2 σ_{j+1}/e (A - c) Y_j - σ_j σ_{j+1} Y_{j-1}, with c, e the centre and
@@ -135,7 +135,7 @@ def _filter(problem: Problem, block: Array, degree: int, low: float, cut: float)
     return current
 
 
-def _project_out_known(problem: Problem, block: Array) -> Array:
+def _project_out_known(problem: EigenProblem, block: Array) -> Array:
     if problem.known.shape[1] == 0:
         return block
     return block - problem.known @ (problem.known.T @ block)
@@ -152,7 +152,7 @@ def _shifted_product(matrix: Any, center: float, half_width: float) -> Callable[
     return lambda Y: (matmul(matrix, Y) - center * Y) / half_width
 
 
-def _rayleigh_ritz(problem: Problem, block: Array) -> tuple[list[float], Array, float]:
+def _rayleigh_ritz(problem: EigenProblem, block: Array) -> tuple[list[float], Array, float]:
     """Return Ritz values and vectors orthogonal to the known vectors, and the largest residual of the wanted ones."""
     xp = namespace(block)
     block = block / xp.sqrt(xp.sum(block * block, axis=0))[None, :]
@@ -166,7 +166,7 @@ def _rayleigh_ritz(problem: Problem, block: Array) -> tuple[list[float], Array, 
     return to_numpy(values).tolist(), vectors, float(xp.max(residuals[: problem.n_wanted]))
 
 
-def _check_on_host(problem: Problem, method: str) -> None:
+def _check_on_host(problem: EigenProblem, method: str) -> None:
     if not is_numpy(problem.known):
         raise InputError(
             f"method={method!r} supports only NumPy arrays",
@@ -182,7 +182,7 @@ def fits_lobpcg(n_columns: int, n_rows: int) -> bool:
     return 5 * n_columns <= n_rows
 
 
-def _lobpcg(problem: Problem) -> tuple[Array, int]:
+def _lobpcg(problem: EigenProblem) -> tuple[Array, int]:
     _check_on_host(problem, "lobpcg")
     n, wanted = problem.matrix.shape[0], problem.n_wanted
     width = wanted + N_GUARD_VECTORS
@@ -198,7 +198,7 @@ def _lobpcg(problem: Problem) -> tuple[Array, int]:
     return vectors[:, np.argsort(values)[:wanted]], len(history)
 
 
-def _arpack(problem: Problem) -> tuple[Array, int]:
+def _arpack(problem: EigenProblem) -> tuple[Array, int]:
     """Apply the Lanczos method to upper - A, the known vectors projected out; it can miss repeated eigenvalues."""
     _check_on_host(problem, "arpack")
 
@@ -209,7 +209,7 @@ def _arpack(problem: Problem) -> tuple[Array, int]:
     return _lanczos(problem, product, {"which": "LA", "tol": problem.tol / problem.upper})
 
 
-def _shift_invert(problem: Problem) -> tuple[Array, int]:
+def _shift_invert(problem: EigenProblem) -> tuple[Array, int]:
     """Apply the Lanczos method to (A + shift)^-1 by sparse LU factors: few steps, but the factors can fill up."""
     _check_on_host(problem, "shift_invert")
     shift = 1e-6 * (problem.upper - problem.lower) - problem.lower
@@ -224,7 +224,7 @@ def _shift_invert(problem: Problem) -> tuple[Array, int]:
     return _lanczos(problem, product, {"which": "LM", "tol": 0})
 
 
-def _lanczos(problem: Problem, product: Callable[[Array], Array], options: dict) -> tuple[Array, int]:
+def _lanczos(problem: EigenProblem, product: Callable[[Array], Array], options: dict) -> tuple[Array, int]:
     if problem.n_wanted + problem.known.shape[1] >= problem.matrix.shape[0] - 1:  # no room for Lanczos vectors
         return _dense(problem)
     n_products = 0
@@ -247,7 +247,7 @@ def _lanczos(problem: Problem, product: Callable[[Array], Array], options: dict)
     return vectors.astype(dtype, copy=False), n_products
 
 
-SOLVERS: dict[str, Callable[[Problem], tuple[Array, int]]] = {
+EIGEN_SOLVERS: dict[str, Callable[[EigenProblem], tuple[Array, int]]] = {
     "chebyshev": _chebyshev,
     "dense": _dense,
     "lobpcg": _lobpcg,

@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 
 from ..errors import DownloadError
 
-BLOCK_BYTES = 1 << 16
+DOWNLOAD_BLOCK_BYTES = 1 << 16
 TIMEOUT_SECONDS = 30.0  # without any data
 TERMINAL_SECONDS, LOG_SECONDS = 0.2, 10.0  # between two reports: a terminal redraws the line, a log adds one
 
@@ -26,7 +26,7 @@ def fetch(url: str, path: Path, *, verbose: bool = True, timeout: float = TIMEOU
             path.open("wb") as file,
             Progress(path.name, response.length, sys.stderr if verbose else None) as progress,
         ):
-            while block := response.read(BLOCK_BYTES):
+            while block := response.read(DOWNLOAD_BLOCK_BYTES):
                 file.write(block)
                 progress.add(len(block))
     except (OSError, HTTPException) as error:

@@ -208,7 +208,7 @@ def _check_classes(classes: object, n_classes: int) -> np.ndarray:
 
 
 def _unit_rows(X: archive.Matrix) -> archive.Matrix:
-    """Scale the rows to x / ||x||, ignoring missing entries."""
+    """Scale the rows to x / ‖x‖, ignoring missing entries."""
     if isinstance(X, sp.csr_array):
         return normalize_rows(X)
     missing = np.isnan(X)
@@ -223,8 +223,8 @@ def _standard_columns(X: archive.Matrix) -> np.ndarray:
     constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)  # exact, whereas a computed deviation may be 1e-17
     means = np.nanmean(X, axis=0, dtype=np.float64)
     scales = np.nanstd(X, axis=0, dtype=np.float64)
-    centred = np.where(constant & ~np.isnan(X), 0, X - means)
-    return (centred / np.where(constant, 1, scales)).astype(X.dtype)
+    centered = np.where(constant & ~np.isnan(X), 0, X - means)
+    return (centered / np.where(constant, 1, scales)).astype(X.dtype)
 
 
 def _unit_interval(X: archive.Matrix) -> np.ndarray:

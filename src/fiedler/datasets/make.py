@@ -17,7 +17,7 @@ from ..errors import InputError
 PointsAndLabels = tuple[np.ndarray, np.ndarray]
 
 ROLL_START, ROLL_END = 1.5 * np.pi, 4.5 * np.pi  # angles of scikit-learn's Swiss roll, in radians
-CENTRE_SCALE = 3.0  # spread of the centres of the latent mixture, in standard deviations of a cluster
+CENTER_SCALE = 3.0  # spread of the centres of the latent mixture, in standard deviations of a cluster
 BLOCK_ROWS = 16384  # rows generated at a time
 
 
@@ -53,7 +53,7 @@ def two_moons(n_samples: int = 500, *, noise: float = 0.05, random_state: Random
 def circles(
     n_samples: int = 500, *, noise: float = 0.05, factor: float = 0.5, random_state: RandomState = None
 ) -> PointsAndLabels:
-    """Generate a circle inside another in the plane.
+    """Generate two concentric circles in the plane.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def tanh_manifold(
     latent, width, ambient = check_int(latent, "latent"), check_int(width, "width"), check_int(ambient, "ambient")
     noise = check_nonnegative(noise, "noise")
     rng = check_random_state(random_state)
-    centres = CENTRE_SCALE * rng.normal(size=(n_clusters, latent))
+    centers = CENTER_SCALE * rng.normal(size=(n_clusters, latent))
     layer = rng.normal(size=(latent, width)) / np.sqrt(latent)
     bias = rng.normal(size=width)
     readout = rng.normal(size=(width, ambient)) / np.sqrt(width)
@@ -244,7 +244,7 @@ def tanh_manifold(
     for block, draw in _blocks(n_samples, rng):
         n_rows = block.stop - block.start
         y[block] = draw.integers(n_clusters, size=n_rows)
-        Z = centres[y[block]] + draw.normal(size=(n_rows, latent))
+        Z = centers[y[block]] + draw.normal(size=(n_rows, latent))
         X[block] = np.tanh(Z @ layer + bias) @ readout + noise * draw.normal(size=(n_rows, ambient))
     return X, y
 

@@ -25,7 +25,7 @@ PORTRAIT = re.compile(r"(?:^|/)s(\d+)/(\d+)\.pgm$")
 PGM_HEADER = re.compile(rb"P5\s+(?:#[^\n]*\n\s*)*(\d+)\s+(\d+)\s+(\d+)\s")
 
 
-def table(
+def parse_table(
     paths: Sequence[Path],
     *,
     codes: Sequence[str],
@@ -48,7 +48,7 @@ def table(
     return {"X": X.astype(dtype), "y": y}
 
 
-def zip_codes(paths: Sequence[Path]) -> Arrays:
+def parse_zip_codes(paths: Sequence[Path]) -> Arrays:
     """Parse the USPS digits, ``zip.train.gz`` and ``zip.test.gz``; a line contains the digit and its 256 pixels."""
     parts = [np.loadtxt(path, dtype=np.float32, ndmin=2) for path in paths]
     digits = np.concatenate(parts)
@@ -56,7 +56,7 @@ def zip_codes(paths: Sequence[Path]) -> Arrays:
     return {"X": digits[:, 1:], "y": digits[:, 0].astype(np.int64), "is_test": is_test}
 
 
-def matlab(paths: Sequence[Path], *, dtype: DTypeLike) -> Arrays:
+def parse_matlab(paths: Sequence[Path], *, dtype: DTypeLike) -> Arrays:
     """Parse a MATLAB 5 file with the samples in ``fea``, their classes from 1 in ``gnd`` and, if split, ``testIdx``.
 
     Rows are sorted by class, as in our archives; the order within a class is kept.
@@ -78,22 +78,22 @@ def matlab(paths: Sequence[Path], *, dtype: DTypeLike) -> Arrays:
     return arrays
 
 
-def portraits(paths: Sequence[Path]) -> Arrays:
+def parse_portraits(paths: Sequence[Path]) -> Arrays:
     """Parse a zip archive with the images ``s<person>/<image>.pgm``, both numbered from 1."""
     (path,) = paths
     with zipfile.ZipFile(path) as archive:
         matches = ((PORTRAIT.search(name), name) for name in archive.namelist())
         names = sorted((int(match[1]), int(match[2]), name) for match, name in matches if match)
-        X = np.array([pgm(archive.read(name)).ravel() for _, _, name in names])
+        X = np.array([parse_pgm(archive.read(name)).ravel() for _, _, name in names])
     return {"X": X, "y": np.array([person - 1 for person, _, _ in names], dtype=np.int64)}
 
 
-def pgm(content: bytes) -> np.ndarray:
+def parse_pgm(content: bytes) -> np.ndarray:
     r"""Return the pixels of a binary grey-scale image (PGM, magic number P5) with one byte per pixel.
 
     Examples
     --------
-    >>> pgm(b"P5\n3 2\n255\n" + bytes(range(6)))
+    >>> parse_pgm(b"P5\n3 2\n255\n" + bytes(range(6)))
     array([[0, 1, 2],
            [3, 4, 5]], dtype=uint8)
     """

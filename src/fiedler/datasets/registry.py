@@ -125,11 +125,11 @@ def _stored(
 
 
 def _uci(*files: str, **layout: Any) -> Remote:
-    return Remote(tuple(UCI + file for file in files), partial(parse.table, **layout))
+    return Remote(tuple(UCI + file for file in files), partial(parse.parse_table, **layout))
 
 
 def _cai(file: str, dtype: str) -> Remote:
-    return Remote((CAI + file,), partial(parse.matlab, dtype=dtype))
+    return Remote((CAI + file,), partial(parse.parse_matlab, dtype=dtype))
 
 
 def _numbered(n_classes: int) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ VEHICLE_FILES = [f"statlog/vehicle/xa{part}.dat" for part in "abcdefghi"]
 
 ROWS = (
     _synthetic("two_moons", "two interleaved half circles", (500, 2), 2, make.two_moons),
-    _synthetic("circles", "a circle inside another", (500, 2), 2, make.circles),
+    _synthetic("circles", "two concentric circles", (500, 2), 2, make.circles),
     _synthetic("swiss_roll", "a rolled-up sheet, cut into segments", (1000, 3), 4, make.swiss_roll),
     _synthetic("blobs", "round Gaussian clusters in the plane", (500, 2), 3, make.blobs),
     _bundled("iris", "flowers of three iris species", (150, 4), 3, sklearn_datasets.load_iris),
@@ -207,7 +207,7 @@ ROWS = (
         "usps",
         "USPS handwritten digits of 16 x 16 pixels, -1 to 1",
         (9298, 256), 10,
-        Remote((ESL + "zip.train.gz", ESL + "zip.test.gz"), parse.zip_codes),
+        Remote((ESL + "zip.train.gz", ESL + "zip.test.gz"), parse.parse_zip_codes),
         image=Image((16, 16), "C"),
         subsets=SPLIT,
     ),
@@ -229,7 +229,7 @@ ROWS = (
         "orl_112x92",
         "ORL (AT&T) faces, the original 112 x 92 pixels",
         (400, 10304), 40,
-        Remote((CAMBRIDGE + "att_faces.zip",), parse.portraits),
+        Remote((CAMBRIDGE + "att_faces.zip",), parse.parse_portraits),
         image=Image((112, 92), "C"),
     ),
     _stored(
@@ -249,27 +249,27 @@ ROWS = (
     ),
     _stored(
         "tdt2",
-        "TDT2 news stories, term counts, classes by falling size",
+        "TDT2 news stories, term counts, classes in descending order of size",
         (10212, 36771), 96,
         _cai("TDT2/TDT2_all.mat", "uint8"),
         subsets={"top30": _first_classes(30)},
     ),
     _stored(
         "reuters21578",
-        "Reuters-21578 news stories with one topic, term counts, classes by falling size",
+        "Reuters-21578 news stories with one topic, term counts, classes in descending order of size",
         (8293, 18933), 65,
         _cai("Reuters21578/Reuters21578.mat", "uint8"),
         subsets={"top30": _first_classes(30), **SPLIT},
     ),
     _stored(
         "ecoli",
-        "where proteins sit in E. coli cells",
+        "protein localisation sites in E. coli",
         (336, 7), 8,
         _uci("ecoli/ecoli.data", codes=CLASS_NAMES["ecoli"], delimiter=None, skip=(0,)),
     ),
     _stored(
         "glass",
-        "kinds of glass by refraction and chemistry",
+        "types of glass by refractive index and composition",
         (214, 9), 6,
         _uci("glass/glass.data", codes=tuple("123567"), skip=(0,)),  # type 4 of UCI has no samples
     ),
@@ -313,7 +313,7 @@ ROWS = (
     ),
     _stored(
         "zoo",
-        "animals by sixteen traits",
+        "animals described by sixteen traits",
         (101, 16), 7,
         _uci("zoo/zoo.data", codes=_numbered(7), skip=(0,), dtype="uint8"),
     ),

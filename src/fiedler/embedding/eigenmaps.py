@@ -1,9 +1,9 @@
 """Laplacian eigenmaps: minimise Σ_ij w_ij ‖y_i - y_j‖² subject to Y'DY = I and Y'D1 = 0 [Belkin & Niyogi 2003].
 
-The solutions are the generalised eigenvectors L y = λ D y of smallest λ, that is y = D^-1/2 u for the eigenvectors u of
-the symmetric Laplacian, without the constant one. On a disconnected graph the eigenvalue zero has as many eigenvectors
-as there are components, and the constant is one direction in their span: exactly that direction is left out. The others
-distinguish the components and are kept.
+The solutions are the generalised eigenvectors L y = λ D y with the smallest λ, that is y = D^-1/2 u for the
+eigenvectors u of the symmetric Laplacian, without the constant one. On a disconnected graph the eigenvalue zero has as
+many eigenvectors as there are components, and the constant is one direction in their span: exactly that direction is
+left out. The others distinguish the components and are kept.
 """
 
 from __future__ import annotations

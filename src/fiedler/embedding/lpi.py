@@ -6,7 +6,7 @@ for rows x̂ = x - x̄ centred by their D-weighted mean x̄ = Σ d_i x_i / Σ d_
 equivalently X̂SX̂'a = (1-λ)X̂DX̂'a, and y = a'x̂ maps any document, including new ones.
 
 With B = D^½X̂ = PΓR' (rows are documents here) and N = D^-½SD^-½ the problem is that of the symmetric matrix P'NP: the
-eigenmap of the graph, restricted to functions that are linear in the terms. There are two solvers, rows of `SOLVERS`:
+eigenmap of the graph, restricted to functions that are linear in the terms. There are two solvers (`LPI_SOLVERS`):
 
 - ``svd``: the exact solution, with P and Γ from the smaller of the two products BB' and B'B, without singular values
   below 10⁻⁵ of the largest (step 3). Cubic in the smaller of the numbers of documents and terms.
@@ -50,7 +50,7 @@ MAX_AUTO_COMPONENTS = 30  # eigenvalues among which the widest gap is sought whe
 EQUAL_ROWS_SPREAD = 1e-12  # share of the mean squared length, below which centred rows are zero up to rounding
 
 
-class CentredRows(NamedTuple):
+class CenteredRows(NamedTuple):
     """Centred rows as a linear operator; a sparse matrix stays sparse and its shift is applied to products."""
 
     X: Array
@@ -86,15 +86,15 @@ def _dense(product: Any) -> Array:
     return product.toarray() if sp.issparse(product) else product
 
 
-def centre_rows(X: Array, degrees: Array) -> CentredRows:
+def center_rows(X: Array, degrees: Array) -> CenteredRows:
     """Centre the rows by their D-weighted mean. [lpi, step 3]"""
     xp = namespace(degrees)
     transposed = sp.csr_array(X.T) if sp.issparse(X) else X.T
     mean = matmul(transposed, degrees[:, None])[:, 0] / xp.sum(degrees)
     if sp.issparse(X):
-        return CentredRows(X, transposed, mean, mean)
-    centred = X - mean
-    return CentredRows(centred, centred.T, xp.zeros_like(mean), mean)
+        return CenteredRows(X, transposed, mean, mean)
+    centered = X - mean
+    return CenteredRows(centered, centered.T, xp.zeros_like(mean), mean)
 
 
 class LinearMap(NamedTuple):
@@ -106,10 +106,10 @@ class LinearMap(NamedTuple):
     converged: bool = True
 
 
-class _Problem(NamedTuple):
+class _LPIProblem(NamedTuple):
     """The input of both solvers."""
 
-    rows: CentredRows
+    rows: CenteredRows
     graph: AffinityGraph
     degrees: Array
     alpha: float  # in the unit of X̂'DX̂
@@ -120,7 +120,7 @@ class _Problem(NamedTuple):
 # ------------------------------------------------------------------------------------------------------- the solvers
 
 
-def _svd(problem: _Problem, n_components: int) -> LinearMap:
+def _svd(problem: _LPIProblem, n_components: int) -> LinearMap:
     """Solve Eq. 1 exactly, in the basis of the singular vectors of D^½X̂, for at most as many directions as the rank."""
     rows, root = problem.rows, namespace(problem.degrees).sqrt(problem.degrees)
     xp, (n, m) = namespace(root), rows.X.shape
@@ -142,7 +142,7 @@ def _svd(problem: _Problem, n_components: int) -> LinearMap:
     return LinearMap(to_features(inner / damped[:, None]), 1 - beta)
 
 
-def _regression(problem: _Problem, n_components: int) -> LinearMap:
+def _regression(problem: _LPIProblem, n_components: int) -> LinearMap:
     """Fit the eigenmap of the graph by a linear function of the rows, by damped least squares."""
     rows, degrees = problem.rows, problem.degrees
     xp = namespace(degrees)
@@ -154,7 +154,7 @@ def _regression(problem: _Problem, n_components: int) -> LinearMap:
     return _rayleigh_ritz(problem, fit.solution)._replace(n_iter=fit.iterations, converged=fit.converged)
 
 
-def _eigenmap(problem: _Problem, n_components: int) -> np.ndarray:
+def _eigenmap(problem: _LPIProblem, n_components: int) -> np.ndarray:
     """Return the eigenmap on the nodes that have edges; the others have weight zero in D and lie at the origin."""
     graph, degrees = problem.graph, to_numpy(problem.graph.degrees)
     linked = np.flatnonzero(degrees > 0)
@@ -166,7 +166,7 @@ def _eigenmap(problem: _Problem, n_components: int) -> np.ndarray:
     return target
 
 
-def _rayleigh_ritz(problem: _Problem, directions: Array) -> LinearMap:
+def _rayleigh_ritz(problem: _LPIProblem, directions: Array) -> LinearMap:
     """Solve Eq. 1 within the span of the given directions, as many of them as are independent."""
     Y, degrees = problem.rows.apply(directions), problem.degrees
     xp = namespace(Y)
@@ -195,7 +195,7 @@ def _multiply_by_weights(graph: AffinityGraph, F: Array) -> Array:
     return product + asarray_like(to_numpy(graph.loops), F, dtype=F.dtype)[:, None] * F
 
 
-SOLVERS = {"svd": _svd, "regression": _regression}
+LPI_SOLVERS = {"svd": _svd, "regression": _regression}
 
 
 # --------------------------------------------------------------------------------------------------------- the class
@@ -319,7 +319,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 n_directions=max_components,
                 n_components=n_components,
             )
-        solution = SOLVERS[self.solver_](problem, min(n_components or MAX_AUTO_COMPONENTS, max_components))
+        solution = LPI_SOLVERS[self.solver_](problem, min(n_components or MAX_AUTO_COMPONENTS, max_components))
         n_components, rank = n_components or widest_gap(to_numpy(solution.values)), solution.values.shape[0]
         if rank < n_components and not allow_fewer:
             raise InputError(
@@ -361,10 +361,10 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _choose_solver(self, rows: Array) -> str:
         if self.solver == "auto":
             return "svd" if min(rows.shape) <= SVD_MAX_SIZE else "regression"
-        choose(SOLVERS, self.solver, option="solver")
+        choose(LPI_SOLVERS, self.solver, option="solver")
         return self.solver
 
-    def _problem(self, rows: Array, graph: AffinityGraph) -> _Problem:
+    def _problem(self, rows: Array, graph: AffinityGraph) -> _LPIProblem:
         """Centre the rows, in double precision for the exact solver, and collect the other input of the solver."""
         xp = namespace(rows)
         if self.solver_ == "svd":
@@ -378,15 +378,15 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 code="no_edges",
                 parameter="graph",
             )
-        centred = centre_rows(rows, degrees)
-        mean_eigenvalue = float(degrees @ centred.sq_lengths()) / rows.shape[0]
+        centered = center_rows(rows, degrees)
+        mean_eigenvalue = float(degrees @ centered.sq_lengths()) / rows.shape[0]
         if mean_eigenvalue <= EQUAL_ROWS_SPREAD * float(degrees @ sq_row_norms(rows)) / rows.shape[0]:
             raise InputError(
                 "all rows of X are equal, so there is no direction to find", "check the data", code="equal_rows"
             )
         alpha = check_nonnegative(self.alpha, "alpha") * mean_eigenvalue
         tol = check_positive(self.tol, "tol")
-        return _Problem(centred, graph, degrees, alpha, tol, check_random_state(self.random_state))
+        return _LPIProblem(centered, graph, degrees, alpha, tol, check_random_state(self.random_state))
 
     def _n_requested(self, recipe: Any, y: LabelsLike | None, n: int) -> int | None:
         """Return ``n_components``; if it is None, the number of classes minus one for a graph of labels, else None."""
@@ -396,7 +396,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             return None
         return max(len(np.unique(known_labels(y, n)[1])) - 1, 1)
 
-    def _store(self, solution: LinearMap, n_components: int, problem: _Problem, rows: Array) -> None:
+    def _store(self, solution: LinearMap, n_components: int, problem: _LPIProblem, rows: Array) -> None:
         directions = fix_signs(solution.directions[:, :n_components])
         xp = namespace(directions)
         dtype = (rows.data if sp.issparse(rows) else rows).dtype

@@ -10,10 +10,11 @@ With both constraints the columns of Q are normalised indicators and the objecti
 brings Q'Q close to I, with σ the largest eigenvalue of D - W. A row of Q says how much a node belongs to each cluster.
 For the normalised cut the same update is applied to D^-½WD^-½ and I.
 
-Differences from the paper: neither the objective nor the cut of the labels is monotone, so the labels of lowest cut are
-kept; of several starts the one of lowest cut without empty clusters is selected; and single nodes are then moved while
-that lowers the cut (`polish`). Negative weights, section V: W = W⁺ - W⁻, with W⁻ and negative degrees on the other side
-of the fraction (``signed="split"``), or W + c for all pairs (``"shift"``), a matrix that is never formed.
+Differences from the paper: neither the objective nor the cut of the labels is monotone, so the labels with the lowest
+cut are kept; of several starts the one with the lowest cut without empty clusters is selected; and single nodes are
+then moved while that lowers the cut (`polish`). Negative weights, section V: W = W⁺ - W⁻, with W⁻ and negative degrees
+on the other side of the fraction (``signed="split"``), or W + c for all pairs (``"shift"``), a matrix that is never
+formed.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._records import FitHistory
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_labels, check_n_clusters, check_nonnegative
-from ..core.backend import Array, asarray_like, eps, namespace, one_hot, to_numpy
+from ..core.backend import Array, asarray_like, eps, namespace, one_hot, positive_part, to_numpy
 from ..core.blocks import map_rows
 from ..core.kmeans import kmeans
-from ..core.multiplicative import multiplicative_update, positive_part
+from ..core.multiplicative import multiplicative_update
 from ..core.progress import report_progress, track_progress
 from ..core.rows import normalize_row_sums
 from ..core.sparse import csr_parts, matmul, reorder_for_locality
@@ -55,7 +56,8 @@ INDICATOR_OFFSET = 0.2  # Q starts at indicators plus this [nle, section X]
 LABEL_CHECK_INTERVAL = 10  # updates between two computations of the labels and their cut
 RENUMBER_FROM = 20_000  # nodes, above which Q no longer fits the cache, so that numbering neighbours closely pays off
 
-INITS = {"auto": ("spectral", "random"), "spectral": ("spectral",), "random": ("random",)}  # kinds of starts, in turn
+# init -> the kinds of starts, in turn
+START_KINDS = {"auto": ("spectral", "random"), "spectral": ("spectral",), "random": ("random",)}
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Update:
         self.unscaled = bool(xp.all(problem.mass == 1))  # the Ratio Cut
         diagonal = problem.degrees[:, None] * self.root**2
         self.inward, self.outward = positive_part(-diagonal), positive_part(diagonal)
-        self.sigma = problem.top(rng)
+        self.sigma = problem.largest_eigenvalue(rng)
         self.unit = max(float(xp.mean(xp.abs(diagonal))), 1e-3 * self.sigma, 1e-300)
 
     def pulls(self, Q: Array) -> tuple[Array, ...]:
@@ -111,9 +113,11 @@ class Update:
         up, down = positive_part(multipliers), positive_part(-multipliers)
 
         def rows(Q: Array, inward: Array, outward: Array, attract: Array, repel: Array | float = 0.0) -> Array:
-            above = attract + (self.sigma + inward) * Q + Q @ down
-            below = repel + outward * Q + Q @ up
-            return multiplicative_update(Q, above, below, guard=DENOMINATOR_SHARE * self.unit, floor=MIN_ENTRY)
+            numerator = attract + (self.sigma + inward) * Q + Q @ down
+            denominator = repel + outward * Q + Q @ up
+            return multiplicative_update(
+                Q, numerator, denominator, epsilon=DENOMINATOR_SHARE * self.unit, floor=MIN_ENTRY
+            )
 
         return map_rows(rows, Q, self.inward, self.outward, *pulls), float(xp.sum(xp.linalg.diagonal(multipliers)))
 
@@ -125,8 +129,8 @@ def unit_columns(Q: Array) -> Array:
     return Q / xp.where(lengths > 0, lengths, 1)[None, :]
 
 
-def run(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERun:
-    """Update one start until labels and memberships stay the same; keep the labels of lowest cut."""
+def run_updates(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERun:
+    """Update one start until labels and memberships stay the same; keep the labels with the lowest cut."""
     xp, k, nan = namespace(Q), Q.shape[1], float("nan")
     traces: list[float] = []
     terms: dict[str, list[float]] = {"cut": [], "moved": []}
@@ -165,7 +169,7 @@ class NLE(
     TransformerMixin,
     BaseEstimator,
 ):
-    """Nonnegative Laplacian embedding: soft clusters of low Ratio Cut or normalised cut.
+    """Nonnegative Laplacian embedding: soft clusters with a low Ratio Cut or normalised cut.
 
     Parameters
     ----------
@@ -179,7 +183,7 @@ class NLE(
         The cut to minimise: 'ratio' divides by the sizes of the clusters, 'ncut' by their volumes.
     signed : {'split', 'shift'}, default='split'
         How negative weights are treated: 'split' writes W = W⁺ - W⁻, 'shift' adds a constant to the weights of all
-        pairs, so that the smallest is zero; it also does so for a complete nonnegative graph.
+        pairs, so that the smallest is zero; it also does so for a complete non-negative graph.
     init : {'auto', 'spectral', 'random'} or array, default='spectral'
         The starts: indicators of spectral clustering plus 0.2 ('spectral'), uniform random numbers ('random'), or both
         in turn ('auto'). An array of labels or memberships is a single start.
@@ -198,14 +202,14 @@ class NLE(
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        The labels of lowest cut; with ``polish``, after moving single nodes.
+        The labels with the lowest cut; with ``polish``, after moving single nodes.
     memberships_ : array of shape (n_samples, n_clusters)
         Rows of Q scaled to sum to one. Where ``polish`` moved a node, its largest membership can be that of another
         cluster than its label.
     embedding_ : array of shape (n_samples, n_clusters)
         Q of the best start after its last update.
     objective_ : float
-        The cut of ``labels_``; lower is better. The best start is the one of lowest cut.
+        The cut of ``labels_``; lower is better. The best start is the one with the lowest cut.
     history_ : FitHistory
         The updates of the best start. ``history_.objective`` is the trace of Eq. 9, which the updates increase, though
         not at every step, measured before each update. The terms 'cut', the cut of the labels, and 'moved', the change
@@ -296,7 +300,7 @@ class NLE(
             update = Update(problem, rng)
             with report_progress(self):
                 starts = track_progress(self._starts(nodes, problem, k, rng), "starts", self.n_init)
-                results = (run(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
+                results = (run_updates(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
                 best = min((self._polish(result, problem, k) for result in results), key=lambda result: result.value)
             self._store(best.expand(nodes.node_of_row), graph, problem)
         return self
@@ -385,16 +389,16 @@ class NLE(
         """Return an iterator over the starts, each computed when it is needed."""
         if not isinstance(self.init, str):
             return [_start_from_array(self.init, problem.degrees, k, nodes.n_rows)[nodes.row_of_node, :]]
-        if self.init not in INITS:
+        if self.init not in START_KINDS:
             raise InputError(
                 f"init={self.init!r} is not known",
-                f"choose one of {list(INITS)}, or pass labels or memberships",
+                f"choose one of {list(START_KINDS)}, or pass labels or memberships",
                 code="unknown_option",
                 parameter="init",
                 value=self.init,
-                options=list(INITS),
+                options=list(START_KINDS),
             )
-        n_init, kinds = check_int(self.n_init, "n_init"), INITS[self.init]
+        n_init, kinds = check_int(self.n_init, "n_init"), START_KINDS[self.init]
         names = [kinds[i % len(kinds)] for i in range(n_init)]
         vectors = cut_eigenvectors(nodes.graph, problem, k, self.cut, rng, self.signed) if "spectral" in names else None
         seeds = rng.randint(2**31 - 1, size=n_init)
@@ -418,7 +422,7 @@ class NLE(
         if not best.converged:
             warn(
                 f"NLE did not converge within max_iter={self.max_iter} updates",
-                "increase max_iter to look for labels of lower cut",
+                "increase max_iter to look for labels with a lower cut",
                 code="not_converged",
                 category=NotConvergedWarning,
                 stacklevel=3,

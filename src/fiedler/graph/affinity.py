@@ -14,12 +14,12 @@ from .._files import atomic_write
 from .._typing import MatrixLike
 from .._validation import check_data, choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
-from ..core.eigen import SpectralForm
+from ..core.eigen import LaplacianKind, SpectralForm
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, from_scipy, is_sparse, row_indices, to_scipy
 from ..errors import DataNotFoundError, FileFormatError, InputError
 from .connect import BRIDGES
-from .kernels import Constants
-from .laplacian import LaplacianKind, component_labels, laplacian, spectral_form, weighted_degrees
+from .kernels import KernelConstants
+from .laplacian import component_labels, laplacian, spectral_form, weighted_degrees
 
 SYMMETRY_TOLERANCE = 1e-6  # relative to the largest weight; a smaller asymmetry is due to rounding
 FILE_VERSION = 1  # of the format that `AffinityGraph.save` writes
@@ -39,7 +39,7 @@ class AffinityGraph:
         Symmetric, with a zero diagonal. This is not checked; :meth:`from_matrix` checks it.
     signed : bool, default=False
         Whether negative weights (repulsion) are allowed. Degrees are then Σ|w|.
-    constants : Constants, optional
+    constants : KernelConstants, optional
         Constants of the kernel (bandwidth, local scales), needed for edges to new points.
     recall : float, optional
         The fraction of true neighbours that the search found; 1 for an exact search.
@@ -64,7 +64,7 @@ class AffinityGraph:
         weights: Sparse,
         *,
         signed: bool = False,
-        constants: Constants | None = None,
+        constants: KernelConstants | None = None,
         recall: float | None = None,
         loops: Array | None = None,
     ) -> None:
@@ -135,7 +135,7 @@ class AffinityGraph:
                 parameter="path",
                 file=str(path),
             )
-        W, constants = to_scipy(self._weights), self._constants or Constants()
+        W, constants = to_scipy(self._weights), self._constants or KernelConstants()
         optional = {"bandwidth": constants.bandwidth, "scales": constants.scales, "metric": constants.metric}
         optional |= {"neighbors": constants.neighbors}
         optional |= {"recall": self._recall, "loops": self._loops}
@@ -158,7 +158,7 @@ class AffinityGraph:
         return self._signed
 
     @property
-    def constants(self) -> Constants | None:
+    def constants(self) -> KernelConstants | None:
         """The constants of the kernel, or None for a graph from a matrix."""
         return self._constants
 
@@ -328,7 +328,7 @@ def _as_host_matrix(W: Any) -> sp.csr_array:
 
 
 def _check_affinity(W: sp.csr_array, *, signed: bool) -> None:
-    """Raise an error unless ``W`` is finite, symmetric, and nonnegative or signed."""
+    """Raise an error unless ``W`` is finite, symmetric, and non-negative or signed."""
     if not np.isfinite(W.data).all():
         raise InputError(
             "the affinity matrix contains NaN or infinity", "remove or fill those entries first", code="not_finite"
@@ -368,7 +368,9 @@ def _from_arrays(cls: type[AffinityGraph], arrays: dict[str, np.ndarray]) -> Aff
     if arrays["has_constants"]:
         bandwidth = float(arrays["bandwidth"]) if "bandwidth" in arrays else None
         neighbors = int(arrays["neighbors"]) if "neighbors" in arrays else None
-        constants = Constants(bandwidth, int(arrays["degree"]), arrays.get("scales"), arrays.get("metric"), neighbors)
+        constants = KernelConstants(
+            bandwidth, int(arrays["degree"]), arrays.get("scales"), arrays.get("metric"), neighbors
+        )
     recall = float(arrays["recall"]) if "recall" in arrays else None
     loops = arrays.get("loops")
     if loops is not None and (loops.shape != shape[:1] or not np.isfinite(loops).all() or loops.min() < 0):

@@ -64,7 +64,7 @@ MIN_GAIN = 1e-6  # of modularity that is worth another round: one edge in a mill
 MAX_MOVE_ROUNDS = 100  # rounds of moves among communities
 MAX_CELL_ROUNDS = 20  # rounds of moves among cells, which are merged afterwards
 MAX_ROUNDS_WITHOUT_GAIN = 5  # rounds of moves after which the moves stop
-N_EXCHANGES = 5  # exchanges of highest estimated gain that are tried
+N_EXCHANGES = 5  # exchanges with the highest estimated gain that are tried
 
 
 def modularity(graph: AffinityGraph | MatrixLike, labels: LabelsLike, *, resolution: float = 1.0) -> float:
@@ -73,7 +73,7 @@ def modularity(graph: AffinityGraph | MatrixLike, labels: LabelsLike, *, resolut
     Parameters
     ----------
     graph : AffinityGraph or matrix
-        A graph with nonnegative weights.
+        A graph with non-negative weights.
     labels : array-like of shape (n_nodes,)
         The cluster of each node.
     resolution : float, default=1.0
@@ -90,7 +90,7 @@ def modularity(graph: AffinityGraph | MatrixLike, labels: LabelsLike, *, resolut
     graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
     if graph.has_negative_weights:
         raise InputError(
-            "modularity is defined for nonnegative weights, but the graph has negative ones", code="negative_weights"
+            "modularity is defined for non-negative weights, but the graph has negative ones", code="negative_weights"
         )
     codes = np.unique(check_node_labels(labels, graph.n_nodes), return_inverse=True)[1]
     volumes = np.bincount(codes, to_numpy(graph.degrees))
@@ -115,7 +115,7 @@ def communities(
     resolution: float | None = None,
     random_state: RandomState = None,
 ) -> CommunityResult:
-    """Partition the nodes into ``n_clusters`` communities of high modularity.
+    """Partition the nodes into ``n_clusters`` communities with high modularity.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def _check_start(labels: LabelsLike, search: _Search) -> Array:
             code="invalid_start",
             parameter="starts",
         )
-    return search.place(host)
+    return search.to_graph_library(host)
 
 
 def _spectral_starts(graph: AffinityGraph, search: _Search) -> dict[str, Array]:
@@ -180,9 +180,9 @@ def _spectral_starts(graph: AffinityGraph, search: _Search) -> dict[str, Array]:
     n_vectors = min(n, max(counts[-1], MIN_EIGENVECTORS))
     vectors = smallest_eigenpairs(graph, n_vectors, kind="random_walk", tol=START_TOL, random_state=rng).vectors
     for count in counts:
-        starts[f"{count} eigenvectors"] = search.place(_cluster_directions(vectors[:, :count], k, 3, rng))
+        starts[f"{count} eigenvectors"] = search.to_graph_library(_cluster_directions(vectors[:, :count], k, 3, rng))
     for n_cells in sorted({min(n, max(k, min(CELLS_PER_CLUSTER * k, MAX_CELLS), least)) for least in MIN_CELLS}):
-        cells = search.place(_cluster_directions(vectors, n_cells, 1, rng))
+        cells = search.to_graph_library(_cluster_directions(vectors, n_cells, 1, rng))
         fine = search.move(cells, RESOLUTION * n_cells / k, n_cells, MAX_CELL_ROUNDS).labels
         merged = search.merge(np.unique(to_numpy(fine), return_inverse=True)[1], RESOLUTION)
         starts[f"{n_cells} cells merged"] = merged
@@ -234,7 +234,7 @@ class _Search:
         """The number of nodes."""
         return int(self.weights.shape[0])
 
-    def place(self, labels: Any) -> Array:
+    def to_graph_library(self, labels: Any) -> Array:
         """Return labels in the array library of the weights."""
         xp = namespace(self.degrees)
         return asarray_like(to_numpy(labels).astype(np.int64), self.degrees, dtype=xp.int64)
@@ -242,10 +242,11 @@ class _Search:
     def gains(self, labels: Array, k: int, gamma: float) -> tuple[Array, Array, float]:
         """Return the gain of each node from each community (up to a factor 2/2m), from its current one, and Q."""
         xp = namespace(self.degrees)
-        weight, volumes = self.weight_to(labels, k), self.adder(labels, k)(self.degrees)
+        weight, volumes = self.weight_to(labels, k), self.community_sums(labels, k)(self.degrees)
         gains = weight - (gamma / self.total) * self.degrees[:, None] * volumes[None, :]
-        current = _pick(gains, labels) + (gamma / self.total) * self.degrees**2  # without the volume of the node itself
-        inside = float(xp.sum(_pick(weight, labels)))
+        own_volume = (gamma / self.total) * self.degrees**2  # of the node itself, which does not count
+        current = _own_column(gains, labels) + own_volume
+        inside = float(xp.sum(_own_column(weight, labels)))
         squares = float(np.sum(to_numpy(volumes).astype(np.float64) ** 2))
         return gains, current, inside / self.total - gamma * squares / self.total**2
 
@@ -259,7 +260,7 @@ class _Search:
         rows, columns, data = self.edges
         return np.bincount(rows * k + labels[columns], data, minlength=self.n * k).reshape(self.n, k)
 
-    def adder(self, labels: Array, k: int) -> Callable[[Array], Array]:
+    def community_sums(self, labels: Array, k: int) -> Callable[[Array], Array]:
         """Return a function that sums values over the communities."""
         if is_numpy(self.degrees):
             return lambda values: np.bincount(labels, values, minlength=k).astype(values.dtype, copy=False)
@@ -300,7 +301,7 @@ class _Search:
         """Regroup the halves of all communities, or merge two and split a third; return the first improvement."""
         halves = self.bisect(current.labels, gamma)
         between = self.cohesion(halves, 2 * self.k, gamma)
-        trials = [self.place(_agglomerate(between, self.k)[to_numpy(halves)])]
+        trials = [self.to_graph_library(_agglomerate(between, self.k)[to_numpy(halves)])]
         triples = _best_exchanges(_split_gains(between), 2 * self.cohesion(current.labels, self.k, gamma), N_EXCHANGES)
         trials += [_rearrange(current.labels, halves, *triple) for triple in triples]
         results = (self.move(trial, gamma) for trial in trials)
@@ -312,7 +313,7 @@ class _Search:
         rows, columns, data = self.edges
         same = xp.take(labels, rows) == xp.take(labels, columns)
         inner = with_data(self.weights, xp.where(same, data, 0))
-        add, inner_degrees = self.adder(labels, self.k), row_sums(inner)
+        add, inner_degrees = self.community_sums(labels, self.k), row_sums(inner)
         side = xp.astype(self._fiedler_vectors(inner, inner_degrees, add, labels, n_power) > 0, self.degrees.dtype)
         volumes = xp.take(add(self.degrees), labels)
         for _ in range(n_moves):
@@ -377,13 +378,13 @@ class _Search:
         """Merge cells into K communities, pair by pair and then by single moves; the best of several jittered tries."""
         n_cells = int(cells.max()) + 1
         if n_cells <= self.k:
-            return self.place(cells)
-        cohesion = self.cohesion(self.place(cells), n_cells, gamma)
+            return self.to_graph_library(cells)
+        cohesion = self.cohesion(self.to_graph_library(cells), n_cells, gamma)
         tries = [_move_cells(_agglomerate(cohesion, self.k), cohesion, self.k)]
         for _ in range(N_JITTERED_MERGES):
             jitter = np.exp(self.rng.standard_normal(cohesion.shape))
             tries.append(_move_cells(_agglomerate(cohesion * (jitter + jitter.T), self.k), cohesion, self.k))
-        return self.place(max(tries, key=lambda labels: _modularity_of_cells(labels, cohesion))[cells])
+        return self.to_graph_library(max(tries, key=lambda labels: _modularity_of_cells(labels, cohesion))[cells])
 
     def normalized_cut(self, labels: Array) -> float:
         """Return Σ_k cut(A_k) / vol(A_k); infinite if a community is empty.
@@ -407,7 +408,7 @@ class _Search:
         gamma = current.resolution
         while current.n_communities < self.k and gamma < MAX_RESOLUTION:
             gamma *= RESOLUTION_FACTOR
-            current = self.improve(self.refill(current.labels, gamma), gamma)
+            current = self.improve(self.fill_empty(current.labels, gamma), gamma)
         return self.without_empty(current)
 
     def without_empty(self, current: CommunityResult) -> CommunityResult:
@@ -415,14 +416,14 @@ class _Search:
         labels = to_numpy(current.labels).copy()
         for empty in np.flatnonzero(np.bincount(labels, minlength=self.k) == 0):
             largest = int(np.argmax(np.bincount(labels)))
-            halves = to_numpy(self.bisect(self.place(labels), current.resolution))
+            halves = to_numpy(self.bisect(self.to_graph_library(labels), current.resolution))
             members = np.flatnonzero(labels == largest)
             second = members[halves[members] == 2 * largest + 1]
             labels[second if 0 < len(second) < len(members) else members[: len(members) // 2]] = empty
-        reached = self.gains(self.place(labels), self.k, current.resolution)[2]
-        return CommunityResult(self.place(labels), reached, current.resolution, _count(labels))
+        reached = self.gains(self.to_graph_library(labels), self.k, current.resolution)[2]
+        return CommunityResult(self.to_graph_library(labels), reached, current.resolution, _count(labels))
 
-    def refill(self, labels: Array, gamma: float) -> Array:
+    def fill_empty(self, labels: Array, gamma: float) -> Array:
         """Fill empty communities with halves of others, those first whose split increases Q most."""
         host = to_numpy(labels)
         empty = np.flatnonzero(np.bincount(host, minlength=self.k) == 0)
@@ -431,13 +432,13 @@ class _Search:
         filled = host.copy()
         for target, split in zip(empty, np.argsort(-gains, kind="stable")):
             filled[to_numpy(halves) == 2 * split + 1] = target
-        return self.place(filled)
+        return self.to_graph_library(filled)
 
 
 # ---------------------------------------------------------------------------------------------------------- helpers
 
 
-def _pick(values: Array, labels: Array) -> Array:
+def _own_column(values: Array, labels: Array) -> Array:
     """Return the entry of each row in the column of its label."""
     return namespace(values).take_along_axis(values, labels[:, None], axis=1)[:, 0]
 
@@ -452,7 +453,7 @@ def _split_gains(cohesion: np.ndarray) -> np.ndarray:
 
 
 def _best_exchanges(split: np.ndarray, merge: np.ndarray, count: int) -> list[tuple[int, int, int]]:
-    """Return the triples (a, b, c) of highest gain for "b is merged into a, half of c replaces b", c being neither."""
+    """Return the triples (a, b, c) with the highest gain: b is merged into a, and half of another c replaces b."""
     a, b = np.triu_indices(len(split), 1)
     order = np.argsort(-split, kind="stable")[:3]  # one of three is neither a nor b
     gains = merge[a, b][:, None] + split[order][None, :]

@@ -19,7 +19,7 @@ def _closest_pair(X: Array, inside: np.ndarray, outside: np.ndarray) -> tuple[in
     return int(inside[best]), int(outside[neighbors.columns[best]])
 
 
-def _shortest_exits(X: Array, labels: np.ndarray) -> list[tuple[int, int]]:
+def _closest_outside_pairs(X: Array, labels: np.ndarray) -> list[tuple[int, int]]:
     """Return, for every component but the largest, its closest pair with a point outside.
 
     One search for a few nearest neighbours of all those points settles most components; a component none of whose
@@ -35,14 +35,14 @@ def _shortest_exits(X: Array, labels: np.ndarray) -> list[tuple[int, int]]:
     farthest = neighbors.distances.reshape(-1, k)[:, -1]  # neighbours beyond it were not searched
     searched = np.full(labels.max() + 1, np.inf)
     np.minimum.at(searched, labels[small], farthest)
-    exits = []
+    pairs = []
     for c in np.unique(labels[small]):
         best = order[first[components == c]]
         if len(best) and neighbors.distances[best[0]] <= searched[c]:
-            exits.append((int(start[best[0]]), int(end[best[0]])))
+            pairs.append((int(start[best[0]]), int(end[best[0]])))
         else:
-            exits.append(_closest_pair(X, np.flatnonzero(labels == c), np.flatnonzero(labels != c)))
-    return exits
+            pairs.append(_closest_pair(X, np.flatnonzero(labels == c), np.flatnonzero(labels != c)))
+    return pairs
 
 
 def mst_bridges(X: Array, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -53,9 +53,9 @@ def mst_bridges(X: Array, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     X, bridges = _on_host(X), []
     while labels.max() > 0:
-        exits = _shortest_exits(X, labels)
-        bridges += exits
-        labels = _merge(labels, exits)
+        pairs = _closest_outside_pairs(X, labels)
+        bridges += pairs
+        labels = _merge(labels, pairs)
     edges = np.array(sorted({(min(pair), max(pair)) for pair in bridges}), dtype=np.int64)
     return edges[:, 0], edges[:, 1]
 

@@ -439,7 +439,7 @@ def _as_tuple(pair: np.ndarray) -> tuple[int, int]:
     return int(pair[0]), int(pair[1])
 
 
-class Conflict(NamedTuple):
+class _Conflict(NamedTuple):
     """A cannot-link and the chain of must-links that joins its two rows."""
 
     pair: tuple[int, int]
@@ -465,14 +465,14 @@ def _check_conflicts(constraints: PairwiseConstraints) -> None:
     )
 
 
-def _conflict(must: sp.csr_array, pair: np.ndarray) -> Conflict:
+def _conflict(must: sp.csr_array, pair: np.ndarray) -> _Conflict:
     """Return the shortest chain of must-links between the rows of a cannot-link."""
     first, second = _as_tuple(pair)
     predecessors = breadth_first_order(must, first, directed=False)[1]
     chain = [second]
     while chain[-1] != first:
         chain.append(int(predecessors[chain[-1]]))
-    return Conflict((first, second), chain[::-1])
+    return _Conflict((first, second), chain[::-1])
 
 
 def _sample_each_class(labels: np.ndarray, rate: float, rng: np.random.RandomState) -> np.ndarray:

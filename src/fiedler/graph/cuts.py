@@ -18,9 +18,8 @@ import scipy.sparse.linalg as spla
 
 from .._typing import LabelsLike, MatrixLike
 from .._validation import choose
-from ..core.backend import Array, asarray_like, namespace, one_hot, to_numpy
+from ..core.backend import Array, asarray_like, namespace, one_hot, positive_part, to_numpy
 from ..core.eigen import LaplacianKind, largest_eigenvalue, smallest_eigenpairs
-from ..core.multiplicative import positive_part
 from ..core.sparse import csr_parts, densify_if_full, matmul, row_indices, row_sums, to_scipy
 from ..errors import InputError
 from .affinity import AffinityGraph
@@ -108,7 +107,7 @@ class CutTerms(NamedTuple):
 
     cut: Array
     mass: Array
-    toward: Array
+    weight_to_clusters: Array
 
     def value(self) -> float:
         """Return J; infinite if a cluster is empty (every node has a mass)."""
@@ -122,7 +121,7 @@ class CutProblem(NamedTuple):
     repel: Callable[[Array], Array] | None  # W⁻Q
     degrees: Array  # (n,), row sums of W without its diagonal
     mass: Array  # (n,)
-    approximate: bool = False  # whether W is nonnegative only up to an error
+    approximate: bool = False  # whether W is non-negative only up to an error
     repelling: bool = False  # whether negative weights are cannot-links
 
     def product(self, Q: Array) -> Array:
@@ -132,16 +131,16 @@ class CutProblem(NamedTuple):
     def terms(self, labels: Array, k: int) -> CutTerms:
         """Return the terms from which J and its changes are computed."""
         H = one_hot(labels, k, self.degrees)
-        toward = self.product(H)
+        weight_to_clusters = self.product(H)
         xp = namespace(H)
-        cut = H.T @ self.degrees - xp.sum(H * toward, axis=0)
-        return CutTerms(cut, H.T @ self.mass, toward)
+        cut = H.T @ self.degrees - xp.sum(H * weight_to_clusters, axis=0)
+        return CutTerms(cut, H.T @ self.mass, weight_to_clusters)
 
     def value(self, labels: Array, k: int) -> float:
         """Return J of hard labels."""
         return self.terms(labels, k).value()
 
-    def top(self, rng: np.random.RandomState) -> float:
+    def largest_eigenvalue(self, rng: np.random.RandomState) -> float:
         """Return the largest eigenvalue of M^-½ (D - W) M^-½."""
         root = self.inverse_root
         diagonal = (self.degrees * root**2)[:, None]
@@ -154,7 +153,7 @@ class CutProblem(NamedTuple):
         return 1 / namespace(self.mass).sqrt(self.mass)
 
 
-CUTS = {"ratio": False, "ncut": True}  # whether the mass of a node is its degree
+MASS_IS_DEGREE = {"ratio": False, "ncut": True}  # whether the mass of a node is its degree
 SIGNS = ("split", "shift")  # ways to treat negative weights
 
 
@@ -184,7 +183,7 @@ def cut_problem(
         of W⁺ + W⁻ within) / mass, and not in favour of one that contains a single end. With d = Σ_j w_ij instead, the
         best cluster of all would be the single node with the most cannot-links.
     """
-    by_degree = choose(CUTS, cut, option="cut")
+    by_degree = choose(MASS_IS_DEGREE, cut, option="cut")
     choose(dict.fromkeys(SIGNS), signed, option="signed")
     attract, repel, degrees = _operators(graph, signed)
     if repelling and repel is not None:
@@ -249,7 +248,7 @@ def cut_eigenvectors(
 ) -> Array:
     """Return the k smallest eigenvectors of D - W for the Ratio Cut, of I - D⁻¹W for the normalised cut."""
     unshifted = signed == "split" or cut == "ratio"  # a shift does not change the eigenvectors of L
-    kind: LaplacianKind = "random_walk" if choose(CUTS, cut, option="cut") else "combinatorial"
+    kind: LaplacianKind = "random_walk" if choose(MASS_IS_DEGREE, cut, option="cut") else "combinatorial"
     if isinstance(graph, AffinityGraph) and not graph.has_negative_weights and unshifted:
         return smallest_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
     if isinstance(graph, AffinityGraph) and problem.repelling:  # those of D⁺ - W would concentrate on cannot-links
@@ -304,15 +303,15 @@ def polish(problem: CutProblem, labels: Array, k: int, *, max_rounds: int = 200)
 
 def _best_moves(problem: CutProblem, labels: Array, terms: CutTerms, k: int) -> tuple[Array, Array]:
     """Return how much the best move of every node lowers J, and its target; the last node of a cluster stays."""
-    cut, mass, toward = terms
+    cut, mass, weight_to_clusters = terms
     xp = namespace(cut)
     H = one_hot(labels, k, problem.degrees)
     d, m = problem.degrees[:, None], problem.mass[:, None]
     current = lambda of_cluster: xp.sum(H * of_cluster[None, :], axis=1)[:, None]  # noqa: E731  of each node's cluster
-    joined = (cut[None, :] + d - 2 * toward) / (mass[None, :] + m) - (cut / mass)[None, :]
+    joined = (cut[None, :] + d - 2 * weight_to_clusters) / (mass[None, :] + m) - (cut / mass)[None, :]
     left_mass = current(mass) - m
     is_last = current(xp.sum(H, axis=0)) < 1.5
-    current_toward = xp.sum(H * toward, axis=1)[:, None]
-    left = (current(cut) - d + 2 * current_toward) / xp.where(is_last, 1, left_mass) - current(cut / mass)
+    current_weight = xp.sum(H * weight_to_clusters, axis=1)[:, None]
+    left = (current(cut) - d + 2 * current_weight) / xp.where(is_last, 1, left_mass) - current(cut / mass)
     change = xp.where((H > 0) | is_last, float("inf"), joined + left)
     return -xp.min(change, axis=1), xp.argmin(change, axis=1)

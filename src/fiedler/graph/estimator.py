@@ -93,7 +93,7 @@ class GraphEstimatorMixin(ProgressMixin):
         """Return the graph on ``X``, or ``X`` itself if it is a graph, and warn if it is disconnected.
 
         Stores ``_fit_recipe`` and ``_fit_X``, which new points need. ``X`` is validated here, unless ``fit`` has
-        done so (``validated``). Constraints become edges of either sign, unless the recipe has learnt from them.
+        done so (``validated``). Constraints become edges of either sign, unless the recipe has learned from them.
         """
         if isinstance(X, AffinityGraph):
             self.n_features_in_ = X.n_nodes

@@ -30,18 +30,18 @@ LOCAL_NEIGHBOR = 7  # the neighbour whose distance is the scale of a row in the 
 
 
 @dataclass(frozen=True)
-class Constants:
+class KernelConstants:
     """Constants of a kernel, computed from the training data and used again for new points."""
 
     bandwidth: float | None = None
     degree: int = 2
     scales: Array | None = None  # (n,) distance of each training point to its 7th neighbour, for "local"
-    metric: Array | None = None  # (r, d) the learnt matrix A, under which rows are compared as A x
+    metric: Array | None = None  # (r, d) the learned matrix A, under which rows are compared as A x
     neighbors: int | None = None  # under that metric, the number of rows that a new point is linked to; None: all
 
 
 @dataclass(frozen=True)
-class Pairs:
+class RowPairs:
     """The pairs ``A[rows[e]], B[columns[e]]`` on which a kernel is evaluated.
 
     Without ``rows`` these are all pairs, and ``distances`` is a matrix.
@@ -67,30 +67,30 @@ class Pairs:
         return a[:, None] * b[None, :] if self.rows is None else a[self.rows] * b[self.columns]
 
 
-def _binary(pairs: Pairs, constants: Constants) -> Array:
+def _binary(pairs: RowPairs, constants: KernelConstants) -> Array:
     return namespace(pairs.distances).ones_like(pairs.distances)
 
 
-def _heat(pairs: Pairs, constants: Constants) -> Array:
+def _heat(pairs: RowPairs, constants: KernelConstants) -> Array:
     assert constants.bandwidth is not None
     return namespace(pairs.distances).exp(-0.5 * (pairs.distances / constants.bandwidth) ** 2)
 
 
-def _dot(pairs: Pairs, constants: Constants) -> Array:
+def _dot(pairs: RowPairs, constants: KernelConstants) -> Array:
     return pairs.products()
 
 
-def _polynomial(pairs: Pairs, constants: Constants) -> Array:
+def _polynomial(pairs: RowPairs, constants: KernelConstants) -> Array:
     return (pairs.products() + 1) ** constants.degree
 
 
-def _cosine(pairs: Pairs, constants: Constants) -> Array:
+def _cosine(pairs: RowPairs, constants: KernelConstants) -> Array:
     products, lengths = pairs.products(), pairs.outer(row_norms(pairs.A), row_norms(pairs.B))
     xp = namespace(products)
     return xp.where(lengths > 0, products / xp.where(lengths > 0, lengths, 1), 0)
 
 
-def _local(pairs: Pairs, constants: Constants) -> Array:
+def _local(pairs: RowPairs, constants: KernelConstants) -> Array:
     sq_distances, scales = pairs.distances**2, pairs.outer(pairs.scales_a, pairs.scales_b)
     xp = namespace(sq_distances)
     # A point with seven exact copies has scale 0; the limit of the formula is 1 at distance 0 and 0 elsewhere.
@@ -98,7 +98,7 @@ def _local(pairs: Pairs, constants: Constants) -> Array:
     return xp.where(scales > 0, xp.exp(-sq_distances / xp.where(scales > 0, scales, 1)), limit)
 
 
-Kernel = Callable[[Pairs, Constants], Array]
+Kernel = Callable[[RowPairs, KernelConstants], Array]
 KERNELS: dict[str, Kernel] = {
     "binary": _binary,
     "heat": _heat,
@@ -109,26 +109,26 @@ KERNELS: dict[str, Kernel] = {
 }
 
 
-def edge_weights(kernel: str, pairs: Pairs, constants: Constants) -> Array:
-    """Return the weight of every pair; one that overflows is infinite, and the caller must refuse it."""
+def edge_weights(kernel: str, pairs: RowPairs, constants: KernelConstants) -> Array:
+    """Return the weight of every pair; one that overflows is infinite, and the caller must reject it."""
     with np.errstate(over="ignore"):
         return choose(KERNELS, kernel, option="weight")(pairs, constants)
 
 
 def fit_constants(
     kernel: str, distances: Array, *, bandwidth: float | None, degree: int, scales: Array | None
-) -> Constants:
+) -> KernelConstants:
     """Return the constants of a kernel; a missing bandwidth is estimated from the neighbour distances."""
     choose(KERNELS, kernel, option="weight")
     if kernel == "polynomial":
-        return Constants(degree=check_int(degree, "degree"))
+        return KernelConstants(degree=check_int(degree, "degree"))
     if kernel == "local":
-        return Constants(scales=scales)
+        return KernelConstants(scales=scales)
     if kernel != "heat":
-        return Constants()
+        return KernelConstants()
     if bandwidth is not None:
-        return Constants(bandwidth=check_positive(bandwidth, "bandwidth"))
-    return Constants(bandwidth=median_distance(distances))
+        return KernelConstants(bandwidth=check_positive(bandwidth, "bandwidth"))
+    return KernelConstants(bandwidth=median_distance(distances))
 
 
 def median_distance(distances: Array) -> float:

@@ -85,7 +85,7 @@ class LabelGraph(BaseEstimator):
         if self.base is None:
             raise InputError(
                 "new points have no label and so no edges",
-                "give LabelGraph a base, such as KNNGraph()",
+                "pass a base to LabelGraph, such as KNNGraph()",
                 code="no_base_graph",
                 parameter="base",
             )

@@ -19,7 +19,7 @@ References
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,7 +27,7 @@ from scipy.sparse.csgraph import connected_components
 
 from .._validation import choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
-from ..core.eigen import SpectralForm
+from ..core.eigen import LaplacianKind, SpectralForm
 from ..core.sparse import (
     Sparse,
     add_diagonal,
@@ -39,8 +39,6 @@ from ..core.sparse import (
     to_scipy,
     with_data,
 )
-
-LaplacianKind: TypeAlias = Literal["combinatorial", "symmetric", "random_walk", "signed"]
 
 
 class Graph(Protocol):
@@ -157,12 +155,12 @@ def spectral_form(graph: Graph, kind: LaplacianKind = "symmetric") -> SpectralFo
     normalized = kind in ("symmetric", "random_walk")
     degrees = graph.degrees
     xp = namespace(degrees)
-    heights = xp.where(degrees > 0, xp.sqrt(degrees), 1) if normalized else xp.ones_like(degrees)
+    null_values = xp.where(degrees > 0, xp.sqrt(degrees), 1) if normalized else xp.ones_like(degrees)
     return SpectralForm(
         matrix=laplacian(graph, "symmetric" if normalized else kind),
-        null_vectors=lambda k: _null_vectors(heights, component, sign, min(k, count)),
+        null_vectors=lambda k: _null_vectors(null_values, component, sign, min(k, count)),
         upper=2.0 if normalized else _largest_edge_degree(graph),
-        row_scale=xp.where(degrees > 0, 1 / heights, 1) if kind == "random_walk" else None,
+        row_scale=xp.where(degrees > 0, 1 / null_values, 1) if kind == "random_walk" else None,
     )
 
 
@@ -186,7 +184,7 @@ def component_labels(weights: Sparse) -> tuple[int, np.ndarray]:
 def balanced_components(graph: Graph) -> tuple[int, np.ndarray, np.ndarray]:
     """Return the components that have a null vector: their number, each node's component (-1: none) and its sign.
 
-    These are all components of a graph with nonnegative weights. On a signed graph they are the balanced ones: those
+    These are all components of a graph with non-negative weights. On a signed graph they are the balanced ones: those
     whose nodes can be given signs with s_i s_j w_ij > 0 on every edge. In the double cover, where a negative edge leads
     to the other copy of its node, such a component splits into two.
     """
@@ -196,22 +194,22 @@ def balanced_components(graph: Graph) -> tuple[int, np.ndarray, np.ndarray]:
         return count, component, np.ones(n)
     W = to_scipy(graph.weights)
     positive, negative = filter_entries(W, W.data > 0), filter_entries(W, W.data < 0)
-    _, cover = connected_components(sp.block_array([[positive, negative], [negative, positive]]), directed=False)
-    balanced = cover[:n] != cover[n:]
+    _, double_cover = connected_components(sp.block_array([[positive, negative], [negative, positive]]), directed=False)
+    balanced = double_cover[:n] != double_cover[n:]
     first = np.full(count, -1)
     first[component[::-1]] = np.arange(n)[::-1]  # the first node of each component has the sign +1
-    sign = np.where(cover[:n] == cover[:n][first[component]], 1.0, -1.0)
+    sign = np.where(double_cover[:n] == double_cover[:n][first[component]], 1.0, -1.0)
     kept = np.unique(component[balanced])
     renumber = np.full(count, -1)
     renumber[kept] = np.arange(len(kept))
     return len(kept), renumber[component], sign
 
 
-def _null_vectors(heights: Array, component: np.ndarray, sign: np.ndarray, count: int) -> Array:
-    """Return orthonormal null vectors of the ``count`` largest components: sign times height, 0 elsewhere."""
-    values = to_numpy(heights).astype(np.float64)
+def _null_vectors(null_values: Array, component: np.ndarray, sign: np.ndarray, count: int) -> Array:
+    """Return orthonormal null vectors of the ``count`` largest components: sign times ``null_values``, 0 elsewhere."""
+    values = to_numpy(null_values).astype(np.float64)
     basis = np.zeros((len(component), count))
     for c in range(count):
         members = component == c
         basis[members, c] = sign[members] * values[members] / np.linalg.norm(values[members])
-    return asarray_like(basis, heights, dtype=heights.dtype)
+    return asarray_like(basis, null_values, dtype=null_values.dtype)

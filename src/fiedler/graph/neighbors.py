@@ -186,9 +186,9 @@ def _propose_and_check(
     """
     xp = namespace(X)
     n_proposed = min(k + max(k, 16), X.shape[0])
-    centre = xp.mean(X, axis=0)  # near the origin fewer digits cancel
+    center = xp.mean(X, axis=0)  # near the origin fewer digits cancel
     # |x|²/2 - q'x orders the rows x as the distance to q does: one product, with the norms as one more column.
-    shifted = X - centre
+    shifted = X - center
     half_sq_norms = 0.5 * xp.sum(shifted * shifted, axis=1)
     right = xp.concat([shifted, half_sq_norms[:, None]], axis=1).T
     largest = float(xp.max(half_sq_norms))
@@ -196,14 +196,14 @@ def _propose_and_check(
 
     def search(rows: slice) -> tuple[Array, Array, Array]:
         block = Q[rows, :]
-        left = xp.concat([centre - block, xp.ones_like(block[:, :1])], axis=1)
+        left = xp.concat([center - block, xp.ones_like(block[:, :1])], axis=1)
         scores, proposed = smallest_k(left @ right, n_proposed)
         candidates = xp.reshape(xp.take(X, xp.reshape(proposed, (-1,)), axis=0), (*proposed.shape, -1))
         distances = xp.sqrt(xp.sum((block[:, None, :] - candidates) ** 2, axis=2))
         if self_indices is not None:
             distances = xp.where(proposed == self_indices[rows][:, None], xp.inf, distances)
         nearest, order = smallest_k(distances, k)
-        half_sq_query = 0.5 * xp.sum((block - centre) ** 2, axis=1)
+        half_sq_query = 0.5 * xp.sum((block - center) ** 2, axis=1)
         slack = scores[:, -1] + half_sq_query - 0.5 * nearest[:, -1] ** 2
         certain = slack >= rounding * (half_sq_query + largest)
         return nearest, xp.take_along_axis(proposed, order, axis=1), certain | (n_proposed == X.shape[0])
@@ -269,9 +269,9 @@ def _inverted_file(X: Array) -> tuple[Any, Callable[[Array], Array]]:
     """Return the index and the function that prepares rows for it: float32, centred and scaled."""
     faiss = import_optional("faiss", extra="ann", purpose="approximate neighbours")
     n, d = X.shape
-    centre = X.mean(axis=0)
-    scale = max(float(np.abs(X - centre).max()), np.finfo(X.dtype).tiny)
-    to_index = lambda A: np.ascontiguousarray((A - centre) / scale, dtype=np.float32)  # noqa: E731
+    center = X.mean(axis=0)
+    scale = max(float(np.abs(X - center).max()), np.finfo(X.dtype).tiny)
+    to_index = lambda A: np.ascontiguousarray((A - center) / scale, dtype=np.float32)  # noqa: E731
     index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, max(1, int(np.sqrt(n))))
     index.cp.niter, index.cp.max_points_per_centroid, index.cp.min_points_per_centroid = 10, 64, 1
     index.train(to_index(X))
@@ -387,8 +387,8 @@ def pairwise_distances(A: Array, B: Array) -> Array:
     if is_numpy(A):
         return euclidean_distances(A, B)
     xp = namespace(A)
-    centre = xp.mean(B, axis=0)
-    left, right = xp.astype(A - centre, xp.float64), xp.astype(B - centre, xp.float64)
+    center = xp.mean(B, axis=0)
+    left, right = xp.astype(A - center, xp.float64), xp.astype(B - center, xp.float64)
     sq_distances = xp.sum(left**2, axis=1)[:, None] + xp.sum(right**2, axis=1)[None, :] - 2 * (left @ right.T)
     return xp.astype(xp.sqrt(xp.where(sq_distances > 0, sq_distances, 0)), A.dtype)
 

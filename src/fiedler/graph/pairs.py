@@ -35,7 +35,7 @@ def add_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> Affinit
     if graph.has_negative_weights and len(constraints.cannot_link):
         raise InputError(
             "the graph already has negative weights, which could not be distinguished from cannot-links",
-            "use a graph with nonnegative weights, or must-links only",
+            "use a graph with non-negative weights, or must-links only",
             code="negative_weights",
             parameter="constraints",
         )

@@ -23,7 +23,7 @@ from ..core.rows import normalize_rows
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
 from ..errors import InputError, InputTypeError
 from .affinity import AffinityGraph, BridgeRule
-from .kernels import KERNELS, LOCAL_NEIGHBOR, Constants, KernelName, Pairs, edge_weights, fit_constants
+from .kernels import KERNELS, LOCAL_NEIGHBOR, KernelConstants, KernelName, RowPairs, edge_weights, fit_constants
 from .neighbors import Edges, SearchMethod, from_transformer, k_nearest, pairwise_distances, unit_rows, within_radius
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ class _Recipe(BaseEstimator):
     def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
         """Return the weights from validated new points to validated rows."""
         edges, scales = self._search(X, queries=X_new)
-        constants = graph.constants or Constants()
-        pairs = Pairs(X_new, X, edges.distances, edges.rows, edges.columns, scales, constants.scales)
+        constants = graph.constants or KernelConstants()
+        pairs = RowPairs(X_new, X, edges.distances, edges.rows, edges.columns, scales, constants.scales)
         return from_coo(edges.rows, edges.columns, edge_weights(self.weight, pairs, constants), edges.shape)
 
     def _search(self, X: Array, queries: Array | None = None) -> tuple[Edges, Array | None]:
@@ -97,15 +97,15 @@ class _Recipe(BaseEstimator):
         factor, columns, _ = csr_parts(pattern)
         rows = row_indices(pattern)
         if not isinstance(distances, np.ndarray) or not is_foreign(X):
-            pairs = Pairs(X, X, distances, rows, columns, scales, scales)
+            pairs = RowPairs(X, X, distances, rows, columns, scales, scales)
         else:  # a back end without sparse matrices: pattern on the host, kernel where X is
             distances, factor = asarray_like(distances, X), asarray_like(factor, X)
-            pairs = Pairs(X, X, distances, asarray_like(rows, X), asarray_like(columns, X), scales, scales)
+            pairs = RowPairs(X, X, distances, asarray_like(rows, X), asarray_like(columns, X), scales, scales)
         constants = fit_constants(self.weight, distances, bandwidth=self.bandwidth, degree=self.degree, scales=scales)
         weights = edge_weights(self.weight, pairs, constants) * factor
         return self._finish(X, with_data(pattern, weights), constants, edges.recall)
 
-    def _finish(self, X: Array, weights: Sparse, constants: Constants, recall: float | None) -> AffinityGraph:
+    def _finish(self, X: Array, weights: Sparse, constants: KernelConstants, recall: float | None) -> AffinityGraph:
         data = csr_parts(weights)[0]
         xp = namespace(data)
         if not bool(xp.all(xp.isfinite(data))):
@@ -173,9 +173,9 @@ class KNNGraph(_Recipe):
         'union' keeps an edge if i is a neighbour of j *or* j of i, 'mutual' if both are; 'mean' keeps it with half of
         its weight for each of the two.
     method : {'auto', 'exact', 'faiss'} or neighbours transformer, default='auto'
-        'auto' is exact up to 50 000 rows (or 15 features) and uses faiss above, if it is installed; the recall is then
-        at least 0.99 on a sample and available as ``graph.recall``. A scikit-learn neighbours transformer searches with
-        its own parameters.
+        'auto' is exact up to 50,000 rows (or 15 features) and uses faiss above, if it is installed; the recall is then
+        at least 0.995 on a sample and available as ``graph.recall``. A scikit-learn neighbours transformer searches
+        with its own parameters.
     connect : {None, 'mst', 'nearest'}, default=None
         Join the components of a disconnected graph; see :meth:`AffinityGraph.connect`.
     signed : bool, default=False
@@ -283,7 +283,7 @@ class RadiusGraph(_Recipe):
 
 
 class FullGraph(_Recipe):
-    """The complete graph, in which every pair has a weight; needs quadratic memory, so at most 10 000 rows.
+    """The complete graph, in which every pair has a weight; needs quadratic memory, so at most 10,000 rows.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ class FullGraph(_Recipe):
         others = xp.reshape(nodes[:, None] != nodes[None, :], (-1,))
         flat = xp.reshape(distances, (-1,))[others]
         constants = fit_constants(self.weight, flat, bandwidth=self.bandwidth, degree=self.degree, scales=scales)
-        weights = edge_weights(self.weight, Pairs(X, X, distances, scales_a=scales, scales_b=scales), constants)
+        weights = edge_weights(self.weight, RowPairs(X, X, distances, scales_a=scales, scales_b=scales), constants)
         weights = 0.5 * (weights + weights.T)  # products of blocks may differ in the last digit
         columns = xp.reshape(xp.broadcast_to(nodes[None, :], (n, n)), (-1,))[others]
         indptr = arange(n + 1, distances) * (n - 1)
@@ -343,8 +343,8 @@ class FullGraph(_Recipe):
 
     def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
         distances, scales_new = self._all_pairs(X, queries=X_new)
-        constants = graph.constants or Constants()
-        pairs = Pairs(X_new, X, distances, scales_a=scales_new, scales_b=constants.scales)
+        constants = graph.constants or KernelConstants()
+        pairs = RowPairs(X_new, X, distances, scales_a=scales_new, scales_b=constants.scales)
         return edge_weights(self.weight, pairs, constants)
 
     def _all_pairs(self, X: Array, queries: Array | None = None) -> tuple[Array, Array | None]:
@@ -410,7 +410,7 @@ def _nearest(edges: Edges, k: int, size: int) -> Edges:
 # --------------------------------------------------------------------------------------------- the ``graph`` parameter
 
 # Attributes by which a recipe declares that its ``build`` takes these arguments:
-USES = {"y": "uses_labels", "constraints": "uses_constraints"}
+ARGUMENT_FLAGS = {"y": "uses_labels", "constraints": "uses_constraints"}
 
 
 def as_affinity(
@@ -481,7 +481,7 @@ def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -
 
 def _build_recipe(recipe: Any, X: Array, y: Any, constraints: Any) -> AffinityGraph:
     arguments = {"y": y, "constraints": constraints}
-    used = {name: value for name, value in arguments.items() if getattr(recipe, USES[name], False)}
+    used = {name: value for name, value in arguments.items() if getattr(recipe, ARGUMENT_FLAGS[name], False)}
     graph = _without_validation(recipe, "build")(X, **used)
     if isinstance(graph, AffinityGraph):
         return graph
@@ -531,7 +531,7 @@ def needs_rows(graph: Any) -> bool:
 
 def learns_from_pairs(graph: Any) -> bool:
     """Whether a recipe uses pairwise constraints itself."""
-    return bool(getattr(graph, USES["constraints"], False))
+    return bool(getattr(graph, ARGUMENT_FLAGS["constraints"], False))
 
 
 def link_new_points(recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:

@@ -35,7 +35,7 @@ MAX_REPELLED_ROWS = 4000  # rows with a repelling edge, of which a dense matrix 
 
 
 def repelled_eigenpairs(graph: AffinityGraph, k: int, *, kind: str, **options: Any) -> EigenResult:
-    """Return the ``k`` smallest eigenpairs of the problem above
+    """Return the ``k`` smallest eigenpairs of the problem above.
 
     ``kind`` is 'random_walk' for M = D or 'combinatorial' for the mean degree.
 

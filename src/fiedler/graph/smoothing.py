@@ -9,7 +9,8 @@ resolvent          (1-γ) (I - γ D⁻¹W)⁻¹ P, diffusion anchored at P
 spread             (I - α D^-½WD^-½)⁻¹ Y, labels spread over the graph
 =================  ==============================================================================
 
-Arrays may be NumPy, torch or CuPy arrays, as the operator (a SciPy operator is applied to any array on the host).
+Arrays are NumPy, torch or CuPy arrays, and the operator is of the same library; a SciPy operator is applied to any
+array, on the host.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ def resolvent(P: Array, graph: AffinityGraph, gamma: float, *, tol: float = 1e-8
     P : array of shape (n, k)
         The values to smooth.
     graph : AffinityGraph
-        A graph with nonnegative weights.
+        A graph with non-negative weights.
     gamma : float
         The amount of smoothing, in [0, 1): 0 returns P; as it approaches 1 every component becomes constant.
     tol : float, default=1e-8
@@ -180,7 +181,7 @@ def _anchored(P: Array, graph: AffinityGraph, gamma: float, *, tol: float, max_i
             f"gamma must be in [0, 1); got {gamma!r}", code="invalid_parameter", parameter="gamma", value=gamma
         )
     if graph.signed:
-        raise InputError("the resolvent needs nonnegative weights, but the graph is signed", code="signed_graph")
+        raise InputError("the resolvent needs non-negative weights, but the graph is signed", code="signed_graph")
     degrees = (
         asarray_like(to_numpy(graph.degrees), P, dtype=P.dtype)
         if namespace(graph.degrees) != namespace(P)

@@ -12,7 +12,7 @@ from ..errors import FileFormatError, InputError
 from .images import as_rows
 from .record import Input, Roles, encode_labels, number_rows, table_options_error
 
-UNKNOWN = ("-1",)  # names that mean an unknown class in arrays of labels
+UNKNOWN_NAMES = ("-1",)  # names that mean an unknown class in arrays of labels
 
 
 def from_npy(path: Path, roles: Roles) -> Input:
@@ -152,7 +152,7 @@ def _labels(arrays: dict[str, np.ndarray], name: str, file: str) -> tuple[np.nda
             code="wrong_shape",
             file=file,
         )
-    return encode_labels(arrays[name], unknown=UNKNOWN)
+    return encode_labels(arrays[name], unknown=UNKNOWN_NAMES)
 
 
 def _check_no_roles(roles: Roles, file: str) -> None:

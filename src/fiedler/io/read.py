@@ -66,7 +66,7 @@ def read_input(
     (['a', 'b'], ['height', 'width'], [[1.0, 2.0], [1.5, 2.0]])
     """
     if not str(source):
-        raise InputError("the name of the input is empty", "give a file, a folder or a data set", code="empty_source")
+        raise InputError("the name of the input is empty", "pass a file, a folder or a data set", code="empty_source")
     path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features))
     if not path.exists():
         return _from_dataset(str(source), roles)
@@ -84,14 +84,14 @@ def read_input(
             file=path.name,
         )
     ending = path.suffix.lower()
-    if ending not in READERS:
+    if ending not in INPUT_READERS:
         raise FileFormatError(
-            f"{path.name!r} has none of the known endings {', '.join(READERS)}",
+            f"{path.name!r} has none of the known endings {', '.join(INPUT_READERS)}",
             "convert it to one of these formats",
             code="unknown_ending",
             file=path.name,
         )
-    return READERS[ending](path, roles)
+    return INPUT_READERS[ending](path, roles)
 
 
 def _from_dataset(name: str, roles: Roles) -> Input:
@@ -158,7 +158,7 @@ def _from_texts(path: Path, roles: Roles) -> Input:
     return Input("texts", documents.texts, documents.names)
 
 
-READERS: dict[str, Callable[[Path, Roles], Input]] = {
+INPUT_READERS: dict[str, Callable[[Path, Roles], Input]] = {
     **TABLES,
     ".npy": from_npy,
     ".npz": from_npz,

@@ -54,7 +54,7 @@ class Input(NamedTuple):
         return len(self.row_names)
 
     @property
-    def is_partially_labelled(self) -> bool:
+    def is_partially_labeled(self) -> bool:
         """Whether some but not all rows have a known class, so that a method can learn from them."""
         return self.labels is not None and bool((self.labels < 0).any())
 

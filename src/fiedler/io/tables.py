@@ -120,7 +120,7 @@ def _numbers(table: Table, column: str, file: str) -> np.ndarray:
     if len(invalid):
         row = int(invalid[0])
         location = {"file": file, "column": column, table.unit: table.numbers[row]}
-        prefix = f"{file!r}, column {column!r}, {table.places[row]}: "
+        prefix = f"{file!r}, column {column!r}, {table.locations[row]}: "
         raise _cell_error(cells[row], prefix, location, is_only_column=len(table.columns) == 1)
     return numbers
 

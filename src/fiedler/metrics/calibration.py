@@ -1,4 +1,4 @@
-"""Calibration: whether memberships are the probabilities that they claim to be."""
+"""Calibration: how well memberships agree with accuracy."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_int, check_labels
 from ..errors import InputError
-from .matching import match_labels, on_host
+from .matching import labels_to_numpy, match_labels
 
 
 def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: int = 15) -> float:
-    """The expected calibration error: the gap between confidence and accuracy, after matching clusters to classes.
+    """Return the expected calibration error: how far confidence and accuracy differ, with clusters matched to classes.
 
     ::
 
@@ -25,7 +25,7 @@ def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: 
     labels_true : array-like of shape (n,)
         The classes.
     memberships : array-like of shape (n, k)
-        Nonnegative rows that sum to one.
+        Non-negative rows that sum to one.
     n_bins : int, default=15
         The number of bins.
 
@@ -38,7 +38,7 @@ def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: 
     >>> calibration_error([0, 0, 1, 1], [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.25]])
     0.0
     """
-    y_true = check_labels(on_host(labels_true), "labels_true")
+    y_true = check_labels(labels_to_numpy(labels_true), "labels_true")
     resp = _check_memberships(memberships, len(y_true))
     n_bins = check_int(n_bins, "n_bins")
     confidence = resp.max(axis=1)
@@ -50,7 +50,7 @@ def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: 
 
 def _check_memberships(memberships: MatrixLike, n_samples: int) -> np.ndarray:
     try:
-        resp = np.asarray(on_host(memberships), dtype=np.float64)
+        resp = np.asarray(labels_to_numpy(memberships), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
             "memberships must be a matrix of numbers", code="wrong_dtype", parameter="memberships"
@@ -64,7 +64,7 @@ def _check_memberships(memberships: MatrixLike, n_samples: int) -> np.ndarray:
     sums_to_one = np.allclose(resp.sum(axis=1), 1, atol=1e-3)
     if not np.isfinite(resp).all() or resp.min() < 0 or not sums_to_one:
         raise InputError(
-            "memberships must be nonnegative rows that sum to one",
+            "memberships must be non-negative rows that sum to one",
             "divide each row by its sum",
             code="invalid_memberships",
             parameter="memberships",

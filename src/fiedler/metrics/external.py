@@ -19,7 +19,7 @@ def normalized_mutual_information(
     labels_pred: LabelsLike,
     average: Literal["max", "arithmetic", "geometric", "min"] = "max",
 ) -> float:
-    """NMI: the mutual information divided by an average of the two entropies.
+    """Return the normalised mutual information: that of two labelings divided by an average of the two entropies.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def normalized_mutual_information(
 
 
 def rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
-    """The share of pairs on which two labelings agree: both join the pair, or both separate it.
+    """Return the share of pairs on which two labelings agree: both join the pair, or both separate it.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
 
 
 def adjusted_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
-    """The Rand index corrected for chance: 0 on average for random labels, 1 for equal partitions.
+    """Return the Rand index corrected for chance: 0 on average for random labels, 1 for equal partitions.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def adjusted_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
 
 
 def balanced_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
-    """The mean of the agreement on pairs of the same class and the agreement on pairs of different classes.
+    """Return the mean of the agreement on pairs of the same class and the agreement on pairs of different classes.
 
     With many classes, nearly all pairs are of different classes and dominate the Rand index; here both kinds have the
     same weight [learned_laplacian, section V]. If only one kind of pair exists, the score is the agreement on it.
@@ -83,7 +83,7 @@ def balanced_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
 
 
 def purity(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
-    """The share of samples in the most frequent class of their cluster; it increases with the number of clusters.
+    """Return the share of samples in the most frequent class of their cluster; it rises with the number of clusters.
 
     Examples
     --------

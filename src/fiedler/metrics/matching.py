@@ -15,11 +15,11 @@ from ..core.backend import to_numpy
 
 def check_pair(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
     """Validate two labelings of the same samples."""
-    classes = check_labels(on_host(labels_true), "labels_true")
-    return classes, check_labels(on_host(labels_pred), "labels_pred", n_samples=len(classes))
+    classes = check_labels(labels_to_numpy(labels_true), "labels_true")
+    return classes, check_labels(labels_to_numpy(labels_pred), "labels_pred", n_samples=len(classes))
 
 
-def on_host(labels: Any) -> Any:
+def labels_to_numpy(labels: Any) -> Any:
     """Convert an array of another library to NumPy; return anything else unchanged."""
     return to_numpy(labels) if is_foreign(labels) else labels
 
@@ -56,7 +56,7 @@ def match_labels(labels_true: LabelsLike, labels_pred: LabelsLike) -> np.ndarray
 
 
 def clustering_accuracy(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
-    """AC: the share of correctly assigned samples under the best one-to-one map of clusters to classes.
+    """Return the accuracy: the share of samples assigned correctly by the best one-to-one map of clusters to classes.
 
     The numbers of clusters and classes can differ; samples of clusters or classes left over count as errors.
 

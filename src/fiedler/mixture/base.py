@@ -37,9 +37,9 @@ from ..graph.out_of_sample import link_degrees
 from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
 from .covariance import SHAPES, Gaussians, draw, log_joint, n_parameters
 from .em import EMResult, Step, run_em
-from .hooks import MixtureHooks, Problem
+from .hooks import MixtureHooks, MixtureProblem
 from .links import make_links, median_margin
-from .simplex import entropic_maximiser
+from .simplex import entropic_maximizer
 from .starts import AUTO_STARTS, GRAPH_STARTS, STARTS, align_to_known, known_memberships, memberships_from_array
 
 
@@ -105,7 +105,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return self
 
     def _fit_validated(self, X: Array, y: Any = None, sample_weight: Any = None, constraints: Any = None) -> Self:
-        """Fit on rows that :func:`check_data` has seen: for estimators that contain a mixture."""
+        """Fit on validated rows: for estimators that contain a mixture."""
         self.n_features_in_ = X.shape[1]
         self._warn_about_fit(self._fit(X, y, sample_weight, constraints), stacklevel=3)
         return self
@@ -131,7 +131,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         Z = X if projection is None else projection(X)
         check_rows_differ(Z)
         xp = namespace(Z)
-        problem = Problem(
+        problem = MixtureProblem(
             Z,
             kind=self.covariance_type,
             ridge=check_nonnegative(self.ridge, "ridge") * float(xp.mean(xp.var(Z, axis=0))),
@@ -145,7 +145,10 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return result
 
     def _warn_about_fit(self, result: EMResult[Any], *, stacklevel: int) -> None:
-        """Warn of what a user should know of a fit that succeeded; ``stacklevel`` is that of ``fit``'s caller."""
+        """Warn about non-convergence and empty clusters after a successful fit.
+
+        ``stacklevel`` is that of the caller of ``fit``.
+        """
         if not result.converged:
             warn(
                 f"EM did not converge within max_iter={self.max_iter} iterations",
@@ -208,11 +211,11 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             )
         return None
 
-    def _hooks(self, problem: Problem) -> MixtureHooks[Any]:
+    def _hooks(self, problem: MixtureProblem) -> MixtureHooks[Any]:
         """Build the hooks of the model."""
         raise NotImplementedError
 
-    def _best_of_starts(self, problem: Problem, k: int, rng: np.random.RandomState) -> EMResult[Any]:
+    def _best_of_starts(self, problem: MixtureProblem, k: int, rng: np.random.RandomState) -> EMResult[Any]:
         """Return the best run by `_selection_score`; a start that ends in a singular covariance is left out."""
         hooks = self._hooks(problem)
         runs, failures = [], []
@@ -234,7 +237,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         is_auto = isinstance(self.init, str) and self.init == "auto"
         return partition_quality(run.resp, graph) if is_auto else run.history.objective[-1]
 
-    def _starts(self, problem: Problem, k: int, rng: np.random.RandomState) -> Iterator[Array]:
+    def _starts(self, problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Iterator[Array]:
         """Yield first memberships of every kind that ``init`` stands for, numbered like the known rows."""
         if not isinstance(self.init, str):
             yield memberships_from_array(self.init, k, problem.Z)
@@ -303,8 +306,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         W = link_new_points(self._fit_recipe, X, self._fit_X, graph)
         degrees, neighbor_sums = link_degrees(W, signed=False), matmul(W, self.memberships_)
         degrees = asarray_like(to_numpy(degrees), joint, dtype=joint.dtype)[:, None]
-        lam = self._coupling(joint, graph)
-        return entropic_maximiser(joint + 2 * lam * neighbor_sums, 2 * lam * degrees)
+        lam = self._neighbor_weight(joint, graph)
+        return entropic_maximizer(joint + 2 * lam * neighbor_sums, 2 * lam * degrees)
 
     def _check_rows(self, X: MatrixLike) -> Array:
         """Validate new rows and convert them to the library, device and precision of the training rows."""
@@ -315,7 +318,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """Return validated rows in the coordinates of the densities: as they are, or projected by ``pca``."""
         return X if self._projection is None else self._projection(X)
 
-    def _coupling(self, log_joint: Array, graph: AffinityGraph) -> float:
+    def _neighbor_weight(self, log_joint: Array, graph: AffinityGraph) -> float:
         return natural_lam(log_joint, graph)
 
     def predict(self, X: MatrixLike) -> Array:

@@ -100,7 +100,7 @@ class Full:
     forms_differences = True
 
     @staticmethod
-    def second(Z: Array, w: Array) -> Array:
+    def second_moments(Z: Array, w: Array) -> Array:
         """Compute Σ_i w_ik x_i x_i', shape (k d, d).
 
         Weights times rows, times rows; or, if there are at least as many components as dimensions, products of columns,
@@ -116,10 +116,10 @@ class Full:
         return xp.reshape(xp.take((products @ w).T, asarray_like(position, Z), axis=1), (k * d, d))
 
     @staticmethod
-    def covariances(second: Array, counts: Array, means: Array) -> Array:
+    def covariances(second_moments: Array, counts: Array, means: Array) -> Array:
         """Compute E[xx'] - μμ'."""
         k, d = means.shape
-        products = namespace(second).reshape(second, (k, d, d)) / counts[:, None, None]
+        products = namespace(second_moments).reshape(second_moments, (k, d, d)) / counts[:, None, None]
         return products - means[:, :, None] * means[:, None, :]
 
     @staticmethod
@@ -128,7 +128,7 @@ class Full:
         return covariances + ridge * identity(covariances)
 
     @staticmethod
-    def factorise(covariances: Array) -> Array:
+    def factorize(covariances: Array) -> Array:
         """Compute F, the inverse of the transposed Cholesky factor."""
         xp = namespace(covariances)
         try:
@@ -172,8 +172,8 @@ class Full:
         return namespace(factors).sum(factors**2, axis=-1)
 
     @staticmethod
-    def colour(noise: Array, covariances: Array, c: int) -> Array:
-        """Give white noise the covariance of component c."""
+    def sample_component(noise: Array, covariances: Array, c: int) -> Array:
+        """Transform white noise so that it has the covariance of component ``c``."""
         return noise @ namespace(noise).linalg.cholesky(covariances[c, :, :]).T
 
     @staticmethod
@@ -188,14 +188,14 @@ class Tied(Full):
     forms_differences = False
 
     @staticmethod
-    def second(Z: Array, w: Array) -> Array:
+    def second_moments(Z: Array, w: Array) -> Array:
         """Compute Σ_ik w_ik x_i x_i', shape (d, d)."""
         return (Z * namespace(w).sum(w, axis=1)[:, None]).T @ Z
 
     @staticmethod
-    def covariances(second: Array, counts: Array, means: Array) -> Array:
+    def covariances(second_moments: Array, counts: Array, means: Array) -> Array:
         """Compute Σ_k α_k (E[xx'] - μμ')."""
-        return (second - (means * counts[:, None]).T @ means) / namespace(counts).sum(counts)
+        return (second_moments - (means * counts[:, None]).T @ means) / namespace(counts).sum(counts)
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
@@ -204,7 +204,7 @@ class Tied(Full):
         return lambda Z: _sq_distances(Z @ factors, white_means)
 
     @staticmethod
-    def colour(noise: Array, covariances: Array, c: int) -> Array:
+    def sample_component(noise: Array, covariances: Array, c: int) -> Array:
         """Give white noise the common covariance."""
         return noise @ namespace(noise).linalg.cholesky(covariances).T
 
@@ -220,14 +220,14 @@ class Diag:
     forms_differences = False
 
     @staticmethod
-    def second(Z: Array, w: Array) -> Array:
+    def second_moments(Z: Array, w: Array) -> Array:
         """Compute Σ_i w_ik x_i², shape (k, d)."""
         return w.T @ Z**2
 
     @staticmethod
-    def covariances(second: Array, counts: Array, means: Array) -> Array:
+    def covariances(second_moments: Array, counts: Array, means: Array) -> Array:
         """Compute E[x²] - μ²."""
-        return second / counts[:, None] - means**2
+        return second_moments / counts[:, None] - means**2
 
     @staticmethod
     def add_ridge(covariances: Array, ridge: float) -> Array:
@@ -235,7 +235,7 @@ class Diag:
         return covariances + ridge
 
     @staticmethod
-    def factorise(covariances: Array) -> Array:
+    def factorize(covariances: Array) -> Array:
         """Compute 1/σ."""
         xp = namespace(covariances)
         if not bool(xp.all(covariances > 0)):
@@ -266,7 +266,7 @@ class Diag:
         return factors**2
 
     @staticmethod
-    def colour(noise: Array, covariances: Array, c: int) -> Array:
+    def sample_component(noise: Array, covariances: Array, c: int) -> Array:
         """Multiply white noise by σ."""
         return noise * namespace(noise).sqrt(covariances[c, ...])
 
@@ -280,9 +280,9 @@ class Spherical(Diag):
     """One variance per component: the mean over the axes."""
 
     @staticmethod
-    def covariances(second: Array, counts: Array, means: Array) -> Array:
+    def covariances(second_moments: Array, counts: Array, means: Array) -> Array:
         """Compute E‖x - μ‖² / d."""
-        return namespace(means).mean(Diag.covariances(second, counts, means), axis=1)
+        return namespace(means).mean(Diag.covariances(second_moments, counts, means), axis=1)
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
@@ -341,15 +341,15 @@ def estimate(X: Array, weights: Array, *, kind: str, ridge: float, priors: Array
     origin = _origin(X)
 
     def components(dtype: Any) -> Gaussians:
-        counts, first, second = _sums(X, weights, origin, shape, dtype)
+        counts, first, second_moments = _sums(X, weights, origin, shape, dtype)
         if not bool(xp.all(counts > 0)):
             raise SingularCovarianceError(
                 "a component has lost all its rows", "use fewer clusters or another init", code="empty_component"
             )
         means = first / counts[:, None]
-        covariances = shape.add_ridge(shape.covariances(second, counts, means), ridge)
+        covariances = shape.add_ridge(shape.covariances(second_moments, counts, means), ridge)
         mass = counts if priors is None else xp.astype(xp.sum(priors, axis=0), xp.float64)
-        shares, factors = mass / xp.sum(mass), shape.factorise(covariances)
+        shares, factors = mass / xp.sum(mass), shape.factorize(covariances)
         return Gaussians(shares, means + origin, covariances, factors, origin, kind, ridge)
 
     if X.dtype != xp.float64:
@@ -377,7 +377,7 @@ def log_joint(X: Array, model: Gaussians) -> Array:
     distances, constants = shape.sq_distances(means, factors), xp.astype(constants, dtype)
 
     def densities(rows: slice) -> Array:
-        Z = _centred(X[rows, :], model.origin, dtype)
+        Z = _centered(X[rows, :], model.origin, dtype)
         return xp.astype(constants - 0.5 * distances(Z), X.dtype)
 
     return xp.concat(map_blocks(densities, _blocks(X, k), X), axis=0)
@@ -396,7 +396,7 @@ def draw(n_samples: int, model: Gaussians, rng: np.random.RandomState) -> tuple[
     noise = asarray_like(rng.standard_normal((n_samples, model.means.shape[1])), model.means)
     ends = [0, *np.cumsum(np.bincount(labels, minlength=len(shares))).tolist()]
     parts = [
-        model.means[c, :] + shape.colour(noise[first:last, :], model.covariances, c)
+        model.means[c, :] + shape.sample_component(noise[first:last, :], model.covariances, c)
         for c, (first, last) in enumerate(pairwise(ends))
     ]
     return xp.concat(parts, axis=0), labels
@@ -419,7 +419,7 @@ def _blocks(X: Array, k: int, part: slice | None = None) -> Iterator[slice]:
     return (slice(first + block.start, first + block.stop) for block in sized)
 
 
-def _centred(X: Array, origin: Array, dtype: Any) -> Array:
+def _centered(X: Array, origin: Array, dtype: Any) -> Array:
     """Return x - origin for every row, rounded once to ``dtype``."""
     xp = namespace(X)
     return xp.astype(X, dtype) - xp.astype(origin, dtype)
@@ -439,8 +439,8 @@ def _sums(X: Array, weights: Array, origin: Array, shape: Shape, dtype: Any) -> 
     def sums(part: slice) -> tuple[Array, Array, Array]:
         totals = (0.0, 0.0, 0.0)
         for rows in _blocks(X, k, part):
-            Z, w = _centred(X[rows, :], origin, dtype), xp.astype(weights[rows, :], dtype)
-            block = (xp.sum(w, axis=0), w.T @ Z, shape.second(Z, w))
+            Z, w = _centered(X[rows, :], origin, dtype), xp.astype(weights[rows, :], dtype)
+            block = (xp.sum(w, axis=0), w.T @ Z, shape.second_moments(Z, w))
             totals = tuple(total + xp.astype(term, xp.float64) for total, term in zip(totals, block))
         return totals
 
@@ -448,5 +448,5 @@ def _sums(X: Array, weights: Array, origin: Array, shape: Shape, dtype: Any) -> 
     n_parts = 1 if 8 * n * k * d <= CACHE_BYTES else max(1, min(MAX_PARTS, SUMS_BYTES // (8 * k * d * d), n // (4 * d)))
     width = -(-n // n_parts)
     parts = (slice(start, min(start + width, n)) for start in range(0, n, width))
-    counts, first, second = (sum(part) for part in zip(*map_blocks(sums, parts, X)))
-    return counts, first, second
+    counts, first, second_moments = (sum(part) for part in zip(*map_blocks(sums, parts, X)))
+    return counts, first, second_moments

@@ -65,7 +65,7 @@ class Hooks(Protocol[S]):
     def start(self, memberships: Array) -> S:
         """Return the state before the first iteration."""
 
-    def maximise(self, state: S) -> tuple[Gaussians, S]:
+    def maximize(self, state: S) -> tuple[Gaussians, S]:
         """Estimate the components from the memberships."""
 
     def expect(self, model: Gaussians) -> Array:
@@ -113,7 +113,7 @@ def run_em(
     steps: list[Step] = []
     with stage("EM", max_iter) as tick:
         while True:
-            model, state = hooks.maximise(state)  # M-step
+            model, state = hooks.maximize(state)  # M-step
             log_joint = hooks.expect(model)  # E-step: densities ...
             last, state = state, hooks.refine(log_joint, state)  # ... and memberships
             steps.append(hooks.score(log_joint, state, last.resp))

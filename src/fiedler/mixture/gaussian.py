@@ -7,7 +7,7 @@ from typing import Literal
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .base import BaseMixture
 from .em import EMState
-from .hooks import GaussianHooks, MixtureHooks, Problem
+from .hooks import GaussianHooks, MixtureHooks, MixtureProblem
 
 
 class GaussianMixture(BaseMixture):
@@ -101,5 +101,5 @@ class GaussianMixture(BaseMixture):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _hooks(self, problem: Problem) -> MixtureHooks[EMState]:
+    def _hooks(self, problem: MixtureProblem) -> MixtureHooks[EMState]:
         return GaussianHooks(problem)

@@ -15,8 +15,8 @@ from .links import Links, median_margin
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """Everything that a fit knows before the first iteration.
+class MixtureProblem:
+    """The inputs of a fit.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Problem:
 class MixtureHooks(Generic[S]):
     """EM for a Gaussian mixture with sample weights, known clusters and known pairs; subclasses define ``start``."""
 
-    problem: Problem
+    problem: MixtureProblem
     _: KW_ONLY
     lam: float = 0.0  # the weight of the graph term
 
@@ -92,7 +92,7 @@ class MixtureHooks(Generic[S]):
         """Return the state before the first iteration."""
         raise NotImplementedError
 
-    def maximise(self, state: S) -> tuple[Gaussians, S]:
+    def maximize(self, state: S) -> tuple[Gaussians, S]:
         """Compute the weighted estimates [lapgmm, Eqs 13-15]."""
         return self.estimate(state.resp), state
 

@@ -5,7 +5,7 @@
 over memberships Q (rows on the simplex) and components Θ, with A the graph Laplacian L = D - S or another positive
 semidefinite smoothing operator. For λ = 0 the best Q is the posterior and J the log-likelihood: EM for a plain mixture.
 
-There are three solvers for the memberships, the rows of `SOLVERS`:
+There are three solvers for the memberships, the rows of `MEMBERSHIP_SOLVERS`:
 
 - ``variational``: J itself, and monotone. The M-step is the plain one. For the Q-step take C = diag(c) with C - A
   positive semidefinite (2D for the Laplacian): -tr(Q'AQ) = -tr(Q'CQ) + tr(Q'(C - A)Q), the last term is convex and lies
@@ -39,9 +39,9 @@ from ..graph.smoothing import diffuse, resolvent
 from .base import BaseMixture, natural_lam, partition_quality
 from .covariance import Gaussians
 from .em import EMResult, EMState, Step, memberships_converged, run_em
-from .hooks import GaussianHooks, MixtureHooks, Problem, mean_change
+from .hooks import GaussianHooks, MixtureHooks, MixtureProblem, mean_change
 from .operators import Smoother, laplacian_smoother, make_smoother
-from .simplex import entropic_maximiser
+from .simplex import entropic_maximizer
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ GAMMAS = (0.0, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99)  # steps that the solver 'anchore
 SMALLEST_GAMMA = 1e-3  # below it the solver 'printed' stops shrinking its step
 GAMMA_DECAY = 0.9  # factor by which it shrinks
 LAM_GRIDS = {"auto": (1.0, 4.0, 16.0, 64.0, 256.0), "natural": (1.0,)}  # values of lam, in units of `natural_lam`
-TRIAL_ITERATIONS = 50  # iterations of EM with each value of the grid
+LAM_TRIAL_ITERATIONS = 50  # iterations of EM with each value of the grid
 SMALLEST_ROW_WEIGHT = 1e-8  # of the largest: a row of weight zero follows its neighbours, with almost no entropy
 
 
@@ -72,7 +72,7 @@ class _Variational(MixtureHooks[_SmoothedState]):
     n_smooth: int
 
     @classmethod
-    def build(cls, model: LapGMM, problem: Problem, lam: float) -> _Variational:
+    def build(cls, model: LapGMM, problem: MixtureProblem, lam: float) -> _Variational:
         """Build the hooks from the model's parameters."""
         assert problem.graph is not None
         smoother = make_smoother(model.operator, problem.graph, problem.Z, problem.links)
@@ -92,10 +92,10 @@ class _Variational(MixtureHooks[_SmoothedState]):
             state = super().refine(log_joint, state)
             return replace(state, product=self.smoother.apply(state.resp))
         problem, resp, product = self.problem, state.resp, state.product
-        log_joint, c = problem.group_mean(log_joint), problem.group_mean(self.lam * self.smoother.bound)
+        log_joint, bound = problem.group_mean(log_joint), problem.group_mean(self.lam * self.smoother.bound)
         for _ in range(self.n_smooth):
-            pull = problem.group_mean(self.lam * product)
-            resp = problem.clamp(smoothing_step(log_joint, resp, pull, c, self.row_weight))
+            penalty_gradient = problem.group_mean(self.lam * product)
+            resp = problem.clamp(smoothing_step(log_joint, resp, penalty_gradient, bound, self.row_weight))
             product = self.smoother.apply(resp)
         return replace(state, resp=resp, product=product)
 
@@ -124,13 +124,18 @@ def _positive_weights(sample_weight: Array | None) -> Array | float:
     return xp.where(sample_weight > smallest, sample_weight, smallest)[:, None]
 
 
-def smoothing_step(log_joint: Array, resp: Array, pull: Array, c: Array, row_weight: Array | float = 1.0) -> Array:
-    """Take one Q-step, which never lowers J; ``pull`` is λAQ and ``c`` is λ times the bound on A, shape (n, 1)."""
+def smoothing_step(
+    log_joint: Array, resp: Array, penalty_gradient: Array, bound: Array, row_weight: Array | float = 1.0
+) -> Array:
+    """Take one Q-step, which never lowers J.
 
-    def step(log_joint: Array, resp: Array, pull: Array, c: Array) -> Array:
-        return entropic_maximiser(log_joint + 2 * (c * resp - pull), 2 * c)
+    ``penalty_gradient`` is λAQ, half the gradient of the penalty; ``bound`` is λ times the bound on A, shape (n, 1).
+    """
 
-    return map_rows(step, log_joint, resp, pull / row_weight, c / row_weight)
+    def step(log_joint: Array, resp: Array, penalty_gradient: Array, bound: Array) -> Array:
+        return entropic_maximizer(log_joint + 2 * (bound * resp - penalty_gradient), 2 * bound)
+
+    return map_rows(step, log_joint, resp, penalty_gradient / row_weight, bound / row_weight)
 
 
 def _evidence_bound(q: Array, log_joint: Array) -> Array:
@@ -143,7 +148,7 @@ def _evidence_bound(q: Array, log_joint: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _RegularisedState(EMState):
+class _RegularizedState(EMState):
     """Adds the terms of the regularised log-likelihood (6) at the memberships, and the step γ of 'printed'."""
 
     likelihood: float = -math.inf
@@ -152,15 +157,15 @@ class _RegularisedState(EMState):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Regularised(MixtureHooks[_RegularisedState]):
+class _Regularized(MixtureHooks[_RegularizedState]):
     """Shared by the paper's two readings: the regularised log-likelihood (6) of smoothed memberships."""
 
     graph: AffinityGraph
     smoother: Smoother
 
-    def start(self, memberships: Array) -> _RegularisedState:
+    def start(self, memberships: Array) -> _RegularizedState:
         """Return the clamped memberships, which any other may replace."""
-        return _RegularisedState(self.problem.clamp(memberships))
+        return _RegularizedState(self.problem.clamp(memberships))
 
     def penalty(self, resp: Array) -> float:
         """Compute λ Σ_k f_k' L f_k. [lapgmm, Eq. 5; Eq. 11 drops the ½ and so doubles λ]"""
@@ -170,25 +175,25 @@ class _Regularised(MixtureHooks[_RegularisedState]):
         """Compute the two terms of the regularised log-likelihood (6) for the components refitted from ``resp``."""
         return self.problem.likelihood(self.expect(self.estimate(resp))), self.penalty(resp)
 
-    def accept(self, resp: Array, state: _RegularisedState) -> _RegularisedState:
+    def accept(self, resp: Array, state: _RegularizedState) -> _RegularizedState:
         """Return a state with ``resp`` if its refitted objective is no lower than that of ``state``, else ``state``."""
         likelihood, penalty = self.refitted(resp)
         if likelihood - penalty < state.likelihood - state.penalty:
             return state
         return replace(state, resp=resp, likelihood=likelihood, penalty=penalty)
 
-    def score(self, log_joint: Array, state: _RegularisedState, last_resp: Array) -> Step:
+    def score(self, log_joint: Array, state: _RegularizedState, last_resp: Array) -> Step:
         """Return Eq. 6 at the smoothed memberships and the components refitted from them."""
         likelihood, penalty = state.likelihood, state.penalty
         return Step(likelihood - penalty, likelihood, penalty, mean_change(state.resp, last_resp))
 
-    def finish(self, model: Gaussians, state: _RegularisedState) -> Gaussians:
+    def finish(self, model: Gaussians, state: _RegularizedState) -> Gaussians:
         """Refit the components from the smoothed memberships: line 7 of Table 1."""
         return self.estimate(state.resp)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Printed(_Regularised):
+class _Printed(_Regularized):
     """Table 1 of the paper with a fixed number of smoothing steps."""
 
     walk: Sparse  # the random-walk Laplacian
@@ -196,14 +201,14 @@ class _Printed(_Regularised):
     n_smooth: int
 
     @classmethod
-    def build(cls, model: LapGMM, problem: Problem, lam: float) -> _Printed:
+    def build(cls, model: LapGMM, problem: MixtureProblem, lam: float) -> _Printed:
         """Build the hooks from the model's parameters."""
         graph = _graph_of_paper(model, problem)
         n_smooth, gamma = check_int(model.n_smooth, "n_smooth"), check_gamma(model.gamma)
         smoother, walk = laplacian_smoother(graph, problem.Z), graph.laplacian("random_walk")
         return cls(problem, lam=lam, graph=graph, smoother=smoother, walk=walk, gamma=gamma, n_smooth=n_smooth)
 
-    def start(self, memberships: Array) -> _RegularisedState:
+    def start(self, memberships: Array) -> _RegularizedState:
         """Return the clamped memberships and the first step."""
         return replace(super().start(memberships), gamma=self.gamma)
 
@@ -211,7 +216,7 @@ class _Printed(_Regularised):
         """Take ``n_smooth`` steps of Eq. 12."""
         return self.problem.clamp(diffuse(posterior, self.walk, gamma, self.n_smooth))
 
-    def refine(self, log_joint: Array, state: _RegularisedState) -> _RegularisedState:
+    def refine(self, log_joint: Array, state: _RegularizedState) -> _RegularizedState:
         """Lines 5, 6, 9 and 10 of Table 1: γ shrinks until the objective does not fall, or smoothing has ended."""
         state = replace(state, pair_scale=self.pair_scale(log_joint, state))
         posterior = self.posterior(log_joint, state.resp, state.pair_scale)
@@ -223,16 +228,16 @@ class _Printed(_Regularised):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Anchored(_Regularised):
+class _Anchored(_Regularized):
     """Smoothing tied to the posterior, with a strength searched for in every iteration."""
 
     @classmethod
-    def build(cls, model: LapGMM, problem: Problem, lam: float) -> _Anchored:
+    def build(cls, model: LapGMM, problem: MixtureProblem, lam: float) -> _Anchored:
         """Build the hooks from the model's parameters."""
         graph = _graph_of_paper(model, problem)
         return cls(problem, lam=lam, graph=graph, smoother=laplacian_smoother(graph, problem.Z))
 
-    def refine(self, log_joint: Array, state: _RegularisedState) -> _RegularisedState:
+    def refine(self, log_joint: Array, state: _RegularizedState) -> _RegularizedState:
         """Return the best of the candidates and the state itself."""
         state = replace(state, pair_scale=self.pair_scale(log_joint, state))
         posterior = self.posterior(log_joint, state.resp, state.pair_scale)
@@ -241,7 +246,7 @@ class _Anchored(_Regularised):
         return state
 
 
-def _graph_of_paper(model: LapGMM, problem: Problem) -> AffinityGraph:
+def _graph_of_paper(model: LapGMM, problem: MixtureProblem) -> AffinityGraph:
     """Return the graph, whose Laplacian is the only operator of the paper's solvers."""
     if not (isinstance(model.operator, str) and model.operator == "laplacian"):
         name = repr(model.operator) if isinstance(model.operator, str) else "a matrix"
@@ -265,7 +270,7 @@ def check_gamma(gamma: object) -> float:
     )
 
 
-SOLVERS: dict[str, Callable[[LapGMM, Problem, float], MixtureHooks[Any]]] = {
+MEMBERSHIP_SOLVERS: dict[str, Callable[[LapGMM, MixtureProblem, float], MixtureHooks[Any]]] = {
     "variational": _Variational.build,
     "printed": _Printed.build,
     "anchored": _Anchored.build,
@@ -310,8 +315,10 @@ class LapGMM(BaseMixture):
 
     Attributes
     ----------
-    labels_, memberships_, weights_, means_, covariances_, history_, n_iter_, converged_
-        As in :class:`GaussianMixture`, like ``objective_``, ``likelihood_`` and ``penalty_``.
+    labels_, memberships_, weights_, means_, covariances_ : array
+        As in :class:`GaussianMixture`.
+    history_, objective_, likelihood_, penalty_, n_iter_, converged_
+        As in :class:`GaussianMixture`.
     graph_ : AffinityGraph
         The graph.
     lam_ : float
@@ -370,9 +377,9 @@ class LapGMM(BaseMixture):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _hooks(self, problem: Problem) -> MixtureHooks[Any]:
+    def _hooks(self, problem: MixtureProblem) -> MixtureHooks[Any]:
         lam = 0.0 if self._searches_lam() else check_nonnegative(self.lam, "lam", or_else="'auto' or 'natural'")
-        return choose(SOLVERS, self.solver, option="solver")(self, problem, lam)
+        return choose(MEMBERSHIP_SOLVERS, self.solver, option="solver")(self, problem, lam)
 
     def _searches_lam(self) -> bool:
         return isinstance(self.lam, str) and self.lam in LAM_GRIDS
@@ -382,7 +389,7 @@ class LapGMM(BaseMixture):
         return self._search_lam(start, hooks) if self._searches_lam() else super()._run(start, hooks)
 
     def _search_lam(self, start: Array, hooks: MixtureHooks[Any]) -> EMResult[Any]:
-        """Try the values of the grid for `TRIAL_ITERATIONS` iterations each and continue the best run.
+        """Try the values of the grid for `LAM_TRIAL_ITERATIONS` iterations each and continue the best run.
 
         The best run has the most clusters and, among those, the highest modularity. The search stops after two values
         in a row that lose clusters: larger ones seldom bring them back.
@@ -393,7 +400,7 @@ class LapGMM(BaseMixture):
         for lam in self._lam_grid(start, hooks.problem):
             trial = replace(hooks, lam=lam)
             try:
-                result = run_em(trial.start(start), trial, max_iter=min(TRIAL_ITERATIONS, max_iter), **limits)
+                result = run_em(trial.start(start), trial, max_iter=min(LAM_TRIAL_ITERATIONS, max_iter), **limits)
             except SingularCovarianceError as error:
                 failures.append(error)
                 continue
@@ -419,11 +426,11 @@ class LapGMM(BaseMixture):
         """Return the modularity where λ is searched for: objectives at different λ are not comparable."""
         return partition_quality(run.resp, graph) if self._searches_lam() else super()._selection_score(run, graph)
 
-    def _lam_grid(self, start: Array, problem: Problem) -> list[float]:
+    def _lam_grid(self, start: Array, problem: MixtureProblem) -> list[float]:
         """Return the values of λ to try: multiples of the one at which neighbours weigh as much as densities."""
         assert problem.graph is not None
         hooks = GaussianHooks(problem)
-        model, _ = hooks.maximise(hooks.start(start))
+        model, _ = hooks.maximize(hooks.start(start))
         scale = natural_lam(hooks.expect(model), problem.graph)
         return [factor * scale for factor in LAM_GRIDS[str(self.lam)]]
 
@@ -431,5 +438,5 @@ class LapGMM(BaseMixture):
         super()._store(best, graph, X, projection)
         self.lam_ = best.lam
 
-    def _coupling(self, log_joint: Array, graph: AffinityGraph) -> float:
+    def _neighbor_weight(self, log_joint: Array, graph: AffinityGraph) -> float:
         return self.lam_

@@ -26,7 +26,7 @@ from ..errors import SingularCovarianceError, warn
 from .base import BaseMixture
 from .covariance import Gaussians, estimate
 from .em import EMResult, EMState, Step, memberships_converged
-from .hooks import MixtureHooks, Problem, mean_change
+from .hooks import MixtureHooks, MixtureProblem, mean_change
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class _LocallyConsistent(MixtureHooks[_ConsistentState]):
         """Return the clamped memberships."""
         return _ConsistentState(self.problem.clamp(memberships))
 
-    def maximise(self, state: _ConsistentState) -> tuple[Gaussians, _ConsistentState]:
+    def maximize(self, state: _ConsistentState) -> tuple[Gaussians, _ConsistentState]:
         """Eqs 7, 9 and 11: mixing weights from P, means and covariances from (I - λL)P."""
         Z, kind, ridge = self.problem.Z, self.problem.kind, self.problem.ridge
         priors = self.problem.weighted(state.resp)
@@ -103,8 +103,10 @@ class LCGMM(BaseMixture):
 
     Attributes
     ----------
-    labels_, memberships_, weights_, means_, covariances_, history_, n_iter_, converged_
-        As in :class:`GaussianMixture`, like ``objective_``, ``likelihood_`` and ``penalty_``.
+    labels_, memberships_, weights_, means_, covariances_ : array
+        As in :class:`GaussianMixture`.
+    history_, objective_, likelihood_, penalty_, n_iter_, converged_
+        As in :class:`GaussianMixture`.
     graph_ : AffinityGraph
         The graph.
 
@@ -154,7 +156,7 @@ class LCGMM(BaseMixture):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _hooks(self, problem: Problem) -> MixtureHooks[_ConsistentState]:
+    def _hooks(self, problem: MixtureProblem) -> MixtureHooks[_ConsistentState]:
         assert problem.graph is not None
         lam = check_nonnegative(self.lam, "lam")
         use_signed, may_clip = choose(NEGATIVE_WEIGHTS, self.negative_weights, option="negative_weights")

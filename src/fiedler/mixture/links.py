@@ -54,7 +54,7 @@ class Links:
 
 
 def make_links(constraints: PairwiseConstraints | None, reference: Array) -> Links | None:
-    """Build the links beside ``reference``; None if there are no pairs with an effect."""
+    """Build the links in the array library of ``reference``; None if there are no pairs with an effect."""
     if constraints is None or (constraints.strength == 0 and not constraints.hard) or constraints.n_pairs == 0:
         return None
     must, cannot = balanced_link_weights(constraints)

@@ -119,7 +119,7 @@ def check_operator(matrix: Any, n: int) -> Any:
     """Validate a symmetric positive semidefinite matrix of shape (n, n); returned on the host in double precision."""
     A = _numbers(matrix)
     if A.shape != (n, n):
-        raise _invalid(f"operator has shape {A.shape}, but X has {n} rows", f"give a matrix of shape {(n, n)}")
+        raise _invalid(f"operator has shape {A.shape}, but X has {n} rows", f"pass a matrix of shape {(n, n)}")
     if not np.isfinite(A.data if sp.issparse(A) else A).all():
         raise _invalid("operator contains NaN or infinity", "remove those entries")
     tolerance = float(np.finfo(A.dtype).eps) ** 0.5  # relative: rounding is accepted, more is not
@@ -135,7 +135,7 @@ def check_operator(matrix: Any, n: int) -> Any:
     if smallest < -tolerance * size:
         raise _invalid(
             f"operator has a negative eigenvalue ({smallest:.3g})",
-            "give a positive semidefinite matrix, such as a graph Laplacian",
+            "pass a positive semidefinite matrix, such as a graph Laplacian",
         )
     return A
 
@@ -146,10 +146,10 @@ def _numbers(matrix: Any) -> Any:
         A = to_scipy(matrix) if is_sparse(matrix) else to_numpy(matrix)
     except ValueError as error:
         raise _invalid(
-            "operator is not a matrix: its rows differ in length", "give an array or a CSR matrix"
+            "operator is not a matrix: its rows differ in length", "pass an array or a CSR matrix"
         ) from error
     if A.dtype.kind not in "biuf":
-        raise _invalid(f"operator has entries of type {A.dtype}", "give a matrix of real numbers")
+        raise _invalid(f"operator has entries of type {A.dtype}", "pass a matrix of real numbers")
     return A if A.dtype in (np.float32, np.float64) else A.astype(np.float64)
 
 

@@ -6,7 +6,7 @@ from ..core.backend import Array, eps, exp_or_zero, namespace
 from ..core.rows import normalize_row_sums
 
 
-def entropic_maximiser(a: Array, b: Array) -> Array:
+def entropic_maximizer(a: Array, b: Array) -> Array:
     """Maximise q'a - ½ b ‖q‖² - q' log q over the simplex, row by row; b = 0 gives the softmax.
 
     The stationarity condition is log q_k + b q_k = a_k - ν, with ν the row's multiplier. Where one entry takes all but

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._validation import check_labels
-from ..metrics.matching import on_host
+from ..metrics.matching import labels_to_numpy
 from .layouts import Layout2D, check_points, resolve_layout
 from .rows import check_memberships, labeled_rows
 from .style import (
@@ -160,9 +160,9 @@ class ClustersDisplay:
     @classmethod
     def _from_layout(cls, layout: Layout2D, labels: Any, memberships: Any, y: Any) -> Self:
         n = len(layout.points)
-        labels = check_labels(on_host(labels), n_samples=n)
+        labels = check_labels(labels_to_numpy(labels), n_samples=n)
         confidence = None if memberships is None else check_memberships(memberships, n).max(axis=1)
-        y = None if y is None else check_labels(on_host(y), "y", n_samples=n)
+        y = None if y is None else check_labels(labels_to_numpy(y), "y", n_samples=n)
         return cls(layout.points, labels, confidence=confidence, y=y, axis_names=layout.axis_names)
 
     def plot(self, ax: Axes | None = None, *, names: ClusterNames = True, size: float | None = None) -> Self:

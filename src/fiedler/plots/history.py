@@ -39,7 +39,7 @@ class HistoryDisplay:
     Attributes
     ----------
     penalty : array of shape (m,) or None
-        The distance of the two curves.
+        The difference between the two curves.
     lines_ : list of Line2D
         The curves.
     band_ : FillBetweenPolyCollection or None
@@ -74,7 +74,7 @@ class HistoryDisplay:
 
     @property
     def penalty(self) -> np.ndarray | None:
-        """The distance of the objective with and without its penalty, whether it is maximised or minimised."""
+        """The difference between the objective with and without its penalty, whether it is maximised or minimised."""
         if self.unpenalized is None:
             return None
         return np.abs(np.asarray(self.objective) - np.asarray(self.unpenalized))
@@ -105,7 +105,7 @@ class HistoryDisplay:
 
         Examples
         --------
-        >>> from fiedler._records import FitHistory
+        >>> from fiedler import FitHistory
         >>> from fiedler.plots import HistoryDisplay
         >>> history = FitHistory([3.0, 2.0], maximize=False, terms={"penalty": [1.0, 0.5]})
         >>> HistoryDisplay.from_history(history).unpenalized

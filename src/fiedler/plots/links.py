@@ -11,7 +11,7 @@ from .._validation import check_int, check_labels
 from ..core.sparse import to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..metrics.matching import on_host
+from ..metrics.matching import labels_to_numpy
 from .layouts import Layout2D, resolve_layout
 from .rows import LabeledRows, as_rows, training_rows
 from .style import DARK, MIDDLE, SECONDARY, color_codes, get_axes, palette_rgb, style_axes
@@ -104,7 +104,7 @@ class GraphDisplay:
         layout : array of shape (n, 2), 'features', 'spectral', 'pca', 'tsne' or None, default=None
             As in :meth:`ClustersDisplay.from_estimator`.
         max_edges : int, default=20000
-            Of more edges a random sample of this size is drawn.
+            If there are more edges, a random sample of this size is drawn.
         ax : matplotlib axes, optional
         **options
             Parameters of :meth:`plot`.
@@ -112,7 +112,7 @@ class GraphDisplay:
         rows = training_rows(model, as_rows(X))
         if rows.graph is None:
             name = type(model).__name__
-            raise InputError(f"{name} has no graph of single edges to draw", code="no_graph", estimator=name)
+            raise InputError(f"{name} has no graph whose edges can be drawn", code="no_graph", estimator=name)
         n = rows.graph.n_nodes
         if rows.X is not None and rows.X.shape[0] != n:
             raise InputError(
@@ -145,14 +145,14 @@ class GraphDisplay:
         labels : array of shape (n,), optional
             The labels of the nodes.
         max_edges : int, default=20000
-            Of more edges a random sample of this size is drawn.
+            If there are more edges, a random sample of this size is drawn.
         ax : matplotlib axes, optional
         **options
             Parameters of :meth:`plot`.
         """
         graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
         n = graph.n_nodes
-        rows = LabeledRows(None if labels is None else check_labels(on_host(labels), n_samples=n), graph=graph)
+        rows = LabeledRows(None if labels is None else check_labels(labels_to_numpy(labels), n_samples=n), graph=graph)
         return cls._from_layout(rows, resolve_layout(layout, rows, n), max_edges).plot(ax, **options)
 
     @classmethod

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._validation import check_int, check_labels, choose
 from ..errors import InputError
-from ..metrics.matching import on_host
+from ..metrics.matching import labels_to_numpy
 from .rows import check_memberships, labeled_rows
 from .style import UNASSIGNED, color_codes, get_axes, palette_rgb, style_axes
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Show = Literal["rows", "means"]
 
 MAX_SIDE = 0.92  # side of the square of a membership of 1, in cells
-MAX_ROWS = 60  # rows drawn by default
+MAX_DRAWN_ROWS = 60  # rows drawn by default
 MAX_NAMED_CLUSTERS = 30  # more clusters leave no room for their numbers
 
 
@@ -71,7 +71,7 @@ class MembershipDisplay:
         X: MatrixLike | AffinityGraph | None = None,
         *,
         show: Show = "rows",
-        max_rows: int = MAX_ROWS,
+        max_rows: int = MAX_DRAWN_ROWS,
         ax: Axes | None = None,
     ) -> Self:
         """Draw the memberships that a model gives to rows.
@@ -101,7 +101,7 @@ class MembershipDisplay:
         labels: LabelsLike | None = None,
         *,
         show: Show = "rows",
-        max_rows: int = MAX_ROWS,
+        max_rows: int = MAX_DRAWN_ROWS,
         ax: Axes | None = None,
     ) -> Self:
         """Draw memberships found by any method.
@@ -125,7 +125,7 @@ class MembershipDisplay:
                [0.2 , 0.8 ]])
         """
         Q = check_memberships(memberships)
-        labels = Q.argmax(axis=1) if labels is None else check_labels(on_host(labels), n_samples=len(Q))
+        labels = Q.argmax(axis=1) if labels is None else check_labels(labels_to_numpy(labels), n_samples=len(Q))
         selected = choose(SHOW, show, option="show")(Q, labels, check_int(max_rows, "max_rows"))
         return cls(*selected, n_rows=len(Q), show=show).plot(ax)
 

@@ -106,7 +106,7 @@ def was_fitted_to(model: Any, X: Array) -> bool:
     return bool(np.array_equal(to_numpy(X), to_numpy(training_X)))
 
 
-def count_clusters(model: BaseEstimator) -> int | None:
+def n_clusters_of(model: BaseEstimator) -> int | None:
     """Return the number of clusters that a model found or was asked for."""
     for name in ("n_clusters_", "n_clusters"):
         if isinstance(number := getattr(model, name, None), (int, np.integer)):

@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int
-from ..clustering.spectral import CUTS, SpectralClustering
+from ..clustering.spectral import RELAXATIONS, SpectralClustering
 from ..core.backend import to_numpy
 from ..core.eigen import LaplacianKind, smallest_eigenpairs, widest_gap
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from .rows import count_clusters
+from .rows import n_clusters_of
 from .style import (
     DARK,
     LIGHT,
@@ -89,17 +89,17 @@ class SpectrumDisplay:
         ax : matplotlib axes, optional
         """
         check_is_fitted(model)
-        k, graph = count_clusters(model), getattr(model, "graph_", None)
+        k, graph = n_clusters_of(model), getattr(model, "graph_", None)
         n = max(MIN_EIGENVALUES, 2 * (k or 0) + 1) if n is None else check_int(n, "n")
         if isinstance(graph, AffinityGraph):
-            kind = CUTS[model._fit_cut].laplacian if isinstance(model, SpectralClustering) else "symmetric"
+            kind = RELAXATIONS[model._fit_cut].laplacian if isinstance(model, SpectralClustering) else "symmetric"
             values = _smallest_eigenvalues(graph, n, kind)
         elif hasattr(model, "eigenvalues_"):
             values = to_numpy(model.eigenvalues_)[:n]
         else:
             name = type(model).__name__
             raise InputError(
-                f"{name} has neither a graph of single edges nor eigenvalues to draw", code="no_graph", estimator=name
+                f"{name} has neither a graph with edges nor eigenvalues to draw", code="no_graph", estimator=name
             )
         return cls.from_values(values, n_clusters=k, ax=ax)
 

@@ -14,7 +14,7 @@ from .._validation import check_labels
 from ..core.backend import to_numpy
 from ..errors import InputError
 from ..metrics import adjusted_rand_index, clustering_accuracy
-from ..metrics.matching import on_host
+from ..metrics.matching import labels_to_numpy
 from .rows import training_rows
 from .style import PRIMARY, SECONDARY, TERTIARY, add_legend, get_axes, style_axes
 
@@ -171,8 +171,8 @@ class StabilityDisplay:
                 code="wrong_length",
                 parameter="labels",
             )
-        first = check_labels(on_host(labels[0]))
-        partitions = [first, *(check_labels(on_host(other), n_samples=len(first)) for other in labels[1:])]
+        first = check_labels(labels_to_numpy(labels[0]))
+        partitions = [first, *(check_labels(labels_to_numpy(other), n_samples=len(first)) for other in labels[1:])]
         return cls(
             name,
             values,

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._validation import check_labels, import_optional
 from ..metrics import match_labels
-from ..metrics.matching import on_host
+from ..metrics.matching import labels_to_numpy
 
 if TYPE_CHECKING:  # matplotlib is optional and slow to import
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ PALETTE = (
     "#c89838", "#88a8ff", "#b068d0", "#b09860", "#885890", "#389080", "#e87090", "#489848", "#b84020", "#908818",
 )  # fmt: skip
 UNASSIGNED = "#9e9e9e"  # colour of rows without a cluster
-CONFIDENCE_COLOURS = ("#c8412b", "#e0a36a", "#9fb4c4", "#5592c4", "#2468a8")  # at confidence 0, 1/4, 1/2, 3/4, 1
+CONFIDENCE_COLORS = ("#c8412b", "#e0a36a", "#9fb4c4", "#5592c4", "#2468a8")  # at confidence 0, 1/4, 1/2, 3/4, 1
 MIN_OPACITY = 0.15  # opacity is confidence, but even a row with low memberships stays visible
 PRIMARY, SECONDARY, TERTIARY = PALETTE[:3]  # colours of lines
 DARK, MIDDLE, LIGHT = "#333333", "#8a8a8a", "#dddddd"  # greys
@@ -44,7 +44,7 @@ def color_codes(labels: LabelsLike) -> np.ndarray:
     >>> color_codes(["b", "a", "-1"])
     array([ 1,  0, -1])
     """
-    labels = check_labels(on_host(labels))
+    labels = check_labels(labels_to_numpy(labels))
     if labels.dtype.kind in "iub":
         return np.maximum(labels.astype(np.int64), -1)
     assigned = ~np.isin(labels.astype(str), ["-1", "-1.0"])
@@ -76,7 +76,7 @@ def class_color_codes(labels: LabelsLike, y: LabelsLike) -> np.ndarray:
     array([ 0,  0,  1, -1])
     """
     clusters = color_codes(labels)
-    y = check_labels(on_host(y), "y", n_samples=len(clusters))
+    y = check_labels(labels_to_numpy(y), "y", n_samples=len(clusters))
     classes = color_codes(y)
     known, codes = classes >= 0, np.full(len(y), -1)
     if known.any():

@@ -10,8 +10,8 @@ repulsion is a convolution: rows are interpolated to a grid, the grid is convolv
 back, so that an iteration is linear in the number of rows (Linderman et al. 2019). It is many times faster than the
 Barnes-Hut trees of scikit-learn.
 
-Of more than `MAX_EMBEDDED_ROWS` rows a sample is embedded and the others are placed between their neighbours in the
-sample: a map of 100,000 rows shows no more detail.
+If there are more than `MAX_EMBEDDED_ROWS` rows, a sample is embedded and the others are placed between their neighbours
+in the sample: a map of 100,000 rows shows no more detail.
 
 References
 ----------
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 MAX_EMBEDDED_ROWS = 5000  # of more rows a random sample of this size is embedded
 PLACEMENT_NEIGHBORS = 5  # rows of the sample that determine the position of a row outside it
-N_NEIGHBORS = 12  # of the graph that is built if there is none
+TSNE_NEIGHBORS = 12  # of the graph that is built if there is none
 MAX_COORDINATES = 50  # principal components in which neighbours are searched
 N_EIGENVECTORS = 10  # coordinates of the nodes of a graph without rows
 MAX_EDGES_PER_ROW = 100  # a denser graph does not distinguish near rows from far ones
@@ -97,7 +97,7 @@ def embed_tsne(
     sparse = None if graph is None or graph.n_nodes != n else sparse_attractive_part(graph)
     if sparse is not None:
         return minimize_kl(to_scipy(sparse.weights), Z, rng), "t-SNE of the graph"
-    return minimize_kl(_neighbor_weights(Z), Z, rng), f"t-SNE of {min(N_NEIGHBORS, n - 1)} nearest neighbours"
+    return minimize_kl(_neighbor_weights(Z), Z, rng), f"t-SNE of {min(TSNE_NEIGHBORS, n - 1)} nearest neighbours"
 
 
 # ---------------------------------------------------------------------------------------------- start and neighbours
@@ -125,7 +125,7 @@ def _eigenvectors(graph: AffinityGraph, rng: np.random.RandomState) -> np.ndarra
 
 
 def _neighbor_weights(Z: np.ndarray) -> sp.csr_array:
-    return to_scipy(self_tuned(min(N_NEIGHBORS, Z.shape[0] - 1))._build(Z).weights)
+    return to_scipy(self_tuned(min(TSNE_NEIGHBORS, Z.shape[0] - 1))._build(Z).weights)
 
 
 def _place(Z: np.ndarray, sample: np.ndarray, sample_points: np.ndarray) -> np.ndarray:

@@ -103,7 +103,7 @@ def _sq_distances_to_mean(X: Array) -> np.ndarray:
 def least_confident_rows(
     members: np.ndarray, memberships: np.ndarray | None, label: int, max_rows: int
 ) -> list[Summary]:
-    """List the members with the lowest confidence, each with the other cluster of largest membership."""
+    """List the members with the lowest confidence, each with the other cluster with the largest membership."""
     if memberships is None or memberships.shape[1] < 2 or not len(members):
         return []
     confidence, others = memberships.max(axis=1), memberships.copy()

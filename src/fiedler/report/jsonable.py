@@ -48,7 +48,7 @@ def shorten(text: str, length: int) -> str:
 
     Examples
     --------
-    >>> shorten("a long story", 7)
+    >>> shorten("a long text", 7)
     'a long…'
     """
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"

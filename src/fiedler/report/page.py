@@ -24,23 +24,23 @@ import numpy as np
 from .._files import atomic_write
 from ..clustering.explain import UNCERTAIN_BELOW
 from ..errors import DataNotFoundError, FileFormatError, InputError
-from ..plots.style import CONFIDENCE_COLOURS, MIN_OPACITY, PALETTE, UNASSIGNED
+from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, UNASSIGNED
 from .jsonable import Summary
 from .schema import validate
 from .script import bundle_script, read_template
-from .summarize import FORMAT, MAX_COORDINATE, VERSION
+from .summarize import MAX_COORDINATE, SUMMARY_FORMAT, SUMMARY_VERSION
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 SPRITE_COLUMNS = 64  # thumbnails side by side in the image of all thumbnails
-COLOURS = {
+COLORS = {
     "groups": PALETTE,
     "unassigned": UNASSIGNED,
-    "confidence": CONFIDENCE_COLOURS,
+    "confidence": CONFIDENCE_COLORS,
     "min_opacity": MIN_OPACITY,
 }
-PNG_COLOUR_TYPES = {1: 0, 3: 2}  # by the number of channels
+PNG_COLOR_TYPES = {1: 0, 3: 2}  # by the number of channels
 
 
 def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
@@ -165,7 +165,7 @@ def _check_summary(summary: Any, file: str | None = None) -> Summary:
     """Return a valid summary, or raise an error that names the file it was read from."""
     name, fields = ("the summary", {}) if file is None else (repr(file), {"file": file})
     error = InputError if file is None else FileFormatError
-    if not isinstance(summary, dict) or summary.get("format") != FORMAT:
+    if not isinstance(summary, dict) or summary.get("format") != SUMMARY_FORMAT:
         raise error(
             f"{name} is not a summary of a clustering",
             "create one with fiedler.report.summarize",
@@ -173,9 +173,9 @@ def _check_summary(summary: Any, file: str | None = None) -> Summary:
             **fields,
         )
     version = summary.get("version")
-    if not isinstance(version, int) or version > VERSION:
+    if not isinstance(version, int) or version > SUMMARY_VERSION:
         raise error(
-            f"{name} has version {version!r}, but this version of fiedler reads at most version {VERSION}",
+            f"{name} has version {version!r}, but this version of fiedler reads at most version {SUMMARY_VERSION}",
             "update fiedler",
             code="summary_version",
             version=version,
@@ -233,7 +233,7 @@ def _page_data(summary: Summary) -> Summary:
         "thumbnails": None if thumbnails is None else _sprite(thumbnails),
         "max_coordinate": MAX_COORDINATE,
         "uncertain_below": UNCERTAIN_BELOW,
-        "colours": COLOURS,
+        "colours": COLORS,
     }
 
 
@@ -269,7 +269,7 @@ def _sprite(thumbnails: Summary) -> Summary:
 def encode_png(pixels: np.ndarray) -> bytes:
     """Encode uint8 pixels of shape (height, width, 1 or 3) as PNG: eight bits per channel, no filter [RFC 2083]."""
     height, width, channels = pixels.shape
-    header = struct.pack(">IIBBBBB", width, height, 8, PNG_COLOUR_TYPES[channels], 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, 8, PNG_COLOR_TYPES[channels], 0, 0, 0)
     lines = np.zeros((height, 1 + width * channels), dtype=np.uint8)  # every line begins with its filter type
     lines[:, 1:] = pixels.reshape(height, -1)
     body = zlib.compress(lines.tobytes(), 9)

@@ -61,7 +61,7 @@ def validate(summary: Summary) -> str | None:
     >>> validate({"n_rows": 3, "n_clusters": "two"})
     'n_clusters is not an integer of at least 0'
     """
-    return next(faults(summary, SIZES), None) or next(faults(summary, summary_schema(summary)), None)
+    return next(faults(summary, SIZE_FIELDS), None) or next(faults(summary, summary_schema(summary)), None)
 
 
 # ---------------------------------------------------------------------------------------------------------- the schema
@@ -87,8 +87,13 @@ ANYTHING = Leaf("anything", lambda value: True)
 CHANNELS = Leaf("1 or 3", lambda value: value in (1, 3))
 COLUMN = Leaf("'term' or 'feature'", lambda value: value in ("term", "feature"))
 
-SIZES: Schema = {"n_rows": integer(1), "n_clusters": integer()}
-MODEL: Schema = {"name": TEXT, "parameters": Named(ANYTHING), "facts": Named(ANYTHING), "versions": {"fiedler": TEXT}}
+SIZE_FIELDS: Schema = {"n_rows": integer(1), "n_clusters": integer()}
+MODEL_FIELDS: Schema = {
+    "name": TEXT,
+    "parameters": Named(ANYTHING),
+    "facts": Named(ANYTHING),
+    "versions": {"fiedler": TEXT},
+}
 
 
 def summary_schema(summary: Summary) -> Schema:
@@ -108,7 +113,7 @@ def summary_schema(summary: Summary) -> Schema:
         **_agreement_schema(summary, n),
         **_evidence_schema(summary),
         "explanation": Maybe(TEXT),
-        "model": MODEL,
+        "model": MODEL_FIELDS,
         "seconds": Maybe(number()),
         "settings": Named(ANYTHING),
         "reproduce": TEXT,

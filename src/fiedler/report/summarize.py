@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .._typing import Array, LabelsLike, MatrixLike, RandomState
     from ..plots.layouts import LayoutLike
 
-FORMAT, VERSION = "fiedler clustering", 1
+SUMMARY_FORMAT, SUMMARY_VERSION = "fiedler clustering", 1
 
 IMAGE_CARD_ROWS, CARD_ROWS = CardRows(10, 7), CardRows(4, 4)  # images are smaller than names and texts
 MAX_COORDINATE = 65_535  # the longer side of the layout, so that coordinates fit into two bytes
@@ -169,8 +169,8 @@ def summarize(
     )
     positions = _layout(model, rows, n, layout, rng)
     return {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": SUMMARY_FORMAT,
+        "version": SUMMARY_VERSION,
         "title": clean_text(title),
         **_sizes(rows, labels, Q, k),
         "column": "term" if columns_are_terms(rows, columns) else "feature",
@@ -243,7 +243,7 @@ def _layout(
 
 
 def _graph_of(model: BaseEstimator, X: Array | AffinityGraph) -> AffinityGraph | None:
-    """Return ``X`` if it is a graph, otherwise the graph of the model; None if it has none of single edges."""
+    """Return ``X`` if it is a graph, otherwise the graph of the model; None if it has none with explicit edges."""
     graph = X if isinstance(X, AffinityGraph) else getattr(model, "graph_", None)
     return graph if isinstance(graph, AffinityGraph) else None
 

@@ -1,4 +1,4 @@
-"""Score a graph by pairs that did not shape it: how often a row is closer to must-linked than to cannot-linked rows.
+"""Score a graph by held-out labels and pairs: how often a row is closer to must-linked than to cannot-linked rows.
 
 The score is one AUC per row, so differences between graphs have a standard error.
 """

@@ -1,4 +1,6 @@
-"""The learned Laplacian: a metric and a scale under which the graph agrees with what is known. Key: learned_laplacian.
+"""The learned Laplacian: a metric and a scale for which the graph agrees with known labels and pairs.
+
+Paper key: learned_laplacian.
 
     minimise  Q(A) = Σ_{must} l_ij - Σ_{cannot} l_ij + λ Σ_j Σ_{i in N_j} l_ij,   w_ij = exp(-‖A(x_i - x_j)‖²)   (Eq. 8)
 
@@ -35,14 +37,22 @@ from ..errors import InputError, InputTypeError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import restore_on_failure
-from ..graph.kernels import Constants
+from ..graph.kernels import KernelConstants
 from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest, pairwise_distances
 from ..graph.pairs import overwrite_links
 from ..graph.recipes import FullGraph, KNNGraph
 from .descent import DescentResult, best_scale, doubling_descent, penalized_history, penalized_lbfgs
 from .evidence import PairRanking, ranking_auc, ranking_from_pairs, select_strongest_penalty
-from .objective import METRICS, AllPairs, EdgeList, LaplacianObjective, PairWeight, coefficients, feature_identity
+from .objective import (
+    METRIC_FAMILIES,
+    DenseWeights,
+    LaplacianObjective,
+    PairWeight,
+    SparseWeights,
+    coefficients,
+    feature_identity,
+)
 
 FULL_GRAPH_MAX_ROWS = 4096  # above this many rows the default graph is sparse
 NEIGHBORHOOD_FACTOR = 5  # learn on this many times the neighbours of a sparse graph: on its edges all scales tie
@@ -197,7 +207,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
         """:meth:`link` for validated rows."""
-        constants = graph.constants or Constants()
+        constants = graph.constants or KernelConstants()
         if constants.metric is None:
             raise InputError(
                 "the graph was not learned by LearnedLaplacian, so it has no metric for new points",
@@ -252,7 +262,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _objective(self, X: Array, pairs: PairwiseConstraints, recipe: FullGraph | KNNGraph) -> LaplacianObjective:
         """Set up Eq. 8 for these rows."""
         n = X.shape[0]
-        metric = choose(METRICS, self.metric, option="metric")
+        metric = choose(METRIC_FAMILIES, self.metric, option="metric")
         n_neighbors = min(check_int(self.n_neighbors, "n_neighbors"), n - 1)
         lam = 1 / n_neighbors if self.lam is None else check_nonnegative(self.lam, "lam")
         weights = _pair_weights(self.pair_weight, pairs)
@@ -264,10 +274,10 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
             )
         C = coefficients(n, pairs.must_link, pairs.cannot_link, weights, neighbor_indicators(X, n_neighbors), lam)
         if isinstance(recipe, FullGraph):
-            return LaplacianObjective(X, AllPairs(C, X), metric)
+            return LaplacianObjective(X, DenseWeights(C, X), metric)
         wider = min(NEIGHBORHOOD_FACTOR * recipe.n_neighbors, n - 1)
         edges = clone(recipe).set_params(n_neighbors=wider, weight="binary")._build(X).weights
-        return LaplacianObjective(X, EdgeList(C, to_scipy(edges), X), metric)
+        return LaplacianObjective(X, SparseWeights(C, to_scipy(edges), X), metric)
 
     def _minimize(self, objective: LaplacianObjective) -> tuple[float, dict[float, DescentResult]]:
         """Return the best scale, and the minimum for every candidate penalty."""
@@ -308,7 +318,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _finish(self, selected: _SelectedGraph, metric: Array, pairs: PairwiseConstraints) -> AffinityGraph:
         """Store the metric with the graph, and write the pairs into it if ``inject`` is set."""
         graph = selected.graph
-        constants = replace(graph.constants or Constants(), metric=metric, neighbors=selected.n_neighbors)
+        constants = replace(graph.constants or KernelConstants(), metric=metric, neighbors=selected.n_neighbors)
         graph = graph._with_weights(graph.weights, constants=constants)
         return overwrite_links(graph, pairs) if self.inject and pairs.n_pairs else graph
 

@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_int, check_positive, choose
-from ..core.backend import Array, asarray_like, namespace, to_numpy
-from ..core.multiplicative import positive_part
+from ..core.backend import Array, asarray_like, namespace, positive_part, to_numpy
 from ..core.progress import report_progress
 from ..core.rows import normalize_row_sums
 from ..core.sparse import matmul
@@ -103,7 +102,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     1.0
     """
 
-    _warns_if_disconnected = False  # components are fine if they contain a label; a warning in fit tells of others
+    _warns_if_disconnected = False  # components are fine if they contain a label; fit warns about the others
 
     def __init__(
         self,
@@ -160,7 +159,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
             graph = self._build_graph(X, y, check_constraints(constraints, X))
             if graph.has_negative_weights:
                 raise InputError(
-                    "the graph has negative weights, but LLGC requires nonnegative weights",
+                    "the graph has negative weights, but LLGC requires non-negative weights",
                     "build the graph without signed=True",
                     code="negative_weights",
                 )
@@ -174,7 +173,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
                     tol=check_positive(self.tol, "tol"), max_iter=check_int(self.max_iter, "max_iter"),
                 )  # fmt: skip
             self.n_iter_, self.converged_ = max(result.iterations, 1), result.converged
-            F = positive_part(result.solution)  # nonnegative up to rounding
+            F = positive_part(result.solution)  # non-negative up to rounding
             if rescale:
                 F = rescale(F, asarray_like(Y.mean(axis=0), F, dtype=F.dtype))
             self.label_distributions_, self.graph_ = normalize_row_sums(F), graph

@@ -8,8 +8,8 @@ point is among the N nearest neighbours of the other. With B = C∘W/√(d_i d_j
     M_ij = ½ w_ij (r_i/d_i + r_j/d_j) - B_ij,     dQ/dA = -4 A X'(diag(M1) - M)X                 (samples as rows)
 
 so no d x d matrix per pair is formed: the cost is one product of a matrix the size of the graph with X, and one of X
-with itself. C and B are sparse. The pairs with a weight are all pairs (`AllPairs`) or those of a sparse graph
-(`EdgeList`).
+with itself. C and B are sparse. The pairs with a weight are all pairs (`DenseWeights`) or those of a sparse graph
+(`SparseWeights`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PairWeight: TypeAlias = float | np.ndarray  # one weight for all pairs of a kind
 # ------------------------------------------------------------------------------------------------------- weight layouts
 
 
-class AllPairs:
+class DenseWeights:
     """Weights of all pairs, stored as an (n, n) array."""
 
     def __init__(self, pairs: sp.csr_array, reference: Array) -> None:
@@ -74,7 +74,7 @@ class AllPairs:
         return W @ X
 
 
-class EdgeList:
+class SparseWeights:
     """Weights of the edges of a sparse graph and of the constrained pairs, one value per stored entry."""
 
     def __init__(self, pairs: sp.csr_array, edges: sp.csr_array, reference: Array) -> None:
@@ -177,7 +177,7 @@ def _ones(X: Array, count: int) -> Array:
     return namespace(X).ones_like(X[0, :count])
 
 
-METRICS = {
+METRIC_FAMILIES = {
     "full": Metric(
         start=lambda X, rank: feature_identity(X),
         matrix=lambda theta, X: theta,
@@ -212,7 +212,7 @@ class LaplacianObjective(NamedTuple):
     """Objective Q as a function of the parameters θ of a metric."""
 
     X: Array
-    layout: AllPairs | EdgeList
+    layout: DenseWeights | SparseWeights
     metric: Metric
 
     def value(self, theta: Array) -> float:

@@ -15,9 +15,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..core.backend import Array, asarray_like, eps, identity, namespace, to_numpy
+from ..core.backend import Array, asarray_like, eps, identity, namespace, positive_part, to_numpy
 from ..core.linear import SolveResult, conjugate_gradient
-from ..core.multiplicative import positive_part
 from ..core.sparse import is_nearly_dense, matmul, to_dense
 from ..graph.affinity import AffinityGraph
 from ..graph.laplacian import power_of_degrees
@@ -30,7 +29,7 @@ ERROR_MARGIN = 10.0  # a row is accurate if its largest entry exceeds the error 
 
 
 def spread_labels(Y: Array, graph: AffinityGraph, alpha: float, *, tol: float, max_iter: int) -> SolveResult:
-    """Return F for nonnegative weights: by a dense solve for small or dense graphs, else by conjugate gradients."""
+    """Return F for non-negative weights: by a dense solve for small or dense graphs, else by conjugate gradients."""
     nearly_dense = is_nearly_dense(graph.weights) and graph.n_nodes <= DENSE_SOLVE_MAX_ROWS_IF_FILLED
     if graph.n_nodes <= DENSE_SOLVE_MAX_ROWS or nearly_dense:
         return _dense_solve(Y, graph, alpha)

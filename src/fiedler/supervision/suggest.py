@@ -47,7 +47,7 @@ def suggest_pairs(
     Returns
     -------
     ndarray of shape (at most n_pairs, 2)
-        Row numbers. Fewer than ``n_pairs`` if the graph has no more edges that are apart from each other.
+        Row numbers. Fewer than ``n_pairs`` if the graph has not enough edges that are far enough apart.
 
     Examples
     --------

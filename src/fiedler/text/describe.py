@@ -65,7 +65,7 @@ def describe_clusters(
     Parameters
     ----------
     counts : sparse matrix or array of shape (n_documents, n_terms)
-        Term counts, or any nonnegative weights of terms.
+        Term counts, or any non-negative weights of terms.
     labels : array of shape (n_documents,)
         The cluster of each document; -1 means no cluster and is not described.
     terms : sequence of str

@@ -73,11 +73,11 @@ def read_documents(
         documents = as_documents(source)
     else:
         path = Path(source)
-        reader = _from_folder if _is_folder(path) else READERS.get(path.suffix.lower())
+        reader = _from_folder if _is_folder(path) else TEXT_READERS.get(path.suffix.lower())
         if reader is None:
             raise InputError(
                 f"{path.name!r} is not a supported source of documents",
-                f"pass a folder or a file that ends in {', '.join(READERS)}",
+                f"pass a folder or a file that ends in {', '.join(TEXT_READERS)}",
                 code="unsupported_file_type",
                 file=str(path),
             )
@@ -205,15 +205,15 @@ def _parse_json_line(line: str, path: Path, number: int) -> Any:
 def _from_parquet(path: Path, column: str | None, encoding: str) -> Documents:
     table = parquet_table(path)
     values = table.columns[_choose_column(list(table.columns), column, path)]
-    for row, (place, value) in enumerate(zip(table.places, values), 1):
+    for row, (location, value) in enumerate(zip(table.locations, values), 1):
         if value is not None and not isinstance(value, str):
-            raise _not_text(path, place, value, row=row)
-    return Documents([value or "" for value in values], table.places)
+            raise _not_text(path, location, value, row=row)
+    return Documents([value or "" for value in values], table.locations)
 
 
-def _not_text(path: Path, place: str, value: object, **fields: int) -> FileFormatError:
+def _not_text(path: Path, location: str, value: object, **fields: int) -> FileFormatError:
     return FileFormatError(
-        f"{path.name!r}, {place} contains {type(value).__name__}, not text",
+        f"{path.name!r}, {location} contains {type(value).__name__}, not text",
         "name a column of texts with column=",
         code="not_text",
         file=path.name,
@@ -221,7 +221,7 @@ def _not_text(path: Path, place: str, value: object, **fields: int) -> FileForma
     )
 
 
-READERS: dict[str, Callable[[Path, str | None, str], Documents]] = {
+TEXT_READERS: dict[str, Callable[[Path, str | None, str], Documents]] = {
     ".csv": _from_csv,
     ".jsonl": _from_json_lines,
     ".parquet": _from_parquet,

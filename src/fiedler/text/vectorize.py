@@ -24,7 +24,7 @@ from ..core.rows import normalize_rows
 from ..errors import InputError, NoKnownTermsWarning, warn
 from .read import as_documents
 
-WEIGHTS = {"tf": False, "tfidf": True}  # name -> whether terms are weighted by inverse document frequency
+TERM_WEIGHTS = {"tf": False, "tfidf": True}  # name -> whether terms are weighted by inverse document frequency
 
 
 class DocumentVectorizer(TransformerMixin, BaseEstimator):
@@ -42,7 +42,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         Ignore terms in more documents than this number (int) or fraction (float).
     ngram_range : tuple of two ints, default=(1, 1)
         The minimum and maximum number of words in a term.
-    n_hashed : int, optional
+    n_hash_features : int, optional
         Hash terms into this many columns instead of storing a vocabulary, for very large collections or streams. Terms
         then have no names.
     token_pattern : str, default=r"(?u)\b[^\W\d_]{2,}\b"
@@ -51,8 +51,8 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     vocabulary_ : dict
-        The column of each term; not available with ``n_hashed``.
-    empty_ : ndarray
+        The column of each term; not available with ``n_hash_features``.
+    empty_rows_ : ndarray
         Row numbers of the training documents without any term.
 
     Examples
@@ -75,7 +75,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         min_df: int | float = 1,
         max_df: int | float = 1.0,
         ngram_range: tuple[int, int] = (1, 1),
-        n_hashed: int | None = None,
+        n_hash_features: int | None = None,
         token_pattern: str = r"(?u)\b[^\W\d_]{2,}\b",
     ) -> None:
         self.weight = weight
@@ -83,7 +83,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         self.min_df = min_df
         self.max_df = max_df
         self.ngram_range = ngram_range
-        self.n_hashed = n_hashed
+        self.n_hash_features = n_hash_features
         self.token_pattern = token_pattern
 
     def fit(self, documents: Iterable[str], y: object = None) -> Self:
@@ -93,17 +93,17 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, documents: Iterable[str], y: object = None) -> sp.csr_array:
         """Learn the vocabulary and return the vectors of the documents."""
-        use_idf = choose(WEIGHTS, self.weight, option="weight")
+        use_idf = choose(TERM_WEIGHTS, self.weight, option="weight")
         texts = _texts(documents)
         counter = self._make_counter()
         counts = self._count_terms(counter, texts)
         self.__dict__.pop("vocabulary_", None)
         self._counter = counter
-        if self.n_hashed is None:
+        if self.n_hash_features is None:
             self.vocabulary_ = counter.vocabulary_
         self._idf = TfidfTransformer(norm=None).fit(counts) if use_idf else None
         X = self._to_unit_rows(counts)
-        self.empty_ = np.flatnonzero(np.diff(X.indptr) == 0)
+        self.empty_rows_ = np.flatnonzero(np.diff(X.indptr) == 0)
         return X
 
     def transform(self, documents: Iterable[str]) -> sp.csr_array:
@@ -138,17 +138,17 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
             "token_pattern": self.token_pattern,
             "dtype": np.float64,
         }
-        if self.n_hashed is None:
+        if self.n_hash_features is None:
             return CountVectorizer(min_df=self.min_df, max_df=self.max_df, **shared)
         if self.min_df != 1 or self.max_df != 1.0:
             raise InputError(
                 "min_df and max_df need a vocabulary, which hashing does not store",
-                "leave out min_df and max_df, or n_hashed",
+                "leave out min_df and max_df, or n_hash_features",
                 code="incompatible_parameters",
-                parameter="n_hashed",
+                parameter="n_hash_features",
             )
         return HashingVectorizer(
-            n_features=check_int(self.n_hashed, "n_hashed"), alternate_sign=False, norm=None, **shared
+            n_features=check_int(self.n_hash_features, "n_hash_features"), alternate_sign=False, norm=None, **shared
         )
 
     def _count_terms(self, counter: CountVectorizer | HashingVectorizer, texts: list[str]) -> sp.csr_matrix:
