@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from fiedler.core.memory import peak_memory_mb
-from fiedler.errors import FileFormatError, SolverError
+from fiedler.errors import FileFormatError
 from fiedler_papers import RecordFile, load_protocol, run_cell, run_cells
+from fiedler_papers.errors import RunError
 from fiedler_papers.records import read_archive, record_key, write_archive
 from fiedler_papers.run import missing_cells, missing_packages
 from fiedler_papers.task_result import TimedCache
@@ -127,7 +128,7 @@ def test_missing_data_end_the_run(smoke, tmp_path, monkeypatch):
 
 def test_a_worker_that_dies_is_an_error_and_finished_results_are_kept():
     kept = []
-    with pytest.raises(SolverError, match="the worker died, probably out of memory") as caught:
+    with pytest.raises(RunError, match="the worker died, probably out of memory") as caught:
         run_in_processes(_die_at, [[(1,), (0,)]], 1, kept.append)
     assert caught.value.code == "worker_died"
     assert kept == [1]
@@ -227,7 +228,7 @@ def test_records_are_only_added_under_the_lock(tmp_path):
 def test_two_runs_cannot_add_to_the_same_file(tmp_path):
     pytest.importorskip("fcntl")
     file = RecordFile(tmp_path / "records.jsonl")
-    with file.writing(), pytest.raises(SolverError, match="another run is writing to") as caught, file.writing():
+    with file.writing(), pytest.raises(RunError, match="another run is writing to") as caught, file.writing():
         pass
     assert caught.value.code == "file_locked"
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import array_api_compat
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from .errors import InputError, MissingDependencyError
@@ -22,8 +22,8 @@ T = TypeVar("T")
 FLOATS = (np.float64, np.float32)
 
 
-def choose(table: Mapping[str, T], key: object, *, option: str) -> T:
-    """Look up an option by name; the error lists the valid names.
+def choose(table: Mapping[str, T], key: object, *, option: str, also: Sequence[str] = ()) -> T:
+    """Look up an option by name; the error lists the valid names, and ``also`` those that the caller handles.
 
     Examples
     --------
@@ -34,13 +34,14 @@ def choose(table: Mapping[str, T], key: object, *, option: str) -> T:
     """
     if isinstance(key, str) and key in table:
         return table[key]
+    options = [*also, *table]
     raise InputError(
-        f"{option}={key!r} is not known{did_you_mean(str(key), table)}",
-        f"choose one of {list(table)}",
+        f"{option}={key!r} is not known{did_you_mean(str(key), options)}",
+        f"choose one of {options}",
         code="unknown_option",
         parameter=option,
         value=key,
-        options=list(table),
+        options=options,
     )
 
 
@@ -67,11 +68,11 @@ def first_few(names: Sequence[str], limit: int = 3) -> str:
     return ", ".join(names[:limit]) + (", ..." if len(names) > limit else "")
 
 
-def check_int(value: object, name: str, *, minimum: int = 1) -> int:
+def check_int(value: object, name: str, *, minimum: int = 1, or_else: str | None = None) -> int:
     """Return ``value`` as an int of at least ``minimum``."""
     if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= minimum:
         return int(value)
-    raise _invalid(name, f"an integer of at least {minimum}", value)
+    raise _invalid(name, f"an integer of at least {minimum}{f' or {or_else}' if or_else else ''}", value)
 
 
 def check_positive(value: object, name: str) -> float:
@@ -101,9 +102,35 @@ def _invalid(name: str, expected: str, value: object) -> InputError:
     )
 
 
-def check_n_clusters(value: object, n_samples: int) -> int:
+def check_seed(random_state: object) -> np.random.RandomState:
+    """Return the generator of ``random_state``: an integer from 0 to 2**32 - 1, a RandomState, or None.
+
+    Examples
+    --------
+    >>> check_seed(-1)
+    Traceback (most recent call last):
+    ...
+    fiedler.errors.InputError: random_state must be an integer from 0 to 2**32 - 1, a RandomState or None; got -1
+    """
+    try:
+        return check_random_state(random_state)
+    except ValueError:
+        expected = "an integer from 0 to 2**32 - 1, a RandomState or None"
+        raise _invalid("random_state", expected, random_state) from None
+
+
+def check_n_jobs(value: object) -> int | None:
+    """Return ``n_jobs``: a number of threads, a negative number that counts from all processors, or None."""
+    if value is None:
+        return None
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value != 0:
+        return int(value)
+    raise _invalid("n_jobs", "an integer other than 0, or None", value)
+
+
+def check_n_clusters(value: object, n_samples: int, *, or_else: str | None = None) -> int:
     """Return ``n_clusters`` as an int between 1 and the number of samples."""
-    n_clusters = check_int(value, "n_clusters")
+    n_clusters = check_int(value, "n_clusters", or_else=or_else)
     if n_clusters > n_samples:
         raise InputError(
             f"n_clusters={n_clusters} is more than the number of rows (n_samples={n_samples})",

@@ -32,7 +32,6 @@ __all__ = [
     "NotConvergedWarning",
     "NotFittedError",
     "SingularCovarianceError",
-    "SolverError",
 ]
 
 
@@ -113,12 +112,6 @@ class MissingDependencyError(FiedlerError, ImportError):
     """An optional library is not installed."""
 
     default_code = "missing_dependency"
-
-
-class SolverError(FiedlerError, RuntimeError):
-    """A computation could not be carried out."""
-
-    default_code = "solver_failed"
 
 
 class SingularCovarianceError(InputError):

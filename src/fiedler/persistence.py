@@ -178,9 +178,13 @@ def _open(path: str | os.PathLike[str]) -> Any:
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise ValueError
     except FileNotFoundError:
-        raise DataNotFoundError(f"there is no model file {str(path)!r}", code="no_model_file", file=str(path)) from None
-    except (IsADirectoryError, PermissionError):
-        raise
+        raise DataNotFoundError(
+            f"there is no model file {str(path)!r}", code="file_not_found", file=str(path)
+        ) from None
+    except (IsADirectoryError, PermissionError) as error:  # Windows denies the permission to open a folder
+        if not os.path.isdir(path):
+            raise
+        raise _invalid_file(path, "is a folder, not a model file", code="not_a_model_file") from error
     except Exception as error:  # a damaged archive fails in many ways, and NumPy then suggests to unpickle it
         raise _invalid_file(path, "is not a model file, or it is damaged", code="not_a_model_file") from error
     if file.zip is not None and _exceeds_size_limit(path, file.zip.infolist()):

@@ -94,7 +94,7 @@ def test_n_clusters_components_are_the_clusters(cut, uneven_graph):
         ({"n_clusters": 12}, r"n_clusters=12 is more than the number of rows \(n_samples=11\)"),
         ({"n_clusters": "two"}, "n_clusters must be an integer"),
         ({"cut": "min"}, r"cut='min' is not known; choose one of \['ncut', 'njw', 'ratio'\]"),
-        ({"eigen_solver": "amg"}, r"method='amg' is not known; choose one of"),
+        ({"eigen_solver": "amg"}, r"eigen_solver='amg' is not known; choose one of \['auto'"),
     ],
 )
 def test_bad_options_raise_one_sentence(options, message, bridged):

@@ -120,7 +120,7 @@ def test_too_many_components_raise_an_error(ring):
     words = r"n_components=300 must be less than the number of rows \(n_samples=300\); choose at most 299"
     with pytest.raises(InputError, match=words) as raised:
         LaplacianEigenmaps(300).fit(ring[0])
-    assert raised.value.code == "n_components_too_large"
+    assert raised.value.code == "too_many_components"
 
 
 @pytest.mark.filterwarnings("ignore:the graph has")

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from sklearn.model_selection import GridSearchCV, KFold
 
 from fiedler import KNNGraph, SpectralClustering
-from fiedler.errors import FileFormatError, InputError
+from fiedler.errors import DataNotFoundError, FileFormatError, InputError
 from fiedler.graph.constraints import PairwiseConstraints, check_constraints
 from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import ConstrainedKFold, LearnedLaplacian
@@ -133,7 +133,6 @@ def test_pairs_survive_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "cannot read pairs"),
         ("a,b\n", "must begin with the line"),
         ("", "must begin with the line"),
         ("first,second,kind\n0,x,must-link\n", "line 2: expected two row numbers"),
@@ -142,18 +141,20 @@ def test_pairs_survive_a_file(tmp_path):
     ],
 )
 def test_unreadable_files_raise(text, message, tmp_path):
-    if text is not None:
-        (tmp_path / "pairs.csv").write_text(text)
+    (tmp_path / "pairs.csv").write_text(text)
     with pytest.raises(ValueError, match=message):
         PairwiseConstraints.from_csv(tmp_path / "pairs.csv", 5)
 
 
 def test_unreadable_files_are_described_by_code_and_fields(tmp_path):
     path = tmp_path / "pairs.csv"
-    with pytest.raises(FileFormatError) as caught:
+    with pytest.raises(DataNotFoundError, match="cannot read pairs") as caught:
         PairwiseConstraints.from_csv(path, 5)
     assert caught.value.code == "pairs_file_unreadable"
     assert caught.value.fields == {"file": str(path), "reason": "No such file or directory"}
+    with pytest.raises(FileFormatError, match="cannot read pairs") as caught:
+        PairwiseConstraints.from_csv(tmp_path, 5)
+    assert caught.value.code == "pairs_file_unreadable"
     path.write_bytes("first,second,kind\n0,1,müst-link\n".encode("latin-1"))
     with pytest.raises(FileFormatError, match="not encoded in UTF-8") as caught:
         PairwiseConstraints.from_csv(path, 5)

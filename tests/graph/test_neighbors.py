@@ -239,7 +239,10 @@ def test_without_faiss_the_error_names_the_extra(monkeypatch, points):
             lambda X: k_nearest(X, 80),
             r"n_neighbors=80 needs more rows than there are \(n_samples=80\); choose at most 79",
         ),
-        (lambda X: k_nearest(X, 3, method="magic"), r"method='magic' is not known; choose one of \['exact', 'faiss'\]"),
+        (
+            lambda X: k_nearest(X, 3, method="magic"),
+            r"method='magic' is not known; choose one of \['auto', 'exact', 'faiss'\]",
+        ),
         (lambda X: k_nearest(np.zeros((9, 2)), 3, metric="cosine"), r"9 row\(s\) of X are all zero and have no cosine"),
         (
             lambda X: k_nearest(sp.csr_array(X), 3, metric="manhattan"),

@@ -144,7 +144,7 @@ def test_a_radius_transformer_is_accepted(points):
         (object(), TypeError, "is not a graph; pass a recipe such as KNNGraph"),
         (KNNGraph, TypeError, "is not a graph; pass a recipe such as KNNGraph"),
         (StandardScaler(), TypeError, "does not return a sparse matrix of neighbours"),
-        ("knn", ValueError, r"graph='knn' is not known; choose one of \['precomputed'\]"),
+        ("knn", ValueError, r"graph='knn' is not known; use 'precomputed', or pass a recipe"),
         (np.eye(4), ValueError, "the graph has 4 nodes, but X has 60 rows; build it on the same rows"),
         (AffinityGraph.from_matrix(np.eye(4)), ValueError, "the graph has 4 nodes, but X has 60 rows"),
     ],
@@ -248,7 +248,7 @@ def test_constant_rows_have_a_binary_graph():
         (KNNGraph(symmetrize="or"), r"symmetrize='or' is not known; choose one of \['union', 'mutual', 'mean'\]"),
         (RadiusGraph(-1), "radius must be a positive number; got -1"),
         (FullGraph(metric="manhattan"), r"metric='manhattan' is not known; choose one of \['euclidean', 'cosine'\]"),
-        (KNNGraph(connect="glue"), r"how='glue' is not known; choose one of \['mst', 'nearest'\]"),
+        (KNNGraph(connect="glue"), r"connect='glue' is not known; choose one of \['mst', 'nearest'\]"),
     ],
 )
 def test_invalid_options_raise(recipe, message, points):

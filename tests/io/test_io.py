@@ -364,5 +364,5 @@ def test_errors_carry_codes_and_locations(tmp_path):
     assert caught.value.fields == {"value": "x", "file": "t.csv", "column": "b", "line": 3}
     with pytest.raises(FiedlerError) as caught:
         read_input(path, labels="c")
-    assert caught.value.code == "missing_column"
+    assert caught.value.code == "no_such_column"
     assert caught.value.fields == {"file": "t.csv", "column": "c", "columns": ["a", "b"]}

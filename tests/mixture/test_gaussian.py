@@ -129,7 +129,7 @@ def test_pca_reduces_the_densities_on_every_back_end(pca, groups, backend):
     ("options", "data", "message"),
     [
         ({"covariance_type": "round"}, None, r"covariance_type='round' is not known; choose one of \['full', 'tied'"),
-        ({"init": "magic"}, None, r"init='magic' is not known; choose one of \['kmeans', 'spectral', 'com"),
+        ({"init": "magic"}, None, r"init='magic' is not known; choose one of \['auto', 'kmeans', 'spectral'"),
         ({"init": np.zeros(7)}, None, r"init must be one of .* got an array of shape \(7,\)"),
         ({"ridge": -1}, None, "ridge must be a non-negative number"),
         ({"pca": 9}, None, r"pca=9 must be a share of the variance in \(0, 1\) or an integer from 1 to 4"),

@@ -244,7 +244,9 @@ def test_files_that_are_not_summaries_raise_an_error(text, message, tmp_path):
 def test_missing_and_undecodable_summaries_raise_an_error(tmp_path):
     with pytest.raises(DataNotFoundError, match="there is no summary file") as error:
         read_summary(tmp_path / "summary.json")
-    assert error.value.code == "summary_not_found"
+    assert error.value.code == "file_not_found"
+    with pytest.raises(FileFormatError, match="it is a folder"):
+        read_summary(tmp_path)
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileFormatError, match="is not a valid summary file"):
         read_summary(tmp_path / "bytes.json")

@@ -225,7 +225,7 @@ def test_failed_fit_restores_the_state(rng):
     before = dict(vars(model))
     with pytest.raises(InputError, match="contains no label") as caught:
         model.fit(X[:, :2], np.full(90, -1))
-    assert caught.value.code == "no_labels"
+    assert caught.value.code == "too_few_labels"
     assert vars(model) == before
 
 

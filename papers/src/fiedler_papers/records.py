@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from fiedler._files import atomic_write
-from fiedler.errors import FileFormatError, SolverError
+from fiedler.errors import FileFormatError
+
+from .errors import RunError
 
 Record = dict[str, Any]
 
@@ -115,7 +117,7 @@ def _lock(file: Any, path: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise SolverError(
+        raise RunError(
             f"another run is writing to {str(path)!r}",
             "wait for it, or choose another --out",
             code="file_locked",

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from fiedler.errors import SolverError
+from .errors import RunError
 
 # Environment variables that libraries read when they are imported.
 THREAD_VARIABLES = (
@@ -72,7 +72,7 @@ def _receive(pipe: Connection) -> tuple[bool, Any]:
     try:
         kind, value = pipe.recv()
     except EOFError as error:
-        raise SolverError(
+        raise RunError(
             "the worker died, probably out of memory",
             "its finished cells are saved: run the command again with fewer --jobs",
             code="worker_died",

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 
 from .._records import FitHistory
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_int, check_n_clusters, check_nonnegative
+from .._validation import check_int, check_n_clusters, check_nonnegative, check_seed
 from ..core.kmeans import kmeans
 from ..core.multiplicative import multiplicative_update
 from ..core.progress import ProgressMixin, report_progress, track_progress
@@ -159,7 +159,7 @@ class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
         check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
         recipe = KNNGraph(min(5, rows.shape[0] - 1)) if self.graph is None else self.graph
         graph = as_affinity(recipe, rows, validated=True)
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         seeds = rng.randint(2**31 - 1, size=check_int(self.n_init, "n_init"))
         with report_progress(self):
             runs = [self._run(rows, graph, lam, k, seed) for seed in track_progress(seeds, "starts", len(seeds))]

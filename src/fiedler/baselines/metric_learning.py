@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike
-from .._validation import check_dense, check_fraction, check_int, check_positive
+from .._validation import check_dense, check_fraction, check_int, check_nonnegative, check_positive
 from ..core.backend import to_numpy
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
@@ -111,6 +111,7 @@ class MMC(_LearnedMetric):
     def _fit(self, X: MatrixLike, y: LabelsLike | None, constraints: ConstraintsLike) -> Self:
         rows = to_numpy(check_dense(X, estimator=self, min_samples=2)).astype(np.float64)
         ridge, max_iter = check_positive(self.ridge, "ridge"), check_int(self.max_iter, "max_iter")
+        tol = check_nonnegative(self.tol, "tol")
         pairs = check_constraints(constraints, rows)
         if pairs is None:
             pairs = PairwiseConstraints(n_samples=len(rows)) if y is None else PairwiseConstraints.from_labels(y)
@@ -134,7 +135,7 @@ class MMC(_LearnedMetric):
         floor = ridge * (np.trace(scatter) or 1.0) / rows.shape[1]
         values, vectors = eigh(scatter + floor * np.eye(rows.shape[1]))
         whiten = (vectors / np.sqrt(values)) @ vectors.T
-        result = maximize_distances(cannot @ whiten, max_iter=max_iter, tol=self.tol)
+        result = maximize_distances(cannot @ whiten, max_iter=max_iter, tol=tol)
         if not result.converged:
             warn(
                 f"MMC did not converge within max_iter={max_iter} steps",

@@ -15,12 +15,11 @@ from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike, RandomState
-from .._validation import check_dense, check_int, check_n_clusters, check_nonnegative
+from .._validation import check_dense, check_int, check_n_clusters, check_nonnegative, check_seed
 from ..core.backend import to_numpy
 from ..errors import NotConvergedWarning, warn
 from ..graph.clusterer import ClustererMixin
@@ -99,7 +98,7 @@ class MPCKMeans(ClustererMixin, BaseEstimator):
     def _fit(self, X: MatrixLike, y: LabelsLike | None, constraints: ConstraintsLike) -> Self:
         validated = to_numpy(check_dense(X, estimator=self, min_samples=2))
         rows = validated.astype(np.float64)  # the iterations run in double precision
-        k, rng = check_n_clusters(self.n_clusters, len(rows)), check_random_state(self.random_state)
+        k, rng = check_n_clusters(self.n_clusters, len(rows)), check_seed(self.random_state)
         weight, max_iter = check_nonnegative(self.weight, "weight"), check_int(self.max_iter, "max_iter")
         pairs = check_constraints(constraints, rows) or PairwiseConstraints(n_samples=len(rows))
         problem = _PairObjective(rows, pairs, weight)

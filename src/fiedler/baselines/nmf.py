@@ -19,7 +19,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import LabelsLike, MatrixLike, RandomState
-from .._validation import check_data, check_int, check_n_clusters, choose
+from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_seed, choose
 from ..core.backend import is_numpy
 from ..core.rows import normalize_row_sums, normalize_rows
 from ..errors import InputError, NotConvergedWarning, warn
@@ -27,6 +27,7 @@ from ..graph.clusterer import ClustererMixin
 from ..graph.estimator import restore_on_failure
 
 USES_ROW_WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
+INITS = ("random", "nndsvd", "nndsvda", "nndsvdar")  # initialisations of scikit-learn's NMF
 
 
 def check_nonnegative_rows(X: MatrixLike, *, estimator: Any, reset: bool = True, min_samples: int = 1) -> Any:
@@ -128,6 +129,18 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         self._total = (
             np.asarray(rows.sum(axis=0)).ravel() if choose(USES_ROW_WEIGHTS, self.weight, option="weight") else None
         )
+        if self.init is not None:
+            choose(dict.fromkeys(INITS), self.init, option="init")
+            if self.init != "random" and k > min(rows.shape):
+                raise InputError(
+                    f"init={self.init!r} needs as many rows and features as n_clusters={k}; X has shape {rows.shape}",
+                    "use init='random'",
+                    code="incompatible_parameters",
+                    parameter="init",
+                    value=self.init,
+                )
+        check_nonnegative(self.tol, "tol")
+        check_seed(self.random_state)
         self._nmf = NMF(k, init=self.init, max_iter=max_iter, tol=self.tol, random_state=self.random_state)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one below

@@ -13,19 +13,19 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike
-from .._validation import check_dense, check_int, check_positive
+from .._validation import check_dense, check_int, check_nonnegative, check_positive, choose
 from ..core.backend import to_numpy
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.estimator import restore_on_failure
-from ..graph.labels import as_column, known_labels
+from ..graph.labels import as_column, check_classes, known_labels
 
 INITIAL_WEIGHT = 1e-3  # C*/C at the start
 WEIGHT_GROWTH = 4.0  # factor from one value of C* to the next
+KERNELS = ("linear", "poly", "rbf", "sigmoid")
 MIN_SLACK_EXCESS = 1e-9  # of the sum of two slacks over 2, below which exchanging labels gains only rounding errors
 
 
@@ -113,7 +113,7 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
                 parameter="y",
                 n_classes=0,
             )
-        check_classification_targets(labels)
+        check_classes(labels)
         classes = np.unique(labels)
         if len(classes) < 2:
             raise InputError(
@@ -123,6 +123,7 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
                 parameter="y",
                 n_classes=1,
             )
+        self._check_kernel()
         max_switches = check_int(self.max_switches, "max_switches")
         runs = [self._against_the_rest(rows, known, np.where(labels == name, 1, -1), max_switches) for name in classes]
         if not all(run.converged for run in runs):
@@ -162,6 +163,12 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
 
     def _scores(self, rows: np.ndarray) -> np.ndarray:
         return np.stack([machine.decision_function(rows) for machine in self._machines], axis=1)
+
+    def _check_kernel(self) -> None:
+        if not callable(self.kernel):
+            choose(dict.fromkeys(KERNELS), self.kernel, option="kernel")
+        if not (isinstance(self.gamma, str) and self.gamma in ("scale", "auto")):
+            check_nonnegative(self.gamma, "gamma", or_else="'scale' or 'auto'")
 
     def _fit_machine(self, X: np.ndarray, signs: np.ndarray, costs: np.ndarray) -> SVC:
         machine = SVC(C=check_positive(self.C, "C"), kernel=self.kernel, gamma=self.gamma)

@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .._validation import choose
 from ..datasets import is_available, list_datasets, load
-from ..datasets.registry import DATASETS
 from .options import Json, Quiet
 from .output import Output
 
@@ -27,7 +25,6 @@ def get(
     json: Json = False,
 ) -> None:
     """Download a data set, if necessary, and show its size."""
-    choose(DATASETS, name, option="dataset")
     data = load(name, verbose=not quiet)
     n_rows, n_columns = data.X.shape
     n_classes = len(data.target_names)

@@ -17,8 +17,8 @@ EXPECTED = (ValueError, TypeError, OSError, RuntimeError, ImportError)
 
 # Command-line options for Python parameters.
 OPTIONS = {
+    "column": "--text",
     "constraints": "--pairs",
-    "dataset": "the data set",
     "method": "--method",
     "methods": "--methods",
     "n_clusters": "-k",
@@ -35,11 +35,11 @@ SENTENCES = {
     "unknown_option": "{option} {value!r} is not known{suggestion}; choose one of {choices}",
     "n_clusters_too_large": "{option} {value} is more than the {n_samples} rows; choose at most {n_samples}",
     "size_without_images": "--size is for folders of images, but {file!r} is a file; leave it out",
-    "invalid_pca": "this method needs sparse data with at least two columns; use --method auto",
+    "invalid_pca": "this method needs at least two columns; use --method auto",
     # rows
     "equal_rows": "all rows are equal, so there is nothing to cluster; check the data",
     "values_too_large": "the data contain values of magnitude {largest:.1e}, whose squares overflow; use a larger unit",
-    "values_too_small": "no value in the data exceeds {largest:.1e}, so their squares vanish; use a smaller unit",
+    "values_too_small": "no value in the data exceeds {largest:.1e}, so their squares underflow; use a smaller unit",
     "too_few_rows_for_neighbors": (
         "this method connects every row to {n_neighbors} others, but there are only {n_samples} rows; "
         "use --method auto or kmeans"
@@ -48,7 +48,7 @@ SENTENCES = {
     "no_directions": "lpi compares rows by their direction, and a single column has none; use another --method",
     "duplicate_rows": "k-means found {n_distinct} distinct groups instead of {n_clusters}; some rows are duplicates",
     # texts
-    "no_such_column": "{file!r} has no column {column!r}; its columns are {columns}; choose one with --text",
+    "no_such_column": "{file!r} has no column {column!r}; its columns are {columns}; choose one with {option}",
     "no_terms": (
         "no words are left in the {n_documents} document(s) after removing numbers and the most common words; "
         "use longer texts"
@@ -63,7 +63,9 @@ SENTENCES = {
         "the graph of nearest neighbours has {n_components} connected components; if that is not intended, "
         "use --method auto, which connects them"
     ),
-    "no_weight_to_graph": "{n_points} new row(s) are far from all rows of the model; the nearest row decides",
+    "no_weight_to_graph": (
+        "{n_points} new row(s) are far from all rows of the model; they get the cluster of the nearest row"
+    ),
     "not_converged": "the fit did not converge within {max_iter} iterations; the result may be less accurate",
     # pairs
     "pairs_file_unreadable": "--pairs {file!r} cannot be read: {reason}",

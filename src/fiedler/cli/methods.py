@@ -54,7 +54,7 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
             steps, rows = [("terms", vectorizer)], vectorizer.fit_transform(rows)
     check_range(rows.data if sp.issparse(rows) else rows)
     scale = DEFAULT_SCALE[data.kind] if scale == "auto" else scale
-    make_scaler = choose(SCALES, scale, option="scale")
+    make_scaler = choose(SCALES, scale, option="scale", also=["auto"])
     if make_scaler is not None:
         if sp.issparse(rows) and scale not in SCALES_FOR_SPARSE:
             raise InputError(
@@ -87,7 +87,7 @@ def naming_texts_without_terms(data: Input, rows_without_terms: Callable[[], np.
         warn(
             f"{len(names)} document(s) contain no known word ({first_few(names)})",
             "they are kept, but are similar to no other document",
-            code="no_known_words",
+            code="no_known_terms",
             n_documents=len(names),
             row_names=names,
             stacklevel=2,

@@ -17,12 +17,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_data, check_fraction, check_int, check_labels, check_n_clusters, choose
+from .._validation import check_data, check_fraction, check_int, check_labels, check_n_clusters, check_seed, choose
 from ..core.backend import namespace, to_numpy
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
@@ -176,7 +176,7 @@ class LPIClustering(
                 code="no_directions",
             )
         k = check_n_clusters(self.n_clusters, X.shape[0])
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         self.lpi_ = self._fit_map(X, y, k, rng)
         self.graph_, self.embedding_ = self.lpi_.graph_, self.lpi_._embed_validated(X)
         best = kmeans(self.embedding_, k, n_init=self.n_init, random_state=rng)
@@ -269,7 +269,7 @@ class LPIClustering(
         if len(rows) < 2:
             raise InputError(
                 f"only {len(rows)} of {n} documents contain any term, so there is nothing to cluster",
-                code="empty_documents",
+                code="too_few_documents",
                 n_documents=n,
             )
         if fraction < 1:

@@ -7,11 +7,11 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, LabelsLike, MatrixLike, RandomState, Transformer
-from .._validation import check_data, check_int, check_n_clusters, choose
+from .._validation import check_data, check_int, check_n_clusters, check_seed, choose
 from ..core.backend import convert_like, namespace
 from ..core.kmeans import IS_SPHERICAL, kmeans, nearest_center
 from ..core.rows import normalize_rows
@@ -113,7 +113,7 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
             )
         X = check_data(X, estimator=self)
         k = check_n_clusters(self.n_clusters, X.shape[0])
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         self.embedder_ = self._make_embedder(k, rng)
         rows = X
         self.__dict__.pop("embedding_", None)

@@ -24,11 +24,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_data, check_int, check_n_clusters, check_rows_differ
+from .._validation import check_data, check_int, check_n_clusters, check_n_jobs, check_rows_differ, check_seed
 from ..core.backend import asarray_like, namespace, one_hot, positive_part, to_numpy
 from ..core.progress import report_progress
 from ..core.rows import normalize_row_sums, take_rows
@@ -39,7 +38,7 @@ from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part, group_means
-from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, nested_graphs, self_tuned
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
 from ..graph.smoothing import resolvent
 from .candidates import (
     Candidate,
@@ -236,13 +235,16 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any, constraints: ConstraintsLike) -> None:
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
+        check_n_jobs(self.n_jobs)
+        if isinstance(self.graph, str):
+            check_graph_name(self.graph, names=("auto", "precomputed"))
         if not isinstance(X, AffinityGraph):
             X = check_data(X, estimator=self, min_samples=2)
         n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
         supervision = PartialSupervision.from_fit_arguments(y, check_constraints(constraints, X), n_samples)
         supervision.check_n_clusters(
-            n_samples if self._n_clusters_is_auto() else check_n_clusters(self.n_clusters, n_samples)
+            n_samples if self._n_clusters_is_auto() else check_n_clusters(self.n_clusters, n_samples, or_else="'auto'")
         )
         search_graphs = self._build_graphs(X, y, supervision)
         graphs = {name: attractive_part(graph) for name, graph in search_graphs.items()}

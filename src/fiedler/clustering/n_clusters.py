@@ -22,10 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from .._typing import Array, MatrixLike, RandomState
-from .._validation import check_data, check_fraction, check_int, check_n_clusters
+from .._validation import check_data, check_fraction, check_int, check_n_clusters, check_n_jobs, check_seed
 from ..core.backend import to_numpy
 from ..core.blocks import one_blas_thread
 from ..core.eigen import smallest_eigenpairs
@@ -162,8 +161,8 @@ def choose_n_clusters(
         _communities if estimator is None else _partition_by(estimator, data),
         n_subsets=check_int(n_subsets, "n_subsets", minimum=2),
         fraction=check_fraction(fraction, "fraction"),
-        random_state=check_random_state(random_state),
-        n_jobs=n_jobs,
+        random_state=check_seed(random_state),
+        n_jobs=check_n_jobs(n_jobs),
     )
 
 

@@ -15,13 +15,12 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Self
 
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_n_clusters, choose
+from .._validation import check_n_clusters, check_seed, choose
 from ..core.backend import namespace
-from ..core.eigen import EigenSolver, LaplacianKind, smallest_eigenpairs
+from ..core.eigen import EigenSolver, LaplacianKind, check_eigen_options, smallest_eigenpairs
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
 from ..core.rows import normalize_rows
@@ -161,11 +160,11 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         pairs = check_constraints(constraints, X)
         graph = self._build_graph(X, y, pairs)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         solve = repelled_eigenpairs if has_repulsion(graph, pairs) else smallest_eigenpairs
         eigenpairs = solve(
-            graph, n_clusters, kind=cut.laplacian, method=self.eigen_solver, tol=self.eigen_tol,
-            max_iter=self.eigen_max_iter, random_state=rng,
+            graph, n_clusters, kind=cut.laplacian, random_state=rng,
+            **check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter),
         )  # fmt: skip
         self.embedding_ = cut.scale_rows(eigenpairs.vectors)
         if pairs is not None and pairs.hard:

@@ -24,11 +24,10 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
-from sklearn.utils import check_random_state
 
 from .._records import EigenResult
 from .._typing import MatrixLike, RandomState
-from .._validation import check_int, check_positive, choose, is_foreign
+from .._validation import check_int, check_positive, check_seed, choose, is_foreign
 from ..errors import InputError, NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, fix_signs, namespace, to_numpy
 from .linear import cholesky
@@ -151,9 +150,20 @@ def smallest_eigenpairs(
     max_residual = max(tol, ROUNDING_UNITS * eps(empty)) * 0.5 * max(upper, -lower)
     problem = EigenProblem(
         _divide(form.matrix, unit), k - known.shape[1], known, lower, upper, max_residual, max_iter,
-        check_random_state(random_state),
+        check_seed(random_state),
     )  # fmt: skip
     return _finish(form, problem, unit, *_solve(problem, method))
+
+
+def check_eigen_options(eigen_solver: object, eigen_tol: object, eigen_max_iter: object) -> dict[str, Any]:
+    """Validate the options of an estimator under its names and return them under those of `smallest_eigenpairs`."""
+    if not (isinstance(eigen_solver, str) and eigen_solver == "auto"):
+        choose(EIGEN_SOLVERS, eigen_solver, option="eigen_solver", also=["auto"])
+    return {
+        "method": eigen_solver,
+        "tol": check_positive(eigen_tol, "eigen_tol"),
+        "max_iter": None if eigen_max_iter is None else check_int(eigen_max_iter, "eigen_max_iter"),
+    }
 
 
 def _exact_unit(bound: float) -> float:
@@ -315,7 +325,7 @@ def _solve(problem: EigenProblem, method: str) -> tuple[Array, int, str]:
     if problem.n_wanted == 0:
         return problem.known[:, :0], 0, "exact"
     if method != "auto":
-        return *choose(EIGEN_SOLVERS, method, option="method")(problem), method
+        return *choose(EIGEN_SOLVERS, method, option="method", also=["auto"])(problem), method
     nearly_dense = (
         is_sparse(problem.matrix) and is_nearly_dense(problem.matrix, NEARLY_DENSE_FROM) and n <= NEARLY_DENSE_UP_TO
     )
@@ -345,7 +355,7 @@ def _finish(
         warn(
             f"{method} stopped after {iterations} iterations with a residual of {residual:.1e}, above the tolerance of "
             f"{tol:.1e}",
-            "raise max_iter or tol, or try method='shift_invert'",
+            "allow more iterations or a larger tolerance, or use the solver 'shift_invert'",
             category=NotConvergedWarning,
             stacklevel=3,
             method=method,
@@ -424,8 +434,8 @@ def generalized_eigenpairs(
         method = "lobpcg" if any(is_operator) and n > DENSE_UP_TO else "dense"
     if method == "lobpcg" and not fits_lobpcg(k + N_GUARD_VECTORS, n):
         method = "dense"
-    solve = choose({"dense": _generalized_dense, "lobpcg": _generalized_lobpcg}, method, option="method")
-    vectors, iterations = solve(left, right, k, largest, tol, max_iter, check_random_state(random_state))
+    solve = choose({"dense": _generalized_dense, "lobpcg": _generalized_lobpcg}, method, option="method", also=["auto"])
+    vectors, iterations = solve(left, right, k, largest, tol, max_iter, check_seed(random_state))
     xp = namespace(vectors)
     product_a, product_b = matmul(left, vectors), matmul(right, vectors)
     lengths = xp.sqrt(xp.sum(vectors * product_b, axis=0))

@@ -16,11 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from .._records import KMeansResult
 from .._typing import RandomState
-from .._validation import check_int, check_n_clusters, choose
+from .._validation import check_int, check_n_clusters, check_seed, choose
 from ..errors import NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
 from .rows import normalize_rows, sq_row_norms
@@ -78,7 +77,7 @@ def kmeans(
     spherical = choose(IS_SPHERICAL, metric, option="metric")
     n_clusters = check_n_clusters(n_clusters, X.shape[0])
     n_init, max_iter = check_int(n_init, "n_init"), check_int(max_iter, "max_iter")
-    rng = check_random_state(random_state)
+    rng = check_seed(random_state)
     if is_numpy(X) and not spherical:
         best = _fit_sklearn(X, n_clusters, n_init, max_iter, tol, rng)
     else:

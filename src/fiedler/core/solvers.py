@@ -169,11 +169,10 @@ def _rayleigh_ritz(problem: EigenProblem, block: Array) -> tuple[list[float], Ar
 def _check_on_host(problem: EigenProblem, method: str) -> None:
     if not is_numpy(problem.known):
         raise InputError(
-            f"method={method!r} supports only NumPy arrays",
+            f"the eigensolver {method!r} supports only NumPy arrays",
             "use 'chebyshev', 'dense' or 'auto' for arrays of other libraries",
-            code="method_needs_numpy",
-            parameter="method",
-            value=method,
+            code="numpy_required",
+            solver=method,
         )
 
 

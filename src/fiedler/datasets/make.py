@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 from sklearn.datasets import make_blobs, make_circles, make_moons, make_swiss_roll
-from sklearn.utils import check_random_state
 
 from .._typing import RandomState
-from .._validation import check_int, check_n_clusters, check_nonnegative, check_positive
+from .._validation import check_int, check_n_clusters, check_nonnegative, check_positive, check_seed
 from ..errors import InputError
 
 PointsAndLabels = tuple[np.ndarray, np.ndarray]
@@ -46,7 +45,9 @@ def two_moons(n_samples: int = 500, *, noise: float = 0.05, random_state: Random
     ((200, 2), [0, 1])
     """
     return make_moons(
-        check_int(n_samples, "n_samples"), noise=check_nonnegative(noise, "noise"), random_state=random_state
+        check_int(n_samples, "n_samples"),
+        noise=check_nonnegative(noise, "noise"),
+        random_state=check_seed(random_state),
     )
 
 
@@ -79,7 +80,16 @@ def circles(
     np.float64(0.25)
     """
     n_samples = check_int(n_samples, "n_samples")
-    return make_circles(n_samples, noise=check_nonnegative(noise, "noise"), factor=factor, random_state=random_state)
+    factor = check_nonnegative(factor, "factor")
+    if factor >= 1:
+        raise InputError(
+            f"factor must be a number from 0 to 1 (exclusive); got {factor!r}",
+            code="invalid_parameter",
+            parameter="factor",
+            value=factor,
+        )
+    noise, rng = check_nonnegative(noise, "noise"), check_seed(random_state)
+    return make_circles(n_samples, noise=noise, factor=factor, random_state=rng)
 
 
 def swiss_roll(
@@ -114,7 +124,9 @@ def swiss_roll(
     """
     n_samples = check_int(n_samples, "n_samples")
     n_clusters = check_n_clusters(n_clusters, n_samples)
-    X, angles = make_swiss_roll(n_samples, noise=check_nonnegative(noise, "noise"), random_state=random_state)
+    X, angles = make_swiss_roll(
+        n_samples, noise=check_nonnegative(noise, "noise"), random_state=check_seed(random_state)
+    )
     start, end = _spiral_arc(ROLL_START), _spiral_arc(ROLL_END)
     share = (_spiral_arc(angles) - start) / (end - start)
     return X, np.minimum((n_clusters * share).astype(np.int64), n_clusters - 1)
@@ -168,7 +180,9 @@ def blobs(
     scales = [check_nonnegative(scale, "noise") for scale in _one_per_cluster(noise, "noise", n_clusters)]
     weights = _one_per_cluster(1.0 if proportions is None else proportions, "proportions", n_clusters)
     counts = _apportion(n_samples, [check_positive(weight, "proportions") for weight in weights])
-    X, y = make_blobs(counts, check_int(n_features, "n_features"), cluster_std=scales, random_state=random_state)
+    X, y = make_blobs(
+        counts, check_int(n_features, "n_features"), cluster_std=scales, random_state=check_seed(random_state)
+    )
     return X, y.astype(np.int64)
 
 
@@ -235,7 +249,7 @@ def tanh_manifold(
     n_clusters = check_n_clusters(n_clusters, n_samples)
     latent, width, ambient = check_int(latent, "latent"), check_int(width, "width"), check_int(ambient, "ambient")
     noise = check_nonnegative(noise, "noise")
-    rng = check_random_state(random_state)
+    rng = check_seed(random_state)
     centers = CENTER_SCALE * rng.normal(size=(n_clusters, latent))
     layer = rng.normal(size=(latent, width)) / np.sqrt(latent)
     bias = rng.normal(size=width)

@@ -19,7 +19,7 @@ from .._records import EigenResult
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_int
 from ..core.backend import Array, asarray_like, fix_signs, namespace, to_numpy
-from ..core.eigen import smallest_eigenpairs
+from ..core.eigen import check_eigen_options, smallest_eigenpairs
 from ..core.progress import report_progress
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
@@ -68,10 +68,12 @@ def eigenmap(graph: AffinityGraph, n_components: int, **solver: Any) -> EigenRes
         raise InputError(
             f"n_components={n_components} must be less than the number of rows (n_samples={graph.n_nodes})",
             f"choose at most {graph.n_nodes - 1}",
-            code="n_components_too_large",
+            code="too_many_components",
             parameter="n_components",
             value=n_components,
             n_samples=graph.n_nodes,
+            n_directions=graph.n_nodes - 1,
+            n_components=n_components,
         )
     n_trivial = 0 if graph.has_negative_weights else 1  # with negative weights the constant is not an eigenvector
     pairs = smallest_eigenpairs(graph, n_components + n_trivial, kind="symmetric", **solver)
@@ -171,8 +173,8 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
             n_components = check_int(self.n_components, "n_components")
             with report_progress(self):
                 pairs = eigenmap(
-                    graph, n_components, method=self.eigen_solver, tol=self.eigen_tol, max_iter=self.eigen_max_iter,
-                    random_state=self.random_state,
+                    graph, n_components, random_state=self.random_state,
+                    **check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter),
                 )  # fmt: skip
             self.n_connected_components_ = graph.components()[0]
             self.embedding_, self.eigenvalues_ = pairs.vectors, pairs.values

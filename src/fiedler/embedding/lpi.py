@@ -26,11 +26,10 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_data, check_int, check_nonnegative, check_positive, choose
+from .._validation import check_data, check_int, check_nonnegative, check_positive, check_seed, choose
 from ..core.backend import Array, asarray_like, convert_like, fix_signs, is_numpy, namespace, to_numpy
 from ..core.eigen import widest_gap
 from ..core.linear import least_squares
@@ -386,7 +385,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             )
         alpha = check_nonnegative(self.alpha, "alpha") * mean_eigenvalue
         tol = check_positive(self.tol, "tol")
-        return _LPIProblem(centered, graph, degrees, alpha, tol, check_random_state(self.random_state))
+        return _LPIProblem(centered, graph, degrees, alpha, tol, check_seed(self.random_state))
 
     def _n_requested(self, recipe: Any, y: LabelsLike | None, n: int) -> int | None:
         """Return ``n_components``; if it is None, the number of classes minus one for a graph of labels, else None."""

@@ -26,12 +26,11 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_data, check_int, check_labels, check_n_clusters, check_nonnegative
+from .._validation import check_data, check_int, check_labels, check_n_clusters, check_nonnegative, check_seed
 from ..core.backend import Array, asarray_like, eps, namespace, one_hot, positive_part, to_numpy
 from ..core.blocks import map_rows
 from ..core.kmeans import kmeans
@@ -292,7 +291,7 @@ class NLE(
             nodes = _make_nodes(graph, pairs.groups if pairs is not None and pairs.hard else None)
             k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
             max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
-            rng = check_random_state(self.random_state)
+            rng = check_seed(self.random_state)
             repelling = isinstance(graph, AffinityGraph) and has_repulsion(graph, pairs)
             problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=repelling)
             self._signed = self.signed
@@ -499,22 +498,27 @@ def _lifted_indicators(labels: np.ndarray, k: int, reference: Array) -> Array:
 
 def _start_from_array(init: Any, reference: Array, k: int, n: int) -> Array:
     """Return a start from labels or memberships of the n rows."""
-    array = to_numpy(init.toarray() if hasattr(init, "toarray") else init)
+    try:
+        array = to_numpy(init.toarray() if hasattr(init, "toarray") else init)
+    except ValueError as error:
+        raise InputError(
+            f"init must be labels of shape ({n},) or memberships of shape ({n}, {k}); its rows differ in length",
+            code="invalid_init",
+            parameter="init",
+        ) from error
     if array.ndim == 2:
         valid = array.shape == (n, k) and array.dtype.kind in "fiub" and np.isfinite(array).all() and (array >= 0).all()
         if not valid or (array.max(axis=0) == 0).any():
             raise InputError(
                 f"init as memberships must be finite, non-negative numbers of shape ({n}, {k}) without a column of "
                 f"zeros; got shape {array.shape}, dtype {array.dtype}",
-                code="invalid_parameter",
+                code="invalid_init",
                 parameter="init",
             )
         return asarray_like(array, reference, dtype=reference.dtype)
     labels = check_labels(array, "init", n_samples=n)
     if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= k:
-        raise InputError(
-            f"init as labels must be integers from 0 to {k - 1}", code="invalid_parameter", parameter="init"
-        )
+        raise InputError(f"init as labels must be integers from 0 to {k - 1}", code="invalid_init", parameter="init")
     return _lifted_indicators(labels, k, reference)
 
 

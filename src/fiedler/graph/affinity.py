@@ -16,7 +16,7 @@ from .._validation import check_data, choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.eigen import LaplacianKind, SpectralForm
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, from_scipy, is_sparse, row_indices, to_scipy
-from ..errors import DataNotFoundError, FileFormatError, InputError
+from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError
 from .connect import BRIDGES
 from .kernels import KernelConstants
 from .laplacian import component_labels, laplacian, spectral_form, weighted_degrees
@@ -68,6 +68,13 @@ class AffinityGraph:
         recall: float | None = None,
         loops: Array | None = None,
     ) -> None:
+        if not is_sparse(weights):
+            raise InputTypeError(
+                f"weights must be a sparse matrix; got {type(weights).__name__}",
+                "use AffinityGraph.from_matrix for other matrices",
+                code="not_a_graph",
+                parameter="weights",
+            )
         self._loops = _read_only(loops)
         self._weights = _freeze(weights)
         self._signed = bool(signed)
@@ -114,7 +121,7 @@ class AffinityGraph:
             with np.load(path, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
         except FileNotFoundError:
-            raise DataNotFoundError(f"there is no graph file {file!r}", file=file) from None
+            raise DataNotFoundError(f"there is no graph file {file!r}", code="file_not_found", file=file) from None
         except Exception as error:  # a damaged archive fails in more ways than can be listed
             raise FileFormatError(
                 f"{file!r} is not a graph file, or it is damaged: {error}", code="invalid_graph_file", file=file
@@ -131,7 +138,7 @@ class AffinityGraph:
         if not str(path).endswith(".npz"):
             raise InputError(
                 f"the name of a graph file must end in .npz; got {str(path)!r}",
-                code="wrong_file_name",
+                code="wrong_ending",
                 parameter="path",
                 file=str(path),
             )
@@ -244,7 +251,7 @@ class AffinityGraph:
         """
         return self._connect(check_data(X), how)
 
-    def _connect(self, X: Array, how: str) -> AffinityGraph:
+    def _connect(self, X: Array, how: str, *, option: str = "how") -> AffinityGraph:
         n_components, labels = self.components()
         if X.shape[0] != self.n_nodes:
             raise InputError(
@@ -254,7 +261,7 @@ class AffinityGraph:
                 n_nodes=self.n_nodes,
                 n_samples=X.shape[0],
             )
-        bridges = choose(BRIDGES, how, option="how")
+        bridges = choose(BRIDGES, how, option=option)
         if n_components == 1:
             return self
         rows, columns = bridges(X, labels)
@@ -313,7 +320,12 @@ def _foreign_reference(W: Any) -> Array | None:
 
 def _as_host_matrix(W: Any) -> sp.csr_array:
     """Return the non-zero off-diagonal entries of ``W`` as square CSR on the host; float32 is kept."""
-    host = to_scipy(W) if is_sparse(W) else to_numpy(W)
+    try:
+        host = to_scipy(W) if is_sparse(W) else to_numpy(W)
+    except ValueError as error:
+        raise InputError(
+            "an affinity matrix must be square; its rows differ in length", code="invalid_affinity"
+        ) from error
     if host.ndim != 2 or host.dtype.kind not in "fiub":
         raise InputError(
             f"an affinity matrix must be square and numeric; got shape {host.shape}, dtype {host.dtype}",

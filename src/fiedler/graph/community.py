@@ -32,11 +32,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from .._records import CommunityResult
 from .._typing import LabelsLike, MatrixLike, RandomState
-from .._validation import check_n_clusters, check_positive
+from .._validation import check_n_clusters, check_positive, check_seed
 from ..core.backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans
@@ -146,7 +145,7 @@ def communities(
     """
     graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
     k = check_n_clusters(n_clusters, graph.n_nodes)
-    search = _Search.on(graph, k, check_random_state(random_state))
+    search = _Search.on(graph, k, check_seed(random_state))
     if search.total <= 0:
         raise InputError("the graph has no edges, so it has no communities", "use more neighbours", code="no_edges")
     user_starts = [_check_start(labels, search) for labels in starts]
@@ -166,7 +165,7 @@ def _check_start(labels: LabelsLike, search: _Search) -> Array:
     if host.dtype.kind not in "iu" or host.min() < 0 or host.max() >= search.k:
         raise InputError(
             f"a start must contain labels from 0 to {search.k - 1}, one per node; got {host!r:.80}",
-            code="invalid_start",
+            code="invalid_init",
             parameter="starts",
         )
     return search.to_graph_library(host)

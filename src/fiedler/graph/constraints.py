@@ -17,14 +17,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from .._files import atomic_write
 from .._typing import LabelsLike, MatrixLike, RandomState
-from .._validation import check_fraction, check_int, check_labels, check_nonnegative
+from .._validation import check_fraction, check_int, check_labels, check_nonnegative, check_seed
 from ..core.backend import to_numpy
-from ..errors import FileFormatError, InputError, InputTypeError
+from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError
 from .labels import check_node_labels, known_labels
 
 MAX_ENUMERATED_PAIRS = 10_000_000  # pairs that are written out one by one: 160 MB
@@ -123,7 +122,7 @@ class PairwiseConstraints:
         """
         n = len(check_labels(y, "y"))
         known, labels = known_labels(y, n)
-        rows, rng = np.flatnonzero(known), check_random_state(random_state)
+        rows, rng = np.flatnonzero(known), check_seed(random_state)
         if rate is not None:
             chosen = _sample_each_class(labels, check_fraction(rate, "rate"), rng)
             rows, labels = rows[chosen], labels[chosen]
@@ -263,7 +262,7 @@ class PairwiseConstraints:
 
     def sample(self, n_pairs: int, random_state: RandomState = None) -> PairwiseConstraints:
         """Return at most ``n_pairs`` pairs of both kinds together, drawn at random."""
-        chosen = check_random_state(random_state).permutation(self.n_pairs)[: check_int(n_pairs, "n_pairs")]
+        chosen = check_seed(random_state).permutation(self.n_pairs)[: check_int(n_pairs, "n_pairs")]
         is_chosen = np.isin(np.arange(self.n_pairs), chosen)
         n_must = len(self.must_link)
         return self._like(self.must_link[is_chosen[:n_must]], self.cannot_link[is_chosen[n_must:]])
@@ -380,7 +379,8 @@ def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
         ) from error
     except (OSError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise FileFormatError(
+        error_class = DataNotFoundError if isinstance(error, FileNotFoundError) else FileFormatError
+        raise error_class(
             f"cannot read pairs from {file!r}: {reason}", code="pairs_file_unreadable", file=file, reason=reason
         ) from error
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
@@ -97,7 +98,7 @@ class LabelGraph(BaseEstimator):
             raise InputError(
                 "LabelGraph is built from labels, but y is None",
                 "call fit(X, y), with -1 in y for rows of unknown class",
-                code="no_labels",
+                code="labels_required",
                 parameter="y",
             )
         known, labels = known_labels(y, n)
@@ -139,6 +140,19 @@ def known_labels(y: LabelsLike, n: int) -> tuple[np.ndarray, np.ndarray]:
         )
     known = np.array([not _is_unknown(label) for label in labels])
     return known, np.array([str(label) for label in labels[known]])
+
+
+def check_classes(labels: np.ndarray) -> None:
+    """Raise an error if known labels are measurements, such as 0.37, and not classes."""
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise InputError(
+            f"Unknown label type: y contains {type_of_target(labels)} values instead of classes",
+            "use integers or strings, and -1 for rows of unknown class",
+            code="labels_are_not_classes",
+            parameter="y",
+        ) from error
 
 
 def check_partial_labels(y: LabelsLike | None, n: int, k: int | None = None) -> np.ndarray | None:

@@ -7,10 +7,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
 from .._typing import MatrixLike, RandomState
-from .._validation import check_data, check_int
+from .._validation import check_data, check_int, check_seed
 from ..core.backend import Array, asarray_like, namespace
 from ..errors import InputError
 from .affinity import AffinityGraph
@@ -119,7 +118,7 @@ class LandmarkGraph(BaseEstimator):
             )
         size = min(check_int(self.n_landmarks, "n_landmarks", minimum=2), X.shape[0])
         xp = namespace(X)
-        chosen = np.sort(check_random_state(self.random_state).permutation(X.shape[0])[:size])
+        chosen = np.sort(check_seed(self.random_state).permutation(X.shape[0])[:size])
         landmarks = xp.take(X, asarray_like(chosen, X), axis=0)
         kernel = FullGraph(self.weight, bandwidth=self.bandwidth, degree=self.degree)
         graph = self._landmark_graph(kernel, landmarks)

@@ -39,6 +39,7 @@ from ..core.sparse import (
     to_scipy,
     with_data,
 )
+from ..errors import InputTypeError
 
 
 class Graph(Protocol):
@@ -139,6 +140,13 @@ def laplacian(graph: Graph, kind: LaplacianKind = "combinatorial") -> Sparse:
            [-1.,  3., -2.],
            [ 0., -2.,  2.]])
     """
+    if not hasattr(graph, "weights"):
+        raise InputTypeError(
+            f"a Laplacian needs a graph; got {type(graph).__name__}",
+            "use AffinityGraph.from_matrix",
+            code="not_a_graph",
+            parameter="graph",
+        )
     return choose(LAPLACIANS, kind, option="kind")(graph)
 
 

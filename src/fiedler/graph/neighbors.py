@@ -24,9 +24,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.neighbors import NearestNeighbors
+from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
-from .._validation import choose, import_optional, is_foreign
+from .._validation import check_n_jobs, choose, did_you_mean, import_optional, is_foreign
 from ..core.backend import Array, arange, eps, is_numpy, itemsize, namespace, row_blocks, smallest_k
 from ..core.blocks import map_blocks
 from ..core.rows import normalize_rows, row_norms, sq_row_norms
@@ -83,10 +83,11 @@ def k_nearest(
             n_neighbors=n_neighbors,
             n_samples=X.shape[0],
         )
+    n_jobs = check_n_jobs(n_jobs)
     X, queries, to_metric = _as_euclidean(X, queries, metric)
     if method == "auto":
         method = "faiss" if _prefers_faiss(X, metric) and queries is None else "exact"
-    search = choose(SEARCHES, method, option="method")
+    search = choose(SEARCHES, method, option="method", also=["auto"])
     distances, indices, recall = search(X, queries, n_neighbors, metric if to_metric is None else "euclidean", n_jobs)
     xp = namespace(distances)
     n_queries = indices.shape[0]
@@ -106,6 +107,7 @@ def _as_euclidean(X: Array, queries: Array | None, metric: str) -> tuple[Array, 
     The third result converts Euclidean distances back, or is None.
     """
     if metric != "cosine":
+        _check_metric(metric)
         if metric != "euclidean" and (is_foreign(X) or sp.issparse(X)):
             kind = "sparse" if sp.issparse(X) else "device"
             raise InputError(
@@ -117,6 +119,20 @@ def _as_euclidean(X: Array, queries: Array | None, metric: str) -> tuple[Array, 
             )
         return X, queries, None
     return unit_rows(X), None if queries is None else unit_rows(queries), lambda d: 0.5 * d * d
+
+
+def _check_metric(metric: Any) -> None:
+    """Raise an error unless ``metric`` is a function or a name that scikit-learn's NearestNeighbors knows."""
+    names = sorted({*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"]} - {"precomputed"})
+    if not callable(metric) and metric not in names:
+        raise InputError(
+            f"metric={metric!r} is not known{did_you_mean(str(metric), names)}",
+            "choose 'euclidean', 'cosine' or another metric of scikit-learn's NearestNeighbors",
+            code="unknown_option",
+            parameter="metric",
+            value=metric,
+            options=names,
+        )
 
 
 def unit_rows(X: Array) -> Array:
@@ -320,6 +336,7 @@ def within_radius(
 
     ``X`` and ``queries`` must be validated already.
     """
+    n_jobs = check_n_jobs(n_jobs)
     X, queries, to_metric = _as_euclidean(X, queries, metric)
     if to_metric is not None:
         radius, metric = float(np.sqrt(2 * radius)), "euclidean"

@@ -9,7 +9,7 @@ that they have validated already.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
-from .._validation import check_data, check_int, check_positive, choose, is_foreign
+from .._validation import check_data, check_int, check_positive, choose, did_you_mean, is_foreign
 from ..core.backend import Array, arange, asarray_like, namespace
 from ..core.rows import normalize_rows
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
@@ -131,7 +131,7 @@ class _Recipe(BaseEstimator):
         graph = AffinityGraph(weights, signed=self.signed, constants=constants, recall=recall)
         if self.connect is None:
             return graph
-        return graph._connect(normalize_rows(X) if self.metric == "cosine" else X, self.connect)
+        return graph._connect(normalize_rows(X) if self.metric == "cosine" else X, self.connect, option="connect")
 
 
 def symmetric_edges(edges: Edges, rule: str) -> tuple[Sparse, Array]:
@@ -462,7 +462,7 @@ def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -
     if isinstance(X, AffinityGraph):
         return X, graph
     if isinstance(graph, str):
-        choose({"precomputed": None}, graph, option="graph")
+        check_graph_name(graph)
         return AffinityGraph.from_matrix(X), graph
     if isinstance(graph, AffinityGraph):
         return _check_n_nodes(graph, X), graph
@@ -477,6 +477,19 @@ def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -
         code="not_a_graph",
         parameter="graph",
     )
+
+
+def check_graph_name(graph: str, *, names: Sequence[str] = ("precomputed",)) -> None:
+    """Raise an error unless ``graph`` is one of the names that stand for a graph."""
+    if graph not in names:
+        raise InputError(
+            f"graph={graph!r} is not known{did_you_mean(graph, names)}",
+            f"use {' or '.join(map(repr, names))}, or pass a recipe such as KNNGraph()",
+            code="unknown_option",
+            parameter="graph",
+            value=graph,
+            options=list(names),
+        )
 
 
 def _build_recipe(recipe: Any, X: Array, y: Any, constraints: Any) -> AffinityGraph:

@@ -60,7 +60,7 @@ def repelled_eigenpairs(graph: AffinityGraph, k: int, *, kind: str, **options: A
         raise InputError(
             f"{len(rows)} rows have cannot-links",
             f"use cannot-links of at most {MAX_REPELLED_ROWS} rows",
-            code="too_many_pairs",
+            code="too_many_rows",
             n_rows=len(rows),
             max_rows=MAX_REPELLED_ROWS,
         )

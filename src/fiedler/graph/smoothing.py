@@ -16,6 +16,7 @@ array, on the host.
 from __future__ import annotations
 
 import math
+import numbers
 
 import numpy as np
 from scipy.special import ive
@@ -106,7 +107,7 @@ def heat_flow(F: Array, L: Sparse, time: float) -> Array:
     >>> heat_flow(np.array([[1.0], [0.0]]), edge.laplacian(), time=np.log(2) / 2).ravel().round(6)
     array([0.75, 0.25])
     """
-    if not 0 <= time < math.inf:
+    if not (isinstance(time, numbers.Real) and 0 <= time < math.inf):
         raise InputError(
             f"time must be finite and non-negative; got {time!r}",
             code="invalid_parameter",
@@ -176,7 +177,7 @@ def resolvent(P: Array, graph: AffinityGraph, gamma: float, *, tol: float = 1e-8
 
 def _anchored(P: Array, graph: AffinityGraph, gamma: float, *, tol: float, max_iter: int) -> SolveResult:
     """Return the resolvent with the number of iterations and whether they converged."""
-    if not 0 <= gamma < 1:
+    if not (isinstance(gamma, numbers.Real) and 0 <= gamma < 1):
         raise InputError(
             f"gamma must be in [0, 1); got {gamma!r}", code="invalid_parameter", parameter="gamma", value=gamma
         )

@@ -88,7 +88,7 @@ def read_input(
         raise FileFormatError(
             f"{path.name!r} has none of the known endings {', '.join(INPUT_READERS)}",
             "convert it to one of these formats",
-            code="unknown_ending",
+            code="unsupported_file_type",
             file=path.name,
         )
     return INPUT_READERS[ending](path, roles)

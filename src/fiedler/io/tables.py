@@ -84,7 +84,7 @@ def _check_roles(table: Table, roles: Roles, file: str) -> None:
             raise InputError(
                 f"{file!r} has no column {name!r}",
                 f"its columns are {', '.join(map(repr, columns)) or 'none'}",
-                code="missing_column",
+                code="no_such_column",
                 file=file,
                 column=name,
                 columns=columns,

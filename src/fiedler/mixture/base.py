@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin, clone
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._records import FitHistory
@@ -22,7 +22,9 @@ from .._validation import (
     check_nonnegative,
     check_positive,
     check_rows_differ,
+    check_seed,
     choose,
+    did_you_mean,
 )
 from ..core.backend import Array, asarray_like, convert_like, logsumexp, namespace, softmax, to_numpy
 from ..core.pca import Projection, fit_pca
@@ -124,7 +126,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def _fit(self, X: Array, y: Any, sample_weight: Any, constraints: Any) -> EMResult[Any]:
         k = check_n_clusters(self.n_clusters, X.shape[0])
         self._check_options()
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         pairs = check_constraints(constraints, X)
         graph = self._graph_for(X, y, pairs)
         projection = self._fit_projection(X, rng)
@@ -178,6 +180,15 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def _check_options(self) -> None:
         """Check options before any work is done that takes time."""
         choose(SHAPES, self.covariance_type, option="covariance_type")
+        if isinstance(self.init, str) and self.init not in (options := ["auto", *STARTS]):
+            raise InputError(
+                f"init={self.init!r} is not known{did_you_mean(self.init, options)}",
+                f"choose one of {options}, or pass labels or memberships",
+                code="unknown_option",
+                parameter="init",
+                value=self.init,
+                options=options,
+            )
         self._limits()
 
     def _recipe(self) -> Any:
@@ -243,7 +254,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             yield memberships_from_array(self.init, k, problem.Z)
             return
         for name in AUTO_STARTS if self.init == "auto" else (self.init,):
-            start = choose(STARTS, name, option="init")(problem.Z, k, problem.graph, rng)
+            start = STARTS[name](problem.Z, k, problem.graph, rng)
             yield align_to_known(problem.known, start)
 
     def _run(self, start: Array, hooks: MixtureHooks[Any]) -> EMResult[Any]:
@@ -341,7 +352,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         With ``pca`` the rows lie in the span of the principal components.
         """
         check_is_fitted(self)
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         Z, labels = draw(check_int(n_samples, "n_samples"), self._model, rng)
         X = Z if self._projection is None else self._projection.inverse(Z)
         return namespace(X).astype(X, self.means_.dtype), asarray_like(labels, self.means_)
@@ -363,7 +374,17 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 def _weights_like(sample_weight: Any, Z: Array) -> Array | None:
     if sample_weight is None:
         return None
-    host = _check_sample_weight(to_numpy(sample_weight), np.empty((Z.shape[0], 1)), ensure_non_negative=True)
+    n = Z.shape[0]
+    try:
+        host = _check_sample_weight(to_numpy(sample_weight), np.empty((n, 1)), ensure_non_negative=True)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"sample_weight must be {n} finite, non-negative numbers, one per row",
+            "correct it, or leave it out for equal weights",
+            code="invalid_sample_weight",
+            parameter="sample_weight",
+            n_samples=n,
+        ) from error
     return asarray_like(host, Z, dtype=Z.dtype)
 
 

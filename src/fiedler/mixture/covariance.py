@@ -38,7 +38,7 @@ import numpy as np
 from .._validation import choose
 from ..core.backend import Array, asarray_like, identity, namespace, row_blocks, sq_norms, to_numpy
 from ..core.blocks import map_blocks
-from ..core.linear import invert_lower_triangular
+from ..core.linear import cholesky, invert_lower_triangular
 from ..core.rows import sq_row_norms
 from ..errors import SingularCovarianceError
 
@@ -130,16 +130,10 @@ class Full:
     @staticmethod
     def factorize(covariances: Array) -> Array:
         """Compute F, the inverse of the transposed Cholesky factor."""
-        xp = namespace(covariances)
-        try:
-            lower = xp.linalg.cholesky(covariances)
-        except Exception as error:  # every library has a class of this name
-            if not any(kind.__name__.endswith("LinAlgError") for kind in type(error).__mro__):
-                raise
-            raise _singular() from error
-        if not bool(xp.all(xp.isfinite(lower))):
+        lower = cholesky(covariances)
+        if lower is None:
             raise _singular()
-        return xp.matrix_transpose(invert_lower_triangular(lower))
+        return namespace(covariances).matrix_transpose(invert_lower_triangular(lower))
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:

@@ -42,7 +42,9 @@ def labeled_rows(model: BaseEstimator, X: MatrixLike | AffinityGraph | None = No
         memberships = to_numpy(model.predict_proba(X)) if hasattr(model, "predict_proba") else None
         rows = LabeledRows(to_numpy(model.predict(X)), memberships, None, data, feature_names(model))
     if rows.labels is None:
-        raise InputError(f"{name} has no labels to draw", "pass a fitted clusterer", code="no_labels", estimator=name)
+        raise InputError(
+            f"{name} has no labels to draw", "pass a fitted clusterer", code="model_without_labels", estimator=name
+        )
     if data is not None and data.shape[0] != len(rows.labels):
         raise InputError(
             f"X has {data.shape[0]} rows, but {name} has labels for the {len(rows.labels)} training rows only",

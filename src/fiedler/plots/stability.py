@@ -118,7 +118,7 @@ class StabilityDisplay:
             raise InputError(
                 f"{estimator} has no labels to compare",
                 "pass a fitted clusterer",
-                code="no_labels",
+                code="model_without_labels",
                 estimator=estimator,
             )
         values = _check_parameter_values(values)

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.fft
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
 
+from .._validation import check_seed
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.pca import fit_pca
@@ -80,7 +80,7 @@ def embed_tsne(
     >>> points.shape, description
     ((150, 2), 't-SNE of 12 nearest neighbours')
     """
-    rng = check_random_state(random_state)
+    rng = check_seed(random_state)
     if X is None:
         assert graph is not None
         Z = _eigenvectors(graph, rng)

@@ -149,8 +149,18 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
         summary = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataNotFoundError(
-            f"there is no summary file {str(path)!r}", code="summary_not_found", file=str(path)
+            f"there is no summary file {str(path)!r}", code="file_not_found", file=str(path)
         ) from None
+    except (IsADirectoryError, PermissionError) as error:  # Windows denies the permission to open a folder
+        if not Path(path).is_dir():
+            raise
+        reason = "it is a folder"
+        raise FileFormatError(
+            f"{str(path)!r} is not a valid summary file: {reason}",
+            code="invalid_summary",
+            file=str(path),
+            reason=reason,
+        ) from error
     except ValueError as error:  # not JSON, or not UTF-8
         raise FileFormatError(
             f"{str(path)!r} is not a valid summary file: {error}",

@@ -18,11 +18,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
-from .._validation import check_data, check_labels, is_foreign
+from .._validation import check_data, check_labels, check_seed, is_foreign
 from .._versions import versions
 from ..clustering import NClustersChoice
 from ..clustering.explain import UNCERTAIN_BELOW
@@ -149,7 +148,7 @@ def summarize(
     ['upper', None]
     """
     check_is_fitted(model, "labels_")
-    rng = check_random_state(random_state)
+    rng = check_seed(random_state)
     columns = getattr(X, "columns", None) if feature_names is None else feature_names
     rows = X if isinstance(X, AffinityGraph) else check_data(to_numpy(X) if is_foreign(X) else X)
     n = rows.n_nodes if isinstance(rows, AffinityGraph) else rows.shape[0]

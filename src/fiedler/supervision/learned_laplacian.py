@@ -24,11 +24,10 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import LabelsLike, MatrixLike, RandomState
-from .._validation import check_data, check_dense, check_int, check_nonnegative, choose
+from .._validation import check_data, check_dense, check_int, check_nonnegative, check_seed, choose
 from ..core.backend import Array, convert_like, namespace, to_numpy
 from ..core.progress import ProgressMixin, report_progress
 from ..core.rows import take_rows
@@ -225,7 +224,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 "reduce their dimension first, for example with TruncatedSVD",
                 code="sparse_not_supported",
             )
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         pairs = _combine_constraints(X, y, constraints, rng)
         rows = _standardize(X, rng)
         recipes = self._recipes(X.shape[0])
@@ -252,7 +251,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         else:
             raise InputTypeError(
                 f"graph={self.graph!r} must be 'full', a KNNGraph with Euclidean distances, or None",
-                code="invalid_graph",
+                code="not_a_graph",
                 parameter="graph",
                 value=self.graph,
             )

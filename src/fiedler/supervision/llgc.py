@@ -14,7 +14,6 @@ from typing import Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
@@ -27,7 +26,7 @@ from ..errors import InputError, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
-from ..graph.labels import UNKNOWN, as_column, known_labels
+from ..graph.labels import UNKNOWN, as_column, check_classes, known_labels
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.recipes import learns_from_pairs, self_tuned
 from .spreading import spread_labels
@@ -151,7 +150,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise InputError(
                 "LLGC requires y to be passed, but the target y is None",
                 "use -1 for rows of unknown class",
-                code="missing_labels",
+                code="labels_required",
                 parameter="y",
             )
         with restore_on_failure(self):
@@ -205,9 +204,13 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         known, labels = known_labels(y, n)
         if not known.any():
             raise InputError(
-                "y contains no label, only -1", "label at least one row of each class", code="no_labels", parameter="y"
+                "y contains no label, only -1",
+                "label at least one row of each class",
+                code="too_few_labels",
+                parameter="y",
+                n_classes=0,
             )
-        check_classification_targets(labels)
+        check_classes(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         return known, codes
 

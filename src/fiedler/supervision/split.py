@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.model_selection import GroupKFold
 
 from .._typing import LabelsLike, MatrixLike, RandomState
-from .._validation import check_int
-from ..errors import InputTypeError
+from .._validation import check_int, check_seed
+from ..errors import InputError, InputTypeError
 from ..graph.constraints import PairwiseConstraints, check_constraints
 
 
@@ -53,9 +53,17 @@ class ConstrainedKFold:
                 code="invalid_constraints",
                 parameter="constraints",
             )
-        folds = GroupKFold(
-            check_int(self.n_splits, "n_splits", minimum=2), shuffle=True, random_state=self.random_state
-        )
+        n_splits, n_groups = check_int(self.n_splits, "n_splits", minimum=2), int(pairs.groups.max()) + 1
+        if n_splits > n_groups:
+            raise InputError(
+                f"n_splits={n_splits} is more than the number of must-linked groups ({n_groups})",
+                f"choose at most {n_groups}" if n_groups > 1 else "use fewer must-links",
+                code="too_few_groups",
+                parameter="n_splits",
+                value=n_splits,
+                n_groups=n_groups,
+            )
+        folds = GroupKFold(n_splits, shuffle=True, random_state=check_seed(self.random_state))
         return folds.split(np.zeros(pairs.n_samples), groups=pairs.groups)
 
     def split_pairs(

@@ -100,7 +100,7 @@ def _memberships(model: BaseEstimator, graph: AffinityGraph) -> np.ndarray:
         raise InputError(
             f"{type(model).__name__} has neither clusters nor classes, so there is nothing to ask about",
             "pass a fitted clusterer or classifier",
-            code="no_labels",
+            code="model_without_labels",
         )
     labels = to_numpy(model.labels_)
     host_graph = AffinityGraph(to_scipy(graph.weights).astype(np.float64))

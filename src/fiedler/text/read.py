@@ -126,7 +126,10 @@ def _is_folder(path: Path) -> bool:
     name = str(path)
     shown = name if len(name) < MAX_SHOWN_CHARACTERS else name[:MAX_SHOWN_CHARACTERS] + "..."
     raise DataNotFoundError(
-        f"there is no file or folder {shown!r}", "check the path; pass texts as a list", code="not_found", file=name
+        f"there is no file or folder {shown!r}",
+        "check the path; pass texts as a list",
+        code="file_not_found",
+        file=name,
     )
 
 
@@ -239,6 +242,7 @@ def _choose_column(columns: Sequence[str], column: str | None, path: Path) -> st
         f"{path.name!r} has no column {name!r}{did_you_mean(name, columns)}; its columns are {known}",
         "name one with column=",
         code="no_such_column",
+        parameter="column",
         file=path.name,
         column=name,
         columns=list(columns),

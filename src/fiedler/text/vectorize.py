@@ -124,8 +124,12 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         return np.array([f"term{column}" for column in range(self._counter.n_features)], dtype=object)
 
     def _make_counter(self) -> CountVectorizer | HashingVectorizer:
-        shortest, longest = self.ngram_range
-        if not 1 <= shortest <= longest:
+        try:
+            shortest, longest = self.ngram_range
+            valid = 1 <= shortest <= longest
+        except (TypeError, ValueError):  # not two numbers
+            valid = False
+        if not valid:
             raise InputError(
                 f"ngram_range={self.ngram_range!r} must be two integers, 1 <= shortest <= longest",
                 code="invalid_parameter",
