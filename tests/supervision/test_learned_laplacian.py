@@ -10,7 +10,7 @@ from fiedler import LCGMM, LLGC, NLE, AffinityGraph, KNNGraph, LapGMM, LearnedLa
 from fiedler.core.backend import to_numpy
 from fiedler.errors import InputError, InputTypeError
 from fiedler.graph.constraints import PairwiseConstraints
-from fiedler.graph.laplacian import laplacian
+from fiedler.graph.laplacians import laplacian
 from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import learned_laplacian
 from fiedler.supervision.descent import best_scale, doubling_descent, penalized_lbfgs

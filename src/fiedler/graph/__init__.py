@@ -4,7 +4,7 @@ from .affinity import AffinityGraph
 from .community import communities, modularity
 from .labels import LabelGraph
 from .landmarks import LandmarkGraph, LowRankAffinity
-from .laplacian import laplacian
+from .laplacians import laplacian
 from .recipes import FullGraph, KNNGraph, RadiusGraph, as_affinity
 from .smoothing import diffuse, dirichlet_energy, heat_flow, iterate, resolvent
 

@@ -19,7 +19,7 @@ from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, from
 from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError
 from .connect import BRIDGES
 from .kernels import KernelConstants
-from .laplacian import component_labels, laplacian, spectral_form, weighted_degrees
+from .laplacians import component_labels, laplacian, spectral_form, weighted_degrees
 
 SYMMETRY_TOLERANCE = 1e-6  # relative to the largest weight; a smaller asymmetry is due to rounding
 FILE_VERSION = 1  # of the format that `AffinityGraph.save` writes

@@ -11,7 +11,7 @@ from ..core.rows import take_rows
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, row_indices
 from ..errors import warn
 from .affinity import AffinityGraph
-from .laplacian import weighted_degrees
+from .laplacians import weighted_degrees
 from .neighbors import k_nearest, pair_distances
 from .recipes import link_new_points
 

@@ -28,7 +28,7 @@ from ..core.linear import SolveResult, conjugate_gradient
 from ..core.sparse import Sparse, matmul
 from ..errors import InputError
 from .affinity import AffinityGraph
-from .laplacian import power_of_degrees
+from .laplacians import power_of_degrees
 
 MAX_SCALED_TIME = 1e8  # of the heat flow, times half the bound of the spectrum: some 40,000 products
 

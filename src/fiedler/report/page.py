@@ -28,7 +28,7 @@ from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, UNASSIGNED
 from .jsonable import Summary
 from .schema import validate
 from .script import bundle_script, read_template
-from .summarize import MAX_COORDINATE, SUMMARY_FORMAT, SUMMARY_VERSION
+from .summary import MAX_COORDINATE, SUMMARY_FORMAT, SUMMARY_VERSION
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

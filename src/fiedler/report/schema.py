@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .jsonable import Summary
-from .summarize import MAX_COORDINATE
+from .summary import MAX_COORDINATE
 
 OPTIONAL_KEYS = {"name", "column"}  # not present in files of earlier versions
 MAX_IMAGE_SIDE = 10_000  # pixels

@@ -19,7 +19,7 @@ from ..core.backend import Array, asarray_like, eps, identity, namespace, positi
 from ..core.linear import SolveResult, conjugate_gradient
 from ..core.sparse import is_nearly_dense, matmul, to_dense
 from ..graph.affinity import AffinityGraph
-from ..graph.laplacian import power_of_degrees
+from ..graph.laplacians import power_of_degrees
 from ..graph.smoothing import spread
 
 DENSE_SOLVE_MAX_ROWS = 500  # up to this many rows a dense solve is faster than iterating
