@@ -68,7 +68,8 @@ def test_column_is_given_or_the_only_one(tmp_path):
     with pytest.raises(InputError, match=r"no column 'text'; its columns are 'body', 'title'") as caught:
         read_documents(path)
     assert caught.value.code == "no_such_column"
-    assert caught.value.fields == {"file": "a.csv", "column": "text", "columns": ["body", "title"]}
+    fields = {"parameter": "column", "file": "a.csv", "column": "text", "columns": ["body", "title"]}
+    assert caught.value.fields == fields
     with pytest.raises(InputError, match=r"did you mean 'title'\?"):
         read_documents(path, column="titel")
 

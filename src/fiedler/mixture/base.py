@@ -379,7 +379,7 @@ def _weights_like(sample_weight: Any, Z: Array) -> Array | None:
         host = _check_sample_weight(to_numpy(sample_weight), np.empty((n, 1)), ensure_non_negative=True)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"sample_weight must be {n} finite, non-negative numbers, one per row",
+            f"sample_weight must be {n} finite, non-negative numbers, one per row and not all zero",
             "correct it, or leave it out for equal weights",
             code="invalid_sample_weight",
             parameter="sample_weight",
