@@ -241,7 +241,8 @@ def test_renumbering_large_graphs_does_not_change_the_result(loops, rng, monkeyp
     """The same start gives the same result for each node, however the nodes are numbered internally."""
     graph = AffinityGraph(sparse_graph(rng).weights, loops=loops)
     start = rng.uniform(size=(60, 3))
-    monkeypatch.setattr(CutProblem, "top", lambda problem, rng: 2.0)  # an estimate depends a little on the numbering
+    # an estimate depends a little on the numbering
+    monkeypatch.setattr(CutProblem, "largest_eigenvalue", lambda problem, rng: 2.0)
     model = NLE(3, cut="ncut", init=start)
     plain = clone(model).fit(graph)
     monkeypatch.setattr(nle, "RENUMBER_FROM", 10)

@@ -66,7 +66,7 @@ def read_input(
     (['a', 'b'], ['height', 'width'], [[1.0, 2.0], [1.5, 2.0]])
     """
     if not str(source):
-        raise InputError("the name of the input is empty", "pass a file, a folder or a data set", code="empty_source")
+        raise InputError("the name of the input is empty", "give a file, a folder or a data set", code="empty_source")
     path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features))
     if not path.exists():
         return _from_dataset(str(source), roles)
