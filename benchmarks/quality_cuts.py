@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from fiedler import NLE, FullGraph
 from fiedler.core.kmeans import kmeans
 from fiedler.datasets import load
-from fiedler.embedding.nle import INDICATOR_OFFSET, Update, run, unit_columns
+from fiedler.embedding.nle import INDICATOR_OFFSET, Update, run_updates, unit_columns
 from fiedler.graph.cuts import cut_eigenvectors, cut_problem, polish
 from fiedler.metrics import clustering_accuracy
 
@@ -61,7 +61,7 @@ def score_starts(graph, signed, cut, y, n_starts):
     scores = []
     for seed in range(n_starts):
         spectral = kmeans(vectors, k, n_init=1, random_state=seed).labels
-        nle = run(update, unit_columns(np.eye(k)[spectral] + INDICATOR_OFFSET), max_iter=300, tol=1e-4).labels
+        nle = run_updates(update, unit_columns(np.eye(k)[spectral] + INDICATOR_OFFSET), max_iter=300, tol=1e-4).labels
         polished = polish(problem, nle, k)[0]
         scores.append([_score(problem, labels, y, k) for labels in (spectral, nle, polished)])
     return np.array(scores)
