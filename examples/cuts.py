@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 from fiedler import NLE, FullGraph, KNNGraph
 from fiedler.core.kmeans import kmeans
 from fiedler.datasets import load
-from fiedler.embedding.nle import Update, run, unit_columns
+from fiedler.embedding.nle import Update, run_updates, unit_columns
 from fiedler.graph.cuts import cut_eigenvectors, cut_problem, polish
 from fiedler.metrics import clustering_accuracy
 
@@ -76,7 +76,7 @@ def best_of(X, k, starts):
     cuts = {"spectral clustering": [], "NLE": [], "NLE, polished": []}
     for seed in range(starts):
         labels = kmeans(vectors, k, n_init=1, random_state=seed).labels
-        result = run(update, unit_columns(np.eye(k)[labels] + 0.2), max_iter=300, tol=1e-4)
+        result = run_updates(update, unit_columns(np.eye(k)[labels] + 0.2), max_iter=300, tol=1e-4)
         values = (problem.value(labels.astype(int), k), result.value, polish(problem, result.labels, k)[1])
         for name, value in zip(cuts, values):
             cuts[name].append(value)

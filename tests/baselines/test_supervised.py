@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
 from sklearn.cluster import KMeans
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fiedler.baselines import LMNN, MMC, MPCKMeans, TransductiveSVM
 from fiedler.baselines.metric_learning import lmnn_objective, project_to_spectrahedron, target_neighbors
@@ -17,18 +16,6 @@ from fiedler.baselines.tsvm import label_highest, switch_labels
 from fiedler.errors import InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import PairwiseConstraints
-
-MINUS_ONE = "-1 marks rows of unknown class and is not a class"
-
-
-def expected_failures(estimator):
-    return {"check_classifiers_classes": MINUS_ONE} if isinstance(estimator, TransductiveSVM) else {}
-
-
-@parametrize_with_checks([MPCKMeans(3), TransductiveSVM()], expected_failed_checks=expected_failures)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 def noisy(rng, n=60):

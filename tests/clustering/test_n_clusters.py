@@ -1,5 +1,7 @@
 """One rule chooses the number of clusters, for every estimator."""
 
+import inspect
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -38,12 +40,19 @@ def documents(rng, n_topics=3, n_terms=40):
 
 
 def test_the_function_the_class_and_the_first_call_agree(blobs):
-    choice = choose_n_clusters(blobs, random_state=0)
-    model = ManifoldClustering(random_state=0).fit(blobs)
+    choice = choose_n_clusters(blobs, range(2, 7), random_state=0)
+    model = ManifoldClustering(max_clusters=6, random_state=0).fit(blobs)
 
-    assert choice == model.evidence_ == fiedler.cluster(blobs, random_state=0).model.evidence_
+    assert choice == model.evidence_ == fiedler.cluster(blobs, max_clusters=6, random_state=0).model.evidence_
     assert choice.n_clusters == model.n_clusters_ == 3
-    assert choice.candidates == list(range(2, 21))
+
+
+def test_their_defaults_agree():
+    defaults = [inspect.signature(one).parameters for one in (choose_n_clusters, ManifoldClustering, fiedler.cluster)]
+
+    assert defaults[0]["candidates"].default == range(2, defaults[1]["max_clusters"].default + 1)
+    assert defaults[1]["max_clusters"].default == defaults[2]["max_clusters"].default
+    assert defaults[1]["n_clusters"].default == defaults[2]["n_clusters"].default == "auto"
 
 
 @pytest.mark.parametrize(
