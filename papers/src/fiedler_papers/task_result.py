@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from fiedler import FitHistory
 from fiedler._typing import LabelsLike
 from fiedler.core.backend import to_numpy
 from fiedler.metrics import clustering_accuracy, normalized_mutual_information
@@ -81,6 +82,4 @@ def convergence_info(model: Any) -> dict[str, Any]:
 
 def _final(value: Any) -> Any:
     """Return the last objective of a history; any other value unchanged."""
-    if isinstance(value, Mapping):
-        value = value["objective"]
-    return value[-1] if isinstance(value, list | tuple) or np.ndim(value) == 1 else value
+    return float(value.objective[-1]) if isinstance(value, FitHistory) else value
