@@ -14,10 +14,14 @@ the text.
 
 from __future__ import annotations
 
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+PACKAGE = Path(__file__).parent
 
 __all__ = [
     "DataNotFoundError",
@@ -147,5 +151,20 @@ def warn(
     stacklevel: int = 2,
     **fields: Any,
 ) -> None:
-    """Emit a structured warning; ``stacklevel`` counts from the caller, as in :func:`warnings.warn`."""
-    warnings.warn(category(problem, hint, code=code, **fields), stacklevel=stacklevel + 1)
+    """Emit a structured warning.
+
+    It points to the caller at ``stacklevel``, as in :func:`warnings.warn`, or to the first one above it that is outside
+    this package: the line of the user's call.
+    """
+    level, frame = stacklevel + 1, sys._getframe(min(stacklevel, _depth()))
+    while frame.f_back is not None and Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(category(problem, hint, code=code, **fields), stacklevel=level)
+
+
+def _depth() -> int:
+    """Return how many callers the caller of this function has."""
+    depth, frame = -1, sys._getframe(1)
+    while frame is not None:
+        depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]
+    return depth

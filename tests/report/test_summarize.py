@@ -392,3 +392,17 @@ def test_layouts_can_be_chosen_by_name(layout, auto_model, blobs):
 def test_more_than_two_features_are_laid_out_by_tsne(auto_model, blobs):
     assert summarize(auto_model[0], blobs[0])["layout"] == "t-SNE of the graph"
     assert summarize(KMeans(3, n_init=1).fit(blobs[0]), blobs[0])["layout"] == "t-SNE of 12 nearest neighbours"
+
+
+def test_classes_can_be_given_as_codes_and_names(blobs):
+    X, y = blobs[:2]
+    names = ["ash", "beech", "cedar"]
+    model = SpectralClustering(3, random_state=0).fit(X)
+
+    by_name, by_code = (
+        summarize(model, X, truth=np.asarray(names)[y]),
+        summarize(model, X, truth=y, class_names=names),
+    )
+
+    assert by_name["truth"] == by_code["truth"]
+    assert by_name["agreement"] == by_code["agreement"]

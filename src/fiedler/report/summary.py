@@ -76,6 +76,7 @@ def summarize(
     feature_names: Sequence[str] | None = None,
     original: MatrixLike | None = None,
     truth: LabelsLike | None = None,
+    class_names: Sequence[str] | None = None,
     evidence: NClustersChoice | None = None,
     names: Sequence[object] | None = None,
     layout: LayoutLike = None,
@@ -106,6 +107,8 @@ def summarize(
         The rows before they were scaled. Means of features are shown in these units.
     truth : sequence of n labels, optional
         Classes to compare the clusters with.
+    class_names : sequence of str, optional
+        The names of the classes, if ``truth`` numbers them 0, 1, ...
     evidence : NClustersChoice, optional
         The evidence for the number of clusters; by default ``model.evidence_``.
     names : sequence of k names, optional
@@ -167,6 +170,7 @@ def summarize(
         | {entry["row"] for cluster in clusters for entry in cluster["least_confident"]}
     )
     positions = _layout(model, rows, n, layout, rng)
+    classes = _classes(truth, class_names, n)
     return {
         "format": SUMMARY_FORMAT,
         "version": SUMMARY_VERSION,
@@ -178,8 +182,8 @@ def summarize(
         "rows": _rows(positions.points, labels, Q, ids),
         "texts": None if texts is None else snippets(texts, card_rows),
         "thumbnails": None if pixels is None else pack_thumbnails(pixels, labels, k, card_rows, rng),
-        "truth": None if truth is None else _truth(truth, labels),
-        "agreement": None if truth is None else agreement(truth, labels),
+        "truth": classes,
+        "agreement": None if classes is None else _agreement(classes, labels),
         "spectrum": spectrum(model, rows, k),
         "history": history(model),
         "evidence": jsonable(_evidence(model) if evidence is None else evidence),
@@ -314,18 +318,22 @@ def history(model: BaseEstimator) -> Summary | None:
     }
 
 
-def _truth(truth: Any, labels: np.ndarray) -> Summary:
-    """Return the classes and the number of each row's class."""
-    classes, codes = np.unique(check_labels(truth, "truth", n_samples=len(labels)), return_inverse=True)
-    return {"classes": [clean_text(name) for name in classes.tolist()], "codes": codes.tolist()}
+def _classes(truth: LabelsLike | None, class_names: Sequence[str] | None, n_samples: int) -> Summary | None:
+    """Return the classes and the number of each row's class; None without a truth."""
+    if truth is None:
+        return None
+    values = check_labels(truth, "truth", n_samples=n_samples)
+    if class_names is None:
+        names, codes = np.unique(values, return_inverse=True)
+        return {"classes": [clean_text(name) for name in names.tolist()], "codes": codes.tolist()}
+    return {"classes": [clean_text(name) for name in class_names], "codes": values.tolist()}
 
 
-def agreement(truth: LabelsLike, labels: np.ndarray) -> Summary:
+def _agreement(known: Summary, labels: np.ndarray) -> Summary:
     """Return scores against the classes, and counts of classes (rows) in clusters (columns) in the order they match.
 
     Rows without a cluster count as cluster -1.
     """
-    known = _truth(truth, labels)
     codes = np.array(known["codes"])
     matched = match_labels(codes, labels)
     class_of = {int(label): int(matched[np.argmax(labels == label)]) for label in np.unique(labels)}
