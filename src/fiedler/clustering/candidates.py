@@ -41,7 +41,7 @@ from ..core.blocks import one_blas_thread
 from ..core.progress import track_progress
 from ..errors import SingularCovarianceError
 from ..graph.affinity import AffinityGraph
-from ..graph.community import LOWER_CUT_FACTOR, RESOLUTION, communities, modularity
+from ..graph.community import LOWER_CUT_FACTOR, RESOLUTION, MultilevelSearch, modularity
 from ..graph.constraints import PairwiseConstraints
 from ..metrics import normalized_cut
 from ..mixture import LapGMM
@@ -53,7 +53,7 @@ MAX_CUT_RATIO = 2.0  # of a mixture's cut to the lowest one
 COVARIANCE_TYPES: tuple[Literal["full", "tied"], ...] = ("full", "tied")
 RIDGE = 0.1  # on covariances, relative to the mean variance; LapGMM's default
 MAX_SEARCHES = 6
-SEARCH_ROW_BUDGET = 15_000  # approximate total over the searches on a graph
+SEARCH_NODE_BUDGET = 15_000  # approximate total over the searches on a graph
 MAX_SEARCHES_WITHOUT_GAIN = 2
 ADMISSION_ITERATIONS = 30  # of EM, after which a run that cannot be admitted is stopped
 MAX_ITERATIONS = 100
@@ -213,11 +213,13 @@ def graph_candidates(
         The number of threads, at most one per graph.
     """
 
-    def search(name: str, graph: AffinityGraph, seeds: Sequence[int]) -> list[Candidate]:
+    def search(name: str, graph: AffinityGraph, seed: int) -> list[Candidate]:
+        rng = np.random.RandomState(seed)
+        multilevel = MultilevelSearch.on(graph, scorer.n_clusters, rng)
         candidates: list[Candidate] = []
-        for i, seed in enumerate(seeds):
+        for i in range(n_searches(multilevel.coarsest.n_nodes)):
             start_time = time.perf_counter()
-            result = communities(graph, scorer.n_clusters, starts=starts, random_state=seed)
+            result = multilevel.find(scorer.n_clusters, rng, starts=starts)
             seconds = time.perf_counter() - start_time
             if i == 0:
                 spectral = [pair for pair in result.starts.items() if pair[0].endswith("eigenvectors")]
@@ -228,9 +230,8 @@ def graph_candidates(
                 break
         return candidates
 
-    n = next(iter(search_graphs.values())).n_nodes
-    seeds = rng.randint(2**31 - 1, size=(len(search_graphs), n_searches(n))).tolist()
-    jobs = [delayed(search)(name, graph, own) for (name, graph), own in zip(search_graphs.items(), seeds)]
+    seeds = rng.randint(2**31 - 1, size=len(search_graphs)).tolist()
+    jobs = [delayed(search)(name, graph, seed) for (name, graph), seed in zip(search_graphs.items(), seeds)]
     with one_blas_thread():
         results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
         return [one for group in track_progress(results, "searching communities", len(jobs)) for one in group]
@@ -238,7 +239,7 @@ def graph_candidates(
 
 def n_searches(n_nodes: int) -> int:
     """Return the maximum number of searches on a graph: more on small graphs, so that results depend less on seeds."""
-    return max(1, min(MAX_SEARCHES, SEARCH_ROW_BUDGET // n_nodes))
+    return max(1, min(MAX_SEARCHES, SEARCH_NODE_BUDGET // n_nodes))
 
 
 def _has_settled(cuts: Sequence[float]) -> bool:

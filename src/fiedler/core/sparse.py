@@ -21,7 +21,7 @@ from ..errors import InputError
 from .backend import Array, arange, asarray_like, is_numpy, itemsize, namespace, to_numpy
 from .blocks import map_blocks
 
-MIN_THREADED_MULTIPLICATIONS = 2**22  # of a product, below which starting threads takes longer than they save
+MIN_THREADED_MULTIPLICATIONS = 2**26  # of a product; starting threads for smaller ones costs more than it saves
 N_THREADED_BLOCKS = 16  # blocks of rows of a threaded product
 
 Sparse = Any  # scipy.sparse.csr_array, torch.sparse_csr tensor or cupyx csr_matrix
@@ -232,6 +232,24 @@ def row_sums(S: Sparse, reference: Array | None = None) -> Array:
     xp = namespace(data)
     device = array_api_compat.device(data)
     return matmul(S, xp.ones((S.shape[1], 1), dtype=data.dtype, device=device))[:, 0]
+
+
+def row_maxima(S: Sparse) -> Array:
+    """Return the largest entry of every row, at least 0."""
+    if is_torch_csr(S):
+        import torch
+
+        data, _, indptr = csr_parts(S)
+        return torch.segment_reduce(data, "max", offsets=indptr.to(torch.int64), initial=0)
+    return S.max(axis=1).toarray().reshape(-1)
+
+
+def sum_entries(rows: Array, columns: Array, data: Array, shape: tuple[int, int]) -> Array:
+    """Return the dense matrix in which the triplets are summed."""
+    if is_numpy(data):
+        keys = rows.astype(np.int64, copy=False) * shape[1] + columns
+        return np.bincount(keys, data, minlength=shape[0] * shape[1]).reshape(shape)
+    return to_dense(from_coo(rows, columns, data, shape))
 
 
 def to_scipy(S: Sparse) -> sp.csr_array:

@@ -1,0 +1,155 @@
+"""Coarser versions of a graph, on which a search is cheap: groups of nodes become supernodes.
+
+Every node points to the neighbour with the largest normalised weight w_ij / √(d_i d_j), and the connected components of
+these pointers become the nodes of the next graph. With P the indicator matrix of the groups,
+
+    W' = P'WP,      the diagonal of W' as self-loops,      d' = P'd,
+
+so the degrees, the volumes, the modularity at any resolution and the cuts of a partition of the supernodes are those of
+the same partition of the nodes. Groups have about three nodes on average.
+
+A supernode cannot be divided on its own level. So nodes that repel each other, as cannot-linked rows do, must not be
+grouped: a group that contains a negative weight is dissolved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from ..core.backend import asarray_like, namespace, to_numpy
+from ..core.sparse import csr_parts, from_coo, row_indices, row_maxima, scale_rows_columns
+from .affinity import AffinityGraph
+from .laplacians import power_of_degrees
+from .pairs import attractive_part
+
+MAX_SHRINKAGE = 0.95  # the ratio of the numbers of nodes of two levels, above which coarsening stops
+SIZE_TOLERANCE = 0.1  # by which a graph may have more nodes than asked for
+JITTER = 1e-3  # relative, on the normalised weights: without it equal weights would chain all nodes together
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """A graph and its coarser versions.
+
+    Attributes
+    ----------
+    graphs : tuple of AffinityGraph
+        The graph itself first, the coarsest last.
+    groups : tuple of arrays
+        For every graph but the last, the supernode of each of its nodes: NumPy integers.
+    """
+
+    graphs: tuple[AffinityGraph, ...]
+    groups: tuple[np.ndarray, ...]
+
+    @property
+    def coarsest(self) -> AffinityGraph:
+        """The graph with the fewest nodes."""
+        return self.graphs[-1]
+
+    @cached_property
+    def supernodes(self) -> np.ndarray:
+        """The node of the coarsest graph to which each node of the first one belongs."""
+        nodes = np.arange(self.coarsest.n_nodes)
+        for groups in reversed(self.groups):
+            nodes = nodes[groups]
+        return nodes
+
+
+def coarsen(graph: AffinityGraph, max_nodes: int, random_state: np.random.RandomState) -> Hierarchy:
+    """Coarsen a graph step by step, until it has about ``max_nodes`` nodes or hardly shrinks any more."""
+    graphs, levels = [graph], []
+    while graphs[-1].n_nodes > (1 + SIZE_TOLERANCE) * max_nodes:
+        groups = group_by_strongest_neighbor(graphs[-1], max_nodes, random_state)
+        if int(groups.max()) + 1 > MAX_SHRINKAGE * graphs[-1].n_nodes:
+            break
+        graphs.append(contract(graphs[-1], groups))
+        levels.append(groups)
+    return Hierarchy(tuple(graphs), tuple(levels))
+
+
+def group_by_strongest_neighbor(graph: AffinityGraph, min_groups: int, rng: np.random.RandomState) -> np.ndarray:
+    """Return the group of each node: the connected components of the pointers to the strongest neighbours.
+
+    If these are fewer than ``min_groups``, only the strongest pointers are used, as many as give that number.
+    """
+    targets, strengths = _strongest_neighbors(graph, rng)
+    groups = _components(targets)
+    n_groups = int(groups.max()) + 1
+    if n_groups < min_groups:
+        order = np.argsort(-strengths, kind="stable")
+        groups = _components(_keep_strongest(targets, order, min_groups))
+    return _dissolve(groups, _repelled(graph, groups)) if graph.has_negative_weights else groups
+
+
+def _keep_strongest(targets: np.ndarray, order: np.ndarray, n_groups: int) -> np.ndarray:
+    """Keep so many pointers, in the given order, that about ``n_groups`` components remain (bisection)."""
+    low, high = 0, len(order)
+    while high - low > max(1, n_groups // 100):
+        middle = (low + high) // 2
+        if int(_components(_first_pointers(targets, order, middle)).max()) + 1 >= n_groups:
+            low = middle
+        else:
+            high = middle
+    return _first_pointers(targets, order, low)
+
+
+def _first_pointers(targets: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
+    kept = np.arange(len(targets), dtype=targets.dtype)
+    kept[order[:count]] = targets[order[:count]]
+    return kept
+
+
+def _components(targets: np.ndarray) -> np.ndarray:
+    """Return the connected components of the graph in which every node has an edge to its target."""
+    n = len(targets)
+    pointers = sp.csr_array((np.ones(n, dtype=np.int8), targets, np.arange(n + 1, dtype=np.int32)), shape=(n, n))
+    return connected_components(pointers, directed=False)[1]
+
+
+def _strongest_neighbors(graph: AffinityGraph, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    """Return the j with the largest w_ij / √(d_i d_j) for every node i, or i without neighbours, and that weight."""
+    n = graph.n_nodes
+    inverse_roots = power_of_degrees(attractive_part(graph).degrees, -0.5)
+    jitter = asarray_like(1 - JITTER * rng.random_sample(n), inverse_roots, dtype=inverse_roots.dtype)
+    scaled = scale_rows_columns(graph.weights, right=inverse_roots * jitter)  # √d_i does not matter within a row
+    values, columns, _ = csr_parts(scaled)
+    xp, rows, maxima = namespace(values), row_indices(scaled), row_maxima(scaled)
+    hits = xp.nonzero((values > 0) & (values == xp.take(maxima, rows)))[0]
+    targets = np.arange(n, dtype=np.int32)
+    targets[to_numpy(xp.take(rows, hits))] = to_numpy(xp.take(columns, hits))
+    return targets, to_numpy(maxima * inverse_roots)
+
+
+def _repelled(graph: AffinityGraph, groups: np.ndarray) -> np.ndarray:
+    """Return the groups that contain both ends of a negative weight."""
+    data = to_numpy(csr_parts(graph.weights)[0])
+    negative = np.flatnonzero(data < 0)
+    rows, columns = (to_numpy(part)[negative] for part in (row_indices(graph.weights), csr_parts(graph.weights)[1]))
+    return np.unique(groups[rows][groups[rows] == groups[columns]])
+
+
+def _dissolve(groups: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """Give every node of some groups a group of its own."""
+    single = np.isin(groups, which)
+    separated = np.where(single, groups.max() + 1 + np.cumsum(single), groups)
+    return np.unique(separated, return_inverse=True)[1]
+
+
+def contract(graph: AffinityGraph, groups: np.ndarray) -> AffinityGraph:
+    """Contract each group of nodes to one: weights between groups are summed, those inside become self-loops."""
+    data, columns, _ = csr_parts(graph.weights)
+    xp, n_groups = namespace(data), int(groups.max()) + 1
+    placed = asarray_like(groups, columns, dtype=columns.dtype)
+    rows, columns = xp.take(placed, row_indices(graph.weights)), xp.take(placed, columns)
+    between = xp.nonzero(rows != columns)[0]
+    weights = from_coo(*(xp.take(part, between) for part in (rows, columns, data)), (n_groups, n_groups))
+    degrees = np.bincount(groups, to_numpy(attractive_part(graph).degrees), minlength=n_groups)
+    contracted = AffinityGraph(weights, signed=graph.signed)
+    loops = degrees - to_numpy(attractive_part(contracted).degrees)
+    return contracted._with_weights(weights, loops=asarray_like(np.maximum(loops, 0), data, dtype=data.dtype))
