@@ -9,7 +9,15 @@ from scipy.stats import multivariate_normal
 
 from fiedler.core.backend import to_numpy
 from fiedler.mixture import statistics as module
-from fiedler.mixture.covariance import SHAPES, estimate, gaussians, log_joint, n_parameters, statistics_icl
+from fiedler.mixture.covariance import (
+    SHAPES,
+    estimate,
+    gaussians,
+    log_joint,
+    mean_log_joint,
+    n_parameters,
+    statistics_icl,
+)
 from fiedler.mixture.statistics import Statistics, group_statistics, mean_origin, weighted_statistics
 
 
@@ -54,7 +62,6 @@ def test_groups_on_the_device_and_squares_alone(rows, backend):
 
     assert to_numpy(squares.counts).shape == (7,)
     assert_allclose(to_numpy(squares.second_moments), np.diagonal(full.second_moments, axis1=1, axis2=2))
-    assert_allclose(to_numpy(squares.covariances), np.diagonal(full.covariances, axis1=1, axis2=2), atol=1e-9)
 
 
 def test_statistics_of_disjoint_rows_add_up(rows, backend):
@@ -91,7 +98,6 @@ def test_means_and_variances_are_those_of_the_rows(rows):
 
     for g in (0, 1, 2, 3, 5, 6):
         assert_allclose(statistics.means[g] + statistics.origin, X[groups == g].mean(axis=0))
-        assert_allclose(statistics.covariances[g], np.cov(X[groups == g], rowvar=False, bias=True), atol=1e-9)
     assert_allclose(statistics.means[4], 0)
     assert_allclose(statistics.mean_variance, X.var(axis=0).mean())
 
@@ -114,20 +120,22 @@ def test_single_precision_rows_keep_their_digits(rng):
     statistics = group_statistics(X, groups)
 
     assert statistics.second_moments.dtype == np.float64
-    assert_allclose(statistics.covariances, group_statistics(X.astype(np.float64), groups).covariances, rtol=1e-7)
+    model = gaussians(statistics, kind="full", ridge=0.0)
+    assert_allclose(model.covariances[1], np.cov(X[200:].T.astype(np.float64), bias=True), rtol=1e-8)
 
 
-@pytest.mark.parametrize("size", [40, 64, 300])
-@pytest.mark.parametrize(("kind", "k"), [*((kind, 3) for kind in SHAPES), ("full", 6)])
-def test_chunks_on_a_device_change_nothing(kind, k, size, rng, monkeypatch):
-    """300 rows in chunks of 40, of which the last is filled up with zeros; full moments by either of their formulas."""
-    X, weights = rng.normal(size=(300, 5)), rng.uniform(size=(300, k))
-    options = {"kind": kind, "origin": np.zeros(5), "dtype": np.float64}
-    expected = weighted_statistics(X, weights, **options)
-    monkeypatch.setattr(module, "is_on_host", lambda X: False)
-    monkeypatch.setattr(module, "DEVICE_CHUNK", size)
+@pytest.mark.parametrize(
+    ("kind", "squares_only"), [*((kind, False) for kind in SHAPES), ("diag", True), ("spherical", True)]
+)
+def test_mean_densities_of_groups_are_means_over_their_rows(kind, squares_only, rows, backend, rng):
+    X, groups = rows
+    groups = np.where(groups == 6, 4, groups)
+    model = estimate(backend(X[:200]), backend(rng.uniform(size=(200, 3))), kind=kind, ridge=0.2)  # has another origin
+    statistics = group_statistics(backend(X), groups, squares_only=squares_only)
+    joint = to_numpy(log_joint(backend(X), model))
 
-    assert_same(weighted_statistics(X, weights, **options), expected)
+    expected = [joint[groups == g].mean(axis=0) for g in range(6)]
+    assert_allclose(to_numpy(mean_log_joint(statistics, model)), expected, rtol=1e-9)
 
 
 # ------------------------------------------------------------------------------------- integrated completed likelihood

@@ -135,6 +135,20 @@ class Full:
         return namespace(factors).sum(factors**2, axis=-1)
 
     @staticmethod
+    def traces(second_moments: Array, factors: Array) -> Array:
+        """Compute tr Σ_k⁻¹M of every component and second moment M, shape (m, k)."""
+        xp = namespace(factors)
+        precisions = factors @ xp.matrix_transpose(factors)
+        m, d, _ = second_moments.shape
+        return xp.reshape(second_moments, (m, d * d)) @ xp.reshape(precisions, (-1, d * d)).T
+
+    @staticmethod
+    def precision_means(means: Array, factors: Array) -> Array:
+        """Compute Σ_k⁻¹μ_k, shape (k, d)."""
+        xp = namespace(factors)
+        return ((means[:, None, :] @ factors) @ xp.matrix_transpose(factors))[:, 0, :]
+
+    @staticmethod
     def sample_component(noise: Array, covariances: Array, c: int) -> Array:
         """Transform white noise so that it has the covariance of component ``c``."""
         return noise @ namespace(noise).linalg.cholesky(covariances[c, :, :]).T
@@ -218,6 +232,17 @@ class Diag:
     def precisions(factors: Array, d: int) -> Array:
         """Compute 1/σ²."""
         return factors**2
+
+    @classmethod
+    def traces(cls, second_moments: Array, factors: Array) -> Array:
+        """Compute Σ_a M_aa / σ_ka² of every component and second moment M, shape (m, k)."""
+        squares = squared_sums(second_moments)
+        return squares @ cls.precisions(factors, squares.shape[1]).T
+
+    @classmethod
+    def precision_means(cls, means: Array, factors: Array) -> Array:
+        """Compute μ_ka / σ_ka², shape (k, d)."""
+        return means * cls.precisions(factors, means.shape[1])
 
     @staticmethod
     def sample_component(noise: Array, covariances: Array, c: int) -> Array:
@@ -345,18 +370,36 @@ def _cancellation(model: Gaussians) -> float:
 
 def log_joint(X: Array, model: Gaussians) -> Array:
     """Compute log α_k + log N(x_i; μ_k, Σ_k) - ½ρ tr Σ_k⁻¹, shape (n, k): the joint log-density of blurred rows."""
-    shape, xp, (k, d) = SHAPES[model.kind], namespace(X), model.means.shape
-    constants = shape.log_det(model.factors, d) + xp.log(model.weights) - 0.5 * d * math.log(2 * math.pi)
-    constants = constants - 0.5 * model.ridge * xp.sum(shape.precisions(model.factors, d), axis=-1)
+    shape, xp, k = SHAPES[model.kind], namespace(X), model.means.shape[0]
     dtype = X.dtype if shape.forms_differences else xp.float64
     means, factors = (xp.astype(part, dtype) for part in (model.means - model.origin, model.factors))
-    distances, constants = shape.sq_distances(means, factors), xp.astype(constants, dtype)
+    distances, constants = shape.sq_distances(means, factors), xp.astype(_log_constants(model), dtype)
 
     def densities(rows: slice) -> Array:
         Z = centered(X[rows, :], model.origin, dtype)
         return xp.astype(constants - 0.5 * distances(Z), X.dtype)
 
     return xp.concat(map_blocks(densities, component_blocks(X, k), X), axis=0)
+
+
+def mean_log_joint(statistics: Statistics, model: Gaussians) -> Array:
+    """Compute the mean of `log_joint` over the rows of each group, shape (m, k).
+
+    The mean of (x - μ)'Σ⁻¹(x - μ) is tr Σ⁻¹M - 2 m'Σ⁻¹μ + μ'Σ⁻¹μ, with m = E[x] and M = E[xx'] in the group.
+    """
+    shape, xp = SHAPES[model.kind], namespace(model.means)
+    means = model.means - statistics.origin
+    counts = xp.where(statistics.counts > 0, statistics.counts, 1)[:, None]
+    precision_means = shape.precision_means(means, model.factors)
+    distances = shape.traces(statistics.second_moments, model.factors) - 2 * (statistics.sums @ precision_means.T)
+    return _log_constants(model) - 0.5 * (distances / counts + xp.sum(means * precision_means, axis=1))
+
+
+def _log_constants(model: Gaussians) -> Array:
+    """Compute log α_k - ½d log 2π - ½ log det Σ_k - ½ρ tr Σ_k⁻¹, shape (k,)."""
+    shape, xp, d = SHAPES[model.kind], namespace(model.means), model.means.shape[1]
+    constants = shape.log_det(model.factors, d) + xp.log(model.weights) - 0.5 * d * math.log(2 * math.pi)
+    return constants - 0.5 * model.ridge * xp.sum(shape.precisions(model.factors, d), axis=-1)
 
 
 def n_parameters(kind: str, k: int, d: int) -> int:

@@ -26,8 +26,7 @@ from ..core.blocks import map_blocks
 from ..core.sparse import csr, matmul
 
 CACHE_BYTES = 2**22  # size of a block of rows on the host: fits the cache of a core
-DEVICE_BYTES = 2**31  # size of a block of rows on an accelerator
-DEVICE_CHUNK = 4096  # rows that are summed in single precision on an accelerator, before their sums are added in double
+DEVICE_BYTES = 2**29  # size of a block of rows on an accelerator
 SUMS_BYTES = 2**26  # size of the sums of all parts together
 MAX_PARTS = 16  # parts of the rows, whose sums are added in order whatever the number of threads
 GROUP_CHUNK = 64  # smallest number of rows of one group that are multiplied at once
@@ -58,15 +57,6 @@ class Statistics:
     def means(self) -> Array:
         """The mean row of each group, measured from the origin; that of an empty group is the origin."""
         return self.sums / namespace(self.counts).where(self.counts > 0, self.counts, 1)[:, None]
-
-    @property
-    def covariances(self) -> Array:
-        """E[xx'] - mm' of each group, shape (m, d, d); its diagonal, shape (m, d), where only that is known."""
-        xp, means = namespace(self.counts), self.means
-        counts = xp.where(self.counts > 0, self.counts, 1)
-        if self.second_moments.ndim == 2:
-            return self.second_moments / counts[:, None] - means**2
-        return self.second_moments / counts[:, None, None] - means[:, :, None] * means[:, None, :]
 
     @property
     def mean_variance(self) -> float:
@@ -187,32 +177,29 @@ def _triangle(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _matrices(Z: Array, w: Array) -> Array:
-    """Compute Σ_i w_ik x_i x_i' of chunks of rows, and add up the chunks, shape (k, d, d).
+    """Compute Σ_i w_ik x_i x_i', shape (k, d, d).
 
     Weights times rows, times rows; or, if there are at least as many components as dimensions, products of columns,
     which all components share, times weights: twice as fast for 30 components in 30 dimensions.
     """
-    xp, (s, b, d), k = namespace(Z), Z.shape, w.shape[2]
+    xp, (b, d), k = namespace(Z), Z.shape, w.shape[1]
     if d > k:
-        products = xp.reshape(w[:, :, :, None] * Z[:, :, None, :], (s, b, k * d))
-        return xp.reshape(_add_chunks(xp.matrix_transpose(products) @ Z), (k, d, d))
+        return xp.reshape(xp.reshape(w[:, :, None] * Z[:, None, :], (b, k * d)).T @ Z, (k, d, d))
     rows, columns, position = _triangle(d)
-    Zt = xp.matrix_transpose(Z) + 0.0  # columns become contiguous
-    products = xp.take(Zt, asarray_like(rows, Z), axis=1)
-    products *= xp.take(Zt, asarray_like(columns, Z), axis=1)
-    triangles = _add_chunks(products @ w).T
-    return xp.reshape(xp.take(triangles, asarray_like(position, Z), axis=1), (k, d, d))
+    Zt = Z.T + 0.0  # columns become contiguous
+    products = xp.take(Zt, asarray_like(rows, Z), axis=0)
+    products *= xp.take(Zt, asarray_like(columns, Z), axis=0)
+    return xp.reshape(xp.take((products @ w).T, asarray_like(position, Z), axis=1), (k, d, d))
 
 
 def _pooled_matrix(Z: Array, w: Array) -> Array:
     """Compute Σ_ik w_ik x_i x_i', shape (1, d, d)."""
-    total = namespace(w).sum(w, axis=2)
-    return _add_chunks(namespace(Z).matrix_transpose(Z * total[:, :, None]) @ Z)[None, :, :]
+    return ((Z * namespace(w).sum(w, axis=1)[:, None]).T @ Z)[None, :, :]
 
 
 def _squares(Z: Array, w: Array) -> Array:
     """Compute Σ_i w_ik x_i², shape (k, d)."""
-    return _add_chunks(namespace(w).matrix_transpose(w) @ Z**2)
+    return w.T @ Z**2
 
 
 SECOND_MOMENTS = {"full": _matrices, "tied": _pooled_matrix, "diag": _squares, "spherical": _squares}
@@ -231,17 +218,16 @@ def weighted_statistics(X: Array, weights: Array, *, kind: str, origin: Array, d
     origin : array of shape (d,)
         See `mean_origin`.
     dtype : data type
-        Of products and sums over a block or chunk of rows; their sums are added in double precision.
+        Of products and sums over a block of rows; the sums of all blocks are added in double precision.
     """
     xp, (n, k), second_moments = namespace(X), weights.shape, SECOND_MOMENTS[kind]
 
     def sums(part: slice) -> tuple[Array, Array, Array]:
         totals = (0.0, 0.0, 0.0)
         for rows in component_blocks(X, k, part):
-            Z = _chunks(centered(X[rows, :], origin, dtype))
-            w = _chunks(xp.astype(weights[rows, :], dtype, copy=False))
-            block = (_add_chunks(xp.sum(w, axis=1)), _add_chunks(xp.matrix_transpose(w) @ Z), second_moments(Z, w))
-            totals = tuple(total + term for total, term in zip(totals, block))
+            Z, w = centered(X[rows, :], origin, dtype), xp.astype(weights[rows, :], dtype, copy=False)
+            block = (xp.sum(w, axis=0), w.T @ Z, second_moments(Z, w))
+            totals = tuple(total + xp.astype(term, xp.float64) for total, term in zip(totals, block))
         return totals
 
     d = X.shape[1]
@@ -253,33 +239,7 @@ def weighted_statistics(X: Array, weights: Array, *, kind: str, origin: Array, d
     return Statistics(counts, first, second, origin)
 
 
-def _chunks(A: Array) -> Array:
-    """Divide rows into chunks, shape (s, b, columns): one on the host; on a device `DEVICE_CHUNK` rows each.
-
-    Few columns times many rows are a small matrix that keeps few processors busy, but those of all chunks keep all.
-    """
-    xp, (n, d) = namespace(A), A.shape
-    if n <= DEVICE_CHUNK or is_on_host(A):
-        return A[None, :, :]
-    n_chunks = -(-n // DEVICE_CHUNK)
-    n_missing = n_chunks * DEVICE_CHUNK - n
-    if n_missing:
-        A = xp.concat([A, xp.zeros((n_missing, d), dtype=A.dtype, device=array_api_compat.device(A))], axis=0)
-    return xp.reshape(A, (n_chunks, DEVICE_CHUNK, d))
-
-
-def _add_chunks(sums: Array) -> Array:
-    """Add the sums of all chunks, in double precision."""
-    xp = namespace(sums)
-    return xp.astype(sums[0, ...], xp.float64) if sums.shape[0] == 1 else xp.sum(sums, axis=0, dtype=xp.float64)
-
-
 # ----------------------------------------------------------------------------------------------------- blocks of rows
-
-
-def is_on_host(X: Array) -> bool:
-    """Whether an array is in the memory of the host."""
-    return is_numpy(X) or "cuda" not in str(array_api_compat.device(X)).lower()
 
 
 def component_blocks(X: Array, k: int, part: slice | None = None) -> Iterator[slice]:
