@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
+from sklearn.base import clone
 
+from fiedler import GaussianMixture
 from fiedler.core.backend import to_numpy
 from fiedler.mixture import statistics as module
 from fiedler.mixture.covariance import (
@@ -136,6 +138,36 @@ def test_mean_densities_of_groups_are_means_over_their_rows(kind, squares_only, 
 
     expected = [joint[groups == g].mean(axis=0) for g in range(6)]
     assert_allclose(to_numpy(mean_log_joint(statistics, model)), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("k", [1, 2, 6])
+def test_all_formulas_for_weighted_moments_are_the_printed_sum(k, backend, rng, monkeypatch):
+    """Weights times rows, products of columns, and stored products."""
+    monkeypatch.setattr(module, "CACHE_BYTES", 2**10)  # several blocks
+    X, weights = rng.normal(size=(150, 5)), rng.uniform(size=(150, k))
+    Z, w, origin = backend(X), backend(weights), backend(X.mean(axis=0))
+    options = {"kind": "full", "origin": origin, "dtype": Z.dtype}
+    assert module.stored_products(Z, origin) is None
+    monkeypatch.setattr(module, "free_device_memory", lambda X: 2**30)
+    products = module.stored_products(Z, origin)
+
+    printed = np.einsum("ik,ia,ib->kab", weights, X - X.mean(axis=0), X - X.mean(axis=0))
+    for stored in (None, products):
+        statistics = weighted_statistics(Z, w, **options, products=stored)
+        assert_allclose(to_numpy(statistics.second_moments), printed, rtol=1e-10, atol=1e-12)
+    assert products.shape == (15, 150)
+
+
+@pytest.mark.parametrize("off", [0.0, 1000.0])
+def test_stored_products_change_no_fit(off, rng, monkeypatch):
+    """They are in the precision of the rows, and not used where that does not suffice."""
+    y = np.repeat([0, 1], 100)
+    X = (rng.normal(size=(200, 3)) + (2 + off) * y[:, None]).astype(np.float32)
+    model = GaussianMixture(2, init=y, max_iter=20, tol=1e-4)
+    expected = clone(model).fit(X).covariances_
+    monkeypatch.setattr(module, "free_device_memory", lambda X: 2**30)
+
+    assert_allclose(model.fit(X).covariances_, expected, rtol=1e-4, atol=1e-4)
 
 
 # ------------------------------------------------------------------------------------- integrated completed likelihood

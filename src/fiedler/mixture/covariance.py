@@ -32,6 +32,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import array_api_compat
 import numpy as np
 
 from .._validation import choose
@@ -106,15 +107,18 @@ class Full:
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
-        """Return the function from rows to ‖(x - μ_k)'F_k‖², shape (b, k)."""
+        """Return the function from rows to ‖(x - μ_k)'F_k‖², shape (b, k).
+
+        Differences have shape (k, d, b): their squares are added along the middle axis, over contiguous memory.
+        """
         xp, (k, d) = namespace(means), means.shape
-        stacked = xp.reshape(xp.permute_dims(factors, (1, 0, 2)), (d, k * d))
-        offsets = xp.reshape(means[:, None, :] @ factors, (1, k * d))
-        affine = xp.concat([stacked, -offsets], axis=0)
+        stacked = xp.reshape(xp.matrix_transpose(factors), (k * d, d))
+        offsets = xp.reshape(means[:, None, :] @ factors, (k * d, 1))
+        affine = xp.concat([stacked, -offsets], axis=1)
 
         def distances(Z: Array) -> Array:
-            white = xp.concat([Z, xp.ones_like(Z[:, :1])], axis=1) @ affine
-            return sq_norms(xp.reshape(white, (Z.shape[0], k, d)))
+            white = affine @ xp.concat([Z, xp.ones_like(Z[:, :1])], axis=1).T
+            return sq_norms(xp.reshape(white, (k, d, Z.shape[0]))).T
 
         return distances
 
@@ -303,7 +307,14 @@ SHAPES: dict[str, Shape] = {"full": Full, "tied": Tied, "diag": Diag, "spherical
 
 
 def estimate(
-    X: Array, weights: Array, *, kind: str, ridge: float, priors: Array | None = None, origin: Array | None = None
+    X: Array,
+    weights: Array,
+    *,
+    kind: str,
+    ridge: float,
+    priors: Array | None = None,
+    origin: Array | None = None,
+    products: Array | None = None,
 ) -> Gaussians:
     """Compute the weighted maximum-likelihood components [lapgmm, Eqs 13-15].
 
@@ -319,13 +330,16 @@ def estimate(
         Memberships for the mixing weights, where they differ from ``weights``.
     origin : array of shape (d,), optional
         The mean row (`mean_origin`), where it has been computed before.
+    products : array of shape (d(d+1)/2, n), optional
+        The products of columns (`stored_products`), where they have been computed before.
     """
     choose(SHAPES, kind, option="covariance_type")
     xp, origin = namespace(X), mean_origin(X) if origin is None else origin
     mass = None if priors is None else xp.sum(priors, axis=0, dtype=xp.float64)
 
     def components(dtype: Any) -> Gaussians:
-        statistics = weighted_statistics(X, weights, kind=kind, origin=origin, dtype=dtype)
+        own_products = products if dtype == X.dtype else None
+        statistics = weighted_statistics(X, weights, kind=kind, origin=origin, dtype=dtype, products=own_products)
         return gaussians(statistics, kind=kind, ridge=ridge, mass=mass)
 
     if X.dtype != xp.float64:
@@ -375,11 +389,14 @@ def log_joint(X: Array, model: Gaussians) -> Array:
     means, factors = (xp.astype(part, dtype) for part in (model.means - model.origin, model.factors))
     distances, constants = shape.sq_distances(means, factors), xp.astype(_log_constants(model), dtype)
 
-    def densities(rows: slice) -> Array:
-        Z = centered(X[rows, :], model.origin, dtype)
-        return xp.astype(constants - 0.5 * distances(Z), X.dtype)
+    joint = xp.empty((X.shape[0], k), dtype=X.dtype, device=array_api_compat.device(X))
 
-    return xp.concat(map_blocks(densities, component_blocks(X, k), X), axis=0)
+    def fill(rows: slice) -> None:
+        Z = centered(X[rows, :], model.origin, dtype)
+        joint[rows, :] = xp.astype(constants - 0.5 * distances(Z), X.dtype, copy=False)
+
+    map_blocks(fill, component_blocks(X, k), X)
+    return joint
 
 
 def mean_log_joint(statistics: Statistics, model: Gaussians) -> Array:
