@@ -1,6 +1,10 @@
-"""Measure LapGMM on a GPU: 1,000,000 x 50 rows, 20 clusters; compare the time per iteration with scikit-learn.
+"""Measure mixtures on a GPU: 1,000,000 x 50 rows, 20 clusters; compare the time per iteration with scikit-learn.
 
-    python benchmarks/bench_gpu_mixture.py [--size 1000000]
+    python benchmarks/bench_gpu_mixture.py [--size 1000000] [--case steps]
+
+The first table divides an iteration of GaussianMixture into its steps. "of peak" is the rate of a step relative to that
+of a large single-precision product on the same card, counting 2 n K d² operations for either product, as a plain
+implementation needs; ``--case steps`` prints only this table.
 
 Needs a CUDA device; back ends that are not installed are skipped. scikit-learn's GaussianMixture runs on torch arrays.
 """
@@ -18,10 +22,14 @@ from measure import markdown_table, parse_arguments
 from sklearn.base import clone
 
 from fiedler import GaussianMixture, LapGMM
-from fiedler.core.backend import to_numpy
+from fiedler.core.backend import namespace, one_hot, sq_norms, standard_normal, to_numpy
 from fiedler.metrics import clustering_accuracy
+from fiedler.mixture.covariance import gaussians
+from fiedler.mixture.hooks import GaussianHooks, MixtureProblem
+from fiedler.mixture.statistics import centered, component_blocks, stored_products, weighted_statistics
 
 DIMENSIONS, CLUSTERS = 50, 20
+REPEATS, PEAK_SIZE = 10, 8192
 
 
 def make_data(n, seed=0):
@@ -31,6 +39,81 @@ def make_data(n, seed=0):
     X = rng.normal(size=(n, DIMENSIONS)) * rng.uniform(0.3, 1.0, size=(CLUSTERS, DIMENSIONS))[y]
     X[:, 1] += 0.5 * X[:, 0] ** 2
     return (X + rng.normal(scale=0.3, size=(CLUSTERS, DIMENSIONS))[y]).astype(np.float32), y
+
+
+def median_seconds(function, synchronize):
+    """Return the median time of a function, without its first call."""
+    function()
+    return float(np.median([timed(function, synchronize)[1] for _ in range(REPEATS)]))
+
+
+def e_step_parts(X, model):
+    """Return the product and the norms of the E-step as functions of no argument; the norms are those of one block."""
+    xp, (k, d) = namespace(X), model.means.shape
+    affine = xp.reshape(xp.astype(model.factors, X.dtype), (k * d, d))
+    affine = xp.concat([affine, xp.ones_like(affine[:, :1])], axis=1)
+    blocks = list(component_blocks(X, k))
+
+    def product(rows):
+        Z = centered(X[rows, :], model.origin, X.dtype)
+        return affine @ xp.concat([Z, xp.ones_like(Z[:, :1])], axis=1).T
+
+    white = xp.reshape(product(blocks[0]), (k, d, -1))
+
+    def all_products():
+        for rows in blocks:
+            product(rows)
+
+    def all_norms():
+        for _ in blocks:
+            sq_norms(white)
+
+    return all_products, all_norms
+
+
+def time_steps(name, X, y):
+    """Time the steps of an iteration, one after the other."""
+    X, synchronize = BACKENDS[name](X)
+    n = X.shape[0]
+    square = standard_normal((PEAK_SIZE, PEAK_SIZE), np.random.RandomState(0), X)
+    peak = 2 * PEAK_SIZE**3 / median_seconds(lambda: square @ square, synchronize)
+    problem = MixtureProblem(X, kind="full", ridge=0.05)
+    hooks = GaussianHooks(problem)
+    state = hooks.start(0.7 * one_hot(y, CLUSTERS, X) + 0.3 / CLUSTERS)
+
+    def sums(products):
+        return weighted_statistics(X, state.resp, kind="full", origin=problem.origin, dtype=X.dtype, products=products)
+
+    statistics = sums(problem.products)
+    model = gaussians(statistics, kind="full", ridge=0.05)
+    log_joint = hooks.expect(model)
+    new_state = hooks.refine(log_joint, state)
+    e_product, e_norms = e_step_parts(X, model)
+
+    def iterate():
+        log_joint = hooks.expect(hooks.maximize(state)[0])
+        hooks.score(log_joint, hooks.refine(log_joint, state), state.resp)
+
+    one_product = 2 * n * CLUSTERS * DIMENSIONS**2
+    steps = {
+        "products of columns, once per fit": (lambda: stored_products(X, problem.origin), 0),
+        "M: sums, products not stored": (lambda: sums(None), one_product),
+        "M: sums": (lambda: sums(problem.products), one_product),
+        "M: components from sums": (lambda: gaussians(statistics, kind="full", ridge=0.05), 0),
+        "M": (lambda: hooks.maximize(state), one_product),
+        "E: product": (e_product, one_product),
+        "E: norms": (e_norms, 0),
+        "E": (lambda: hooks.expect(model), one_product),
+        "memberships": (lambda: hooks.refine(log_joint, state), 0),
+        "objective": (lambda: hooks.score(log_joint, new_state, state.resp), 0),
+        "iteration": (iterate, 2 * one_product),
+    }
+    is_stored = "stored" if problem.products is not None else "not stored"
+    yield {"back end": name, "step": f"a large product; products of columns are {is_stored}", "TFLOP/s": peak / 1e12}
+    for step, (function, operations) in steps.items():
+        seconds = median_seconds(function, synchronize)
+        rate = {"TFLOP/s": operations / seconds / 1e12, "of peak": operations / seconds / peak} if operations else {}
+        yield {"back end": name, "step": step, "ms": 1e3 * seconds} | rate
 
 
 def time_fit(name, X, y):
@@ -108,8 +191,11 @@ def print_table(rows):
 def main():
     warnings.simplefilter("ignore")
     options = parse_arguments(size={"type": int, "default": 1_000_000})
-    print_table(compare_with_cpu(*make_data(20_000)))
     X, y = make_data(options.size)
+    print_table(row for name in DEVICES for row in time_steps(name, X, y))
+    if options.case == "steps":
+        return
+    print_table(compare_with_cpu(*make_data(20_000)))
     print_table(time_fit(name, X, y) for name in DEVICES)
     print_table([*(row for name in DEVICES for row in time_iterations(name, X, y)), time_sklearn_iterations(X)])
 

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import special
 
-from fiedler.core.backend import fix_signs, row_blocks, smallest_k, to_numpy
+from fiedler.core import backend as module
+from fiedler.core.backend import fix_signs, logsumexp, row_blocks, smallest_k, softmax, sq_norms, to_numpy
 
 
 @pytest.mark.parametrize(("shape", "k"), [((6, 50), 4), ((3, 7), 7), ((5, 101), 1), ((4, 30), 20)])
@@ -36,3 +38,21 @@ def test_row_blocks_cover_all_rows_once():
     rows = [i for block in row_blocks(1000, 2**20, np.empty(0)) for i in range(block.start, block.stop)]
 
     assert rows == list(range(1000))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_softmax_and_logsumexp_are_scipys(dtype, backend, rng):
+    values = (300 * rng.normal(size=(50, 4))).astype(dtype)
+    values[3, 1:] = -np.inf
+
+    assert_allclose(to_numpy(softmax(backend(values))), special.softmax(values, axis=1), rtol=1e-4, atol=1e-30)
+    assert_allclose(to_numpy(logsumexp(backend(values))), special.logsumexp(values, axis=1), rtol=1e-6)
+    assert to_numpy(logsumexp(backend(np.full((1, 3), -np.inf))))[0] == -np.inf
+
+
+@pytest.mark.parametrize("on_host", [True, False])
+def test_squared_norms_are_sums_over_the_middle_axis(on_host, backend, rng, monkeypatch):
+    monkeypatch.setattr(module, "is_on_host", lambda X: on_host)
+    vectors = rng.normal(size=(3, 5, 7))
+
+    assert_allclose(to_numpy(sq_norms(backend(vectors))), (vectors**2).sum(axis=1))

@@ -77,7 +77,7 @@ def test_densities_are_scipys_minus_the_blur(kind, weighted, backend):
 def test_blocks_change_nothing(kind, weighted, monkeypatch):
     X, R = weighted
     in_one_block = estimate(X, R, kind=kind, ridge=0.1)
-    monkeypatch.setattr(module, "CACHE_BYTES", 1)
+    monkeypatch.setattr("fiedler.mixture.statistics.CACHE_BYTES", 1)
     X, R = np.tile(X, (3, 1)), np.tile(R, (3, 1))
 
     assert_allclose(estimate(X, R, kind=kind, ridge=0.1).covariances, in_one_block.covariances)
@@ -146,12 +146,12 @@ def test_digits_are_kept_at_every_separation_on_one_axis_of_many(kind, off, rng)
 def test_single_precision_sums_are_used_only_where_little_cancels(kind, rng, monkeypatch):
     used = []
 
-    def sums(*args):
-        used.append(np.dtype(args[-1]).name)
-        return original(*args)
+    def sums(*args, dtype, **options):
+        used.append(np.dtype(dtype).name)
+        return original(*args, dtype=dtype, **options)
 
-    original = module._sums
-    monkeypatch.setattr(module, "_sums", sums)
+    original = module.weighted_statistics
+    monkeypatch.setattr(module, "weighted_statistics", sums)
     y = np.repeat([0, 1], 200)
     near = rng.normal(size=(400, 3)) + y[:, None]
     correlated = near @ (np.ones((3, 3)) + 1e-3 * np.eye(3)) if kind in ("full", "tied") else near + 1e3 * y[:, None]

@@ -395,12 +395,14 @@ def partition_quality(resp: Array, graph: AffinityGraph | None) -> tuple[int, fl
     return len(np.unique(labels)), modularity(graph, labels, resolution=RESOLUTION)
 
 
-def natural_lam(log_joint: Array, graph: AffinityGraph) -> float:
+def natural_lam(log_joint: Array, graph: AffinityGraph, counts: Array | None = None) -> float:
     """Compute the λ at which a row's neighbours weigh as much as its densities.
 
     A row whose neighbours are all in another cluster pays 2λ times its degree for staying in its own, and gains the
     difference of the log-densities: so this is the median difference between the two best clusters over twice the mean
-    degree.
+    degree. Where nodes stand for ``counts`` rows each, median and mean are over the rows: the degree of a node is the
+    sum of those of its rows, and its margin is that of their mean log-densities.
     """
-    degree = float(to_numpy(graph.degrees).mean())
-    return median_margin(log_joint) / (2 * degree) if degree > 0 else 0.0
+    n_rows = graph.n_nodes if counts is None else float(to_numpy(counts).sum())
+    degree = float(to_numpy(graph.degrees).sum(dtype=np.float64)) / n_rows
+    return median_margin(log_joint, counts) / (2 * degree) if degree > 0 else 0.0

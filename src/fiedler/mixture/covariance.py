@@ -11,10 +11,10 @@ Both steps of EM are matrix products over blocks of rows, for all components at 
 
     E:  ‖(x - μ_k)'F_k‖²  from  x'[F_1 ... F_K]         M:  Σ_i w_ik x_i x_i'  from  [w_1 x ... w_K x]' x
 
-and for variances along the axes, from products with x². Blocks fit the cache of a core, and rows are measured from
-their mean. Single-precision rows are summed in single precision, block by block; where E[xx'] - μμ' then keeps fewer
-than three digits, the sums are computed again in double precision: clusters a million times as far apart as they are
-wide still keep four digits of their covariance.
+and for variances along the axes, from products with x². The sums of the M-step are those of :mod:`.statistics`, and the
+components are estimated from them alone. Single-precision rows are summed in single precision, block by block; where
+E[xx'] - μμ' then keeps fewer than three digits, the sums are computed again in double precision: clusters a million
+times as far apart as they are wide still keep four digits of their covariance.
 
 The ridge ρ is noise: every row is assumed to carry a blur ε ~ N(0, ρI). Added to the variances in the M-step alone, a
 ridge maximises no likelihood; but Σ = S + ρI is exactly the maximiser of the expected log-density
@@ -27,25 +27,22 @@ Log-determinants are computed from Cholesky factors: det() itself underflows abo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import array_api_compat
 import numpy as np
 
 from .._validation import choose
-from ..core.backend import Array, asarray_like, identity, namespace, row_blocks, sq_norms, to_numpy
+from ..core.backend import Array, asarray_like, identity, namespace, sq_norms, to_numpy
 from ..core.blocks import map_blocks
 from ..core.linear import cholesky, invert_lower_triangular
 from ..core.rows import sq_row_norms
 from ..errors import SingularCovarianceError
+from .statistics import Statistics, centered, component_blocks, mean_origin, squared_sums, weighted_statistics
 
-CACHE_BYTES = 2**22  # size of a block of rows on the host: fits the cache of a core
-DEVICE_BYTES = 2**28  # size of a block of rows on an accelerator
-SUMS_BYTES = 2**26  # size of the sums of all parts together
-MAX_PARTS = 16  # parts of the rows, whose sums are added in order whatever the number of threads
 MAX_CANCELLATION = 300  # factor by which an error of single-precision sums, about 1e-6, may grow in the difference
 
 
@@ -77,15 +74,6 @@ class Gaussians(NamedTuple):
 # ------------------------------------------------------------------------------------------------- the four shapes
 
 
-@cache
-def _triangle(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows and columns of the upper triangle of a d x d matrix, and the position in it of each matrix entry."""
-    rows, columns = np.triu_indices(d)
-    position = np.zeros((d, d), dtype=np.int64)
-    position[rows, columns] = position[columns, rows] = np.arange(len(rows))
-    return rows, columns, position.ravel()
-
-
 def _singular() -> SingularCovarianceError:
     return SingularCovarianceError(
         "the covariance of a component is not positive definite: too few rows for its dimension, or constant columns",
@@ -100,27 +88,9 @@ class Full:
     forms_differences = True
 
     @staticmethod
-    def second_moments(Z: Array, w: Array) -> Array:
-        """Compute Σ_i w_ik x_i x_i', shape (k d, d).
-
-        Weights times rows, times rows; or, if there are at least as many components as dimensions, products of columns,
-        which all components share, times weights: twice as fast for 30 components in 30 dimensions.
-        """
-        xp, (b, d), k = namespace(Z), Z.shape, w.shape[1]
-        if d > k:
-            return xp.reshape(w[:, :, None] * Z[:, None, :], (b, k * d)).T @ Z
-        rows, columns, position = _triangle(d)
-        Zt = Z.T + 0.0  # columns become contiguous
-        products = xp.take(Zt, asarray_like(rows, Z), axis=0)
-        products *= xp.take(Zt, asarray_like(columns, Z), axis=0)
-        return xp.reshape(xp.take((products @ w).T, asarray_like(position, Z), axis=1), (k * d, d))
-
-    @staticmethod
     def covariances(second_moments: Array, counts: Array, means: Array) -> Array:
         """Compute E[xx'] - μμ'."""
-        k, d = means.shape
-        products = namespace(second_moments).reshape(second_moments, (k, d, d)) / counts[:, None, None]
-        return products - means[:, :, None] * means[:, None, :]
+        return second_moments / counts[:, None, None] - means[:, :, None] * means[:, None, :]
 
     @staticmethod
     def add_ridge(covariances: Array, ridge: float) -> Array:
@@ -137,15 +107,18 @@ class Full:
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
-        """Return the function from rows to ‖(x - μ_k)'F_k‖², shape (b, k)."""
+        """Return the function from rows to ‖(x - μ_k)'F_k‖², shape (b, k).
+
+        Differences have shape (k, d, b): their squares are added along the middle axis, over contiguous memory.
+        """
         xp, (k, d) = namespace(means), means.shape
-        stacked = xp.reshape(xp.permute_dims(factors, (1, 0, 2)), (d, k * d))
-        offsets = xp.reshape(means[:, None, :] @ factors, (1, k * d))
-        affine = xp.concat([stacked, -offsets], axis=0)
+        stacked = xp.reshape(xp.matrix_transpose(factors), (k * d, d))
+        offsets = xp.reshape(means[:, None, :] @ factors, (k * d, 1))
+        affine = xp.concat([stacked, -offsets], axis=1)
 
         def distances(Z: Array) -> Array:
-            white = xp.concat([Z, xp.ones_like(Z[:, :1])], axis=1) @ affine
-            return sq_norms(xp.reshape(white, (Z.shape[0], k, d)))
+            white = affine @ xp.concat([Z, xp.ones_like(Z[:, :1])], axis=1).T
+            return sq_norms(xp.reshape(white, (k, d, Z.shape[0]))).T
 
         return distances
 
@@ -166,6 +139,20 @@ class Full:
         return namespace(factors).sum(factors**2, axis=-1)
 
     @staticmethod
+    def traces(second_moments: Array, factors: Array) -> Array:
+        """Compute tr Σ_k⁻¹M of every component and second moment M, shape (m, k)."""
+        xp = namespace(factors)
+        precisions = factors @ xp.matrix_transpose(factors)
+        m, d, _ = second_moments.shape
+        return xp.reshape(second_moments, (m, d * d)) @ xp.reshape(precisions, (-1, d * d)).T
+
+    @staticmethod
+    def precision_means(means: Array, factors: Array) -> Array:
+        """Compute Σ_k⁻¹μ_k, shape (k, d)."""
+        xp = namespace(factors)
+        return ((means[:, None, :] @ factors) @ xp.matrix_transpose(factors))[:, 0, :]
+
+    @staticmethod
     def sample_component(noise: Array, covariances: Array, c: int) -> Array:
         """Transform white noise so that it has the covariance of component ``c``."""
         return noise @ namespace(noise).linalg.cholesky(covariances[c, :, :]).T
@@ -182,14 +169,10 @@ class Tied(Full):
     forms_differences = False
 
     @staticmethod
-    def second_moments(Z: Array, w: Array) -> Array:
-        """Compute Σ_ik w_ik x_i x_i', shape (d, d)."""
-        return (Z * namespace(w).sum(w, axis=1)[:, None]).T @ Z
-
-    @staticmethod
     def covariances(second_moments: Array, counts: Array, means: Array) -> Array:
         """Compute Σ_k α_k (E[xx'] - μμ')."""
-        return (second_moments - (means * counts[:, None]).T @ means) / namespace(counts).sum(counts)
+        xp = namespace(counts)
+        return (xp.sum(second_moments, axis=0) - (means * counts[:, None]).T @ means) / xp.sum(counts)
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
@@ -214,14 +197,9 @@ class Diag:
     forms_differences = False
 
     @staticmethod
-    def second_moments(Z: Array, w: Array) -> Array:
-        """Compute Σ_i w_ik x_i², shape (k, d)."""
-        return w.T @ Z**2
-
-    @staticmethod
     def covariances(second_moments: Array, counts: Array, means: Array) -> Array:
         """Compute E[x²] - μ²."""
-        return second_moments / counts[:, None] - means**2
+        return squared_sums(second_moments) / counts[:, None] - means**2
 
     @staticmethod
     def add_ridge(covariances: Array, ridge: float) -> Array:
@@ -258,6 +236,17 @@ class Diag:
     def precisions(factors: Array, d: int) -> Array:
         """Compute 1/σ²."""
         return factors**2
+
+    @classmethod
+    def traces(cls, second_moments: Array, factors: Array) -> Array:
+        """Compute Σ_a M_aa / σ_ka² of every component and second moment M, shape (m, k)."""
+        squares = squared_sums(second_moments)
+        return squares @ cls.precisions(factors, squares.shape[1]).T
+
+    @classmethod
+    def precision_means(cls, means: Array, factors: Array) -> Array:
+        """Compute μ_ka / σ_ka², shape (k, d)."""
+        return means * cls.precisions(factors, means.shape[1])
 
     @staticmethod
     def sample_component(noise: Array, covariances: Array, c: int) -> Array:
@@ -317,7 +306,16 @@ SHAPES: dict[str, Shape] = {"full": Full, "tied": Tied, "diag": Diag, "spherical
 # ------------------------------------------------------------------------------------------ estimates and densities
 
 
-def estimate(X: Array, weights: Array, *, kind: str, ridge: float, priors: Array | None = None) -> Gaussians:
+def estimate(
+    X: Array,
+    weights: Array,
+    *,
+    kind: str,
+    ridge: float,
+    priors: Array | None = None,
+    origin: Array | None = None,
+    products: Array | None = None,
+) -> Gaussians:
     """Compute the weighted maximum-likelihood components [lapgmm, Eqs 13-15].
 
     Parameters
@@ -330,21 +328,19 @@ def estimate(X: Array, weights: Array, *, kind: str, ridge: float, priors: Array
         Added to the variances, in the unit of X².
     priors : array of shape (n, k), optional
         Memberships for the mixing weights, where they differ from ``weights``.
+    origin : array of shape (d,), optional
+        The mean row (`mean_origin`), where it has been computed before.
+    products : array of shape (d(d+1)/2, n), optional
+        The products of columns (`stored_products`), where they have been computed before.
     """
-    shape, xp = choose(SHAPES, kind, option="covariance_type"), namespace(X)
-    origin = _origin(X)
+    choose(SHAPES, kind, option="covariance_type")
+    xp, origin = namespace(X), mean_origin(X) if origin is None else origin
+    mass = None if priors is None else xp.sum(priors, axis=0, dtype=xp.float64)
 
     def components(dtype: Any) -> Gaussians:
-        counts, first, second_moments = _sums(X, weights, origin, shape, dtype)
-        if not bool(xp.all(counts > 0)):
-            raise SingularCovarianceError(
-                "a component has lost all its rows", "use fewer clusters or another init", code="empty_component"
-            )
-        means = first / counts[:, None]
-        covariances = shape.add_ridge(shape.covariances(second_moments, counts, means), ridge)
-        mass = counts if priors is None else xp.astype(xp.sum(priors, axis=0), xp.float64)
-        shares, factors = mass / xp.sum(mass), shape.factorize(covariances)
-        return Gaussians(shares, means + origin, covariances, factors, origin, kind, ridge)
+        own_products = products if dtype == X.dtype else None
+        statistics = weighted_statistics(X, weights, kind=kind, origin=origin, dtype=dtype, products=own_products)
+        return gaussians(statistics, kind=kind, ridge=ridge, mass=mass)
 
     if X.dtype != xp.float64:
         with suppress(SingularCovarianceError):
@@ -352,6 +348,31 @@ def estimate(X: Array, weights: Array, *, kind: str, ridge: float, priors: Array
             if _cancellation(model) < MAX_CANCELLATION:
                 return model
     return components(xp.float64)
+
+
+def gaussians(statistics: Statistics, *, kind: str, ridge: float, mass: Array | None = None) -> Gaussians:
+    """Compute the components of which the statistics are given, each from one group.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        With the second moments that ``kind`` needs.
+    kind : {'full', 'tied', 'diag', 'spherical'}
+    ridge : float
+        Added to the variances, in the unit of X².
+    mass : array of shape (k,), optional
+        What the mixing weights are proportional to; by default the counts.
+    """
+    shape, counts = choose(SHAPES, kind, option="covariance_type"), statistics.counts
+    xp = namespace(counts)
+    if not bool(xp.all(counts > 0)):
+        raise SingularCovarianceError(
+            "a component has lost all its rows", "use fewer clusters or another init", code="empty_component"
+        )
+    means, mass = statistics.sums / counts[:, None], counts if mass is None else mass
+    covariances = shape.add_ridge(shape.covariances(statistics.second_moments, counts, means), ridge)
+    shares, factors = mass / xp.sum(mass), shape.factorize(covariances)
+    return Gaussians(shares, means + statistics.origin, covariances, factors, statistics.origin, kind, ridge)
 
 
 def _cancellation(model: Gaussians) -> float:
@@ -363,23 +384,85 @@ def _cancellation(model: Gaussians) -> float:
 
 def log_joint(X: Array, model: Gaussians) -> Array:
     """Compute log α_k + log N(x_i; μ_k, Σ_k) - ½ρ tr Σ_k⁻¹, shape (n, k): the joint log-density of blurred rows."""
-    shape, xp, (k, d) = SHAPES[model.kind], namespace(X), model.means.shape
-    constants = shape.log_det(model.factors, d) + xp.log(model.weights) - 0.5 * d * math.log(2 * math.pi)
-    constants = constants - 0.5 * model.ridge * xp.sum(shape.precisions(model.factors, d), axis=-1)
+    shape, xp, k = SHAPES[model.kind], namespace(X), model.means.shape[0]
     dtype = X.dtype if shape.forms_differences else xp.float64
     means, factors = (xp.astype(part, dtype) for part in (model.means - model.origin, model.factors))
-    distances, constants = shape.sq_distances(means, factors), xp.astype(constants, dtype)
+    distances, constants = shape.sq_distances(means, factors), xp.astype(_log_constants(model), dtype)
 
-    def densities(rows: slice) -> Array:
-        Z = _centered(X[rows, :], model.origin, dtype)
-        return xp.astype(constants - 0.5 * distances(Z), X.dtype)
+    joint = xp.empty((X.shape[0], k), dtype=X.dtype, device=array_api_compat.device(X))
 
-    return xp.concat(map_blocks(densities, _blocks(X, k), X), axis=0)
+    def fill(rows: slice) -> None:
+        Z = centered(X[rows, :], model.origin, dtype)
+        joint[rows, :] = xp.astype(constants - 0.5 * distances(Z), X.dtype, copy=False)
+
+    map_blocks(fill, component_blocks(X, k), X)
+    return joint
+
+
+def mean_log_joint(statistics: Statistics, model: Gaussians) -> Array:
+    """Compute the mean of `log_joint` over the rows of each group, shape (m, k).
+
+    The mean of (x - μ)'Σ⁻¹(x - μ) is tr Σ⁻¹M - 2 m'Σ⁻¹μ + μ'Σ⁻¹μ, with m = E[x] and M = E[xx'] in the group.
+    """
+    shape, xp = SHAPES[model.kind], namespace(model.means)
+    means = model.means - statistics.origin
+    counts = xp.where(statistics.counts > 0, statistics.counts, 1)[:, None]
+    precision_means = shape.precision_means(means, model.factors)
+    distances = shape.traces(statistics.second_moments, model.factors) - 2 * (statistics.sums @ precision_means.T)
+    return _log_constants(model) - 0.5 * (distances / counts + xp.sum(means * precision_means, axis=1))
+
+
+def _log_constants(model: Gaussians) -> Array:
+    """Compute log α_k - ½d log 2π - ½ log det Σ_k - ½ρ tr Σ_k⁻¹, shape (k,)."""
+    shape, xp, d = SHAPES[model.kind], namespace(model.means), model.means.shape[1]
+    constants = shape.log_det(model.factors, d) + xp.log(model.weights) - 0.5 * d * math.log(2 * math.pi)
+    return constants - 0.5 * model.ridge * xp.sum(shape.precisions(model.factors, d), axis=-1)
 
 
 def n_parameters(kind: str, k: int, d: int) -> int:
     """Count the free parameters of a mixture: covariances, means, and mixing weights, which sum to one."""
     return choose(SHAPES, kind, option="covariance_type").n_parameters(k, d) + k * d + k - 1
+
+
+def statistics_icl(statistics: Statistics, *, ridge: float, kinds: Sequence[str] = ("full", "tied")) -> float:
+    """Compute the integrated completed likelihood of a partition per row, the highest over types of covariance.
+
+        1/n [ Σ_i log α_k N(x_i; μ_k, Σ_k) - ½ν log n ],      k the cluster of row i, ν the number of parameters
+
+    The Gaussians are fitted to the rows of the clusters with a ridge, which is also added to their densities. Then
+    tr Σ_k⁻¹(S_k + ρI), added up over the clusters with n_k as weights, is n d, whatever the type of covariance, and
+
+        Σ_i log α_k N(x_i; μ_k, Σ_k)  =  Σ_k n_k [ log α_k - ½ log det Σ_k ] - ½ n d (1 + log 2π)
+
+    needs the statistics of the clusters alone [Biernacki, Celeux & Govaert 2000].
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of the clusters, with the second moments that ``kinds`` need; empty clusters are left out.
+    ridge : float
+        Added to the variances, in the unit of X².
+    kinds : sequence of {'full', 'tied', 'diag', 'spherical'}
+        Types of covariance; one that is singular is left out.
+
+    Returns
+    -------
+    float
+        -inf if all are singular.
+    """
+    xp, occupied = namespace(statistics.counts), to_numpy(statistics.counts) > 0
+    if not occupied.all():
+        statistics = statistics.merge(np.maximum(np.cumsum(occupied) - 1, 0))  # adds nothing to the cluster before
+    n, (k, d) = float(xp.sum(statistics.counts)), statistics.sums.shape
+    values = [-math.inf]
+    for kind in kinds:
+        with suppress(SingularCovarianceError):
+            model = gaussians(statistics, kind=kind, ridge=ridge)
+            log_dets = SHAPES[kind].log_det(model.factors, d)  # of F, -½ log det Σ
+            likelihood = float(xp.sum(model.weights * (xp.log(model.weights) + log_dets)))
+            likelihood -= 0.5 * d * (1 + math.log(2 * math.pi))
+            values.append(likelihood - 0.5 * n_parameters(kind, k, d) * math.log(n) / n)
+    return max(values)
 
 
 def draw(n_samples: int, model: Gaussians, rng: np.random.RandomState) -> tuple[Array, np.ndarray]:
@@ -394,53 +477,3 @@ def draw(n_samples: int, model: Gaussians, rng: np.random.RandomState) -> tuple[
         for c, (first, last) in enumerate(pairwise(ends))
     ]
     return xp.concat(parts, axis=0), labels
-
-
-# ----------------------------------------------------------------------------------------------- sums over the rows
-
-
-def _blocks(X: Array, k: int, part: slice | None = None) -> Iterator[slice]:
-    """Yield slices of (a part of) the rows that, repeated for every component, fit the cache (host) or fill the device.
-
-    Blocks have at least twice as many rows as columns: adding up their (k, d, d) sums would otherwise take longer than
-    computing them.
-    """
-    first, last = (0, X.shape[0]) if part is None else (part.start, part.stop)
-    d = X.shape[1]
-    sized = row_blocks(
-        last - first, 8 * d * k, X, host_bytes=CACHE_BYTES, device_bytes=DEVICE_BYTES, min_rows=max(64, 2 * d)
-    )
-    return (slice(first + block.start, first + block.stop) for block in sized)
-
-
-def _centered(X: Array, origin: Array, dtype: Any) -> Array:
-    """Return x - origin for every row, rounded once to ``dtype``."""
-    xp = namespace(X)
-    return xp.astype(X, dtype) - xp.astype(origin, dtype)
-
-
-def _origin(X: Array) -> Array:
-    """Return the mean row rounded to X's precision, in double: differences from it are exact up to one rounding."""
-    xp = namespace(X)
-    sums = map_blocks(lambda rows: xp.sum(xp.astype(X[rows, :], xp.float64), axis=0), _blocks(X, 1), X)
-    return xp.astype(xp.astype(sum(sums) / X.shape[0], X.dtype), xp.float64)
-
-
-def _sums(X: Array, weights: Array, origin: Array, shape: Shape, dtype: Any) -> tuple[Array, Array, Array]:
-    """Compute Σ w (k,), Σ w x (k, d) and Σ w xx' (by shape) of rows measured from ``origin``, blocks in ``dtype``."""
-    xp, (n, k) = namespace(X), weights.shape
-
-    def sums(part: slice) -> tuple[Array, Array, Array]:
-        totals = (0.0, 0.0, 0.0)
-        for rows in _blocks(X, k, part):
-            Z, w = _centered(X[rows, :], origin, dtype), xp.astype(weights[rows, :], dtype)
-            block = (xp.sum(w, axis=0), w.T @ Z, shape.second_moments(Z, w))
-            totals = tuple(total + xp.astype(term, xp.float64) for total, term in zip(totals, block))
-        return totals
-
-    d = X.shape[1]
-    n_parts = 1 if 8 * n * k * d <= CACHE_BYTES else max(1, min(MAX_PARTS, SUMS_BYTES // (8 * k * d * d), n // (4 * d)))
-    width = -(-n // n_parts)
-    parts = (slice(start, min(start + width, n)) for start in range(0, n, width))
-    counts, first, second_moments = (sum(part) for part in zip(*map_blocks(sums, parts, X)))
-    return counts, first, second_moments

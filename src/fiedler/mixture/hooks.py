@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from typing import Generic
 
 from ..core.backend import Array, logsumexp, namespace, softmax
@@ -12,6 +13,7 @@ from ..graph.affinity import AffinityGraph
 from .covariance import Gaussians, estimate, log_joint
 from .em import EMState, S, Step, memberships_converged, objective_converged
 from .links import Links, median_margin
+from .statistics import mean_origin, stored_products
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +61,53 @@ class MixtureProblem:
         """Multiply memberships by the sample weights."""
         return resp if self.sample_weight is None else resp * self.sample_weight[:, None]
 
+    def estimate(self, weights: Array, priors: Array | None = None) -> Gaussians:
+        """Estimate the components; see :func:`.covariance.estimate`."""
+        return estimate(
+            self.Z,
+            weights,
+            kind=self.kind,
+            ridge=self.ridge,
+            priors=priors,
+            origin=self.origin,
+            products=self.products,
+        )
+
+    def log_joint(self, model: Gaussians) -> Array:
+        """Compute log α_k + log N(x_i; θ_k), shape (n, k)."""
+        return log_joint(self.Z, model)
+
+    @cached_property
+    def origin(self) -> Array:
+        """The point from which rows are measured."""
+        return mean_origin(self.Z)
+
+    @cached_property
+    def products(self) -> Array | None:
+        """The products of columns, from which full covariances are estimated in every iteration, if they are stored."""
+        return stored_products(self.Z, self.origin) if self.kind == "full" else None
+
     def total(self, values: Array) -> float:
         """Compute the weighted sum over rows."""
         xp = namespace(values)
         return float(xp.sum(values if self.sample_weight is None else values * self.sample_weight))
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """The sum of the sample weights, or the number of rows."""
         weights = self.sample_weight
         return float(self.Z.shape[0] if weights is None else namespace(weights).sum(weights))
+
+    def mean_change(self, resp: Array, last_resp: Array) -> float:
+        """Compute the mean over rows of ‖q_i - last q_i‖₁."""
+        xp = namespace(resp)
+        changes = map_rows(lambda q, last: xp.sum(xp.abs(q - last), axis=1), resp, last_resp)
+        return self.total(changes) / self.total_weight
+
+    @property
+    def counts(self) -> Array | None:
+        """The number of rows for which each row of Z stands, shape (n,); None if it is one."""
+        return None
 
     def likelihood(self, log_joint: Array) -> float:
         """Compute Σ_i log p(x_i), with log p(x_i, known cluster) where the cluster is known."""
@@ -98,12 +137,11 @@ class MixtureHooks(Generic[S]):
 
     def estimate(self, resp: Array) -> Gaussians:
         """Estimate the components from memberships."""
-        problem = self.problem
-        return estimate(problem.Z, problem.weighted(resp), kind=problem.kind, ridge=problem.ridge)
+        return self.problem.estimate(self.problem.weighted(resp))
 
     def expect(self, model: Gaussians) -> Array:
         """Compute the joint log-densities."""
-        return log_joint(self.problem.Z, model)
+        return self.problem.log_joint(model)
 
     def refine(self, log_joint: Array, state: S) -> S:
         """Compute the posterior; with pairs, see :meth:`posterior`."""
@@ -127,7 +165,7 @@ class MixtureHooks(Generic[S]):
     def score(self, log_joint: Array, state: S, last_resp: Array) -> Step:
         """Compute the log-likelihood minus the disagreement of linked rows."""
         likelihood, penalty = self.problem.likelihood(log_joint), self.disagreement(state)
-        return Step(likelihood - penalty, likelihood, penalty, mean_change(state.resp, last_resp))
+        return Step(likelihood - penalty, likelihood, penalty, self.problem.mean_change(state.resp, last_resp))
 
     def disagreement(self, state: S) -> float:
         """Compute -½γ Σ_ij v_ij q_i'q_j over linked rows; 0 without any."""
@@ -154,10 +192,3 @@ class GaussianHooks(MixtureHooks[EMState]):
     def start(self, memberships: Array) -> EMState:
         """Return the clamped memberships."""
         return EMState(self.problem.clamp(memberships))
-
-
-def mean_change(resp: Array, last_resp: Array) -> float:
-    """Compute the mean over rows of ‖q_i - last q_i‖₁."""
-    xp = namespace(resp)
-    distances = map_rows(lambda q, last: xp.sum(xp.abs(q - last), axis=1), resp, last_resp)
-    return float(xp.sum(distances)) / resp.shape[0]

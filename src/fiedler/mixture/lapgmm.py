@@ -39,7 +39,7 @@ from ..graph.smoothing import diffuse, resolvent
 from .base import BaseMixture, natural_lam, partition_quality
 from .covariance import Gaussians
 from .em import EMResult, EMState, Step, memberships_converged, run_em
-from .hooks import GaussianHooks, MixtureHooks, MixtureProblem, mean_change
+from .hooks import GaussianHooks, MixtureHooks, MixtureProblem
 from .operators import Smoother, laplacian_smoother, make_smoother
 from .simplex import entropic_maximizer
 
@@ -101,7 +101,7 @@ class _Variational(MixtureHooks[_SmoothedState]):
 
     def score(self, log_joint: Array, state: _SmoothedState, last_resp: Array) -> Step:
         """Compute J and its two terms."""
-        xp, n = namespace(log_joint), log_joint.shape[0]
+        xp = namespace(log_joint)
 
         def terms(q: Array, log_joint: Array, product: Array, last: Array) -> Array:
             columns = (_evidence_bound(q, log_joint), xp.sum(q * product, axis=1), xp.sum(xp.abs(q - last), axis=1))
@@ -109,7 +109,8 @@ class _Variational(MixtureHooks[_SmoothedState]):
 
         rows = map_rows(terms, state.resp, log_joint, state.product, last_resp)
         likelihood, penalty = self.problem.total(rows[:, 0]), self.lam * float(xp.sum(rows[:, 1]))
-        return Step(likelihood - penalty, likelihood, penalty, float(xp.sum(rows[:, 2])) / n)
+        change = self.problem.total(rows[:, 2]) / self.problem.total_weight
+        return Step(likelihood - penalty, likelihood, penalty, change)
 
     def has_converged(self, steps: Sequence[Step], tol: float) -> bool:
         """Test the memberships: see ``tol`` of :class:`LapGMM`."""
@@ -185,7 +186,7 @@ class _Regularized(MixtureHooks[_RegularizedState]):
     def score(self, log_joint: Array, state: _RegularizedState, last_resp: Array) -> Step:
         """Return Eq. 6 at the smoothed memberships and the components refitted from them."""
         likelihood, penalty = state.likelihood, state.penalty
-        return Step(likelihood - penalty, likelihood, penalty, mean_change(state.resp, last_resp))
+        return Step(likelihood - penalty, likelihood, penalty, self.problem.mean_change(state.resp, last_resp))
 
     def finish(self, model: Gaussians, state: _RegularizedState) -> Gaussians:
         """Refit the components from the smoothed memberships: line 7 of Table 1."""
@@ -431,7 +432,7 @@ class LapGMM(BaseMixture):
         assert problem.graph is not None
         hooks = GaussianHooks(problem)
         model, _ = hooks.maximize(hooks.start(start))
-        scale = natural_lam(hooks.expect(model), problem.graph)
+        scale = natural_lam(hooks.expect(model), problem.graph, problem.counts)
         return [factor * scale for factor in LAM_GRIDS[str(self.lam)]]
 
     def _store(self, best: EMResult[Any], graph: AffinityGraph | None, X: Array, projection: Projection | None) -> None:

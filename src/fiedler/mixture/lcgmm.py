@@ -24,9 +24,9 @@ from ..core.backend import Array, namespace, safe_log
 from ..core.sparse import Sparse, matmul
 from ..errors import SingularCovarianceError, warn
 from .base import BaseMixture
-from .covariance import Gaussians, estimate
+from .covariance import Gaussians
 from .em import EMResult, EMState, Step, memberships_converged
-from .hooks import MixtureHooks, MixtureProblem, mean_change
+from .hooks import MixtureHooks, MixtureProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,25 +50,24 @@ class _LocallyConsistent(MixtureHooks[_ConsistentState]):
 
     def maximize(self, state: _ConsistentState) -> tuple[Gaussians, _ConsistentState]:
         """Eqs 7, 9 and 11: mixing weights from P, means and covariances from (I - λL)P."""
-        Z, kind, ridge = self.problem.Z, self.problem.kind, self.problem.ridge
         priors = self.problem.weighted(state.resp)
         weights = priors - self.lam * matmul(self.L, state.resp)
         if self.use_signed and not state.clipped:
             try:
-                return estimate(Z, weights, kind=kind, ridge=ridge, priors=priors), state
+                return self.problem.estimate(weights, priors), state
             except SingularCovarianceError:
                 if not self.may_clip:
                     raise
                 state = replace(state, clipped=True)
         clipped = namespace(weights).where(weights > 0, weights, 0)
-        return estimate(Z, clipped, kind=kind, ridge=ridge, priors=priors), state
+        return self.problem.estimate(clipped, priors), state
 
     def score(self, log_joint: Array, state: _ConsistentState, last_resp: Array) -> Step:
         """Compute the penalised log-likelihood, R = Σ_k p_k' L log p_k."""
         resp, likelihood = state.resp, self.problem.likelihood(log_joint)
         divergence = float(namespace(resp).sum(resp * matmul(self.L, safe_log(resp))))
         penalty = self.lam * divergence + self.disagreement(state)
-        return Step(likelihood - penalty, likelihood, penalty, mean_change(resp, last_resp))
+        return Step(likelihood - penalty, likelihood, penalty, self.problem.mean_change(resp, last_resp))
 
     def has_converged(self, steps: Sequence[Step], tol: float) -> bool:
         """Test the posteriors, since the objective can fall."""

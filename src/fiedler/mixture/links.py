@@ -67,9 +67,18 @@ def make_links(constraints: PairwiseConstraints | None, reference: Array) -> Lin
     )
 
 
-def median_margin(log_joint: Array) -> float:
-    """Compute the median difference between the two largest joint log-densities of a row; 0 for a single cluster."""
+def median_margin(log_joint: Array, counts: Array | None = None) -> float:
+    """Compute the median difference between the two largest joint log-densities of a row; 0 for a single cluster.
+
+    With ``counts`` every row is repeated that many times.
+    """
     if log_joint.shape[1] == 1:
         return 0.0
     top_two = np.partition(to_numpy(log_joint), -2, axis=1)[:, -2:]
-    return float(np.median(top_two[:, 1] - top_two[:, 0]))
+    margins = top_two[:, 1] - top_two[:, 0]
+    if counts is None:
+        return float(np.median(margins))
+    order = np.argsort(margins)
+    ends = np.cumsum(to_numpy(counts)[order])
+    middle = np.searchsorted(ends, [(ends[-1] - 1) // 2, ends[-1] // 2], side="right")
+    return float(margins[order[middle]].mean())

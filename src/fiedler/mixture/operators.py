@@ -54,10 +54,10 @@ def make_smoother(operator: Any, graph: AffinityGraph, reference: Array, links: 
 
 
 def laplacian_smoother(graph: AffinityGraph, reference: Array) -> Smoother:
-    """A = L = D - S, bounded by 2D."""
+    """A = L = D - S, bounded by 2D; self-loops, which are in both D and S, do not count."""
     L = _in_precision_of(reference, graph.laplacian())
-    degrees = asarray_like(to_numpy(graph.degrees), reference, dtype=reference.dtype)
-    return Smoother(lambda F: matmul(L, F), 2 * degrees[:, None])
+    degrees = to_numpy(graph.degrees) if graph.loops is None else to_numpy(graph.degrees) - to_numpy(graph.loops)
+    return Smoother(lambda F: matmul(L, F), 2 * asarray_like(degrees, reference, dtype=reference.dtype)[:, None])
 
 
 def _iterated(graph: AffinityGraph, reference: Array) -> Smoother:

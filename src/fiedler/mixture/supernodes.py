@@ -1,0 +1,105 @@
+"""Mixtures on supernodes: EM over groups of rows that share their memberships, from their statistics alone.
+
+A supernode s stands for n_s rows, in the coarse graph W_st = Σ_{i ∈ s, j ∈ t} w_ij. LapGMM's objective is restricted to
+memberships that are constant on supernodes, q_i = q_s for all rows i of s:
+
+    J(Q, Θ)  =  Σ_s n_s Σ_k q_sk [ mean_{i ∈ s} log α_k N(x_i; μ_k, Σ_k) - log q_sk ]  -  λ tr(Q'LQ)
+
+with L the Laplacian of the coarse graph: rows of one supernode do not differ, so that the edges within cost nothing and
+½ Σ_ij w_ij ‖q_i - q_j‖² is the sum over the edges between. No term is approximated: J is that of the rows, its maximum
+over these memberships is a lower bound of that over all, and if every supernode is a single row, it is LapGMM.
+
+The mean log-density of a supernode needs the mean of its rows and their products, the M-step the sums of its statistics
+with memberships as weights. An iteration takes m K d² operations instead of n K d².
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .._typing import LabelsLike, MatrixLike
+from .._validation import check_nonnegative
+from ..core.backend import Array, namespace
+from ..graph.affinity import AffinityGraph
+from .base import BaseMixture
+from .covariance import Gaussians, gaussians, mean_log_joint
+from .em import EMResult
+from .hooks import MixtureProblem
+from .starts import known_memberships, memberships_from_array
+from .statistics import Statistics
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SupernodeProblem(MixtureProblem):
+    """The inputs of a fit on supernodes: ``Z`` are their mean rows, ``sample_weight`` their numbers of rows.
+
+    Attributes
+    ----------
+    statistics : Statistics
+        Of the m supernodes.
+    """
+
+    statistics: Statistics
+
+    def estimate(self, weights: Array, priors: Array | None = None) -> Gaussians:
+        """Estimate the components from the statistics of the supernodes."""
+        counts = self.statistics.counts[:, None]
+        mass = None if priors is None else namespace(priors).sum(priors, axis=0)
+        return gaussians(self.statistics.combine(weights / counts), kind=self.kind, ridge=self.ridge, mass=mass)
+
+    def log_joint(self, model: Gaussians) -> Array:
+        """Compute the mean of log α_k + log N(x_i; θ_k) over the rows of each supernode, shape (m, k)."""
+        return mean_log_joint(self.statistics, model)
+
+    @property
+    def counts(self) -> Array:
+        """The number of rows of each supernode."""
+        return self.statistics.counts
+
+
+def fit_supernodes(
+    model: BaseMixture,
+    statistics: Statistics,
+    graph: AffinityGraph | None,
+    init: LabelsLike | MatrixLike,
+    y: LabelsLike | None = None,
+) -> EMResult[Any]:
+    """Run EM for a mixture on supernodes.
+
+    Parameters
+    ----------
+    model : BaseMixture
+        Its parameters are used, such as ``LapGMM(k, lam="natural", covariance_type="tied")``; graph, init, n_init and
+        pca are not. 'natural' and the tolerance refer to the rows. The object is not changed.
+    statistics : Statistics
+        Of the m supernodes, none of which is empty, with the second moments that the type of covariance needs.
+    graph : AffinityGraph
+        The coarse graph of m nodes, with the weight inside supernodes as self-loops; None if the model uses none.
+    init : array of shape (m,) or (m, k)
+        The first labels or memberships of the supernodes.
+    y : array of shape (m,), optional
+        Known clusters of supernodes, -1 where unknown.
+
+    Returns
+    -------
+    EMResult
+        With ``resp`` of shape (m, k), the components, the history, and the λ that was used. Quantities of the history
+        are those of the rows.
+
+    Raises
+    ------
+    SingularCovarianceError
+        If a covariance is not positive definite.
+    """
+    Z = statistics.means + statistics.origin
+    problem = SupernodeProblem(
+        Z,
+        kind=model.covariance_type,
+        ridge=check_nonnegative(model.ridge, "ridge") * statistics.mean_variance,
+        graph=graph,
+        sample_weight=statistics.counts,
+        known=known_memberships(y, model.n_clusters, Z, None),
+        statistics=statistics,
+    )
+    return model._run(memberships_from_array(init, model.n_clusters, Z), model._hooks(problem))
