@@ -37,7 +37,7 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 
 from ..core.backend import Array, namespace, one_hot, to_numpy
-from ..core.blocks import one_blas_thread
+from ..core.blocks import one_thread
 from ..core.progress import track_progress
 from ..errors import SingularCovarianceError
 from ..graph.affinity import AffinityGraph
@@ -231,7 +231,7 @@ def graph_candidates(
     n = next(iter(search_graphs.values())).n_nodes
     seeds = rng.randint(2**31 - 1, size=(len(search_graphs), n_searches(n))).tolist()
     jobs = [delayed(search)(name, graph, own) for (name, graph), own in zip(search_graphs.items(), seeds)]
-    with one_blas_thread():
+    with one_thread():
         results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
         return [one for group in track_progress(results, "searching communities", len(jobs)) for one in group]
 

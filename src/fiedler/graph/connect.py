@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from ..core.backend import Array, asarray_like, namespace, to_numpy
-from ..core.blocks import one_blas_thread
+from ..core.blocks import one_thread
 from ..core.progress import stage
 from ..core.rows import sq_row_norms, take_rows
 from .cells import Cells, split_into_cells
@@ -44,7 +44,7 @@ def mst_bridges(X: Array, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     The largest need not be searched: the edges of the others include its edge in the tree.
     """
     bridges = []
-    with one_blas_thread(), stage("joining components", int(labels.max())) as tick:
+    with one_thread(), stage("joining components", int(labels.max())) as tick:
         search = PairSearch(X, labels)
         while labels.max() > 0:
             pairs, distances = search.closest_pairs(labels, int(np.argmax(np.bincount(labels))))
@@ -60,7 +60,7 @@ def mst_bridges(X: Array, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def nearest_bridges(X: Array, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return, for every smaller component, its closest pair with the largest one (component 0)."""
-    with one_blas_thread():
+    with one_thread():
         search = PairSearch(X, labels)
         pairs, _ = search.closest_pairs(labels, 0, only_to=True)
     search.log_end()
@@ -207,7 +207,7 @@ class PairSearch:
             self.found.append((pairs[first], distances[first]))
 
     def _near_queries(self, g: int, cells: np.ndarray, state: _Round) -> tuple[np.ndarray, np.ndarray]:
-        """Return the queries in cell g that may be closer to other cells than their best pair is long, and these cells."""
+        """Return the queries in cell g that other cells may have a row for, closer than their best pair, and these."""
         queries = state.queries(g)
         distances = self.distances[g, cells]
         ahead = _divide(to_numpy(self._offsets(queries, g, self._directions(g, cells))), distances)
