@@ -6,15 +6,19 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import Lock, local
+from time import perf_counter
 from typing import Any
 
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from .backend import Array, is_numpy, itemsize, namespace, row_blocks
+from .progress import stage
 
 ROW_BLOCK_BYTES = 2**20  # size of the temporaries of a row-wise computation: what fits into the cache of a core
 DEVICE_ROW_BLOCK_BYTES = 2**30  # the same on an accelerator
+PIECE_SECONDS = 0.5  # duration of one call of a library that hears no interrupt until it returns
+FIRST_PIECE = 512  # rows of the first such call, by whose duration the next ones are sized
 
 
 def map_blocks(
@@ -72,6 +76,24 @@ def map_blocks(
 def _call_in_one_thread(work: Callable[[slice], Any], rows: slice) -> Any:
     with one_thread():
         return work(rows)
+
+
+def map_pieces(work: Callable[[slice], Any], n_rows: int, name: str) -> list:
+    """Call ``work`` on consecutive slices of the rows that take about `PIECE_SECONDS` each, and report the percentage.
+
+    It is for calls of other libraries that use threads of their own. The result of a row must not depend on the other
+    rows of its slice, since the slices depend on the speed of the machine.
+    """
+    results, start, size = [], 0, FIRST_PIECE
+    with stage(name, 100) as tick:
+        while start < n_rows:
+            stop, start_time = min(start + size, n_rows), perf_counter()
+            results.append(work(slice(start, stop)))
+            speed = PIECE_SECONDS / max(perf_counter() - start_time, 1e-3)
+            for _ in range(100 * stop // n_rows - 100 * start // n_rows):
+                tick()
+            start, size = stop, max(1, int((stop - start) * min(speed, 4)))
+    return results
 
 
 def map_rows(function: Callable[..., Array], *arrays: Array) -> Array:
