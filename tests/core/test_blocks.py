@@ -1,19 +1,27 @@
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from threadpoolctl import threadpool_info
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from fiedler.core import sparse as sparse_module
 from fiedler.core.backend import softmax, to_numpy
-from fiedler.core.blocks import map_blocks, map_rows
+from fiedler.core.blocks import map_blocks, map_rows, one_thread
 from fiedler.core.sparse import matmul
 
 
 def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def openmp_threads():
+    """The number of threads that scikit-learn would use if it were called by this thread."""
+    return _openmp_effective_n_threads()
 
 
 def test_results_are_in_order_and_errors_are_raised():
@@ -40,6 +48,49 @@ def test_overlapping_calls_restore_the_number_of_blas_threads():
     thread.join()
 
     assert blas_threads() == before
+
+
+def test_blocks_and_nested_contexts_use_one_thread_each():
+    with threadpool_limits(2):
+        with one_thread() as n_threads, one_thread():
+            assert (n_threads, openmp_threads(), set(blas_threads())) == (2, 1, {1})
+        inside = map_blocks(lambda rows: openmp_threads(), [slice(0, 1), slice(1, 2)], np.zeros(2), n_jobs=2)
+        assert inside == [1, 1]
+        assert openmp_threads() == 2
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_every_block_is_reported(n_jobs):
+    ticks = []
+    blocks = [slice(start, start + 1) for start in range(7)]
+    map_blocks(lambda rows: None, blocks, np.zeros(7), n_jobs=n_jobs, tick=lambda: ticks.append(1))
+    assert len(ticks) == 7
+
+
+INTERRUPTED = """
+import _thread, sys, time
+import numpy as np
+from fiedler.core.blocks import map_blocks
+
+begun = []
+
+def work(rows):
+    begun.append(rows)
+    if len(begun) == 2:
+        _thread.interrupt_main()
+    time.sleep(0.05)
+
+try:
+    map_blocks(work, [slice(i, i + 1) for i in range(400)], np.zeros(400), n_jobs=2)
+except KeyboardInterrupt:
+    print(len(begun))
+"""
+
+
+def test_an_interrupt_drops_the_blocks_that_have_not_begun():
+    finished = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True)
+
+    assert 2 <= int(finished.stdout) < 100
 
 
 def test_rows_by_blocks_equal_all_rows_at_once(backend, rng, monkeypatch):

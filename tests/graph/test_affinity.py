@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from fiedler import AffinityGraph, KNNGraph
 from fiedler.core.backend import to_numpy
 from fiedler.core.sparse import to_scipy
-from fiedler.graph import connect
 from toys import uneven_weights
 
 
@@ -264,25 +262,6 @@ def test_isolated_nodes_are_connected_too(uneven_graph, rng):
 
     assert uneven_graph.connect(X).components()[0] == 1
     assert AffinityGraph.from_matrix(np.zeros((4, 4))).connect(X[:4]).n_edges == 3
-
-
-@pytest.mark.parametrize("how", ["mst", "nearest"])
-def test_bridges_are_the_shortest_for_components_of_any_size(how, rng, monkeypatch):
-    """Thirty components of one to forty points, found by one search or by many, against scipy's spanning tree."""
-    sizes = rng.randint(1, 41, size=30)
-    y = np.repeat(np.arange(30), sizes)
-    X = 8 * rng.normal(size=(30, 3))[y] + 0.3 * rng.normal(size=(len(y), 3))
-    graph = AffinityGraph.from_matrix(np.equal.outer(y, y))
-    distances = np.linalg.norm(X[:, None] - X[None], axis=2)
-    between = np.array([[distances[np.ix_(y == a, y == b)].min() for b in range(30)] for a in range(30)])
-    largest = int(np.argmax(np.bincount(y)))
-    expected = minimum_spanning_tree(between).sum() if how == "mst" else between[largest].sum()
-
-    for nearby in (2, 16):
-        monkeypatch.setattr(connect, "N_NEARBY", nearby)
-        joined = graph.connect(X, how)
-        assert joined.components()[0] == 1
-        assert_allclose(sum(distances[i, j] for i, j in added_edges(graph, joined)), expected)
 
 
 def test_a_recipe_can_connect_its_graph(rng):

@@ -1,4 +1,5 @@
 import importlib.util
+import logging
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ NEEDS_FAISS = pytest.mark.skipif(importlib.util.find_spec("faiss") is None, reas
 FAISS = pytest.param("faiss", marks=NEEDS_FAISS)
 
 
-@pytest.mark.parametrize("method", ["auto", "exact", FAISS])
+@pytest.mark.parametrize("method", ["auto", "exact", "cells", FAISS])
 @pytest.mark.parametrize("with_queries", [False, True])
 def test_neighbours_are_those_of_brute_force(method, with_queries, points, rng):
     Q = rng.normal(size=(13, 6)) if with_queries else None
@@ -104,12 +105,12 @@ def test_radius_and_full_distances_survive_single_precision(container, rng):
     assert_allclose(to_numpy(pairwise_distances(rows, rows)), expected, atol=1e-3)
 
 
-@pytest.mark.parametrize("method", ["exact", FAISS, "sparse", *BACKENDS])
+@pytest.mark.parametrize("method", ["exact", "cells", FAISS, "sparse", *BACKENDS])
 def test_self_is_removed_by_index_so_that_copies_remain(method):
     """Twelve copies of one point: each has its eleven copies at distance 0, and never itself."""
     X = np.concatenate([np.ones((12, 3)), np.random.RandomState(0).normal(size=(30, 3)) + 9])
     rows = {"sparse": sp.csr_array}.get(method, BACKENDS.get(method, np.asarray))(X)
-    columns, distances = as_matrix(k_nearest(rows, 5, method="faiss" if method == "faiss" else "exact"))
+    columns, distances = as_matrix(k_nearest(rows, 5, method=method if method in ("cells", "faiss") else "exact"))
 
     assert (columns != np.arange(42)[:, None]).all()
     assert_allclose(distances[:12], 0, atol=1e-7)
@@ -206,17 +207,106 @@ def test_faiss_counts_copies_and_falls_back_to_exact_search(rng, caplog):
     assert_array_equal(as_matrix(nearest)[0], as_matrix(k_nearest(far, 8, method="exact"))[0])
 
 
-@NEEDS_FAISS
-def test_auto_uses_faiss_for_many_rows_and_features_only(monkeypatch, rng):
+@pytest.mark.parametrize(("container", "n_rows"), [("numpy", 100), ("strict", 150)])
+def test_auto_searches_in_cells_if_there_are_many_rows_and_features(container, n_rows, monkeypatch, rng):
     monkeypatch.setattr(neighbors, "APPROXIMATE_ABOVE", 100)
+    monkeypatch.setattr(neighbors, "DEVICE_APPROXIMATE_ABOVE", 150)
     called = []
-    monkeypatch.setitem(neighbors.SEARCHES, "faiss", lambda *a: called.append("faiss") or neighbors._exact(*a))
+    monkeypatch.setitem(neighbors.SEARCHES, "cells", lambda *a: called.append("cells") or neighbors._exact(*a))
 
-    k_nearest(rng.normal(size=(90, 20)), 3)
+    rows = BACKENDS[container](rng.normal(size=(n_rows + 1, 16)))
+    k_nearest(rows[:n_rows, :], 3)
+    k_nearest(rows, 3, queries=rows[:5, :])
+    k_nearest(sp.csr_array(rng.normal(size=(200, 16))), 3)
     k_nearest(rng.normal(size=(200, 15)), 3)
     assert called == []
-    k_nearest(rng.normal(size=(200, 16)), 3)
-    assert called == ["faiss"]
+    k_nearest(rows, 3)
+    assert called == ["cells"]
+
+
+@pytest.fixture
+def crowd(rng):
+    """Five thousand rows on curved surfaces of five dimensions, in 20 dimensions."""
+    latent = rng.normal(size=(5000, 5)) + 4 * rng.normal(size=(8, 5))[rng.randint(8, size=5000)]
+    return np.tanh(0.3 * latent @ rng.normal(size=(5, 20))).astype(np.float32)
+
+
+def test_cells_reach_the_recall_on_every_back_end(crowd, backend, caplog):
+    caplog.set_level(logging.INFO, logger="fiedler")
+    exact, _ = as_matrix(k_nearest(crowd, 10, method="exact"))
+
+    edges = k_nearest(backend(crowd), 10, method="cells")
+
+    columns, distances = as_matrix(edges)
+    assert "cells searched" in caplog.text  # not the exact search
+    assert edges.recall >= neighbors.TARGET_RECALL
+    assert recall(columns, exact) > 0.99
+    assert_allclose(distances, np.linalg.norm(crowd[:, None] - crowd[columns], axis=2), rtol=1e-5)
+    assert (columns != np.arange(5000)[:, None]).all()
+    assert distances.dtype == np.float32
+
+
+def test_cells_find_the_neighbours_of_new_rows(crowd, backend):
+    new = crowd[:300] + np.float32(0.01)
+    exact, _ = as_matrix(k_nearest(crowd, 6, queries=new, method="exact"))
+
+    columns, _ = as_matrix(k_nearest(backend(crowd), 6, queries=backend(new), method="cells"))
+
+    assert recall(columns, exact) > 0.98
+
+
+def test_a_search_in_cells_does_not_depend_on_blocks_threads_or_calls(crowd, monkeypatch):
+    first = as_matrix(k_nearest(crowd, 5, method="cells"))
+    monkeypatch.setattr("fiedler.core.backend.BLOCK_BYTES", 100_000)
+
+    for n_jobs in (1, 2):
+        again = as_matrix(k_nearest(crowd, 5, method="cells", n_jobs=n_jobs))
+        assert_array_equal(again[0], first[0])
+
+
+def test_cells_keep_the_digits_of_rows_far_from_the_origin(rng):
+    X = (0.1 * rng.normal(size=(3000, 3)) + 3000 * np.repeat(rng.normal(size=(3, 3)), 1000, axis=0)).astype(np.float32)
+
+    edges = k_nearest(X, 5, method="cells")
+
+    assert edges.recall >= neighbors.TARGET_RECALL
+    assert recall(as_matrix(edges)[0], as_matrix(k_nearest(X, 5, method="exact"))[0]) > 0.99
+
+
+def test_rows_without_near_cells_are_searched_exactly(rng, caplog):
+    """Noise in 60 dimensions, where the neighbours of a row lie in any cell."""
+    X = rng.normal(size=(1500, 60))
+    caplog.set_level(logging.INFO, logger="fiedler")
+
+    edges = k_nearest(X, 5, method="cells")
+
+    assert "cells would have to be searched; searching exactly" in caplog.text
+    assert_array_equal(as_matrix(edges)[0], as_matrix(k_nearest(X, 5, method="exact"))[0])
+
+
+def test_copies_count_as_found_by_cells(rng):
+    copies = np.repeat(rng.normal(size=(60, 20)), 50, axis=0)
+
+    edges = k_nearest(copies, 8, method="cells")
+
+    assert edges.recall == 1
+    assert_allclose(as_matrix(edges)[1], 0, atol=1e-7)
+
+
+@pytest.mark.parametrize("method", ["exact", FAISS])
+@pytest.mark.parametrize("with_queries", [False, True])
+def test_pieces_do_not_change_results(method, with_queries, monkeypatch, rng):
+    """The pieces of a search are sized by time, so they differ from run to run."""
+    X = rng.normal(size=(700, 6))
+    Q = rng.normal(size=(600, 6)) if with_queries else None
+    whole = as_matrix(k_nearest(X, 5, queries=Q, method=method))
+    monkeypatch.setattr(neighbors, "MIN_ROWS_FOR_PIECES", 100)
+    for seconds in (1e-9, 1e-3):
+        monkeypatch.setattr("fiedler.core.blocks.FIRST_PIECE", 37)
+        monkeypatch.setattr("fiedler.core.blocks.PIECE_SECONDS", seconds)
+        columns, distances = as_matrix(k_nearest(X, 5, queries=Q, method=method))
+        assert_array_equal(columns, whole[0])
+        assert_allclose(distances, whole[1])
 
 
 def test_without_faiss_the_error_names_the_extra(monkeypatch, points):
@@ -241,7 +331,7 @@ def test_without_faiss_the_error_names_the_extra(monkeypatch, points):
         ),
         (
             lambda X: k_nearest(X, 3, method="magic"),
-            r"method='magic' is not known; choose one of \['auto', 'exact', 'faiss'\]",
+            r"method='magic' is not known; choose one of \['auto', 'exact', 'cells', 'faiss'\]",
         ),
         (lambda X: k_nearest(np.zeros((9, 2)), 3, metric="cosine"), r"9 row\(s\) of X are all zero and have no cosine"),
         (
@@ -249,6 +339,7 @@ def test_without_faiss_the_error_names_the_extra(monkeypatch, points):
             "metric='manhattan' is not supported for sparse arrays",
         ),
         (lambda X: k_nearest(sp.csr_array(X), 3, method="faiss"), "method='faiss' needs dense NumPy rows"),
+        (lambda X: k_nearest(sp.csr_array(X), 3, method="cells"), "method='cells' needs dense rows"),
     ],
 )
 def test_invalid_searches_raise(call, message, points):

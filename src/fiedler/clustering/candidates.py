@@ -30,22 +30,26 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 
-from ..core.backend import Array, namespace, one_hot, to_numpy
-from ..core.blocks import one_blas_thread
+from ..core.backend import Array, namespace, to_numpy
+from ..core.blocks import one_thread
 from ..core.progress import track_progress
 from ..errors import SingularCovarianceError
 from ..graph.affinity import AffinityGraph
-from ..graph.community import LOWER_CUT_FACTOR, RESOLUTION, MultilevelSearch, modularity
+from ..graph.coarsen import Hierarchy, coarsen, contract
+from ..graph.community import LOWER_CUT_FACTOR, RESOLUTION, MultilevelSearch, modularity, most_frequent
 from ..graph.constraints import PairwiseConstraints
 from ..metrics import normalized_cut
 from ..mixture import LapGMM
-from ..mixture.covariance import estimate, log_joint, n_parameters
+from ..mixture.covariance import statistics_icl
+from ..mixture.statistics import group_statistics, mean_origin
+from ..mixture.supernodes import fit_supernodes
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +59,10 @@ RIDGE = 0.1  # on covariances, relative to the mean variance; LapGMM's default
 MAX_SEARCHES = 6
 SEARCH_NODE_BUDGET = 15_000  # approximate total over the searches on a graph
 MAX_SEARCHES_WITHOUT_GAIN = 2
-ADMISSION_ITERATIONS = 30  # of EM, after which a run that cannot be admitted is stopped
-MAX_ITERATIONS = 100
+MIN_SUPERNODES, MAX_SUPERNODES = 500, 2500  # on which mixtures are fitted
+SCATTER_BYTES = 2**28  # of the scatter matrices of the supernodes
+MAX_ITERATIONS = 100  # of EM on supernodes
+MAX_ROW_ITERATIONS = 10  # of EM on rows, for a mixture that was chosen
 
 
 @dataclass(frozen=True)
@@ -126,10 +132,28 @@ class PartitionScorer:
     X: Array | None = None
     agreement: Callable[[np.ndarray], float] | None = None
 
+    @cached_property
+    def origin(self) -> Array:
+        """The point from which rows are measured in sums."""
+        return mean_origin(self.X)
+
+    @cached_property
+    def ridge(self) -> float:
+        """The ridge on covariances, in the unit of X²."""
+        return RIDGE * float(namespace(self.X).mean(namespace(self.X).var(self.X, axis=0)))
+
     def score(
-        self, labels: Array, family: str, graph: str, detail: str, seconds: float, resolution: float = math.nan
+        self,
+        labels: Array,
+        family: str,
+        graph: str,
+        detail: str,
+        seconds: float,
+        *,
+        resolution: float = math.nan,
+        icl: float | None = None,
     ) -> Candidate:
-        """Score a partition."""
+        """Score a partition; ``icl`` is computed if it is not known."""
         labels = to_numpy(labels).astype(np.int64)
         candidate = Candidate(
             family,
@@ -139,7 +163,7 @@ class PartitionScorer:
             n_clusters=len(np.unique(labels)),
             cut=mean_normalized_cut(self.graphs.values(), labels),
             modularity=modularity(next(iter(self.graphs.values())), labels),
-            icl=math.nan if self.X is None else icl(self.X, labels),
+            icl=self.icl(labels) if icl is None else icl,
             resolution=resolution,
             agreement=math.nan if self.agreement is None else self.agreement(labels),
             seconds=seconds,
@@ -147,34 +171,18 @@ class PartitionScorer:
         log.info("%s %s on %s: cut %.4g, ICL %.4g", family, detail, graph, candidate.cut, candidate.icl)
         return candidate
 
+    def icl(self, labels: np.ndarray) -> float:
+        """Return the integrated completed likelihood of a partition per row; NaN without rows."""
+        if self.X is None:
+            return math.nan
+        statistics = group_statistics(self.X, labels, origin=self.origin)
+        return statistics_icl(statistics, ridge=self.ridge, kinds=COVARIANCE_TYPES)
+
 
 def mean_normalized_cut(graphs: Iterable[AffinityGraph], labels: np.ndarray) -> float:
     """Return the geometric mean of the normalised cuts; 0 if some graph is not cut at all."""
     cuts = np.array([normalized_cut(graph, labels) for graph in graphs])
     return float(np.exp(np.mean(np.log(cuts)))) if (cuts > 0).all() else 0.0
-
-
-def icl(X: Array, labels: np.ndarray) -> float:
-    """Return the integrated completed likelihood of a partition per row, the higher of full and tied covariances.
-
-        1/n [ Σ_i log α_k N(x_i; μ_k, Σ_k) - ½ ν log n ],      k the cluster of row i, ν the number of parameters
-
-    The Gaussians are fitted to the rows of the clusters with LapGMM's ridge, which is also added to their densities
-    [Biernacki, Celeux & Govaert 2000].
-    """
-    xp, (n, d) = namespace(X), X.shape
-    clusters, codes = np.unique(labels, return_inverse=True)
-    H = one_hot(codes, len(clusters), X)
-    ridge = RIDGE * float(xp.mean(xp.var(X, axis=0)))
-    values = [-math.inf]
-    for covariance_type in COVARIANCE_TYPES:
-        try:
-            joint = log_joint(X, estimate(X, H, kind=covariance_type, ridge=ridge))
-        except SingularCovarianceError:
-            continue
-        likelihood = float(xp.mean(xp.sum(xp.where(H > 0, joint, 0), axis=1)))
-        values.append(likelihood - 0.5 * n_parameters(covariance_type, len(clusters), d) * math.log(n) / n)
-    return max(values)
 
 
 def why_no_mixture(X: Array | None, n_clusters: int) -> str | None:
@@ -198,7 +206,7 @@ def graph_candidates(
     starts: Sequence[np.ndarray] = (),
     rng: np.random.RandomState,
     n_jobs: int | None = None,
-) -> list[Candidate]:
+) -> tuple[list[Candidate], dict[str, Hierarchy]]:
     """Search communities on every graph, and list the spectral partitions from which the searches start.
 
     Parameters
@@ -211,9 +219,15 @@ def graph_candidates(
     rng : RandomState
     n_jobs : int, optional
         The number of threads, at most one per graph.
+
+    Returns
+    -------
+    candidates : list of Candidate
+    hierarchies : dict of Hierarchy
+        The coarser versions of every graph.
     """
 
-    def search(name: str, graph: AffinityGraph, seed: int) -> list[Candidate]:
+    def search(name: str, graph: AffinityGraph, seed: int) -> tuple[list[Candidate], Hierarchy]:
         rng = np.random.RandomState(seed)
         multilevel = MultilevelSearch.on(graph, scorer.n_clusters, rng)
         candidates: list[Candidate] = []
@@ -225,16 +239,20 @@ def graph_candidates(
                 spectral = [pair for pair in result.starts.items() if pair[0].endswith("eigenvectors")]
                 candidates += [scorer.score(labels, "spectral", name, key, math.nan) for key, labels in spectral]
             detail = f"search {i + 1}, resolution {result.resolution:.2g}"
-            candidates.append(scorer.score(result.labels, "communities", name, detail, seconds, result.resolution))
+            candidates.append(
+                scorer.score(result.labels, "communities", name, detail, seconds, resolution=result.resolution)
+            )
             if _has_settled([one.cut for one in candidates if one.family == "communities"]):
                 break
-        return candidates
+        return candidates, multilevel.hierarchy
 
     seeds = rng.randint(2**31 - 1, size=len(search_graphs)).tolist()
     jobs = [delayed(search)(name, graph, seed) for (name, graph), seed in zip(search_graphs.items(), seeds)]
-    with one_blas_thread():
+    with one_thread():
         results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
-        return [one for group in track_progress(results, "searching communities", len(jobs)) for one in group]
+        found = list(track_progress(results, "searching communities", len(jobs)))
+    hierarchies = {name: hierarchy for name, (_, hierarchy) in zip(search_graphs, found)}
+    return [candidate for candidates, _ in found for candidate in candidates], hierarchies
 
 
 def n_searches(n_nodes: int) -> int:
@@ -249,52 +267,76 @@ def _has_settled(cuts: Sequence[float]) -> bool:
 
 
 def mixture_candidates(
-    scorer: PartitionScorer, leader: Candidate, *, constraints: PairwiseConstraints | None, random_state: int
+    scorer: PartitionScorer,
+    leader: Candidate,
+    hierarchy: Hierarchy,
+    *,
+    constraints: PairwiseConstraints | None,
+    random_state: int,
 ) -> list[Candidate]:
-    """Fit LapGMM from the leading partition, once for each type of covariance."""
+    """Fit LapGMM from the leading partition, once for each type of covariance, on supernodes of its graph.
+
+    Parameters
+    ----------
+    scorer : PartitionScorer
+    leader : Candidate
+    hierarchy : Hierarchy
+        Of the leader's graph.
+    constraints : PairwiseConstraints, optional
+        Known pairs of rows.
+    random_state : int
+    """
+    rng = np.random.RandomState(random_state)
+    supernodes = coarsen(hierarchy.coarsest, max_supernodes(scorer.X.shape[1]), rng).supernodes[hierarchy.supernodes]
+    graph = contract(scorer.graphs[leader.graph], supernodes)
+    statistics = group_statistics(scorer.X, supernodes, origin=scorer.origin)
+    init = most_frequent(leader.labels, supernodes, scorer.n_clusters)
+    pairs = None if constraints is None else constraints.over_groups(supernodes)
     candidates = []
-    for covariance_type in COVARIANCE_TYPES:
+    for covariance_type in track_progress(COVARIANCE_TYPES, "fitting mixtures", len(COVARIANCE_TYPES)):
         start_time = time.perf_counter()
-        model = LapGMM(
-            scorer.n_clusters,
-            scorer.graphs[leader.graph],
-            lam="natural",
-            init=leader.labels,
-            covariance_type=covariance_type,
-            ridge=RIDGE,
-            random_state=random_state,
-        )
-        labels = _fit_mixture(model, scorer, leader, constraints)
-        if labels is not None:
-            seconds = time.perf_counter() - start_time
-            detail = f"{covariance_type} covariances"
-            candidates.append(scorer.score(labels, "LapGMM", leader.graph, detail, seconds))
+        model = _lapgmm(scorer, covariance_type, random_state).set_params(max_iter=MAX_ITERATIONS)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
+                fit = fit_supernodes(model, statistics, graph, init, constraints=pairs)
+        except SingularCovarianceError:
+            continue
+        labels = to_numpy(fit.resp).argmax(axis=1)
+        score = statistics_icl(statistics.merge(labels), ridge=scorer.ridge, kinds=COVARIANCE_TYPES)
+        detail, seconds = f"{covariance_type} covariances", time.perf_counter() - start_time
+        candidates.append(scorer.score(labels[supernodes], "LapGMM", leader.graph, detail, seconds, icl=score))
     return candidates
 
 
-def _fit_mixture(
-    model: LapGMM, scorer: PartitionScorer, leader: Candidate, constraints: PairwiseConstraints | None
-) -> Array | None:
-    """Return the labels after a trial or, if these can be admitted, after the whole fit.
+def max_supernodes(n_features: int) -> int:
+    """Return the number of supernodes on which mixtures are fitted, limited by the memory of their scatter matrices."""
+    return max(MIN_SUPERNODES, min(MAX_SUPERNODES, SCATTER_BYTES // (8 * n_features**2)))
 
-    None if a covariance is singular.
-    """
+
+def refine_mixture(
+    scorer: PartitionScorer, chosen: Candidate, *, constraints: PairwiseConstraints | None, random_state: int
+) -> Candidate:
+    """Continue the fit of a mixture that was chosen on rows; if it loses a cluster there, return it as it was."""
+    covariance_type = next(kind for kind in COVARIANCE_TYPES if chosen.detail.startswith(kind))
+    model = _lapgmm(scorer, covariance_type, random_state)
+    model.set_params(graph=scorer.graphs[chosen.graph], init=chosen.labels, max_iter=MAX_ROW_ITERATIONS)
+    start_time = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
+        warnings.simplefilter("ignore")
         try:
-            model.set_params(max_iter=ADMISSION_ITERATIONS)._fit_validated(scorer.X, constraints=constraints)
-            if not model.converged_ and _keeps_cut(to_numpy(model.labels_), scorer, leader):
-                model.set_params(max_iter=MAX_ITERATIONS, init=model.memberships_)
-                model._fit_validated(scorer.X, constraints=constraints)
+            model._fit_validated(scorer.X, constraints=constraints)
         except SingularCovarianceError:
-            return None
-    return model.labels_
+            return chosen
+    seconds = chosen.seconds + time.perf_counter() - start_time
+    refined = scorer.score(model.labels_, chosen.family, chosen.graph, chosen.detail, seconds)
+    return refined if refined.n_clusters == chosen.n_clusters else chosen
 
 
-def _keeps_cut(labels: np.ndarray, scorer: PartitionScorer, leader: Candidate) -> bool:
-    """Whether a partition has the leader's number of clusters and a similar cut."""
-    same_number = len(np.unique(labels)) == leader.n_clusters
-    return same_number and mean_normalized_cut(scorer.graphs.values(), labels) <= MAX_CUT_RATIO * leader.cut
+def _lapgmm(scorer: PartitionScorer, covariance_type: Literal["full", "tied"], random_state: int) -> LapGMM:
+    return LapGMM(
+        scorer.n_clusters, lam="natural", covariance_type=covariance_type, ridge=RIDGE, random_state=random_state
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------- the choice

@@ -46,6 +46,7 @@ from .candidates import (
     candidates_table,
     graph_candidates,
     mixture_candidates,
+    refine_mixture,
     select_by_cut,
     select_by_likelihood,
     why_no_mixture,
@@ -306,12 +307,15 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         X = self._fit_X if self._why_no_mixture is None else None
         scorer = PartitionScorer(graphs, n_clusters, X, supervision.agreement if n_known else None)
         starts = supervision.spread(list(graphs.values())[-1], n_clusters)
-        candidates = graph_candidates(scorer, search_graphs, starts=starts, rng=rng, n_jobs=self.n_jobs)
+        candidates, hierarchies = graph_candidates(scorer, search_graphs, starts=starts, rng=rng, n_jobs=self.n_jobs)
         chosen = select_by_cut(candidates, n_known)
         if X is not None:
-            seed = rng.randint(2**31 - 1)
-            rivals = mixture_candidates(scorer, chosen, constraints=supervision.pairs, random_state=seed)
-            candidates, chosen = [*candidates, *rivals], select_by_likelihood(chosen, rivals, n_known)
+            options = {"constraints": supervision.pairs, "random_state": rng.randint(2**31 - 1)}
+            rivals = mixture_candidates(scorer, chosen, hierarchies[chosen.graph], **options)
+            chosen = select_by_likelihood(chosen, rivals, n_known)
+            if chosen in rivals:
+                rivals[rivals.index(chosen)] = chosen = refine_mixture(scorer, chosen, **options)
+            candidates = [*candidates, *rivals]
         self.candidates_ = candidates_table(candidates, chosen)
         self._candidates: Sequence[Candidate] = candidates
         return chosen

@@ -26,7 +26,7 @@ from sklearn.base import clone
 from .._typing import Array, MatrixLike, RandomState
 from .._validation import check_data, check_fraction, check_int, check_n_clusters, check_n_jobs, check_seed
 from ..core.backend import to_numpy
-from ..core.blocks import one_blas_thread
+from ..core.blocks import one_thread
 from ..core.eigen import smallest_eigenpairs
 from ..core.progress import track_progress
 from ..core.rows import random_subset, take_rows
@@ -309,7 +309,7 @@ def count_clusters(
 
     seeds = random_state.randint(2**31 - 1, size=n_subsets)
     jobs = (delayed(cluster_subset)(rows, seed) for rows, seed in zip(subsets, seeds))
-    with one_blas_thread():
+    with one_thread():
         parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
         results = list(track_progress(parallel(jobs), "counting clusters", n_subsets))
     agreement = _agreement([partitions for partitions, _ in results], subsets)

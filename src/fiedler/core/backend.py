@@ -166,8 +166,8 @@ def _candidate_columns(values: Array, k: int, xp: Any) -> Array:
 
 def _argpartition(values: Array, k: int, xp: Any) -> Array:
     """Return the columns of the ``k`` smallest entries of each row, in any order."""
-    if array_api_compat.is_numpy_array(values):
-        return np.argpartition(values, k - 1, axis=1)[:, :k]
+    if array_api_compat.is_numpy_array(values) or array_api_compat.is_cupy_array(values):
+        return xp.argpartition(values, k - 1, axis=1)[:, :k]
     return xp.argsort(values, axis=1, stable=False)[:, :k]
 
 

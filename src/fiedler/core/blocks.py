@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from threading import Lock
+from threading import Lock, local
+from time import perf_counter
 from typing import Any
 
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from .backend import Array, is_numpy, itemsize, namespace, row_blocks
+from .progress import stage
 
 ROW_BLOCK_BYTES = 2**20  # size of the temporaries of a row-wise computation: what fits into the cache of a core
 DEVICE_ROW_BLOCK_BYTES = 2**30  # the same on an accelerator
+PIECE_SECONDS = 0.5  # duration of one call of a library that hears no interrupt until it returns
+FIRST_PIECE = 512  # rows of the first such call, by whose duration the next ones are sized
 
 
-def map_blocks(work: Callable[[slice], Any], blocks: Iterable[slice], X: Array, *, n_jobs: int | None = None) -> list:
+def map_blocks(
+    work: Callable[[slice], Any],
+    blocks: Iterable[slice],
+    X: Array,
+    *,
+    n_jobs: int | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> list:
     """Call ``work`` on every block of the rows of ``X`` and return the results in order.
 
-    Each thread uses a single BLAS thread: a BLAS that spreads small products over all cores spends its time waiting.
+    Each thread uses a single BLAS and OpenMP thread: libraries that spread small work over all cores spend their time
+    waiting. After an error or an interrupt, blocks that have not begun are dropped.
 
     Parameters
     ----------
@@ -32,20 +44,56 @@ def map_blocks(work: Callable[[slice], Any], blocks: Iterable[slice], X: Array, 
         The rows; only NumPy arrays and SciPy matrices are processed in parallel.
     n_jobs : int, optional
         Number of threads; default the number of BLAS threads.
+    tick : callable, optional
+        Called after every block, in the calling thread.
 
     Returns
     -------
     list
         One result per block.
     """
+
+    def in_turn(results: Iterable[Any]) -> Iterator[Any]:
+        for result in results:
+            tick()
+            yield result
+
     blocks = list(blocks)
     if len(blocks) == 1 or not is_numpy(X):
-        return [work(rows) for rows in blocks]
-    with (
-        one_blas_thread() as n_threads,
-        ThreadPoolExecutor(effective_n_jobs(n_jobs) if n_jobs else n_threads) as executor,
-    ):
-        return list(executor.map(work, blocks))
+        return list(in_turn(work(rows) for rows in blocks))
+    with one_thread() as n_threads:
+        n_workers = min(len(blocks), effective_n_jobs(n_jobs) if n_jobs else n_threads)
+        if n_workers == 1:
+            return list(in_turn(work(rows) for rows in blocks))
+        executor = ThreadPoolExecutor(n_workers)
+        try:
+            futures = [executor.submit(_call_in_one_thread, work, rows) for rows in blocks]
+            return list(in_turn(future.result() for future in futures))
+        finally:
+            executor.shutdown(cancel_futures=True)
+
+
+def _call_in_one_thread(work: Callable[[slice], Any], rows: slice) -> Any:
+    with one_thread():
+        return work(rows)
+
+
+def map_pieces(work: Callable[[slice], Any], n_rows: int, name: str) -> list:
+    """Call ``work`` on consecutive slices of the rows that take about `PIECE_SECONDS` each, and report the percentage.
+
+    It is for calls of other libraries that use threads of their own. The result of a row must not depend on the other
+    rows of its slice, since the slices depend on the speed of the machine.
+    """
+    results, start, size = [], 0, FIRST_PIECE
+    with stage(name, 100) as tick:
+        while start < n_rows:
+            stop, start_time = min(start + size, n_rows), perf_counter()
+            results.append(work(slice(start, stop)))
+            speed = PIECE_SECONDS / max(perf_counter() - start_time, 1e-3)
+            for _ in range(100 * stop // n_rows - 100 * start // n_rows):
+                tick()
+            start, size = stop, max(1, int((stop - start) * min(speed, 4)))
+    return results
 
 
 def map_rows(function: Callable[..., Array], *arrays: Array) -> Array:
@@ -59,34 +107,47 @@ def map_rows(function: Callable[..., Array], *arrays: Array) -> Array:
     return namespace(first).concat(map_blocks(work, blocks, first), axis=0)
 
 
-class _OneThreadBLAS:
-    """A context in which BLAS uses one thread; entering it returns the number of threads it had.
+class _OneThread:
+    """A context in which BLAS and OpenMP use one thread; entering it returns the number of threads that BLAS had.
 
-    The limit applies to the process, not to a thread: the first thread to enter sets it, the last to leave lifts it.
+    BLAS is limited for the process: the first thread to enter sets the limit, the last to leave lifts it. OpenMP is
+    limited for the thread that enters, so threads started inside must enter again.
     """
 
     def __init__(self) -> None:
         self.controller = ThreadpoolController()  # takes milliseconds, so it is made once
         self.lock, self.n_inside, self.n_threads = Lock(), 0, 1
-        self.limit: Any = None
+        self.blas_limit: Any = None
+        self.thread = local()
 
     def __enter__(self) -> int:
         with self.lock:
             if self.n_inside == 0:
                 pools = self.controller.select(user_api="blas").lib_controllers
                 self.n_threads = max((pool.num_threads for pool in pools), default=1)
-                self.limit = self.controller.limit(limits=1, user_api="blas")
+                self.blas_limit = self.controller.limit(limits=1, user_api="blas")
             self.n_inside += 1
-            return self.n_threads
+        depth = getattr(self.thread, "depth", 0)
+        if depth == 0:
+            self.thread.openmp_limit = self.controller.limit(limits=1, user_api="openmp")
+        self.thread.depth = depth + 1
+        return self.n_threads
 
     def __exit__(self, *_: Any) -> None:
+        self.thread.depth -= 1
+        if self.thread.depth == 0:
+            self.thread.openmp_limit.restore_original_limits()
         with self.lock:
             self.n_inside -= 1
             if self.n_inside == 0:
-                self.limit.restore_original_limits()
+                self.blas_limit.restore_original_limits()
 
 
 @cache
-def one_blas_thread() -> _OneThreadBLAS:
-    """Return a context in which BLAS uses one thread: for work that runs in threads or consists of small products."""
-    return _OneThreadBLAS()
+def one_thread() -> _OneThread:
+    """Return a context in which BLAS and OpenMP use one thread.
+
+    It is for work that runs in threads, or that consists of small products, k-means or decompositions: on a busy
+    machine the threads of such libraries mostly wait for each other, and they burn processor time while they wait.
+    """
+    return _OneThread()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Literal
 
@@ -22,9 +23,11 @@ from .._typing import RandomState
 from .._validation import check_int, check_n_clusters, check_seed, choose
 from ..errors import NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
+from .blocks import one_thread
 from .rows import normalize_rows, sq_row_norms
 
 IS_SPHERICAL = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are scaled to unit length
+MIN_THREADED_MULTIPLICATIONS = 2**27  # of one iteration; for fewer, the threads of OpenMP mostly wait for each other
 ROUNDING_ERRORS = 8  # bound on the rounding error of an inertia, in units of eps · Σ_i ‖x_i‖²
 
 
@@ -99,7 +102,8 @@ def kmeans(
 
 def _fit_sklearn(X: Array, k: int, n_init: int, max_iter: int, tol: float, rng: np.random.RandomState) -> KMeansResult:
     model = KMeans(k, n_init=n_init, max_iter=max_iter, tol=tol, random_state=rng)
-    with warnings.catch_warnings():
+    is_small = k * (X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]) < MIN_THREADED_MULTIPLICATIONS
+    with one_thread() if is_small else nullcontext(), warnings.catch_warnings():
         # Its only ConvergenceWarning says that clusters are empty, which `kmeans` reports for every back end.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X)

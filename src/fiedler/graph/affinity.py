@@ -242,7 +242,9 @@ class AffinityGraph:
         how : {'mst', 'nearest'}, default='mst'
             'mst' adds the edges of a minimum spanning tree over the components, 'nearest' one edge from every smaller
             component to the largest. The weight of an added edge is the smallest weight of the graph (1 if it has no
-            edges), so that the new edges are the cheapest to cut.
+            edges), so that the new edges are the cheapest to cut. If components of many rows are close to each other
+            in many dimensions, an edge may be one of the shortest instead of the shortest; see
+            :mod:`fiedler.graph.connect`.
 
         Returns
         -------

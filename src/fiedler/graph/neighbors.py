@@ -1,20 +1,21 @@
-"""Nearest neighbours: exact on dense, sparse and device arrays, approximate by faiss; the point itself is excluded.
+"""Nearest neighbours: exact on dense, sparse and device arrays, or approximate; the point itself is excluded.
 
 ======================  ==============================================================================================
 dense NumPy             scikit-learn; in float32 with more than 15 features a blocked product (0.6 of the time)
 torch, CuPy, ...        a blocked matrix product and partial sort, on the device
 CSR rows                a blocked sparse product; only one block of similarities is dense at a time
+``method="cells"``      products of the rows of a cell with those of the nearest cells; dense rows on any back end
 ``method="faiss"``      an inverted-file index; the number of probes grows until a sample reaches the recall
 ======================  ==============================================================================================
 
-``method="auto"`` is exact up to `APPROXIMATE_ABOVE` rows and, if faiss is installed, approximate above.
+``method="auto"`` is exact up to `APPROXIMATE_ABOVE` rows and searches in cells above. The approximate searches compare
+a sample with the exact search, look into as many cells as its recall requires, and search exactly if that fails.
 |x|² + |y|² - 2x'y suffers from cancellation. So matrix products only propose candidates; their distances are computed
 from differences, and rows for which single precision may have missed a neighbour are searched again in double.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,19 +28,37 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
 from .._validation import check_n_jobs, choose, did_you_mean, import_optional, is_foreign
-from ..core.backend import Array, arange, eps, is_numpy, itemsize, namespace, row_blocks, smallest_k
-from ..core.blocks import map_blocks
-from ..core.rows import normalize_rows, row_norms, sq_row_norms
+from ..core.backend import (
+    Array,
+    arange,
+    asarray_like,
+    eps,
+    is_numpy,
+    itemsize,
+    namespace,
+    row_blocks,
+    smallest_k,
+    to_numpy,
+)
+from ..core.blocks import map_blocks, map_pieces
+from ..core.progress import stage
+from ..core.rows import normalize_rows, row_norms, sq_row_norms, take_rows
 from ..errors import InputError, InputTypeError
+from .cells import nearest_cells, search_in_cells, split_into_cells
 
 log = logging.getLogger(__name__)
 
-SearchMethod: TypeAlias = Literal["auto", "exact", "faiss"]
+SearchMethod: TypeAlias = Literal["auto", "exact", "cells", "faiss"]
 
-APPROXIMATE_ABOVE = 50_000  # rows; below, the exact search takes seconds and an approximate index gains little
-MAX_TREE_FEATURES = 15  # features up to which scikit-learn's trees are faster than any index, so "auto" is exact
-TARGET_RECALL = 0.995  # fraction of the true neighbours of the sample that faiss must find
-RECALL_SAMPLE = 500  # rows whose exact neighbours determine the number of probes
+APPROXIMATE_ABOVE = 50_000  # rows; below, the exact search takes seconds and an approximate one gains little
+DEVICE_APPROXIMATE_ABOVE = 100_000  # the same for device arrays
+MAX_TREE_FEATURES = 15  # features up to which scikit-learn's trees are exact and fast enough, so "auto" uses them
+MIN_ROWS_FOR_PIECES = 10_000  # rows above which scikit-learn searches them piece by piece
+TARGET_RECALL = 0.995  # fraction of the true neighbours of the sample that an approximate search must find
+RECALL_SAMPLE = 500  # rows whose exact neighbours determine the number of cells to search
+CELLS_PER_ROOT = 2  # cells on the host, per √n; on a device, which is faster at large products, half as many
+CELL_ITERATIONS = 3  # k-means iterations that place the centres of the cells
+MAX_NEAR_SHARE = 0.5  # share of the cells above which the exact search is as fast
 
 
 @dataclass(frozen=True)
@@ -86,7 +105,7 @@ def k_nearest(
     n_jobs = check_n_jobs(n_jobs)
     X, queries, to_metric = _as_euclidean(X, queries, metric)
     if method == "auto":
-        method = "faiss" if _prefers_faiss(X, metric) and queries is None else "exact"
+        method = "cells" if _prefers_cells(X, metric) and queries is None else "exact"
     search = choose(SEARCHES, method, option="method", also=["auto"])
     distances, indices, recall = search(X, queries, n_neighbors, metric if to_metric is None else "euclidean", n_jobs)
     xp = namespace(distances)
@@ -150,40 +169,45 @@ def unit_rows(X: Array) -> Array:
     return normalize_rows(X)
 
 
-def _prefers_faiss(X: Array, metric: str) -> bool:
-    return (
-        is_numpy(X)
-        and not sp.issparse(X)
-        and X.shape[0] > APPROXIMATE_ABOVE
-        and X.shape[1] > MAX_TREE_FEATURES
-        and metric in ("euclidean", "cosine")
-        and importlib.util.find_spec("faiss") is not None
-    )
+def _prefers_cells(X: Array, metric: str) -> bool:
+    if sp.issparse(X) or metric not in ("euclidean", "cosine"):
+        return False
+    if is_foreign(X):
+        return bool(X.shape[0] > DEVICE_APPROXIMATE_ABOVE)
+    return bool(X.shape[0] > APPROXIMATE_ABOVE and X.shape[1] > MAX_TREE_FEATURES)
 
 
 def _exact(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
     if sp.issparse(X):
         return *_exact_sparse(X, queries, k, n_jobs), 1.0
     if is_foreign(X) or (metric == "euclidean" and X.dtype == np.float32 and X.shape[1] > MAX_TREE_FEATURES):
-        return *_exact_products(X, queries, k, n_jobs), 1.0
+        Q, self_indices = (X, arange(X.shape[0], X)) if queries is None else (queries, None)
+        return *_exact_products(X, Q, self_indices, k, n_jobs), 1.0
     search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=n_jobs).fit(X)
-    distances, indices = search.kneighbors(queries)  # without queries scikit-learn drops each row by its index
+    if (X if queries is None else queries).shape[0] < MIN_ROWS_FOR_PIECES:
+        distances, indices = search.kneighbors(queries)  # without queries scikit-learn drops each row by its index
+    elif queries is None:
+        parts = map_pieces(lambda rows: search.kneighbors(X[rows], k + 1), X.shape[0], "searching neighbours")
+        distances, indices = _drop_self(_stack(parts), np.arange(X.shape[0]))
+    else:
+        parts = map_pieces(lambda rows: search.kneighbors(queries[rows]), queries.shape[0], "searching neighbours")
+        distances, indices = _stack(parts)
     return distances.astype(X.dtype, copy=False), indices, 1.0
 
 
-def _exact_products(X: Array, queries: Array | None, k: int, n_jobs: int | None) -> tuple[Array, Array]:
-    """Search by matrix products, and again in double precision for rows that are uncertain in single precision."""
+def _exact_products(X: Array, Q: Array, self_indices: Array | None, k: int, n_jobs: int | None) -> tuple[Array, Array]:
+    """Search by matrix products, and again in double precision for rows that are uncertain in single precision.
+
+    ``self_indices`` is the row of each query in ``X``, if it is one.
+    """
     xp = namespace(X)
-    Q = X if queries is None else queries
-    self_indices = arange(Q.shape[0], X) if queries is None else None
     distances, indices, certain = _propose_and_check(X, Q, self_indices, k, n_jobs)
     if X.dtype == xp.float64 or bool(xp.all(certain)):
         return distances, indices
     uncertain, settled = xp.nonzero(~certain)[0], xp.nonzero(certain)[0]
     double = lambda A: xp.astype(A, xp.float64)  # noqa: E731
-    redone = _propose_and_check(
-        double(X), double(xp.take(Q, uncertain, axis=0)), None if self_indices is None else uncertain, k, n_jobs
-    )
+    own = None if self_indices is None else xp.take(self_indices, uncertain)
+    redone = _propose_and_check(double(X), double(xp.take(Q, uncertain, axis=0)), own, k, n_jobs)
     order = xp.argsort(xp.concat([settled, uncertain]))
     merge = lambda old, new: xp.take(  # noqa: E731
         xp.concat([xp.take(old, settled, axis=0), xp.astype(new, old.dtype)], axis=0), order, axis=0
@@ -196,9 +220,9 @@ def _propose_and_check(
 ) -> tuple[Array, Array, Array]:
     """Search by blocked matrix products and a partial sort, in any array library.
 
-    ``self_indices`` is the row of each query in ``X``, if it is one. The products propose about twice as many
-    candidates as wanted, of which the nearest by their differences are kept. A row is certain if its k-th distance is
-    below that of every row not proposed by more than the rounding error of the products.
+    The products propose about twice as many candidates as wanted, of which the nearest by their differences are kept. A
+    row is certain if its k-th distance is below that of every row not proposed by more than the rounding error of the
+    products.
     """
     xp = namespace(X)
     n_proposed = min(k + max(k, 16), X.shape[0])
@@ -224,8 +248,9 @@ def _propose_and_check(
         certain = slack >= rounding * (half_sq_query + largest)
         return nearest, xp.take_along_axis(proposed, order, axis=1), certain | (n_proposed == X.shape[0])
 
-    blocks = row_blocks(Q.shape[0], 2 * itemsize(X) * (X.shape[0] + n_proposed * X.shape[1]), Q)
-    results = map_blocks(search, blocks, Q, n_jobs=n_jobs)
+    blocks = list(row_blocks(Q.shape[0], 2 * itemsize(X) * (X.shape[0] + n_proposed * X.shape[1]), Q))
+    with stage("searching neighbours", len(blocks)) as tick:
+        results = map_blocks(search, blocks, Q, n_jobs=n_jobs, tick=tick)
     distances, indices, certain = (xp.concat(list(part), axis=0) for part in zip(*results))
     return distances, indices, certain
 
@@ -243,7 +268,9 @@ def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs:
             block[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = np.inf
         return smallest_k(block, k)
 
-    results = map_blocks(search, row_blocks(Q.shape[0], 24 * X.shape[0], Q), Q, n_jobs=n_jobs)
+    blocks = list(row_blocks(Q.shape[0], 24 * X.shape[0], Q))
+    with stage("searching neighbours", len(blocks)) as tick:
+        results = map_blocks(search, blocks, Q, n_jobs=n_jobs, tick=tick)
     scores, indices = (np.concatenate(part) for part in zip(*results))
     sq_norms = sq_row_norms(Q.astype(np.float64, copy=False))[:, None]
     sq_distances = np.maximum(2 * scores + sq_norms, 0)
@@ -253,32 +280,74 @@ def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs:
     return distances, indices
 
 
-def _faiss(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
-    """Search an inverted file of √n lists; the number of probes doubles until a sample reaches `TARGET_RECALL`."""
-    if is_foreign(X) or sp.issparse(X) or metric != "euclidean":
-        raise InputError(
-            "method='faiss' needs dense NumPy rows and metric 'euclidean' or 'cosine'",
-            "use method='exact'",
-            code="faiss_not_supported",
-            parameter="method",
-            value="faiss",
-        )
-    index, to_index = _inverted_file(X)
-    recall = _raise_probes(index, to_index, X, k)
-    if recall < TARGET_RECALL:  # single precision cannot distinguish these rows
-        log.warning("neighbours: faiss reaches a recall of only %.3f on this data; searching exactly", recall)
+# ------------------------------------------------------------------------------------------------ approximate searches
+
+
+def _cells(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
+    """Compare the rows of each cell with those of the nearest cells, as many as a sample needs for `TARGET_RECALL`."""
+    _check_dense("cells", X, metric, is_supported=not sp.issparse(X))
+    cells = split_into_cells(X, int((CELLS_PER_ROOT if is_numpy(X) else 1) * X.shape[0] ** 0.5), n_iter=CELL_ITERATIONS)
+    near, sample = nearest_cells(cells), _sample(X)
+    n_exact = min(4 * k, X.shape[0] - 1)  # more than k, so that equally near rows are known
+    lengths, neighbors = map(to_numpy, _exact_rows(X, sample, n_exact, n_jobs))
+    reach = (1 + 1e-5) * lengths[:, k - 1 : k]
+    cell = cells.of_rows()
+    rank = np.argsort(near, axis=1)[cell[sample][:, None], cell[neighbors]]  # how many cells lead to each neighbour
+    ranks = np.sort(np.where(lengths <= reach, rank, len(cells)), axis=1)[:, :k]
+    n_near = 1 + int(np.sort(ranks, axis=None)[int(np.ceil(TARGET_RECALL * ranks.size)) - 1])
+    n_rows = np.cumsum(np.diff(cells.starts)[near], axis=1)
+    n_near = max(n_near, 1 + int(np.sum(n_rows <= k, axis=1).max()))
+    if n_near > MAX_NEAR_SHARE * len(cells):
+        log.info("neighbours: %d of %d cells would have to be searched; searching exactly", n_near, len(cells))
         return _exact(X, queries, k, metric, n_jobs)
+    near = near[:, :n_near]
+    lengths, neighbors = map(to_numpy, search_in_cells(cells, near, X, take_rows(X, sample), k + 1, n_jobs))
+    recall = float(np.mean(_drop_self((lengths, neighbors), sample)[0] <= reach))
+    log.info("neighbours: %d of %d cells searched, recall %.4f on a sample", n_near, len(cells), recall)
+    if recall < TARGET_RECALL:
+        _warn_of_recall("the search in cells", recall)
+        return _exact(X, queries, k, metric, n_jobs)
+    return *search_in_cells(cells, near, X, queries, k, n_jobs), recall
+
+
+def _faiss(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
+    """Search an inverted file of √n lists; the number of probes grows until a sample reaches `TARGET_RECALL`."""
+    _check_dense("faiss", X, metric, is_supported=is_numpy(X) and not sp.issparse(X))
+    index, to_index = _inverted_file(X)
+    recall = _raise_probes(index, to_index, X, k, n_jobs)
+    if recall < TARGET_RECALL:  # single precision cannot distinguish these rows
+        _warn_of_recall("faiss", recall)
+        return _exact(X, queries, k, metric, n_jobs)
+    Q = X if queries is None else queries
+    found = map_pieces(
+        lambda rows: index.search(to_index(Q[rows]), k + (queries is None)), len(Q), "searching neighbours"
+    )
+    distances, indices = _stack(found)
     if queries is None:
-        indices = _drop_self(index.search(to_index(X), k + 1)[1], np.arange(X.shape[0]))
-    else:
-        indices = index.search(to_index(queries), k)[1]
+        distances, indices = _drop_self((distances, indices), np.arange(X.shape[0]))
     short = np.flatnonzero((indices < 0).any(axis=1))  # too few candidates in the probed lists
     if len(short):
         indices[short] = (
-            _exact_rows(X, short, k) if queries is None else _exact(X, queries[short], k, metric, n_jobs)[1]
-        )
-    distances = pair_distances(X if queries is None else queries, X, *_flat(indices))
+            _exact_rows(X, short, k, n_jobs) if queries is None else _exact(X, queries[short], k, metric, n_jobs)
+        )[1]
+    distances = pair_distances(Q, X, *_flat(indices))
     return distances.reshape(indices.shape), indices, recall
+
+
+def _check_dense(method: str, X: Array, metric: str, *, is_supported: bool) -> None:
+    if not is_supported or metric != "euclidean":
+        kind = "dense NumPy" if method == "faiss" else "dense"
+        raise InputError(
+            f"method={method!r} needs {kind} rows and metric 'euclidean' or 'cosine'",
+            "use method='exact'",
+            code=f"{method}_not_supported",
+            parameter="method",
+            value=method,
+        )
+
+
+def _warn_of_recall(search: str, recall: float) -> None:
+    log.warning("neighbours: %s reaches a recall of only %.3f on this data; searching exactly", search, recall)
 
 
 def _inverted_file(X: Array) -> tuple[Any, Callable[[Array], Array]]:
@@ -290,40 +359,51 @@ def _inverted_file(X: Array) -> tuple[Any, Callable[[Array], Array]]:
     to_index = lambda A: np.ascontiguousarray((A - center) / scale, dtype=np.float32)  # noqa: E731
     index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, max(1, int(np.sqrt(n))))
     index.cp.niter, index.cp.max_points_per_centroid, index.cp.min_points_per_centroid = 10, 64, 1
-    index.train(to_index(X))
-    index.add(to_index(X))
+    index.train(to_index(X[np.random.RandomState(0).permutation(n)[: 64 * index.nlist]]))
+    map_pieces(lambda rows: index.add(to_index(X[rows])), n, "building the index")
     return index, to_index
 
 
-def _raise_probes(index: Any, to_index: Callable[[Array], Array], X: Array, k: int) -> float:
-    """Double the probes until the recall is reached or all lists are probed; copies of a neighbour count as found."""
-    sample = np.random.RandomState(0).permutation(X.shape[0])[:RECALL_SAMPLE]
-    lengths = lambda columns: pair_distances(X[sample], X, *_flat(columns)).reshape(columns.shape)  # noqa: E731
-    reach = (1 + 1e-5) * lengths(_exact_rows(X, sample, k)).max(axis=1)
+def _raise_probes(index: Any, to_index: Callable[[Array], Array], X: Array, k: int, n_jobs: int | None) -> float:
+    """Probe more lists until the recall is reached or all are probed; copies of a neighbour count as found."""
+    sample = _sample(X)
+    rows = to_index(X[sample])
+    reach = (1 + 1e-5) * _exact_rows(X, sample, k, n_jobs)[0][:, -1:]
     index.nprobe = 2
     while True:
-        index.nprobe = min(2 * index.nprobe, index.nlist)
-        neighbors = _drop_self(index.search(to_index(X[sample]), k + 1)[1], sample)
-        recall = float(np.mean((lengths(neighbors) <= reach[:, None]) & (neighbors >= 0)))
+        index.nprobe = min(-(-3 * index.nprobe // 2), index.nlist)
+        _, neighbors = _drop_self(index.search(rows, k + 1), sample)
+        lengths = pair_distances(X[sample], X, *_flat(neighbors)).reshape(neighbors.shape)
+        recall = float(np.mean((lengths <= reach) & (neighbors >= 0)))
         log.info("neighbours: %d of %d lists probed, recall %.4f on a sample", index.nprobe, index.nlist, recall)
         if recall >= TARGET_RECALL or index.nprobe == index.nlist:
             return recall
 
 
-def _exact_rows(X: Array, rows: np.ndarray, k: int) -> np.ndarray:
+def _sample(X: Array) -> np.ndarray:
+    """Return the indices of some rows, always the same ones."""
+    return np.random.RandomState(0).permutation(X.shape[0])[:RECALL_SAMPLE]
+
+
+def _exact_rows(X: Array, rows: np.ndarray, k: int, n_jobs: int | None) -> tuple[Array, Array]:
     """Return the exact neighbours of some rows of ``X``, given by their indices."""
-    search = NearestNeighbors(algorithm="brute").fit(X)
-    return _drop_self(search.kneighbors(X[rows], k + 1, return_distance=False), rows)
+    return _exact_products(X, take_rows(X, rows), asarray_like(rows, X), k, n_jobs)
 
 
-def _drop_self(indices: np.ndarray, self_indices: np.ndarray) -> np.ndarray:
-    """Drop the row itself from its k + 1 candidates, or the farthest if it is not among them because of its copies."""
-    drop = indices == self_indices[:, None]
-    drop[~drop.any(axis=1), -1] = True
-    return indices[~drop].reshape(len(indices), -1)
+def _stack(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Join the distances and the indices of consecutive rows."""
+    return np.concatenate([distances for distances, _ in parts]), np.concatenate([indices for _, indices in parts])
 
 
-SEARCHES = {"exact": _exact, "faiss": _faiss}
+def _drop_self(neighbors: tuple[np.ndarray, np.ndarray], self_indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Drop the row itself from its k + 1 neighbours, or the farthest if it is not among them because of its copies."""
+    distances, indices = neighbors
+    keep = indices != self_indices[:, None]
+    keep[keep.all(axis=1), -1] = False
+    return distances[keep].reshape(len(indices), -1), indices[keep].reshape(len(indices), -1)
+
+
+SEARCHES = {"exact": _exact, "cells": _cells, "faiss": _faiss}
 
 
 # ------------------------------------------------------------------------------------------------- other searches
@@ -373,7 +453,7 @@ def from_transformer(transformer: Any, X: Array, queries: Array | None = None) -
     if isinstance(transformer, type) or not hasattr(transformer, "fit_transform") or is_foreign(X):
         raise InputTypeError(
             f"{transformer!r} cannot search for neighbours of this data",
-            "use 'auto', 'exact', 'faiss', or, for NumPy rows, a neighbours transformer such as "
+            "use 'auto', 'exact', 'cells', 'faiss', or, for NumPy rows, a neighbours transformer such as "
             "KNeighborsTransformer()",
             code="not_a_neighbors_transformer",
             parameter="method",

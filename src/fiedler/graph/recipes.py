@@ -172,10 +172,11 @@ class KNNGraph(_Recipe):
     symmetrize : {'union', 'mutual', 'mean'}, default='union'
         'union' keeps an edge if i is a neighbour of j *or* j of i, 'mutual' if both are; 'mean' keeps it with half of
         its weight for each of the two.
-    method : {'auto', 'exact', 'faiss'} or neighbours transformer, default='auto'
-        'auto' is exact up to 50,000 rows (or 15 features) and uses faiss above, if it is installed; the recall is then
-        at least 0.995 on a sample and available as ``graph.recall``. A scikit-learn neighbours transformer searches
-        with its own parameters.
+    method : {'auto', 'exact', 'cells', 'faiss'} or neighbours transformer, default='auto'
+        'auto' is exact for sparse rows, up to 50,000 rows or 15 features, and on devices up to 100,000 rows; above, it
+        is 'cells', which searches the rows in cells near that of each row. The recall of 'cells' and 'faiss' is at
+        least 0.995 on a sample and available as ``graph.recall``. A scikit-learn neighbours transformer searches with
+        its own parameters.
     connect : {None, 'mst', 'nearest'}, default=None
         Join the components of a disconnected graph; see :meth:`AffinityGraph.connect`.
     signed : bool, default=False

@@ -22,10 +22,12 @@ from .._typing import LabelsLike, MatrixLike
 from .._validation import check_nonnegative
 from ..core.backend import Array, namespace
 from ..graph.affinity import AffinityGraph
+from ..graph.constraints import PairwiseConstraints
 from .base import BaseMixture
 from .covariance import Gaussians, gaussians, mean_log_joint
 from .em import EMResult
 from .hooks import MixtureProblem
+from .links import make_links
 from .starts import known_memberships, memberships_from_array
 from .statistics import Statistics
 
@@ -64,6 +66,7 @@ def fit_supernodes(
     graph: AffinityGraph | None,
     init: LabelsLike | MatrixLike,
     y: LabelsLike | None = None,
+    constraints: PairwiseConstraints | None = None,
 ) -> EMResult[Any]:
     """Run EM for a mixture on supernodes.
 
@@ -80,6 +83,8 @@ def fit_supernodes(
         The first labels or memberships of the supernodes.
     y : array of shape (m,), optional
         Known clusters of supernodes, -1 where unknown.
+    constraints : PairwiseConstraints, optional
+        Known pairs of supernodes.
 
     Returns
     -------
@@ -99,7 +104,8 @@ def fit_supernodes(
         ridge=check_nonnegative(model.ridge, "ridge") * statistics.mean_variance,
         graph=graph,
         sample_weight=statistics.counts,
-        known=known_memberships(y, model.n_clusters, Z, None),
+        known=known_memberships(y, model.n_clusters, Z, constraints),
+        links=make_links(constraints, Z),
         statistics=statistics,
     )
     return model._run(memberships_from_array(init, model.n_clusters, Z), model._hooks(problem))
