@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.backend import Array, asarray_like, namespace, to_numpy
+from ..core.backend import Array, asarray_like, is_numpy, namespace, smallest_k, to_numpy
 from ..core.sparse import Sparse, from_scipy_like, matmul
 from ..graph.constraints import PairwiseConstraints
 from ..graph.pairs import balanced_link_weights, group_means
@@ -74,8 +74,8 @@ def median_margin(log_joint: Array, counts: Array | None = None) -> float:
     """
     if log_joint.shape[1] == 1:
         return 0.0
-    top_two = np.partition(to_numpy(log_joint), -2, axis=1)[:, -2:]
-    margins = top_two[:, 1] - top_two[:, 0]
+    top_two = np.partition(log_joint, -2, axis=1)[:, -2:] if is_numpy(log_joint) else -smallest_k(-log_joint, 2)[0]
+    margins = np.abs(to_numpy(top_two[:, 1] - top_two[:, 0]))
     if counts is None:
         return float(np.median(margins))
     order = np.argsort(margins)
