@@ -34,13 +34,14 @@ from ..core.sparse import to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
-from ..graph.community import communities, modularity
+from ..graph.community import MultilevelSearch, modularity
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.landmarks import LandmarkGraph
 from ..graph.recipes import as_affinity, default_recipe, is_pairwise
 from ..metrics import adjusted_rand_index
 
 MAX_SAMPLED_ROWS = 2500  # a random sample of this size gives the same answer
+MAX_COUNTING_NODES = int(__import__("os").environ.get("MCN", "1000"))
 STABILITY_TOLERANCE = 0.05  # in the adjusted Rand index
 SMALLEST_EIGENVALUE = 0.003  # smaller ones are raised to it: their ratios depend on single edges between clusters
 
@@ -229,7 +230,8 @@ def subgraph(graph: AffinityGraph, rows: np.ndarray) -> AffinityGraph:
 
 def _communities(graph: AffinityGraph, rows: np.ndarray, n_clusters: Sequence[int], seed: int) -> list[np.ndarray]:
     rng = np.random.RandomState(seed)
-    return [to_numpy(communities(graph, k, random_state=rng).labels) for k in n_clusters]
+    search = MultilevelSearch.on(graph, max(n_clusters), rng, MAX_COUNTING_NODES)
+    return [to_numpy(search.find(k, rng, quick=True).labels) for k in n_clusters]
 
 
 def _partition_by(estimator: Any, data: _Data) -> Partition:

@@ -199,10 +199,23 @@ class MultilevelSearch:
         *,
         starts: Sequence[np.ndarray] = (),
         resolution: float | None = None,
+        quick: bool = False,
     ) -> CommunityResult:
-        """Search ``k`` communities of the coarsest graph and refine them; ``starts`` are partitions of the graph."""
+        """Search ``k`` communities of the coarsest graph and refine them.
+
+        Parameters
+        ----------
+        k : int
+        rng : RandomState
+        starts : sequence of label arrays
+            Partitions of the graph from which the search begins, besides the spectral ones.
+        resolution : float, optional
+            γ; by default it is chosen.
+        quick : bool, default=False
+            Whether to begin from two spectral partitions instead of six.
+        """
         search, supernodes = CommunitySearch.on(self.coarsest, k, rng), self.hierarchy.supernodes
-        spectral = _spectral_starts(self.vectors, search)
+        spectral = _spectral_starts(self.vectors, search, quick)
         population = [*(most_frequent(labels, supernodes, k) for labels in starts), *spectral.values()]
         gamma = RESOLUTION if resolution is None else resolution
         coarse = search.evolve([search.improve(start, gamma) for start in population], gamma)
@@ -247,13 +260,20 @@ def _vector_counts(k: int, n_nodes: int) -> list[int]:
     return [min(n_nodes, max(k, round(factor * k))) for factor in EIGENVECTORS_PER_CLUSTER]
 
 
-def _spectral_starts(vectors: np.ndarray, search: CommunitySearch) -> dict[str, np.ndarray]:
-    """Return k-means on K and on more eigenvectors, and fine partitions merged down to K, by name."""
+def _spectral_starts(vectors: np.ndarray, search: CommunitySearch, quick: bool) -> dict[str, np.ndarray]:
+    """Return k-means on K and on more eigenvectors, and fine partitions merged down to K, by name.
+
+    If ``quick``, only k-means on K eigenvectors, from a single seeding, and the finest of the fine partitions.
+    """
     k, n, rng = search.k, search.n, search.rng
     counts = _vector_counts(k, n)
-    starts = {f"{count} eigenvectors": _cluster_directions(vectors[:, :count], k, 3, rng) for count in counts}
+    starts = {
+        f"{count} eigenvectors": _cluster_directions(vectors[:, :count], k, 1 if quick else 3, rng)
+        for count in (counts[:1] if quick else counts)
+    }
     vectors = vectors[:, : max(counts[-1], MIN_EIGENVECTORS)]
-    for n_cells in sorted({min(n, max(k, min(CELLS_PER_CLUSTER * k, MAX_CELLS), least)) for least in MIN_CELLS}):
+    cell_counts = sorted({min(n, max(k, min(CELLS_PER_CLUSTER * k, MAX_CELLS), least)) for least in MIN_CELLS})
+    for n_cells in cell_counts[-1:] if quick else cell_counts:
         cells = _cluster_directions(vectors, n_cells, 1, rng)
         fine = search.edges.move(cells, RESOLUTION * n_cells / k, n_cells, rng, max_rounds=MAX_CELL_ROUNDS).labels
         starts[f"{n_cells} cells merged"] = search.merge(np.unique(fine, return_inverse=True)[1], RESOLUTION)
