@@ -72,8 +72,8 @@ def cluster(
         data = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
         check_rows_for_clusters(data, n_clusters)
         prepared = prepare(data, scale)
-    with output.working(f"clustering {data.n_rows} rows") as callback:
-        fitted = fit(data, prepared, method, n_clusters, seed=seed, pairs=pairs, callback=callback)
+    with output.working(f"clustering {data.n_rows} rows"):
+        fitted = fit(data, prepared, method, n_clusters, seed=seed, pairs=pairs)
     if data.is_partially_labeled:
         output.note(_explain_guidance(data))
     with output.working("writing the report"):
