@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from .._files import atomic_write
 from .._registry import methods
-from ..clustering import choose_n_clusters
+from ..clustering import FitCost, choose_n_clusters, estimate
+from ..clustering.cost import format_bytes
 from ..core.backend import to_numpy
-from ..core.memory import peak_memory_mb, reset_peak_memory
+from ..core.memory import available_memory, peak_memory_mb, reset_peak_memory
 from ..errors import InputError
 from ..graph.constraints import PairwiseConstraints
 from ..io import Input
@@ -98,6 +100,30 @@ def fit(
     if not data.is_partially_labeled:
         return result
     return result._replace(cluster_names=[*classes, *[None] * (result.n_clusters - len(classes))])
+
+
+def expected_cost(prepared: PreparedRows, n_clusters: NClusters) -> FitCost:
+    """Estimate the time and memory of ``--method auto`` on the prepared rows."""
+    rows = prepared.rows
+    nnz_per_row = max(rows.nnz / rows.shape[0], 1.0) if sp.issparse(rows) else None
+    n_rows, n_columns = rows.shape
+    return estimate(n_rows, n_columns, n_clusters, dtype=rows.dtype, nnz_per_row=nnz_per_row)
+
+
+def check_memory(cost: FitCost) -> None:
+    """Raise an error if a fit is expected to need more memory than is free."""
+    free = available_memory()
+    if free is not None and cost.extra_bytes > free:
+        raise InputError(
+            f"clustering {cost.n_rows} x {cost.n_columns} values needs up to {format_bytes(cost.extra_bytes)} of "
+            f"memory, but only {format_bytes(free)} is free",
+            "use fewer rows or columns",
+            code="not_enough_memory",
+            n_rows=cost.n_rows,
+            n_columns=cost.n_columns,
+            required_gb=cost.extra_bytes / 1e9,
+            available_gb=free / 1e9,
+        )
 
 
 def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]:
