@@ -16,6 +16,7 @@ from . import report as report
 from . import supervision as supervision
 from . import text as text
 from ._records import FitHistory as FitHistory
+from .clustering.cost import estimate as estimate
 from .clustering.documents import LPIClustering as LPIClustering
 from .clustering.embed_kmeans import EmbedKMeans as EmbedKMeans
 from .clustering.manifold import ManifoldClustering as ManifoldClustering

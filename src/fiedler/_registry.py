@@ -38,6 +38,7 @@ EXPORTS = {
     "PairwiseConstraints": "graph.constraints",
     "choose_n_clusters": "clustering.n_clusters",
     "cluster": "clustering.manifold",
+    "estimate": "clustering.cost",
     "load": "persistence",
     "save": "persistence",
 }

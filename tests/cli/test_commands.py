@@ -4,11 +4,13 @@ import csv
 import inspect
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from importlib import import_module
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -19,6 +21,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import fiedler
 from fiedler import _registry
+from fiedler.cli.results import atomic_folder
 from fiedler.errors import InputError
 from fiedler.metrics import clustering_accuracy
 
@@ -499,6 +502,78 @@ def test_an_interrupt_leaves_no_incomplete_files(table, tmp_path):
     assert process.returncode == 130
     assert err == "fiedler: interrupted; no incomplete files are left\n"
     assert file_names(tmp_path) == ["clouds.csv"]
+
+
+WORK = [
+    "read_input", "prepare", "expected_cost", "fit", "summarize", "save_labels", "save", "write_summary", "write_report"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", WORK)
+def test_an_interrupt_at_any_stage_gives_one_sentence(part, run_fiedler, table, tmp_path, monkeypatch):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"fiedler.cli.cluster.{part}", interrupted)
+    result = run_fiedler("cluster", table, "-k", "3", "--id", "name", "--drop", "class", "--out", tmp_path / "out")
+
+    assert result == (130, "", "fiedler: interrupted; no incomplete files are left\n")
+    assert file_names(tmp_path) == ["clouds.csv"]
+
+
+def test_an_interrupt_while_starting_gives_the_same_sentence(run_fiedler, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fiedler.cli.app.app", interrupted)
+
+    assert run_fiedler("data", "list") == (130, "", "fiedler: interrupted; no incomplete files are left\n")
+
+
+@pytest.fixture
+def interruptible():
+    """Turn Ctrl-C into an exception, as in a terminal."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, previous)
+
+
+def write_all(folder, afterwards=lambda: None):
+    with atomic_folder(folder) as draft:
+        for name in FILES:
+            (draft / name).write_text("new")
+        afterwards()
+
+
+def test_an_interrupt_while_files_are_moved_waits_for_the_last_one(tmp_path, monkeypatch, interruptible):
+    replace = Path.replace
+
+    def interrupted(self, target):
+        interruptible()
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_all(tmp_path / "out")
+
+    assert file_names(tmp_path) == ["out"]
+    assert file_names(tmp_path / "out") == FILES
+    with pytest.raises(KeyboardInterrupt):
+        interruptible()  # as before
+
+
+def test_a_second_interrupt_does_not_stop_the_cleaning(tmp_path, monkeypatch, interruptible):
+    remove = shutil.rmtree
+
+    def interrupted(path, **options):
+        interruptible()
+        remove(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_all(tmp_path / "out", afterwards=interruptible)
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_closed_pipe_ends_the_command_silently(table):

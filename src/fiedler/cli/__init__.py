@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
+INTERRUPTED = "fiedler: interrupted; no incomplete files are left"
 MISSING_EXTRA = "fiedler: the command line needs the packages of the extra 'cli': pip install 'fiedler[cli]'"
 
 
@@ -22,4 +23,5 @@ def main() -> None:
 
         app()
     except KeyboardInterrupt:  # while starting; later the commands handle it
+        sys.stderr.write(f"{INTERRUPTED}\n")
         sys.exit(130)

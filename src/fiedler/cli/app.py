@@ -20,7 +20,7 @@ import typer
 
 from .. import __version__
 from ..errors import MissingDependencyError
-from . import cluster, compare, data, doctor, predict, report, reproduce
+from . import INTERRUPTED, cluster, compare, data, doctor, predict, report, reproduce
 from .messages import one_line, render
 from .options import Debug
 
@@ -103,7 +103,7 @@ def with_error_handling(command: Command) -> Command:
         try:
             command(**options)
         except KeyboardInterrupt:
-            typer.echo("fiedler: interrupted; no incomplete files are left", err=True)
+            typer.echo(INTERRUPTED, err=True)
             raise typer.Exit(130) from None
         except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -13,11 +13,13 @@ from rich.table import Table
 
 from .._registry import methods
 from .._validation import choose, first_few
+from ..clustering.cost import format_bytes
 from ..clustering.explain import UNCERTAIN_BELOW
+from ..core.progress import format_seconds
 from ..io import Input, read_input
 from ..persistence import save
 from ..report import summarize, write_report, write_summary
-from .fitting import FittedClustering, fit, label_scores, save_labels
+from .fitting import FittedClustering, check_memory, expected_cost, fit, label_scores, save_labels
 from .methods import PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
 from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text
 from .output import Output, make_table
@@ -33,6 +35,7 @@ from .results import (
     source_name,
 )
 
+ANNOUNCED_SECONDS = 5.0  # expected time from which on it is said before the start
 MAX_LISTED_CLUSTERS = 30  # rows of the table in the terminal
 CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
 
@@ -60,6 +63,9 @@ def cluster(
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output folder; default: out/<input name>.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results of another input.")] = False,
+    no_memory_check: Annotated[
+        bool, typer.Option("--no-memory-check", help="Start even if there seems to be too little memory.")
+    ] = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -72,8 +78,15 @@ def cluster(
         data = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
         check_rows_for_clusters(data, n_clusters)
         prepared = prepare(data, scale)
-    with output.working(f"clustering {data.n_rows} rows") as callback:
-        fitted = fit(data, prepared, method, n_clusters, seed=seed, pairs=pairs, callback=callback)
+    if method == "auto":  # other methods have no model of their cost
+        cost = expected_cost(prepared, n_clusters)
+        if not no_memory_check:
+            check_memory(cost)
+        if cost.seconds >= ANNOUNCED_SECONDS:
+            time, memory = format_seconds(cost.seconds), format_bytes(cost.peak_bytes)
+            output.note(f"clustering {data.n_rows} rows will take about {time} and up to {memory} of memory")
+    with output.working(f"clustering {data.n_rows} rows"):
+        fitted = fit(data, prepared, method, n_clusters, seed=seed, pairs=pairs)
     if data.is_partially_labeled:
         output.note(_explain_guidance(data))
     with output.working("writing the report"):

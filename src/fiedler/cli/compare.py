@@ -23,7 +23,7 @@ from .fitting import accepts, choose_number, fit, label_scores
 from .messages import EXPECTED, render
 from .methods import NClusters, PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
 from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text
-from .output import Output, ProgressCallback, make_table
+from .output import Output, make_table
 from .results import check_file
 
 DEFAULT_METHODS = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")
@@ -67,13 +67,13 @@ def compare(
         output.note(f"{', '.join(unsupervised)} {verbs} fitted without them")
     evidence, rows = None, []
     if n_clusters == "auto":
-        with output.working("choosing the number of clusters") as callback:
-            n_clusters, evidence = choose_number(prepared, seed=seed, callback=callback)
+        with output.working("choosing the number of clusters"):
+            n_clusters, evidence = choose_number(prepared, seed=seed)
     with output.working("building the graph"):
         scorer = UnsupervisedScorer(prepared.rows, seed)
     for i, name in enumerate(names, start=1):
-        with output.working(f"{name} ({i} of {len(names)})") as callback:
-            rows.append(_fit_and_score(data, prepared, name, n_clusters, seed, scorer, callback))
+        with output.working(f"{name} ({i} of {len(names)})"):
+            rows.append(_fit_and_score(data, prepared, name, n_clusters, seed, scorer))
     if all("failed" in row for row in rows):
         raise InputError(
             f"no method could be fitted; {rows[0]['method']}: {rows[0]['failed']}", code="all_methods_failed"
@@ -127,12 +127,11 @@ def _fit_and_score(
     n_clusters: NClusters,
     seed: int,
     scorer: UnsupervisedScorer,
-    callback: ProgressCallback | None,
 ) -> dict[str, Any]:
     """Return a method's row of the table, or the reason why it could not be fitted."""
     supervised = data if accepts(method, "labels") else data._replace(labels=None)
     try:
-        fitted = fit(supervised, prepared, method, n_clusters, seed=seed, callback=callback)
+        fitted = fit(supervised, prepared, method, n_clusters, seed=seed)
     except EXPECTED as error:
         return {"method": method, "failed": render(error)}
     return {

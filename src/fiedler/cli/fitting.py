@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from .._files import atomic_write
 from .._registry import methods
-from ..clustering import ManifoldClustering, choose_n_clusters
+from ..clustering import FitCost, choose_n_clusters, estimate
+from ..clustering.cost import format_bytes
 from ..core.backend import to_numpy
-from ..core.memory import peak_memory_mb, reset_peak_memory
-from ..core.progress import report_progress
+from ..core.memory import available_memory, peak_memory_mb, reset_peak_memory
 from ..errors import InputError
 from ..graph.constraints import PairwiseConstraints
 from ..io import Input
 from ..io.record import number_rows
 from ..metrics import score_table
 from .methods import NClusters, PreparedRows, make_clusterer
-from .output import ProgressCallback
 
 MEMBERSHIP_DECIMALS = 4  # in CSV files
 
@@ -76,7 +76,6 @@ def fit(
     *,
     seed: int = 0,
     pairs: Path | None = None,
-    callback: ProgressCallback | None = None,
 ) -> FittedClustering:
     """Fit a method to the prepared rows, guided by pairs and by partially known labels."""
     supervision = _supervision(data, method, pairs)
@@ -84,9 +83,9 @@ def fit(
     started, evidence = time.perf_counter(), None
     classes = (data.class_names or []) if data.is_partially_labeled else []
     if n_clusters == "auto" and method != "auto":
-        n_clusters, evidence = choose_number(prepared, seed=seed, callback=callback)
+        n_clusters, evidence = choose_number(prepared, seed=seed)
         n_clusters = max(n_clusters, len(classes))
-    clusterer = set_callback(make_clusterer(method, n_clusters, prepared.rows, seed), callback)
+    clusterer = make_clusterer(method, n_clusters, prepared.rows, seed)
     clusterer.fit(prepared.rows, **supervision)
     seconds = time.perf_counter() - started
     memberships = getattr(clusterer, "memberships_", None)
@@ -101,6 +100,30 @@ def fit(
     if not data.is_partially_labeled:
         return result
     return result._replace(cluster_names=[*classes, *[None] * (result.n_clusters - len(classes))])
+
+
+def expected_cost(prepared: PreparedRows, n_clusters: NClusters) -> FitCost:
+    """Estimate the time and memory of ``--method auto`` on the prepared rows."""
+    rows = prepared.rows
+    nnz_per_row = max(rows.nnz / rows.shape[0], 1.0) if sp.issparse(rows) else None
+    n_rows, n_columns = rows.shape
+    return estimate(n_rows, n_columns, n_clusters, dtype=rows.dtype, nnz_per_row=nnz_per_row)
+
+
+def check_memory(cost: FitCost) -> None:
+    """Raise an error if a fit is expected to need more memory than is free."""
+    free = available_memory()
+    if free is not None and cost.extra_bytes > free:
+        raise InputError(
+            f"clustering {cost.n_rows} x {cost.n_columns} values needs up to {format_bytes(cost.extra_bytes)} of "
+            f"memory, but only {format_bytes(free)} is free",
+            "use fewer rows or columns",
+            code="not_enough_memory",
+            n_rows=cost.n_rows,
+            n_columns=cost.n_columns,
+            required_gb=cost.extra_bytes / 1e9,
+            available_gb=free / 1e9,
+        )
 
 
 def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]:
@@ -157,19 +180,9 @@ def _check_pairs_match_labels(pairs: PairwiseConstraints, data: Input) -> None:
             )
 
 
-def set_callback(clusterer: Any, callback: ProgressCallback | None) -> Any:
-    """Return the estimator with a progress callback, if it supports one."""
-    if callback is not None and hasattr(clusterer, "set_callbacks"):
-        clusterer.set_callbacks(callback)
-    return clusterer
-
-
-def choose_number(
-    prepared: PreparedRows, *, seed: int = 0, callback: ProgressCallback | None = None
-) -> tuple[int, Any]:
+def choose_number(prepared: PreparedRows, *, seed: int = 0) -> tuple[int, Any]:
     """Choose the number of clusters as ManifoldClustering does; return it and the evidence."""
-    with report_progress(set_callback(ManifoldClustering(), callback)):
-        choice = choose_n_clusters(prepared.rows, random_state=seed)
+    choice = choose_n_clusters(prepared.rows, random_state=seed)
     return choice.n_clusters, choice
 
 

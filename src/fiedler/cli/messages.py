@@ -47,6 +47,10 @@ SENTENCES = {
     "zero_bandwidth": "so many rows are equal that the graph has no distance scale; remove the duplicates",
     "no_directions": "lpi compares rows by their direction, and a single column has none; use another --method",
     "duplicate_rows": "k-means found {n_distinct} distinct groups instead of {n_clusters}; some rows are duplicates",
+    "not_enough_memory": (
+        "clustering {n_rows} x {n_columns} values needs up to {required_gb:.1f} GB of memory, but only "
+        "{available_gb:.1f} GB is free; use fewer rows or columns, or try anyway with --no-memory-check"
+    ),
     # texts
     "no_such_column": "{file!r} has no column {column!r}; its columns are {columns}; choose one with {option}",
     "no_terms": (

@@ -11,10 +11,20 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
+from ..core.progress import Stage, clock, describe_stages, listen
 from .messages import one_line, render
 
 DEFAULT_WIDTH = 200  # characters per line where no terminal sets a width
@@ -43,16 +53,13 @@ class Output(NamedTuple):
             sys.stderr.write(f"note: {one_line(text)}\n")
 
     @contextmanager
-    def working(self, description: str) -> Iterator[ProgressCallback | None]:
-        """Show progress during the block, and the warnings raised in it as notes afterwards.
-
-        The block receives a callback for the model, if there is a terminal to show its steps.
-        """
+    def working(self, description: str) -> Iterator[None]:
+        """Show progress during the block, and the warnings raised in it as notes afterwards."""
         caught: list[warnings.WarningMessage] = []
         try:
-            with warnings.catch_warnings(record=True) as caught, self.progress() as progress:
+            with warnings.catch_warnings(record=True) as caught, self._show_stages(description):
                 warnings.simplefilter("always")
-                yield None if progress is None else ProgressCallback(progress, description)
+                yield
         finally:
             messages = [warning.message for warning in caught if issubclass(warning.category, UserWarning)]
             for text in dict.fromkeys(render(message) for message in messages if isinstance(message, Warning)):
@@ -60,37 +67,61 @@ class Output(NamedTuple):
 
     def progress(self) -> Any:
         """Return a context of progress bars on standard error, or of None where there is no terminal."""
+        return self._bars(TimeRemainingColumn(), TextColumn("{task.description}", markup=False))
+
+    @contextmanager
+    def _show_stages(self, description: str) -> Iterator[None]:
+        """Show the stages of a fit in one bar."""
+        column = StageColumn(description)
+        with self._bars(column) as progress:
+            if progress is None:
+                yield
+                return
+            column.attach(progress)
+            with listen(column):
+                yield
+
+    def _bars(self, *columns: ProgressColumn) -> Any:
         console = Console(stderr=True)
         if self.quiet or not console.is_terminal:
             return nullcontext()
-        text = TextColumn("{task.description}", markup=False)
-        columns = (SpinnerColumn(), TimeElapsedColumn(), BarColumn(20), TimeRemainingColumn(), text)
-        return Progress(*columns, console=console, transient=True)
+        return Progress(SpinnerColumn(), TimeElapsedColumn(), BarColumn(20), *columns, console=console, transient=True)
 
 
-class ProgressCallback:
-    """Callback in scikit-learn's protocol that shows the stages of a fit one after the other in one bar."""
+class StageColumn(ProgressColumn):
+    """A listener of :mod:`fiedler.core.progress` that shows what a command is doing: bar, stage, share and time left.
 
-    def __init__(self, progress: Progress, description: str) -> None:
-        self.progress, self.description = progress, description
-        self.task = progress.add_task(description, total=None)
+    The bar is that of the outermost stage. Its time left is computed whenever the column is drawn, so it counts down
+    between two steps.
+    """
 
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Do nothing before a fit."""
+    def __init__(self, description: str) -> None:
+        super().__init__()
+        self.description = description
+        self.stages: list[Stage] = []
 
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing after a fit."""
+    def attach(self, progress: Progress) -> None:
+        """Add the bar that the column belongs to."""
+        self.progress, self.task = progress, progress.add_task("", total=None)
 
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Reset the bar for a new stage."""
-        if context.max_subtasks:
-            description = f"{self.description}: {context.task_name}"
-            self.progress.reset(self.task, total=context.max_subtasks, description=description)
+    def begin(self, stage: Stage) -> None:
+        """Show a stage that begins."""
+        self.advance(stage)
 
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
-        """Advance the bar after a step."""
-        if context.max_subtasks == 0:
-            self.progress.advance(self.task)
+    def advance(self, stage: Stage) -> None:
+        """Show a stage after a step."""
+        self.stages = stage.path()
+        outermost = self.stages[0]
+        self.progress.update(self.task, total=outermost.total, completed=outermost.done)
+
+    def end(self, stage: Stage) -> None:
+        """Show the outer stage, if there is one."""
+        self.stages = stage.path()[:-1]
+
+    def render(self, task: Task) -> Text:
+        """Return the description of the command and of its stages."""
+        stages = self.stages
+        return Text(f"{self.description}: {describe_stages(stages, clock())}" if stages else self.description)
 
 
 def n_cores() -> int:

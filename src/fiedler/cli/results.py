@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,8 +102,27 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     draft = Path(tempfile.mkdtemp(prefix=DRAFT_PREFIX, dir=_nearest_existing(folder)))
     try:
         yield draft
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in draft.iterdir():
-            path.replace(folder / path.name)
+        with _uninterrupted():
+            folder.mkdir(parents=True, exist_ok=True)
+            for path in draft.iterdir():
+                path.replace(folder / path.name)
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        with _uninterrupted():
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Defer an interrupt (Ctrl-C) to the end of the block, so that all files are moved or removed."""
+    in_main_thread = threading.current_thread() is threading.main_thread()  # the only one that is interrupted
+    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    received: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if received:
+        raise KeyboardInterrupt

@@ -1,5 +1,6 @@
 """Clusterers: from rows, embeddings and graphs to labels."""
 
+from .cost import FitCost, StageCost, estimate
 from .documents import LPIClustering
 from .embed_kmeans import EmbedKMeans
 from .manifold import ClusterResult, ManifoldClustering, cluster
@@ -9,10 +10,13 @@ from .spectral import SpectralClustering
 __all__ = [
     "ClusterResult",
     "EmbedKMeans",
+    "FitCost",
     "LPIClustering",
     "ManifoldClustering",
     "NClustersChoice",
     "SpectralClustering",
+    "StageCost",
     "choose_n_clusters",
     "cluster",
+    "estimate",
 ]

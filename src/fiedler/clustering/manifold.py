@@ -150,7 +150,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     n_jobs : int, optional
         The number of threads that search neighbours (with ``graph='auto'``) and candidates.
     verbose : bool, default=False
-        Whether to print the report after the fit. Candidates are logged as they are scored.
+        Whether to print progress on standard error during the fit, and the report after it. Candidates are logged as
+        they are scored.
 
     Attributes
     ----------

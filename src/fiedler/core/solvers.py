@@ -72,7 +72,7 @@ def _filtered_subspace(problem: EigenProblem) -> tuple[Array, int]:
     low, cut = problem.lower, problem.lower + 0.1 * (sum(ritz) / width - problem.lower)
     degree, n_rounds = FIRST_DEGREE, 0
     max_rounds = problem.max_iter or MAX_CHEBYSHEV_ROUNDS
-    with stage("eigenpairs", max_rounds) as tick:
+    with stage("eigenpairs", max_rounds, at_most=True) as tick:
         while residual > problem.tol and n_rounds < max_rounds:
             n_rounds += 1
             vectors = _filter(problem, vectors, degree, low, cut)

@@ -28,7 +28,7 @@ from .._validation import (
 )
 from ..core.backend import Array, asarray_like, convert_like, logsumexp, namespace, softmax, to_numpy
 from ..core.pca import Projection, fit_pca
-from ..core.progress import report_progress
+from ..core.progress import print_line, report_progress
 from ..core.sparse import matmul
 from ..errors import InputError, NotConvergedWarning, SingularCovarianceError, warn
 from ..graph.affinity import AffinityGraph
@@ -270,7 +270,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         }
 
     def _print_step(self, iteration: int, step: Step) -> None:
-        print(f"{type(self).__name__}: iteration {iteration}, objective {step.objective:.6g}, change {step.change:.1e}")
+        name = type(self).__name__
+        print_line(f"{name}: iteration {iteration}, objective {step.objective:.6g}, change {step.change:.1e}")
 
     def _store(self, best: EMResult[Any], graph: AffinityGraph | None, X: Array, projection: Projection | None) -> None:
         self._model, self._projection = best.model, projection

@@ -111,7 +111,7 @@ def run_em(
 ) -> EMResult[S]:
     """Iterate from ``state`` to convergence or for ``max_iter`` iterations; ``report`` is called after each one."""
     steps: list[Step] = []
-    with stage("EM", max_iter) as tick:
+    with stage("EM", max_iter, at_most=True) as tick:
         while True:
             model, state = hooks.maximize(state)  # M-step
             log_joint = hooks.expect(model)  # E-step: densities ...

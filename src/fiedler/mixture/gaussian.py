@@ -40,7 +40,7 @@ class GaussianMixture(BaseMixture):
     random_state : int, RandomState or None, default=None
         Random seed or generator.
     verbose : bool, default=False
-        Print a line per iteration.
+        Print a line per iteration, and progress on standard error before the first.
 
     Attributes
     ----------

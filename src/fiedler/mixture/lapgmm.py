@@ -32,6 +32,7 @@ from .._validation import check_int, check_nonnegative, choose
 from ..core.backend import Array, namespace, safe_log
 from ..core.blocks import map_rows
 from ..core.pca import Projection
+from ..core.progress import print_line
 from ..core.sparse import Sparse
 from ..errors import InputError, SingularCovarianceError
 from ..graph.affinity import AffinityGraph
@@ -421,7 +422,7 @@ class LapGMM(BaseMixture):
         text = f"LapGMM: lam = {lam:.4g} gives {n_clusters} clusters of modularity {modularity:.4f}"
         log.info(text)
         if self.verbose:
-            print(text)
+            print_line(text)
 
     def _selection_score(self, run: EMResult[Any], graph: AffinityGraph | None) -> Any:
         """Return the modularity where λ is searched for: objectives at different λ are not comparable."""

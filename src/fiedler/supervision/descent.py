@@ -86,7 +86,7 @@ def penalized_lbfgs(
         objectives.append(float(intermediate_result.fun))
         tick()
 
-    with stage("descent", max_iter) as tick:
+    with stage("descent", max_iter, at_most=True) as tick:
         result = minimize(
             penalized, flat_start, jac=True, method="L-BFGS-B", callback=record, options={"maxiter": max_iter}
         )

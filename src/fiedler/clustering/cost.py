@@ -1,0 +1,448 @@
+"""Expected time and memory of a fit of ManifoldClustering, before it starts.
+
+The time of every stage is a sum of few terms, and so is its peak memory,
+
+    CPU seconds = Σ_t a_t s_t(n, d, K),      bytes = Σ_t b_t s_t(n, d, K),
+
+where the size s_t of a term is a formula in the tables below, such as n² d for an exact search of neighbours. The
+coefficients a_t and b_t were measured by ``python benchmarks/bench_estimate.py``, which prints them: a by least squares
+of the relative error, b such that no measured fit took more. Times are then scaled to this machine by two short probes,
+a matrix product and a gather.
+
+What the rows are like matters as well: neighbours in few columns are found faster if the columns are correlated, and EM
+needs more iterations if clusters overlap. So the time is right within a factor of about two, while the memory is an
+upper estimate.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import DTypeLike
+
+from .._validation import check_int, check_n_clusters, check_n_jobs, check_positive, choose
+from ..core.backend import BLOCK_BYTES
+from ..core.blocks import one_blas_thread
+from ..core.progress import format_seconds
+from ..graph.neighbors import APPROXIMATE_ABOVE, MAX_TREE_FEATURES
+from .n_clusters import MAX_SAMPLED_ROWS
+
+COARSE_ROWS = 5000  # nodes of the graph on which most of the search for communities takes place
+MEMORY_MARGIN = 1.15  # on the memory that the model gives, which is that of the largest of the measured fits
+THREAD_EFFICIENCY = 0.7  # part of an additional thread that shortens the time
+N_PROPOSED = 50  # rows that a search compares with each row besides the products, at most
+PROBE_SIZE, PROBE_REPEATS = 640, 3  # rows of the product, and how often each probe runs
+
+GRAPHS, COUNTING = "neighbour graphs", "counting clusters"
+COMMUNITIES, MIXTURES, MEMBERSHIPS = "searching communities", "mixtures", "memberships"
+STAGES = (GRAPHS, COUNTING, COMMUNITIES, MIXTURES, MEMBERSHIPS)
+
+Search = Literal["tree", "product", "double", "faiss", "sparse", "device"]
+
+
+class Problem(NamedTuple):
+    """The size of a fit: n rows of d columns, k clusters."""
+
+    n: int
+    d: int
+    k: int
+    counts: bool  # whether the number of clusters is chosen, from 2 to k
+    bytes_per_row: float
+    nnz: float | None  # stored entries per row if the rows are sparse
+    search: Search
+    n_threads: int
+    n_jobs: int
+
+    @property
+    def has_mixtures(self) -> bool:
+        """Whether mixtures take part: there are at least as many rows as K full covariances have parameters."""
+        return self.nnz is None and self.k > 1 and self.n >= self.k * self.d * (self.d + 1) / 2
+
+
+class TimeTerm(NamedTuple):
+    """A term of the time of a stage: its size, and the probe that scales it to another machine."""
+
+    stage: str
+    probe: Literal["product", "gather"]
+    size: Callable[[Problem], float]
+
+
+def _if_search(kind: Search, size: Callable[[Problem], float]) -> Callable[[Problem], float]:
+    return lambda p: size(p) if p.search == kind else 0.0
+
+
+def _if_counting(size: Callable[[Problem], float]) -> Callable[[Problem], float]:
+    return lambda p: size(p) if p.counts else 0.0
+
+
+def _if_mixtures(size: Callable[[Problem], float]) -> Callable[[Problem], float]:
+    return lambda p: size(p) if p.has_mixtures else 0.0
+
+
+TIME_TERMS = {
+    "graph": TimeTerm(GRAPHS, "gather", lambda p: p.n * math.log2(p.n)),
+    "tree": TimeTerm(GRAPHS, "gather", _if_search("tree", lambda p: p.n * math.log2(p.n) * p.d**2)),
+    "product": TimeTerm(GRAPHS, "product", _if_search("product", lambda p: p.n**2 * p.d)),
+    "product, sort": TimeTerm(GRAPHS, "gather", _if_search("product", lambda p: p.n**2)),
+    "double": TimeTerm(GRAPHS, "product", _if_search("double", lambda p: p.n**2 * p.d)),
+    "double, sort": TimeTerm(GRAPHS, "gather", _if_search("double", lambda p: p.n**2)),
+    "faiss": TimeTerm(GRAPHS, "product", _if_search("faiss", lambda p: p.n**1.5 * p.d**2)),  # more probes for more d
+    "sparse": TimeTerm(GRAPHS, "gather", _if_search("sparse", lambda p: p.n**2 * (p.nnz or 0) ** 2 / p.d)),
+    "sparse, sort": TimeTerm(GRAPHS, "gather", _if_search("sparse", lambda p: p.n**2)),
+    "device": TimeTerm(GRAPHS, "product", _if_search("device", lambda p: p.n**2 * p.d)),
+    "device, sort": TimeTerm(GRAPHS, "gather", _if_search("device", lambda p: p.n**2)),
+    "counting, candidates": TimeTerm(COUNTING, "gather", _if_counting(lambda p: p.k)),
+    "counting, sample": TimeTerm(COUNTING, "gather", _if_counting(lambda p: min(p.n, MAX_SAMPLED_ROWS) * p.k)),
+    "counting, rows": TimeTerm(COUNTING, "gather", _if_counting(lambda p: p.n * p.k)),
+    "communities, fixed": TimeTerm(COMMUNITIES, "gather", lambda p: 1.0),
+    "communities, coarse": TimeTerm(COMMUNITIES, "gather", lambda p: min(p.n, COARSE_ROWS) * p.k),
+    "communities, rows": TimeTerm(COMMUNITIES, "gather", lambda p: p.n),
+    "communities, clusters": TimeTerm(COMMUNITIES, "gather", lambda p: p.n * p.k),
+    "communities, densities": TimeTerm(COMMUNITIES, "product", _if_mixtures(lambda p: p.n * p.k * p.d**2)),
+    "mixtures": TimeTerm(MIXTURES, "product", _if_mixtures(lambda p: p.n * p.k * p.d**2)),
+    "mixtures, rows": TimeTerm(MIXTURES, "gather", _if_mixtures(lambda p: p.n * p.k)),
+    "memberships": TimeTerm(MEMBERSHIPS, "gather", lambda p: p.n * p.k),
+}
+
+MEMORY_TERMS: dict[str, Callable[[Problem], float]] = {
+    "fixed": lambda p: 1.0,
+    "data": lambda p: p.n * p.bytes_per_row,
+    "nodes": lambda p: p.n,
+    "memberships": lambda p: p.n * p.k,
+}
+
+# Terms of each stage. The coefficient of the data is at least 1, for a copy of the rows.
+MEMORY_TERMS_OF_STAGE = {
+    GRAPHS: ("fixed", "data", "nodes"),
+    COUNTING: ("fixed", "nodes"),
+    COMMUNITIES: ("fixed", "data", "nodes", "memberships"),
+    MIXTURES: ("fixed", "data", "nodes", "memberships"),
+    MEMBERSHIPS: ("fixed", "nodes", "memberships"),
+}
+
+
+class Costs(NamedTuple):
+    """What ``benchmarks/bench_estimate.py`` measured on one device.
+
+    Attributes
+    ----------
+    probes : dict
+        Seconds of the probes; empty if times are not scaled.
+    seconds : dict
+        CPU seconds of a unit of each of `TIME_TERMS`, on one core; on an accelerator, seconds.
+    bytes : dict
+        For each stage, the bytes of a unit of each of its `MEMORY_TERMS`.
+    """
+
+    probes: Mapping[str, float]
+    seconds: Mapping[str, float]
+    bytes: Mapping[str, Mapping[str, float]]
+
+
+# Measured in November 2026 on a virtual x86-64 server, one core, NumPy 2.4, SciPy 1.17, scikit-learn 1.9, faiss 1.15.
+COSTS: dict[str, Costs] = {
+    "cpu": Costs(
+        probes={"product": 0.006, "gather": 0.0041},
+        seconds={
+            "graph": 1.72e-06,
+            "tree": 2.05e-08,
+            "product": 1.16e-10,
+            "double": 2.32e-10,
+            "faiss": 1.2e-10,
+            "sparse": 9.83e-08,
+            "counting, candidates": 1.09,
+            "counting, rows": 6.74e-05,
+            "communities, fixed": 1.84,
+            "communities, rows": 0.000135,
+            "communities, clusters": 5.01e-06,
+            "communities, densities": 4.95e-09,
+            "mixtures": 4.12e-10,
+            "mixtures, rows": 2.28e-06,
+            "memberships": 4.5e-07,
+        },
+        bytes={
+            GRAPHS: {"fixed": 134217728.0, "data": 1.0, "nodes": 697.0},
+            COUNTING: {"fixed": 134217728.0, "nodes": 697.0},
+            COMMUNITIES: {"fixed": 134217728.0, "data": 1.0, "nodes": 1672.0, "memberships": 57.0},
+            MIXTURES: {"fixed": 134217728.0, "data": 1.0, "nodes": 697.0, "memberships": 0.0},
+            MEMBERSHIPS: {"fixed": 134217728.0, "nodes": 697.0, "memberships": 0.0},
+        },
+    ),
+}
+
+
+# ------------------------------------------------------------------------------------------------------- the estimate
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """Expected cost of one stage of a fit.
+
+    Attributes
+    ----------
+    name : str
+    seconds, cpu_seconds : float
+        Time with the threads of this machine, and on all of its cores together.
+    peak_bytes : int
+        Memory during the stage, including the rows.
+
+    Examples
+    --------
+    >>> import fiedler
+    >>> [stage.name for stage in fiedler.estimate(5000, 100, n_clusters=10).stages]
+    ['neighbour graphs', 'searching communities', 'memberships']
+    """
+
+    name: str
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class FitCost:
+    """Expected cost of a fit of ManifoldClustering, see :func:`fiedler.estimate`.
+
+    Attributes
+    ----------
+    n_rows, n_columns, n_clusters : int
+        The size of the fit; of a number of clusters that is still to be chosen, the largest.
+    stages : tuple of StageCost
+        The stages in the order of the fit.
+    data_bytes : int
+        The memory of the rows themselves.
+
+    Examples
+    --------
+    >>> from fiedler.clustering import FitCost, StageCost
+    >>> print(FitCost(1000, 5, 3, (StageCost("mixtures", 2.0, 4.0, 3 * 10**8),), data_bytes=40_000))
+    1,000 x 5 rows, 3 clusters: about 2 s (4 s of CPU time), at most 300 MB
+      stage                   seconds    CPU s   memory
+      mixtures                    2.0      4.0   300 MB
+    """
+
+    n_rows: int
+    n_columns: int
+    n_clusters: int
+    stages: tuple[StageCost, ...]
+    data_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        """The time of the fit; right within a factor of about two."""
+        return sum(stage.seconds for stage in self.stages)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The time on all cores together."""
+        return sum(stage.cpu_seconds for stage in self.stages)
+
+    @property
+    def peak_bytes(self) -> int:
+        """The peak of the memory, an upper estimate, including the rows."""
+        return max(stage.peak_bytes for stage in self.stages)
+
+    @property
+    def extra_bytes(self) -> int:
+        """The peak of the memory besides the rows."""
+        return self.peak_bytes - self.data_bytes
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n_rows:,} x {self.n_columns:,} rows, {self.n_clusters} clusters: about "
+            f"{format_seconds(self.seconds)} ({format_seconds(self.cpu_seconds)} of CPU time), "
+            f"at most {format_bytes(self.peak_bytes)}",
+            f"  {'stage':<21} {'seconds':>9} {'CPU s':>8} {'memory':>8}",
+        ]
+        for stage in self.stages:
+            times = f"{stage.seconds:>9.1f} {stage.cpu_seconds:>8.1f}"
+            lines.append(f"  {stage.name:<21} {times} {format_bytes(stage.peak_bytes):>8}")
+        return "\n".join(lines)
+
+
+def estimate(
+    n_rows: int,
+    n_columns: int,
+    n_clusters: int | Literal["auto"] = "auto",
+    *,
+    max_clusters: int = 20,
+    dtype: DTypeLike = np.float64,
+    nnz_per_row: float | None = None,
+    faiss: bool | None = None,
+    n_jobs: int | None = None,
+    device: str = "cpu",
+) -> FitCost:
+    """Estimate the time and the memory of a fit of ManifoldClustering.
+
+    Parameters
+    ----------
+    n_rows, n_columns : int
+        The size of the data.
+    n_clusters : int or 'auto', default='auto'
+        The number of clusters.
+    max_clusters : int, default=20
+        The largest number of clusters that 'auto' considers.
+    dtype : dtype, default=float64
+        The type of the data; only float32 is not converted to float64.
+    nnz_per_row : float, optional
+        The mean number of stored entries in a row of sparse data; by default the data are dense.
+    faiss : bool, optional
+        Whether faiss searches for neighbours; by default whether it is installed.
+    n_jobs : int, optional
+        The number of threads, as in ManifoldClustering.
+    device : str, default='cpu'
+        Where the rows are; on an accelerator, the memory is that of the device.
+
+    Returns
+    -------
+    FitCost
+        ``seconds``, ``cpu_seconds`` and ``peak_bytes``, and the same of each stage; ``print`` shows a table.
+
+    Notes
+    -----
+    The first call takes some 50 ms, in which it measures how fast this machine is.
+
+    Examples
+    --------
+    >>> import fiedler
+    >>> cost = fiedler.estimate(200_000, 50, n_clusters=20, dtype="float32")
+    >>> cost.peak_bytes < fiedler.estimate(400_000, 50, n_clusters=20, dtype="float32").peak_bytes < 100e9
+    True
+    """
+    n, d = check_int(n_rows, "n_rows", minimum=2), check_int(n_columns, "n_columns")
+    counts = isinstance(n_clusters, str) and n_clusters == "auto"
+    largest = min(check_int(max_clusters, "max_clusters", minimum=2), n)
+    n_jobs = check_n_jobs(n_jobs)
+    costs = choose(COSTS, device, option="device")
+    is_single = np.dtype(dtype) == np.float32
+    nnz = None if nnz_per_row is None else check_positive(nnz_per_row, "nnz_per_row")
+    itemsize = 4 if is_single else 8
+    with one_blas_thread() as n_blas_threads:
+        n_threads = effective_n_jobs(n_jobs) if n_jobs else n_blas_threads
+    has_faiss = importlib.util.find_spec("faiss") is not None if faiss is None else faiss
+    problem = Problem(
+        n,
+        d,
+        largest if counts else check_n_clusters(n_clusters, n, or_else="'auto'"),
+        counts,
+        bytes_per_row=d * itemsize if nnz is None else nnz * (itemsize + 4) + 4,
+        nnz=nnz,
+        search=_search(n, d, is_single, nnz is not None, has_faiss, device),
+        n_threads=n_threads,
+        n_jobs=effective_n_jobs(n_jobs) if n_jobs else 1,
+    )
+    return cost_of(problem, costs, machine_speed() if costs.probes else {})
+
+
+def _search(n: int, d: int, is_single: bool, is_sparse: bool, has_faiss: bool, device: str) -> Search:
+    """Return the search that :func:`fiedler.graph.neighbors.k_nearest` uses."""
+    if device != "cpu":
+        return "device"
+    if is_sparse:
+        return "sparse"
+    if d <= MAX_TREE_FEATURES:
+        return "tree"
+    if has_faiss and n > APPROXIMATE_ABOVE:
+        return "faiss"
+    return "product" if is_single else "double"
+
+
+def cost_of(problem: Problem, costs: Costs, probes: Mapping[str, float]) -> FitCost:
+    """Apply the model to a problem, on a machine where the probes take the given seconds."""
+    slowness = {name: probes[name] / reference for name, reference in costs.probes.items()}
+    cpu_seconds = dict.fromkeys(STAGES, 0.0)
+    for name, term in TIME_TERMS.items():
+        cpu_seconds[term.stage] += costs.seconds.get(name, 0.0) * term.size(problem) * slowness.get(term.probe, 1.0)
+    used = [stage for stage in STAGES if cpu_seconds[stage] > 0]
+    return FitCost(
+        problem.n,
+        problem.d,
+        problem.k,
+        tuple(
+            StageCost(
+                stage,
+                cpu_seconds[stage] / _speedup(stage, problem),
+                cpu_seconds[stage],
+                round(problem.n * problem.bytes_per_row + MEMORY_MARGIN * stage_bytes(stage, problem, costs)),
+            )
+            for stage in used
+        ),
+        round(problem.n * problem.bytes_per_row),
+    )
+
+
+def stage_bytes(stage: str, problem: Problem, costs: Costs) -> float:
+    """Return the memory that a stage needs besides the rows, without the margin."""
+    measured = sum(coefficient * MEMORY_TERMS[name](problem) for name, coefficient in costs.bytes[stage].items())
+    return measured + block_bytes(problem)
+
+
+def block_bytes(problem: Problem) -> float:
+    """Return the memory of the blocks of rows in which neighbours are searched exactly, one for each thread.
+
+    The allocator may keep it after the search, so it counts in all stages.
+    """
+    if problem.search not in ("product", "double", "sparse"):
+        return 0.0
+    all_rows = 8.0 * problem.n * (3 * problem.n + N_PROPOSED * problem.d)  # in a single block
+    return min(problem.n_threads * float(BLOCK_BYTES), all_rows)
+
+
+def _speedup(stage: str, problem: Problem) -> float:
+    """Return how many times threads shorten a stage."""
+    if problem.search == "device":
+        return 1.0
+    n_threads = {
+        GRAPHS: problem.n_threads,
+        COUNTING: min(problem.n_jobs, 4),  # subsets
+        COMMUNITIES: min(problem.n_jobs, 2),  # graphs
+        MIXTURES: problem.n_threads,
+    }.get(stage, 1)
+    return 1 + THREAD_EFFICIENCY * (n_threads - 1)
+
+
+# ------------------------------------------------------------------------------------------------------------- probes
+
+
+@cache
+def machine_speed() -> dict[str, float]:
+    """Return the CPU seconds that one core takes for a matrix product and for a gather with sums."""
+    rng = np.random.RandomState(0)
+    A = rng.standard_normal((PROBE_SIZE, PROBE_SIZE)).astype(np.float32)
+    indices, values = rng.randint(2**18, size=2**19), rng.random_sample(2**18)
+    with one_blas_thread():
+        return {
+            "product": _shortest(lambda: A @ A),
+            "gather": _shortest(lambda: np.bincount(indices, values[indices])),
+        }
+
+
+def _shortest(work: Callable[[], Any]) -> float:
+    """Return the shortest CPU time of some runs, which other programs disturb least."""
+    times = []
+    for _ in range(PROBE_REPEATS):
+        start = time.thread_time()
+        work()
+        times.append(time.thread_time() - start)
+    return min(times)
+
+
+def format_bytes(n_bytes: float) -> str:
+    """Format a number of bytes.
+
+    Examples
+    --------
+    >>> format_bytes(340e6), format_bytes(2.36e9), format_bytes(48e9)
+    ('340 MB', '2.4 GB', '48 GB')
+    """
+    if n_bytes < 0.95e9:
+        return f"{n_bytes / 1e6:.0f} MB"
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes < 9.5e9 else f"{n_bytes / 1e9:.0f} GB"

@@ -1,0 +1,186 @@
+"""The expected cost of a fit: a sum of measured terms, scaled to the machine; its memory is an upper estimate."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import fiedler
+from fiedler import ManifoldClustering, estimate
+from fiedler.clustering import FitCost, StageCost, cost
+from fiedler.clustering.cost import (
+    COMMUNITIES,
+    COSTS,
+    COUNTING,
+    GRAPHS,
+    MEMBERSHIPS,
+    MEMORY_MARGIN,
+    MEMORY_TERMS_OF_STAGE,
+    MIXTURES,
+    N_PROPOSED,
+    STAGES,
+    THREAD_EFFICIENCY,
+    TIME_TERMS,
+    Costs,
+    Problem,
+    block_bytes,
+    cost_of,
+)
+from fiedler.core import memory
+from fiedler.core.backend import BLOCK_BYTES
+from fiedler.core.memory import peak_memory_mb, reset_peak_memory
+from fiedler.datasets import tanh_manifold
+from fiedler.graph.neighbors import _prefers_faiss
+
+PROBLEM = Problem(
+    1000, 20, 3, False, bytes_per_row=160, nnz=None, search="double", n_threads=3, n_jobs=1
+)  # 3 clusters need 630 rows for mixtures
+TOY = Costs(
+    probes={"product": 0.5, "gather": 2.0},
+    seconds={"double": 2e-6, "double, sort": 3e-6, "faiss": 1e6, "communities, rows": 1e-3},
+    bytes={stage: {"fixed": 100.0, "data": 2.0, "nodes": 5.0, "memberships": 7.0} for stage in STAGES},
+)
+
+
+@pytest.fixture(autouse=True)
+def reference_machine(monkeypatch):
+    """The machine on which the coefficients were measured."""
+    monkeypatch.setattr(cost, "machine_speed", lambda: dict(COSTS["cpu"].probes))
+
+
+def by_stage(result, name):
+    return {stage.name: getattr(stage, name) for stage in result.stages}
+
+
+def test_the_cost_is_the_sum_of_its_terms():
+    result = cost_of(PROBLEM, TOY, {"product": 1.0, "gather": 2.0})  # products take twice as long here
+
+    seconds = {GRAPHS: 2 * 2e-6 * 1000**2 * 20 + 3e-6 * 1000**2, COMMUNITIES: 1e-3 * 1000}
+    assert by_stage(result, "cpu_seconds") == pytest.approx(seconds)
+    assert result.cpu_seconds == pytest.approx(sum(seconds.values()))
+    threads = 1 + 2 * THREAD_EFFICIENCY
+    assert by_stage(result, "seconds") == pytest.approx({**seconds, GRAPHS: seconds[GRAPHS] / threads})
+    measured = 100 + 2 * 160_000 + 5 * 1000 + 7 * 1000 * 3
+    blocks = 8 * 1000 * (3 * 1000 + N_PROPOSED * 20)
+    assert result.peak_bytes == pytest.approx(160_000 + MEMORY_MARGIN * (measured + blocks))
+    assert result.peak_bytes - result.extra_bytes == result.data_bytes == 160_000
+
+
+def test_every_thread_has_a_block_unless_there_are_few_rows():
+    many = PROBLEM._replace(n=100_000, n_threads=8)
+
+    assert block_bytes(many) == 8 * BLOCK_BYTES
+    assert block_bytes(many._replace(n=60)) < BLOCK_BYTES
+    assert block_bytes(many._replace(search="faiss")) == 0
+
+
+def test_every_coefficient_belongs_to_a_term():
+    for costs in COSTS.values():
+        assert set(costs.seconds) <= set(TIME_TERMS)
+        assert set(costs.bytes) == set(STAGES)
+        assert all(tuple(terms) == MEMORY_TERMS_OF_STAGE[stage] for stage, terms in costs.bytes.items())
+        assert {term.stage for name, term in TIME_TERMS.items() if name in costs.seconds} == set(STAGES)
+
+
+def test_memory_is_linear_and_time_almost():
+    small, large = (estimate(n, 50, 20, dtype="float32", faiss=True) for n in (200_000, 2_000_000))
+
+    assert 2 * small.peak_bytes < large.peak_bytes < 10 * small.peak_bytes
+    assert 9 * small.seconds < large.seconds < 40 * small.seconds
+
+
+def test_more_of_anything_costs_more():
+    base = estimate(20_000, 30, 10, dtype="float32")
+    for more in (
+        estimate(40_000, 30, 10, dtype="float32"),
+        estimate(20_000, 40, 10, dtype="float32"),
+        estimate(20_000, 30, 15, dtype="float32"),
+        estimate(20_000, 30, "auto", max_clusters=10, dtype="float32"),
+        estimate(20_000, 30, 10, dtype="float64"),
+        estimate(20_000, 30, 10, dtype="int64"),
+    ):
+        assert more.cpu_seconds > base.cpu_seconds or more.peak_bytes > base.peak_bytes
+        assert more.peak_bytes >= base.peak_bytes
+
+
+def test_only_stages_that_take_place_are_listed():
+    def names(*args, **options):
+        return [stage.name for stage in estimate(*args, **options).stages]
+
+    assert names(5000, 10, "auto") == [GRAPHS, COUNTING, COMMUNITIES, MIXTURES, MEMBERSHIPS]
+    assert names(5000, 10, 5) == [GRAPHS, COMMUNITIES, MIXTURES, MEMBERSHIPS]
+    assert names(1000, 100, 5) == [GRAPHS, COMMUNITIES, MEMBERSHIPS]  # more parameters than rows
+    assert names(5000, 10_000, 5, nnz_per_row=40) == [GRAPHS, COMMUNITIES, MEMBERSHIPS]
+
+
+def test_an_index_saves_time_and_more_threads_too():
+    exact, index = (estimate(300_000, 50, 10, dtype="float32", faiss=faiss) for faiss in (False, True))
+
+    assert index.cpu_seconds < exact.cpu_seconds / 2
+    assert estimate(20_000, 50, 10, n_jobs=2).seconds < estimate(20_000, 50, 10, n_jobs=1).seconds
+
+
+@pytest.mark.parametrize(("n", "d"), [(1000, 20), (50_001, 16), (50_001, 15), (50_000, 16)])
+def test_the_search_is_that_of_the_graph(n, d, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    rows = np.broadcast_to(np.float32(0), (n, d))  # takes no memory
+
+    assert (cost._search(n, d, True, False, True, "cpu") == "faiss") == _prefers_faiss(rows, "euclidean")
+
+
+def test_a_slow_machine_takes_longer(monkeypatch):
+    fast = estimate(20_000, 50, 10)
+    monkeypatch.setattr(cost, "machine_speed", lambda: {k: 3 * v for k, v in COSTS["cpu"].probes.items()})
+
+    assert estimate(20_000, 50, 10).seconds == pytest.approx(3 * fast.seconds)
+    assert estimate(20_000, 50, 10).peak_bytes == fast.peak_bytes
+
+
+def test_the_probes_measure_this_machine(monkeypatch):
+    monkeypatch.undo()
+    speed = cost.machine_speed()
+
+    assert set(speed) == set(COSTS["cpu"].probes)
+    assert all(seconds > 0 for seconds in speed.values())
+    assert cost.machine_speed() is speed  # measured once
+
+
+@pytest.mark.skipif(not memory.CLEAR_REFS.exists(), reason="the peak can only be reset on Linux")
+@pytest.mark.parametrize(("n", "d", "k"), [(3000, 30, 4), (6000, 8, 3)])
+def test_a_fit_takes_less_memory_than_expected(n, d, k):
+    X, _ = tanh_manifold(n, ambient=d, n_clusters=k, random_state=0)
+    ManifoldClustering(2, random_state=0).fit(X[:100])  # loads libraries
+    gc.collect()
+    reset_peak_memory()
+    before = peak_memory_mb()
+    ManifoldClustering(k, random_state=0).fit(X)
+
+    assert (peak_memory_mb() - before) * 2**20 < estimate(n, d, k).extra_bytes
+
+
+def test_the_table_is_readable():
+    stages = (StageCost(GRAPHS, 70.0, 140.0, 12 * 10**8), StageCost(MEMBERSHIPS, 0.5, 0.5, 9 * 10**8))
+
+    assert str(FitCost(200_000, 50, 20, stages, 4 * 10**7)).splitlines() == [
+        "200,000 x 50 rows, 20 clusters: about 1 min 10 s (2 min 20 s of CPU time), at most 1.2 GB",
+        "  stage                   seconds    CPU s   memory",
+        "  neighbour graphs           70.0    140.0   1.2 GB",
+        "  memberships                 0.5      0.5   900 MB",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((0, 5), {}, "n_rows must be an integer of at least 2"),
+        ((10, 0), {}, "n_columns must be an integer of at least 1"),
+        ((10, 5, 11), {}, "n_clusters=11 is more than the number of rows"),
+        ((10, 5, "some"), {}, "n_clusters must be"),
+        ((10, 5), {"nnz_per_row": 0}, "nnz_per_row must be a positive number"),
+        ((10, 5), {"device": "tpu"}, "device='tpu' is not known"),
+        ((10, 5), {"n_jobs": 0}, "n_jobs"),
+    ],
+)
+def test_invalid_sizes(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        fiedler.estimate(*arguments, **options)
