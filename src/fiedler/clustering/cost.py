@@ -30,7 +30,7 @@ from numpy.typing import DTypeLike
 
 from .._validation import check_int, check_n_clusters, check_n_jobs, check_positive, choose
 from ..core.backend import BLOCK_BYTES
-from ..core.blocks import one_blas_thread
+from ..core.blocks import one_thread
 from ..core.progress import format_seconds
 from ..graph.neighbors import APPROXIMATE_ABOVE, MAX_TREE_FEATURES
 from .n_clusters import MAX_SAMPLED_ROWS
@@ -325,7 +325,7 @@ def estimate(
     is_single = np.dtype(dtype) == np.float32
     nnz = None if nnz_per_row is None else check_positive(nnz_per_row, "nnz_per_row")
     itemsize = 4 if is_single else 8
-    with one_blas_thread() as n_blas_threads:
+    with one_thread() as n_blas_threads:
         n_threads = effective_n_jobs(n_jobs) if n_jobs else n_blas_threads
     has_faiss = importlib.util.find_spec("faiss") is not None if faiss is None else faiss
     problem = Problem(
@@ -418,7 +418,7 @@ def machine_speed() -> dict[str, float]:
     rng = np.random.RandomState(0)
     A = rng.standard_normal((PROBE_SIZE, PROBE_SIZE)).astype(np.float32)
     indices, values = rng.randint(2**18, size=2**19), rng.random_sample(2**18)
-    with one_blas_thread():
+    with one_thread():
         return {
             "product": _shortest(lambda: A @ A),
             "gather": _shortest(lambda: np.bincount(indices, values[indices])),

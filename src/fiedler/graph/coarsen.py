@@ -61,9 +61,11 @@ class Hierarchy:
         return nodes
 
 
-def coarsen(graph: AffinityGraph, max_nodes: int, random_state: np.random.RandomState) -> Hierarchy:
-    """Coarsen a graph step by step, until it has about ``max_nodes`` nodes or hardly shrinks any more."""
-    graphs, levels = [graph], []
+def coarsen(hierarchy: Hierarchy | AffinityGraph, max_nodes: int, random_state: np.random.RandomState) -> Hierarchy:
+    """Coarsen a graph, or a hierarchy further, until about ``max_nodes`` nodes are left or it hardly shrinks any more."""
+    if isinstance(hierarchy, AffinityGraph):
+        hierarchy = Hierarchy((hierarchy,), ())
+    graphs, levels = list(hierarchy.graphs), list(hierarchy.groups)
     while graphs[-1].n_nodes > (1 + SIZE_TOLERANCE) * max_nodes:
         groups = group_by_strongest_neighbor(graphs[-1], max_nodes, random_state)
         if int(groups.max()) + 1 > MAX_SHRINKAGE * graphs[-1].n_nodes:

@@ -180,7 +180,11 @@ class MultilevelSearch:
 
     @classmethod
     def on(
-        cls, graph: AffinityGraph, max_clusters: int, rng: np.random.RandomState, max_nodes: int = MAX_SEARCH_NODES
+        cls,
+        graph: AffinityGraph | Hierarchy,
+        max_clusters: int,
+        rng: np.random.RandomState,
+        max_nodes: int = MAX_SEARCH_NODES,
     ) -> MultilevelSearch:
         """Coarsen a graph to about ``max_nodes`` nodes, for searches of up to ``max_clusters`` communities."""
         hierarchy = coarsen(graph, max(max_nodes, MIN_NODES_PER_CLUSTER * max_clusters), rng)
@@ -212,13 +216,14 @@ class MultilevelSearch:
         resolution : float, optional
             γ; by default it is chosen.
         quick : bool, default=False
-            Whether to begin from two spectral partitions instead of six.
+            Whether to exchange communities only in the end, not from every start.
         """
         search, supernodes = CommunitySearch.on(self.coarsest, k, rng), self.hierarchy.supernodes
         spectral = _spectral_starts(self.vectors, search, quick)
         population = [*(most_frequent(labels, supernodes, k) for labels in starts), *spectral.values()]
         gamma = RESOLUTION if resolution is None else resolution
-        coarse = search.evolve([search.improve(start, gamma) for start in population], gamma)
+        first_step = search.move if quick else search.improve
+        coarse = search.evolve([first_step(start, gamma) for start in population], gamma)
         if resolution is None and coarse.n_communities == k:
             coarse = search.lower_resolution(coarse, spectral.values())
         result = self.refine(coarse, k, rng)
@@ -261,10 +266,7 @@ def _vector_counts(k: int, n_nodes: int) -> list[int]:
 
 
 def _spectral_starts(vectors: np.ndarray, search: CommunitySearch, quick: bool) -> dict[str, np.ndarray]:
-    """Return k-means on K and on more eigenvectors, and fine partitions merged down to K, by name.
-
-    If ``quick``, only k-means on K eigenvectors, from a single seeding, and the finest of the fine partitions.
-    """
+    """Return k-means on K and on more eigenvectors (not if ``quick``), and fine partitions merged down to K, by name."""
     k, n, rng = search.k, search.n, search.rng
     counts = _vector_counts(k, n)
     starts = {
@@ -272,8 +274,7 @@ def _spectral_starts(vectors: np.ndarray, search: CommunitySearch, quick: bool) 
         for count in (counts[:1] if quick else counts)
     }
     vectors = vectors[:, : max(counts[-1], MIN_EIGENVECTORS)]
-    cell_counts = sorted({min(n, max(k, min(CELLS_PER_CLUSTER * k, MAX_CELLS), least)) for least in MIN_CELLS})
-    for n_cells in cell_counts[-1:] if quick else cell_counts:
+    for n_cells in sorted({min(n, max(k, min(CELLS_PER_CLUSTER * k, MAX_CELLS), least)) for least in MIN_CELLS}):
         cells = _cluster_directions(vectors, n_cells, 1, rng)
         fine = search.edges.move(cells, RESOLUTION * n_cells / k, n_cells, rng, max_rounds=MAX_CELL_ROUNDS).labels
         starts[f"{n_cells} cells merged"] = search.merge(np.unique(fine, return_inverse=True)[1], RESOLUTION)
