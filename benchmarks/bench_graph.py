@@ -76,6 +76,7 @@ def make_case(prepare, build):
 DENSE = {
     "scikit-learn exact": make_case(make_manifold, build_sklearn),
     "fiedler exact": make_case(make_manifold, KNNGraph(N_NEIGHBORS, method="exact").build),
+    "fiedler approximate (cells)": make_case(make_manifold, KNNGraph(N_NEIGHBORS, method="cells").build),
     "fiedler approximate (faiss)": make_case(make_manifold, KNNGraph(N_NEIGHBORS, method="faiss").build),
 }
 JOINING = {f"joining 12 blobs, {n_rows} rows": make_joining(n_rows) for n_rows in (10_000, 20_000, 40_000, 80_000)}

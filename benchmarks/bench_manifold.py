@@ -4,8 +4,7 @@
     python benchmarks/bench_manifold.py --sizes 10000 50000 200000  # a curved mixture in 50 dimensions, 10 clusters
     python benchmarks/bench_manifold.py --wide                      # 70,000 rows of 784 features
 
-Needs umap-learn for the comparison. Beyond 50,000 rows, faiss (fiedler[ann]) avoids a neighbour search that is
-quadratic in the number of rows.
+Needs umap-learn for the comparison.
 """
 
 from __future__ import annotations

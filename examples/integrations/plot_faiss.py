@@ -2,9 +2,8 @@
 Neighbours from a faiss index
 =============================
 
-:class:`fiedler.KNNGraph` uses faiss automatically if there are many rows. The neighbours of an existing index can be
-used as well: the distances and row numbers that it returns are converted to a sparse matrix, and the matrix to a
-graph.
+:class:`fiedler.KNNGraph` searches with faiss if ``method="faiss"``. The neighbours of an existing index can be used as
+well: the distances and row numbers that it returns are converted to a sparse matrix, and the matrix to a graph.
 """
 
 import faiss

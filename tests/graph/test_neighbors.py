@@ -214,11 +214,11 @@ def test_auto_searches_in_cells_if_there_are_many_rows_and_features(container, n
     called = []
     monkeypatch.setitem(neighbors.SEARCHES, "cells", lambda *a: called.append("cells") or neighbors._exact(*a))
 
-    rows = BACKENDS[container](rng.normal(size=(n_rows + 1, 16)))
+    rows = BACKENDS[container](rng.normal(size=(n_rows + 1, 5)))
     k_nearest(rows[:n_rows, :], 3)
     k_nearest(rows, 3, queries=rows[:5, :])
     k_nearest(sp.csr_array(rng.normal(size=(200, 16))), 3)
-    k_nearest(rng.normal(size=(200, 15)), 3)
+    k_nearest(rng.normal(size=(200, 4)), 3)
     assert called == []
     k_nearest(rows, 3)
     assert called == ["cells"]

@@ -1,7 +1,7 @@
 """Nearest neighbours: exact on dense, sparse and device arrays, or approximate; the point itself is excluded.
 
 ======================  ==============================================================================================
-dense NumPy             scikit-learn; in float32 with more than 15 features a blocked product (0.6 of the time)
+dense NumPy             scikit-learn; in float32 with more than 8 features a blocked product (0.6 of the time)
 torch, CuPy, ...        a blocked matrix product and partial sort, on the device
 CSR rows                a blocked sparse product; only one block of similarities is dense at a time
 ``method="cells"``      products of the rows of a cell with those of the nearest cells; dense rows on any back end
@@ -52,12 +52,13 @@ SearchMethod: TypeAlias = Literal["auto", "exact", "cells", "faiss"]
 
 APPROXIMATE_ABOVE = 50_000  # rows; below, the exact search takes seconds and an approximate one gains little
 DEVICE_APPROXIMATE_ABOVE = 100_000  # the same for device arrays
-MAX_TREE_FEATURES = 15  # features up to which scikit-learn's trees are exact and fast enough, so "auto" uses them
+MAX_TREE_FEATURES = 8  # features up to which scikit-learn's trees are faster than products of all float32 rows
+MAX_TREE_FEATURES_OF_MANY = 4  # features up to which they are faster than cells, so that "auto" is exact
 MIN_ROWS_FOR_PIECES = 10_000  # rows above which scikit-learn searches them piece by piece
 TARGET_RECALL = 0.995  # fraction of the true neighbours of the sample that an approximate search must find
 RECALL_SAMPLE = 500  # rows whose exact neighbours determine the number of cells to search
 CELLS_PER_ROOT = 2  # cells on the host, per √n; on a device, which is faster at large products, half as many
-CELL_ITERATIONS = 3  # k-means iterations that place the centres of the cells
+CELL_ITERATIONS = 4  # k-means iterations that place the centres of the cells
 MAX_NEAR_SHARE = 0.5  # share of the cells above which the exact search is as fast
 
 
@@ -174,7 +175,7 @@ def _prefers_cells(X: Array, metric: str) -> bool:
         return False
     if is_foreign(X):
         return bool(X.shape[0] > DEVICE_APPROXIMATE_ABOVE)
-    return bool(X.shape[0] > APPROXIMATE_ABOVE and X.shape[1] > MAX_TREE_FEATURES)
+    return bool(X.shape[0] > APPROXIMATE_ABOVE and X.shape[1] > MAX_TREE_FEATURES_OF_MANY)
 
 
 def _exact(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:

@@ -173,7 +173,7 @@ class KNNGraph(_Recipe):
         'union' keeps an edge if i is a neighbour of j *or* j of i, 'mutual' if both are; 'mean' keeps it with half of
         its weight for each of the two.
     method : {'auto', 'exact', 'cells', 'faiss'} or neighbours transformer, default='auto'
-        'auto' is exact for sparse rows, up to 50,000 rows or 15 features, and on devices up to 100,000 rows; above, it
+        'auto' is exact for sparse rows, up to 50,000 rows or 4 features, and on devices up to 100,000 rows; above, it
         is 'cells', which searches the rows in cells near that of each row. The recall of 'cells' and 'faiss' is at
         least 0.995 on a sample and available as ``graph.recall``. A scikit-learn neighbours transformer searches with
         its own parameters.
