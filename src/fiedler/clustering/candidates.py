@@ -57,7 +57,7 @@ MAX_CUT_RATIO = 2.0  # of a mixture's cut to the lowest one
 COVARIANCE_TYPES: tuple[Literal["full", "tied"], ...] = ("full", "tied")
 RIDGE = 0.1  # on covariances, relative to the mean variance; LapGMM's default
 MAX_SEARCHES = 6
-MAX_COARSE_NODES = 1500  # of the graph on which all searches but the first run
+SEARCH_NODE_BUDGET = 15_000  # approximate total over the searches on a graph
 MAX_SEARCHES_WITHOUT_GAIN = 2
 MIN_SUPERNODES, MAX_SUPERNODES = 500, 1500  # on which mixtures are fitted
 SCATTER_BYTES = 2**28  # of the scatter matrices of the supernodes
@@ -229,12 +229,11 @@ def graph_candidates(
 
     def search(name: str, graph: AffinityGraph, seed: int) -> tuple[list[Candidate], Hierarchy]:
         rng = np.random.RandomState(seed)
-        fine = MultilevelSearch.on(graph, scorer.n_clusters, rng)
-        coarse = MultilevelSearch.on(fine.hierarchy, scorer.n_clusters, rng, MAX_COARSE_NODES)
+        multilevel = MultilevelSearch.on(graph, scorer.n_clusters, rng)
         candidates: list[Candidate] = []
-        for i in range(MAX_SEARCHES):
+        for i in range(n_searches(multilevel.coarsest.n_nodes)):
             start_time = time.perf_counter()
-            result = (coarse if i else fine).find(scorer.n_clusters, rng, starts=starts)
+            result = multilevel.find(scorer.n_clusters, rng, starts=starts)
             seconds = time.perf_counter() - start_time
             if i == 0:
                 spectral = [pair for pair in result.starts.items() if pair[0].endswith("eigenvectors")]
@@ -245,7 +244,7 @@ def graph_candidates(
             )
             if _has_settled([one.cut for one in candidates if one.family == "communities"]):
                 break
-        return candidates, coarse.hierarchy
+        return candidates, multilevel.hierarchy
 
     seeds = rng.randint(2**31 - 1, size=len(search_graphs)).tolist()
     jobs = [delayed(search)(name, graph, seed) for (name, graph), seed in zip(search_graphs.items(), seeds)]
@@ -254,6 +253,11 @@ def graph_candidates(
         found = list(track_progress(results, "searching communities", len(jobs)))
     hierarchies = {name: hierarchy for name, (_, hierarchy) in zip(search_graphs, found)}
     return [candidate for candidates, _ in found for candidate in candidates], hierarchies
+
+
+def n_searches(n_nodes: int) -> int:
+    """Return the maximum number of searches on a graph: more on small graphs, so that results depend less on seeds."""
+    return max(1, min(MAX_SEARCHES, SEARCH_NODE_BUDGET // n_nodes))
 
 
 def _has_settled(cuts: Sequence[float]) -> bool:

@@ -231,7 +231,7 @@ def subgraph(graph: AffinityGraph, rows: np.ndarray) -> AffinityGraph:
 def _communities(graph: AffinityGraph, rows: np.ndarray, n_clusters: Sequence[int], seed: int) -> list[np.ndarray]:
     rng = np.random.RandomState(seed)
     search = MultilevelSearch.on(graph, max(n_clusters), rng, MAX_COUNTING_NODES)
-    return [to_numpy(search.find(k, rng, quick=True).labels) for k in n_clusters]
+    return [to_numpy(result.labels) for result in search.find_each(n_clusters, rng)]
 
 
 def _partition_by(estimator: Any, data: _Data) -> Partition:

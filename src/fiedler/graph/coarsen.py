@@ -62,7 +62,7 @@ class Hierarchy:
 
 
 def coarsen(hierarchy: Hierarchy | AffinityGraph, max_nodes: int, random_state: np.random.RandomState) -> Hierarchy:
-    """Coarsen a graph, or a hierarchy further, until about ``max_nodes`` nodes are left or it hardly shrinks any more."""
+    """Coarsen a graph, or a hierarchy further, until about ``max_nodes`` nodes are left or it hardly shrinks."""
     if isinstance(hierarchy, AffinityGraph):
         hierarchy = Hierarchy((hierarchy,), ())
     graphs, levels = list(hierarchy.graphs), list(hierarchy.groups)

@@ -24,6 +24,7 @@ high modularity has split it and merged small ones: then lower resolutions are s
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +44,7 @@ from ..errors import InputError
 from .affinity import AffinityGraph
 from .coarsen import Hierarchy, coarsen
 from .community_search import LOWER_CUT_FACTOR as LOWER_CUT_FACTOR
-from .community_search import MAX_CELLS, CommunitySearch
+from .community_search import MAX_CELLS, N_JITTERED_MERGES, CommunitySearch
 from .labels import check_node_labels
 from .moves import WeightedEdges
 from .pairs import attractive_part
@@ -57,6 +58,7 @@ MAX_SEARCH_NODES = 10_000  # nodes of the graph that is searched, about
 MIN_NODES_PER_CLUSTER = 30  # of these graphs
 RESOLUTION_FACTOR = 1.25  # on γ, as long as a community is empty
 MAX_RESOLUTION = 8.0  # γ beyond which empty communities are filled by splitting others
+N_QUICK_MERGES = 5  # ways of merging cells that a quick search tries besides the greedy one
 START_TOL = 1e-4  # of the eigenvectors, from which the search only starts
 MAX_CELL_ROUNDS = 20  # rounds of moves among cells, which are merged afterwards
 
@@ -203,7 +205,7 @@ class MultilevelSearch:
         *,
         starts: Sequence[np.ndarray] = (),
         resolution: float | None = None,
-        quick: bool = False,
+        cells: Sequence[np.ndarray] | None = None,
     ) -> CommunityResult:
         """Search ``k`` communities of the coarsest graph and refine them.
 
@@ -215,28 +217,50 @@ class MultilevelSearch:
             Partitions of the graph from which the search begins, besides the spectral ones.
         resolution : float, optional
             γ; by default it is chosen.
-        quick : bool, default=False
-            Whether to exchange communities only in the end, not from every start.
+        cells : sequence of label arrays, optional
+            Fine partitions of the coarsest graph that several searches share. These searches are quick: communities are
+            exchanged only in the end, not from every start.
         """
         search, supernodes = CommunitySearch.on(self.coarsest, k, rng), self.hierarchy.supernodes
+        quick = cells is not None
         spectral = _spectral_starts(self.vectors, search, quick)
+        cells = self.cells(k, rng) if cells is None else cells
+        spectral |= _merged_cells(cells, search, N_QUICK_MERGES if quick else N_JITTERED_MERGES)
         population = [*(most_frequent(labels, supernodes, k) for labels in starts), *spectral.values()]
         gamma = RESOLUTION if resolution is None else resolution
-        first_step = search.move if quick else search.improve
-        coarse = search.evolve([first_step(start, gamma) for start in population], gamma)
+        improve = search.move if quick else search.improve
+        coarse = search.evolve([improve(start, gamma) for start in population], gamma)
         if resolution is None and coarse.n_communities == k:
             coarse = search.lower_resolution(coarse, spectral.values())
         result = self.refine(coarse, k, rng)
         while resolution is None and result.n_communities < k and gamma < MAX_RESOLUTION:
             gamma *= RESOLUTION_FACTOR
             remaining = most_frequent(to_numpy(result.labels), supernodes, k)
-            coarse = search.improve(search.fill_empty(remaining, gamma), gamma)
+            coarse = improve(search.fill_empty(remaining, gamma), gamma)
             result = self.refine(coarse, k, rng)
         if resolution is None and result.n_communities < k:
             coarse = search.without_empty(coarse)
             edges = WeightedEdges.of(self.hierarchy.graphs[0])
             result = replace(coarse, labels=edges.as_labels(coarse.labels[supernodes]))
         return replace(result, starts={name: labels[supernodes] for name, labels in spectral.items()})
+
+    def find_each(self, numbers: Sequence[int], rng: np.random.RandomState) -> list[CommunityResult]:
+        """Search communities for each of several numbers of them, quickly."""
+        cells: dict[int, list[np.ndarray]] = {}
+        results = []
+        for k in numbers:
+            shared = min(2 ** math.ceil(math.log2(k)), max(numbers))  # numbers up to this one share their cells
+            if shared not in cells:
+                cells[shared] = self.cells(shared, rng)
+            results.append(self.find(k, rng, cells=cells[shared]))
+        return results
+
+    def cells(self, k: int, rng: np.random.RandomState) -> list[np.ndarray]:
+        """Return fine partitions of the coarsest graph, to be merged to at most ``k`` communities."""
+        n = self.coarsest.n_nodes
+        vectors = self.vectors[:, : max(_vector_counts(k, n)[-1], MIN_EIGENVECTORS)]
+        counts = {min(n, max(k, min(CELLS_PER_CLUSTER * k, MAX_CELLS), least)) for least in MIN_CELLS}
+        return [_cluster_directions(vectors, count, 1, rng) for count in sorted(counts)]
 
     def refine(self, coarse: CommunityResult, k: int, rng: np.random.RandomState) -> CommunityResult:
         """Carry a partition of the coarsest graph over to the finer ones, and move nodes on each of them."""
@@ -266,18 +290,23 @@ def _vector_counts(k: int, n_nodes: int) -> list[int]:
 
 
 def _spectral_starts(vectors: np.ndarray, search: CommunitySearch, quick: bool) -> dict[str, np.ndarray]:
-    """Return k-means on K and on more eigenvectors (not if ``quick``), and fine partitions merged down to K, by name."""
-    k, n, rng = search.k, search.n, search.rng
-    counts = _vector_counts(k, n)
-    starts = {
-        f"{count} eigenvectors": _cluster_directions(vectors[:, :count], k, 1 if quick else 3, rng)
+    """Return k-means on K and, unless ``quick``, on more eigenvectors, by name."""
+    counts = _vector_counts(search.k, search.n)
+    return {
+        f"{count} eigenvectors": _cluster_directions(vectors[:, :count], search.k, 1 if quick else 3, search.rng)
         for count in (counts[:1] if quick else counts)
     }
-    vectors = vectors[:, : max(counts[-1], MIN_EIGENVECTORS)]
-    for n_cells in sorted({min(n, max(k, min(CELLS_PER_CLUSTER * k, MAX_CELLS), least)) for least in MIN_CELLS}):
-        cells = _cluster_directions(vectors, n_cells, 1, rng)
-        fine = search.edges.move(cells, RESOLUTION * n_cells / k, n_cells, rng, max_rounds=MAX_CELL_ROUNDS).labels
-        starts[f"{n_cells} cells merged"] = search.merge(np.unique(fine, return_inverse=True)[1], RESOLUTION)
+
+
+def _merged_cells(partitions: Sequence[np.ndarray], search: CommunitySearch, n_tries: int) -> dict[str, np.ndarray]:
+    """Return fine partitions, improved by moves and merged down to K, by name."""
+    starts = {}
+    for cells in partitions:
+        n_cells = int(cells.max()) + 1
+        gamma = RESOLUTION * n_cells / search.k
+        fine = search.edges.move(cells, gamma, n_cells, search.rng, max_rounds=MAX_CELL_ROUNDS).labels
+        merged = search.merge(np.unique(fine, return_inverse=True)[1], RESOLUTION, n_tries)
+        starts[f"{n_cells} cells merged"] = merged
     return starts
 
 
