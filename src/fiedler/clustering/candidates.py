@@ -57,7 +57,7 @@ MAX_CUT_RATIO = 2.0  # of a mixture's cut to the lowest one
 COVARIANCE_TYPES: tuple[Literal["full", "tied"], ...] = ("full", "tied")
 RIDGE = 0.1  # on covariances, relative to the mean variance; LapGMM's default
 MAX_SEARCHES = 6
-SEARCH_NODE_BUDGET = 15_000  # approximate total over the searches on a graph
+SEARCH_NODE_BUDGET = 10_000  # approximate total over the searches on a graph
 MAX_SEARCHES_WITHOUT_GAIN = 2
 MIN_SUPERNODES, MAX_SUPERNODES = 500, 1500  # on which mixtures are fitted
 SCATTER_BYTES = 2**28  # of the scatter matrices of the supernodes
@@ -160,7 +160,7 @@ class PartitionScorer:
             graph,
             detail,
             labels,
-            n_clusters=len(np.unique(labels)),
+            n_clusters=int(np.count_nonzero(np.bincount(labels))),
             cut=mean_normalized_cut(self.graphs.values(), labels),
             modularity=modularity(next(iter(self.graphs.values())), labels),
             icl=self.icl(labels) if icl is None else icl,

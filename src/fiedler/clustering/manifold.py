@@ -332,7 +332,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
                 Q = group_means(Q, supervision.pairs.groups)
             self.memberships_ = supervision.clamp(Q)
             self.labels_ = namespace(Q).argmax(self.memberships_, axis=1)
-            if len(np.unique(to_numpy(self.labels_))) >= chosen.n_clusters:
+            if np.count_nonzero(np.bincount(to_numpy(self.labels_))) >= chosen.n_clusters:
                 break
         self.graph_ = graph
 

@@ -41,7 +41,7 @@ from ..graph.recipes import as_affinity, default_recipe, is_pairwise
 from ..metrics import adjusted_rand_index
 
 MAX_SAMPLED_ROWS = 2500  # a random sample of this size gives the same answer
-MAX_COUNTING_NODES = int(__import__("os").environ.get("MCN", "1000"))
+MAX_COUNTING_NODES = 1000  # of the coarse graphs on which communities are counted
 STABILITY_TOLERANCE = 0.05  # in the adjusted Rand index
 SMALLEST_EIGENVALUE = 0.003  # smaller ones are raised to it: their ratios depend on single edges between clusters
 

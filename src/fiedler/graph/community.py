@@ -45,7 +45,7 @@ from .affinity import AffinityGraph
 from .coarsen import Hierarchy, coarsen
 from .community_search import LOWER_CUT_FACTOR as LOWER_CUT_FACTOR
 from .community_search import MAX_CELLS, N_JITTERED_MERGES, CommunitySearch
-from .labels import check_node_labels
+from .labels import check_node_labels, consecutive
 from .moves import WeightedEdges
 from .pairs import attractive_part
 
@@ -54,7 +54,8 @@ EIGENVECTORS_PER_CLUSTER = (1.0, 1.5, 2.0)  # groups are not always the K slowes
 MIN_EIGENVECTORS = 10  # for fine starts
 CELLS_PER_CLUSTER = 4  # of a fine start ...
 MIN_CELLS = (20, 40, 80)  # ... which has at least so many: few communities of an odd shape need fine starts
-MAX_SEARCH_NODES = 10_000  # nodes of the graph that is searched, about
+MAX_SEARCH_NODES = 10_000  # nodes up to which a graph is searched as it is
+COARSE_NODES = 5_000  # nodes to which a larger one is coarsened, about
 MIN_NODES_PER_CLUSTER = 30  # of these graphs
 RESOLUTION_FACTOR = 1.25  # on γ, as long as a community is empty
 MAX_RESOLUTION = 8.0  # γ beyond which empty communities are filled by splitting others
@@ -88,7 +89,7 @@ def modularity(graph: AffinityGraph | MatrixLike, labels: LabelsLike, *, resolut
         raise InputError(
             "modularity is defined for non-negative weights, but the graph has negative ones", code="negative_weights"
         )
-    codes = np.unique(check_node_labels(labels, graph.n_nodes), return_inverse=True)[1]
+    codes = consecutive(check_node_labels(labels, graph.n_nodes))
     volumes = np.bincount(codes, to_numpy(graph.degrees))
     total = float(volumes.sum())
     if total <= 0:
@@ -183,12 +184,17 @@ class MultilevelSearch:
     @classmethod
     def on(
         cls,
-        graph: AffinityGraph | Hierarchy,
+        graph: AffinityGraph,
         max_clusters: int,
         rng: np.random.RandomState,
-        max_nodes: int = MAX_SEARCH_NODES,
+        max_nodes: int | None = None,
     ) -> MultilevelSearch:
-        """Coarsen a graph to about ``max_nodes`` nodes, for searches of up to ``max_clusters`` communities."""
+        """Coarsen a graph to about ``max_nodes`` nodes, for searches of up to ``max_clusters`` communities.
+
+        By default, a graph of more than `MAX_SEARCH_NODES` nodes is coarsened to `COARSE_NODES`.
+        """
+        if max_nodes is None:
+            max_nodes = COARSE_NODES if graph.n_nodes > MAX_SEARCH_NODES else MAX_SEARCH_NODES
         hierarchy = coarsen(graph, max(max_nodes, MIN_NODES_PER_CLUSTER * max_clusters), rng)
         coarsest = _on_host(hierarchy.coarsest)
         attracting = attractive_part(coarsest)

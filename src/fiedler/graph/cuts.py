@@ -20,10 +20,10 @@ from .._typing import LabelsLike, MatrixLike
 from .._validation import choose
 from ..core.backend import Array, asarray_like, namespace, one_hot, positive_part, to_numpy
 from ..core.eigen import LaplacianKind, largest_eigenvalue, smallest_eigenpairs
-from ..core.sparse import csr_parts, densify_if_full, matmul, row_indices, row_sums, to_scipy
+from ..core.sparse import csr_parts, densify_if_full, matmul, row_indices, row_sums, sum_entries
 from ..errors import InputError
 from .affinity import AffinityGraph
-from .labels import check_node_labels
+from .labels import check_node_labels, consecutive
 from .landmarks import LowRankAffinity
 from .pairs import split_by_sign
 from .repulsion import repelled_eigenpairs
@@ -88,15 +88,18 @@ def normalized_cut(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> flo
 def _cluster_cuts(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return, for every cluster, the weight of the edges that leave it, its size and its volume (sum of degrees)."""
     graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
-    codes = np.unique(check_node_labels(labels, graph.n_nodes), return_inverse=True)[1]
+    codes = consecutive(check_node_labels(labels, graph.n_nodes))
     sizes, volumes = np.bincount(codes), np.bincount(codes, to_numpy(graph.degrees))
-    W = to_scipy(graph.weights)
-    rows = row_indices(W)
-    same = codes[rows] == codes[W.indices]
-    inside = np.bincount(codes[rows[same]], W.data[same], minlength=len(sizes))
-    if graph.loops is not None:
-        inside = inside + np.bincount(codes, to_numpy(graph.loops))
-    return volumes - inside, sizes, volumes
+    data, columns, _ = csr_parts(graph.weights)
+    xp, placed = namespace(data), asarray_like(codes, data)
+    own = xp.take(placed, row_indices(graph.weights))
+    leaving = own != xp.take(placed, columns)
+    # |w| of an edge that leaves the cluster, and |w| - w = 2|w| of a negative one inside
+    entries = xp.nonzero(leaving | (data < 0) if graph.has_negative_weights else leaving)[0]
+    weights = xp.where(xp.take(leaving, entries), 1, 2) * xp.abs(xp.take(data, entries))
+    clusters = xp.take(own, entries)
+    cuts = sum_entries(xp.zeros_like(clusters), clusters, xp.astype(weights, xp.float64), (1, len(sizes)))
+    return to_numpy(cuts)[0, :], sizes, volumes
 
 
 # ------------------------------------------------------------------------------------------------------ cut problems

@@ -120,6 +120,14 @@ def as_column(y: Any) -> Any:
     return column_or_1d(y, warn=True) if getattr(y, "ndim", 1) == 2 else y
 
 
+def consecutive(labels: np.ndarray) -> np.ndarray:
+    """Number the distinct labels from 0 on, in ascending order."""
+    if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() <= len(labels):
+        present = np.bincount(labels) > 0  # no sort, which takes most of the time for a million labels
+        return (np.cumsum(present) - 1)[labels]
+    return np.unique(labels, return_inverse=True)[1]
+
+
 def check_node_labels(labels: LabelsLike, n_nodes: int) -> np.ndarray:
     """Validate cluster labels of any array library, one per node, and return them as a NumPy array."""
     return check_labels(to_numpy(labels) if is_foreign(labels) else labels, n_samples=n_nodes)

@@ -152,7 +152,8 @@ class WeightedEdges:
             moving = xp.nonzero(would_gain & half)[0]
             labels = xp.asarray(labels, copy=True)
             labels[xp.take(nodes, moving)] = xp.argmax(xp.take(gains, moving, axis=0), axis=1)
-        return CommunityResult(best_labels, best, gamma, len(np.unique(to_numpy(best_labels))))
+        n_communities = int(np.count_nonzero(np.bincount(to_numpy(best_labels), minlength=k)))
+        return CommunityResult(best_labels, best, gamma, n_communities)
 
 
 def _own_column(values: Array, labels: Array) -> Array:
