@@ -354,7 +354,7 @@ def test_steps_of_nested_models_are_reported(rows):
     recorder = Recorder()
     ManifoldClustering("auto", max_clusters=4, random_state=0).set_callbacks(recorder).fit(rows[0])
 
-    assert {"counting clusters", "searching communities", "EM"} <= set(recorder.tasks)
+    assert {"counting clusters", "searching communities", "fitting mixtures"} <= set(recorder.tasks)
 
 
 @needs_callbacks

@@ -5,12 +5,14 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from fiedler import AffinityGraph, KNNGraph
+from fiedler import AffinityGraph, KNNGraph, PairwiseConstraints
 from fiedler.core.backend import to_numpy
 from fiedler.datasets import load, two_moons
 from fiedler.graph import communities
 from fiedler.graph import community as module
-from fiedler.graph.community import RESOLUTION, _agglomerate, _move_cells, _Search
+from fiedler.graph.community import RESOLUTION, MultilevelSearch, most_frequent
+from fiedler.graph.community_search import CommunitySearch, _agglomerate, _move_cells
+from fiedler.graph.pairs import add_links
 from fiedler.metrics import clustering_accuracy, modularity, normalized_cut
 from toys import uneven_weights
 
@@ -44,23 +46,6 @@ def test_modularity_is_the_printed_sum(gamma, rng):
     assert_allclose(modularity(W, labels, resolution=gamma), printed(W, labels, gamma), rtol=1e-12)
 
 
-def test_gains_are_differences_of_modularity(rng):
-    """Moving node i from its community to c changes Q by 2/2m (gain_ic - gain of its community)."""
-    W, labels = uneven_weights(), rng.randint(3, size=10)
-    search = _Search.on(AffinityGraph.from_matrix(W), 3, rng)
-
-    gains, current, reached = search.gains(labels, 3, 0.7)
-
-    assert_allclose(reached, printed(W, labels, 0.7))
-    for i, c in itertools.product(range(10), range(3)):
-        if c == labels[i]:
-            continue
-        moved = labels.copy()
-        moved[i] = c
-        expected = printed(W, moved, 0.7) - printed(W, labels, 0.7)
-        assert_allclose(2 * (gains[i, c] - current[i]) / W.sum(), expected, atol=1e-12)
-
-
 @pytest.mark.parametrize("k", [2, 3])
 def test_small_graphs_reach_the_global_optimum(k, rng):
     W, _ = planted(rng, sizes=(4, 3, 2), inside=0.9, outside=0.2)
@@ -86,7 +71,8 @@ def test_the_result_is_no_lower_than_the_start(rng, monkeypatch):
     W, _ = planted(rng)
     graph = AffinityGraph.from_matrix(W)
     best = communities(graph, 3, resolution=1.0, random_state=0).labels
-    monkeypatch.setattr(module, "_spectral_starts", lambda graph, search: {})
+    monkeypatch.setattr(module, "_spectral_starts", lambda vectors, search, quick: {})
+    monkeypatch.setattr(module, "_merged_cells", lambda cells, search, n_tries: {})
 
     result = communities(graph, 3, starts=[best], resolution=1.0, random_state=1)
 
@@ -98,7 +84,7 @@ def test_the_result_is_no_lower_than_the_start(rng, monkeypatch):
 def test_cohesion_of_cells_adds_up_to_modularity(rng):
     """The modularity of grouped cells is that of their nodes."""
     W, y = planted(rng)
-    search = _Search.on(AffinityGraph.from_matrix(W), 3, rng)
+    search = CommunitySearch.on(AffinityGraph.from_matrix(W), 3, rng)
     cells = rng.randint(12, size=len(W))
     cohesion = search.cohesion(cells, 12, 0.8)
 
@@ -130,7 +116,7 @@ def test_a_dominant_group_is_not_split(rng):
 
 def test_normalized_cut_of_the_search_is_the_metric(rng):
     W, y = planted(rng)
-    search = _Search.on(AffinityGraph.from_matrix(W), 3, rng)
+    search = CommunitySearch.on(AffinityGraph.from_matrix(W), 3, rng)
     assert_allclose(search.normalized_cut(y), normalized_cut(W, y))
     assert search.normalized_cut(np.minimum(y, 1)) == np.inf
 
@@ -148,6 +134,85 @@ def test_resolution_is_raised_until_no_community_is_empty(rng):
     assert result.n_communities == 6
     assert result.resolution > RESOLUTION
     assert communities(AffinityGraph.from_matrix(W), 6, resolution=0.1, random_state=0).n_communities < 6
+
+
+def large_graph(rng, n=1500):
+    """Six groups on a ring, more nodes than the search is allowed below."""
+    y = rng.randint(6, size=n)
+    angle = 2 * np.pi * y / 6
+    return 4 * np.stack([np.cos(angle), np.sin(angle)], axis=1) + rng.normal(size=(n, 2)), y
+
+
+@pytest.fixture
+def coarse_search(monkeypatch):
+    """Coarsen graphs of more than 300 nodes to about 150."""
+    monkeypatch.setattr(module, "MAX_SEARCH_NODES", 300)
+    monkeypatch.setattr(module, "COARSE_NODES", 150)
+    monkeypatch.setattr(module, "MIN_NODES_PER_CLUSTER", 10)
+
+
+def test_a_coarse_search_reaches_the_modularity_of_a_search_of_the_graph_itself(rng, backend, coarse_search):
+    X, y = large_graph(rng)
+    graph = KNNGraph(8).build(backend(X))
+    multilevel = MultilevelSearch.on(graph, 6, np.random.RandomState(0))
+    coarse = communities(graph, 6, random_state=0)
+
+    direct = MultilevelSearch.on(graph, 6, np.random.RandomState(0), max_nodes=10_000).find(6, np.random.RandomState(0))
+
+    assert multilevel.coarsest.n_nodes < 170
+    assert coarse.modularity > 0.995 * direct.modularity  # one supernode for ten nodes
+    assert_allclose(coarse.modularity, modularity(graph, coarse.labels, resolution=coarse.resolution), rtol=1e-6)
+    assert clustering_accuracy(y, to_numpy(coarse.labels)) > 0.95
+
+
+def test_refinement_only_raises_modularity(rng, coarse_search):
+    graph = KNNGraph(8).build(large_graph(rng)[0])
+    multilevel = MultilevelSearch.on(graph, 6, np.random.RandomState(0))
+    search = CommunitySearch.on(multilevel.coarsest, 6, np.random.RandomState(1))
+    coarse = search.improve(rng.randint(6, size=search.n), 1.0)
+
+    refined = multilevel.refine(coarse, 6, np.random.RandomState(1))
+
+    projected = modularity(graph, coarse.labels[multilevel.hierarchy.supernodes])
+    assert_allclose(projected, coarse.modularity, rtol=1e-6)
+    assert refined.modularity > projected
+
+
+def test_cannot_links_survive_coarsening(rng, coarse_search):
+    X, _ = large_graph(rng)
+    graph = KNNGraph(8).build(X)
+    pairs = np.stack([np.arange(0, 1500, 10), graph.weights.indices[graph.weights.indptr[:-1:10]]], axis=1)
+    constraints = PairwiseConstraints([], pairs, 1500, strength=20.0)
+
+    free = communities(graph, 6, random_state=0)
+    repelled = communities(add_links(graph, constraints), 6, random_state=0)
+
+    assert constraints.violations(free.labels).n_pairs > 100
+    assert constraints.violations(repelled.labels).n_pairs < 40
+
+
+def test_quick_searches_for_several_numbers_of_communities(rng):
+    W, y = planted(rng)
+    search = MultilevelSearch.on(AffinityGraph.from_matrix(W), 5, np.random.RandomState(0))
+
+    results = search.find_each([2, 3, 5], np.random.RandomState(0))
+
+    assert [result.n_communities for result in results] == [2, 3, 5]
+    assert clustering_accuracy(y, results[1].labels) == 1.0
+
+
+def test_a_start_of_a_large_graph_is_carried_to_its_supernodes():
+    assert (most_frequent(np.array([1, 1, 0, 2, 2]), np.array([0, 0, 0, 1, 1]), 3) == [1, 2]).all()
+
+
+def test_tails_do_not_lower_the_resolution(rng):
+    """A far smaller community does not count as a low cut, whatever its cut."""
+    W, y = planted(rng, sizes=(100, 100, 1), inside=0.5, outside=0.02)
+    search = CommunitySearch.on(AffinityGraph.from_matrix(W), 3, rng)
+
+    assert search.normalized_cut(y) < np.inf
+    assert search.cut_without_tails(y) == np.inf
+    assert search.cut_without_tails(np.arange(201) % 3) == search.normalized_cut(np.arange(201) % 3)
 
 
 def test_moons_are_separated():

@@ -34,6 +34,7 @@ X = np.random.default_rng(0).normal(size=(60, 4))
 y: list[int] = [0] * 20 + [1] * 20 + [-1] * 20
 
 labels, memberships, model = fiedler.cluster(X, n_clusters=3)
+expected_seconds: float = fiedler.estimate(100_000, 50, n_clusters=10, dtype="float32").seconds
 result: ClusterResult = fiedler.cluster([[0.0, 1.0], [2.0, 3.0]], "auto", random_state=0, verbose=True)
 report: str = model.report(n_uncertain=3)
 n_found: int = model.n_clusters_

@@ -16,7 +16,6 @@ upper estimate.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -32,7 +31,7 @@ from .._validation import check_int, check_n_clusters, check_n_jobs, check_posit
 from ..core.backend import BLOCK_BYTES
 from ..core.blocks import one_thread
 from ..core.progress import format_seconds
-from ..graph.neighbors import APPROXIMATE_ABOVE, MAX_TREE_FEATURES
+from ..graph.neighbors import APPROXIMATE_ABOVE, MAX_TREE_FEATURES, MAX_TREE_FEATURES_OF_MANY
 from .n_clusters import MAX_SAMPLED_ROWS
 
 COARSE_ROWS = 5000  # nodes of the graph on which most of the search for communities takes place
@@ -45,7 +44,9 @@ GRAPHS, COUNTING = "neighbour graphs", "counting clusters"
 COMMUNITIES, MIXTURES, MEMBERSHIPS = "searching communities", "mixtures", "memberships"
 STAGES = (GRAPHS, COUNTING, COMMUNITIES, MIXTURES, MEMBERSHIPS)
 
-Search = Literal["tree", "product", "double", "faiss", "sparse", "device"]
+SKLEARN_TREE_FEATURES = 15  # features up to which scikit-learn searches double-precision rows by trees
+
+Search = Literal["tree", "product", "double", "cells", "sparse", "device"]
 
 
 class Problem(NamedTuple):
@@ -94,7 +95,7 @@ TIME_TERMS = {
     "product, sort": TimeTerm(GRAPHS, "gather", _if_search("product", lambda p: p.n**2)),
     "double": TimeTerm(GRAPHS, "product", _if_search("double", lambda p: p.n**2 * p.d)),
     "double, sort": TimeTerm(GRAPHS, "gather", _if_search("double", lambda p: p.n**2)),
-    "faiss": TimeTerm(GRAPHS, "product", _if_search("faiss", lambda p: p.n**1.5 * p.d**2)),  # more probes for more d
+    "cells": TimeTerm(GRAPHS, "product", _if_search("cells", lambda p: p.n**1.5 * p.d**2)),  # more cells for more d
     "sparse": TimeTerm(GRAPHS, "gather", _if_search("sparse", lambda p: p.n**2 * (p.nnz or 0) ** 2 / p.d)),
     "sparse, sort": TimeTerm(GRAPHS, "gather", _if_search("sparse", lambda p: p.n**2)),
     "device": TimeTerm(GRAPHS, "product", _if_search("device", lambda p: p.n**2 * p.d)),
@@ -147,7 +148,7 @@ class Costs(NamedTuple):
     bytes: Mapping[str, Mapping[str, float]]
 
 
-# Measured in November 2026 on a virtual x86-64 server, one core, NumPy 2.4, SciPy 1.17, scikit-learn 1.9, faiss 1.15.
+# Measured in November 2026 on a virtual x86-64 server, one core, NumPy 2.4, SciPy 1.17, scikit-learn 1.9.
 COSTS: dict[str, Costs] = {
     "cpu": Costs(
         probes={"product": 0.006, "gather": 0.0041},
@@ -156,7 +157,7 @@ COSTS: dict[str, Costs] = {
             "tree": 2.05e-08,
             "product": 1.16e-10,
             "double": 2.32e-10,
-            "faiss": 1.2e-10,
+            "cells": 1.2e-10,
             "sparse": 9.83e-08,
             "counting, candidates": 1.09,
             "counting, rows": 6.74e-05,
@@ -276,7 +277,6 @@ def estimate(
     max_clusters: int = 20,
     dtype: DTypeLike = np.float64,
     nnz_per_row: float | None = None,
-    faiss: bool | None = None,
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> FitCost:
@@ -294,8 +294,6 @@ def estimate(
         The type of the data; only float32 is not converted to float64.
     nnz_per_row : float, optional
         The mean number of stored entries in a row of sparse data; by default the data are dense.
-    faiss : bool, optional
-        Whether faiss searches for neighbours; by default whether it is installed.
     n_jobs : int, optional
         The number of threads, as in ManifoldClustering.
     device : str, default='cpu'
@@ -327,7 +325,6 @@ def estimate(
     itemsize = 4 if is_single else 8
     with one_thread() as n_blas_threads:
         n_threads = effective_n_jobs(n_jobs) if n_jobs else n_blas_threads
-    has_faiss = importlib.util.find_spec("faiss") is not None if faiss is None else faiss
     problem = Problem(
         n,
         d,
@@ -335,24 +332,24 @@ def estimate(
         counts,
         bytes_per_row=d * itemsize if nnz is None else nnz * (itemsize + 4) + 4,
         nnz=nnz,
-        search=_search(n, d, is_single, nnz is not None, has_faiss, device),
+        search=_search(n, d, is_single, nnz is not None, device),
         n_threads=n_threads,
         n_jobs=effective_n_jobs(n_jobs) if n_jobs else 1,
     )
     return cost_of(problem, costs, machine_speed() if costs.probes else {})
 
 
-def _search(n: int, d: int, is_single: bool, is_sparse: bool, has_faiss: bool, device: str) -> Search:
+def _search(n: int, d: int, is_single: bool, is_sparse: bool, device: str) -> Search:
     """Return the search that :func:`fiedler.graph.neighbors.k_nearest` uses."""
     if device != "cpu":
         return "device"
     if is_sparse:
         return "sparse"
-    if d <= MAX_TREE_FEATURES:
-        return "tree"
-    if has_faiss and n > APPROXIMATE_ABOVE:
-        return "faiss"
-    return "product" if is_single else "double"
+    if n > APPROXIMATE_ABOVE and d > MAX_TREE_FEATURES_OF_MANY:
+        return "cells"
+    if is_single and d > MAX_TREE_FEATURES:
+        return "product"
+    return "tree" if d <= SKLEARN_TREE_FEATURES else "double"
 
 
 def cost_of(problem: Problem, costs: Costs, probes: Mapping[str, float]) -> FitCost:

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from fiedler import AffinityGraph, KNNGraph
+from fiedler.core.backend import to_numpy
+from fiedler.core.sparse import to_scipy
+from fiedler.graph.coarsen import coarsen, contract, group_by_strongest_neighbor
+from fiedler.metrics import modularity, normalized_cut
+from toys import uneven_weights
+
+
+@pytest.fixture
+def rows(rng):
+    return rng.normal(size=(800, 3))
+
+
+def test_contraction_is_the_printed_product(backend, rng):
+    """W' = P'WP with its diagonal as self-loops, d' = P'd."""
+    W, groups = uneven_weights(), rng.randint(4, size=10)
+    groups[:4] = range(4)
+    graph = AffinityGraph.from_matrix(backend(W))
+    P = np.eye(4)[groups]
+
+    coarse = contract(graph, groups)
+
+    expected = P.T @ W @ P
+    assert_allclose(to_scipy(coarse.weights).toarray(), expected - np.diag(np.diag(expected)), rtol=1e-6)
+    assert_allclose(to_numpy(coarse.loops), np.diag(expected), rtol=1e-5, atol=1e-6)
+    assert_allclose(to_numpy(coarse.degrees), P.T @ W.sum(axis=1), rtol=1e-6)
+    again = contract(coarse, np.array([0, 0, 1, 1]))
+    twice = contract(graph, np.array([0, 0, 1, 1])[groups])
+    assert_allclose(to_numpy(again.loops), to_numpy(twice.loops), rtol=1e-5)
+
+
+def test_modularity_and_cuts_mean_the_same_on_every_level(rows, rng):
+    graph = KNNGraph(6).build(rows)
+    hierarchy = coarsen(graph, 60, rng)
+    labels = rng.randint(5, size=hierarchy.coarsest.n_nodes)
+
+    assert len(hierarchy.graphs) > 2
+    for level, graph_of_level in enumerate(hierarchy.graphs):
+        nodes = np.arange(graph_of_level.n_nodes)
+        for groups in hierarchy.groups[level:]:
+            nodes = groups[nodes]
+        assert_allclose(
+            modularity(graph_of_level, labels[nodes], resolution=0.7),
+            modularity(graph, labels[hierarchy.supernodes], resolution=0.7),
+        )
+        assert_allclose(
+            normalized_cut(graph_of_level, labels[nodes]), normalized_cut(graph, labels[hierarchy.supernodes])
+        )
+
+
+def test_nodes_join_their_strongest_normalised_neighbour(rng):
+    """w_ij / √(d_i d_j): node 0 prefers node 1, although its weight to the hub 2 is larger."""
+    W = np.zeros((6, 6))
+    W[0, 1], W[0, 2], W[2, 3], W[2, 4], W[2, 5] = 1.0, 1.2, 5.0, 5.0, 5.0
+    groups = group_by_strongest_neighbor(AffinityGraph.from_matrix(W + W.T), 1, rng)
+
+    assert groups[0] == groups[1] != groups[2]
+    assert len(set(groups[2:])) == 1
+
+
+def test_the_size_asked_for_is_reached(rows, rng):
+    graph = KNNGraph(6).build(rows)
+    for size in (700, 300, 100):
+        n_nodes = coarsen(graph, size, rng).coarsest.n_nodes
+        assert size <= n_nodes <= 1.1 * size
+    assert coarsen(graph, 800, rng).coarsest is graph
+
+
+def test_equal_weights_do_not_chain_all_nodes_together(rng):
+    """On a ring of equal weights every node has two strongest neighbours."""
+    W = np.roll(np.eye(400), 1, axis=1)
+    groups = group_by_strongest_neighbor(AffinityGraph.from_matrix(W + W.T), 1, rng)
+    assert np.bincount(groups).max() < 40
+    assert groups.max() > 50
+
+
+def test_nodes_that_repel_each_other_stay_apart(rng):
+    W = np.full((4, 4), 1.0) - np.eye(4)
+    W[0, 1] = W[1, 0] = -1.0
+    groups = group_by_strongest_neighbor(AffinityGraph.from_matrix(W, signed=True), 1, rng)
+    assert groups[0] != groups[1]
+
+
+def test_isolated_nodes_and_graphs_without_edges_end_the_coarsening(rng):
+    W = np.zeros((5, 5))
+    W[0, 1] = W[1, 0] = 1.0
+    hierarchy = coarsen(AffinityGraph.from_matrix(W), 2, rng)
+    assert hierarchy.coarsest.n_nodes == 4
+    assert_array_equal(np.bincount(hierarchy.supernodes), [2, 1, 1, 1])
+    assert coarsen(AffinityGraph.from_matrix(np.zeros((5, 5))), 2, rng).coarsest.n_nodes == 5
+
+
+def test_every_back_end_gives_the_same_groups(rows, backend):
+    graph, other = (KNNGraph(6, weight="heat").build(X) for X in (rows, backend(rows)))
+    first, second = (coarsen(each, 100, np.random.RandomState(0)) for each in (graph, other))
+    assert_array_equal(first.supernodes, second.supernodes)
