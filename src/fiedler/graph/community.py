@@ -1,19 +1,16 @@
 """Communities: K groups of nodes with more weight inside than their volumes explain.
 
-    Q(labels; γ) = (1/2m) Σ_ij [S_ij - γ d_i d_j / 2m] 1(l_i = l_j),      2m = Σ_i d_i,
+    Q(labels; γ) = (1/2m) Σ_ij [w_ij - γ d_i d_j / 2m] 1(l_i = l_j),      2m = Σ_i d_i,
 
-is the modularity at resolution γ; the number of communities is given. The search needs products of the sparse weights
-with one-hot memberships (sums over edges on the host), which run in the array library of the graph, and small dense
-matrices of the communities, for which labels are copied to the host.
+is the modularity at resolution γ; the number of communities is given. The search has several levels:
 
-1. *Moves*: for every node and community the gain SH - γ d vol'/2m is computed; of the nodes that would gain, a random
-   half moves at once (if all did, neighbours would swap places back and forth).
-2. *Exchanges*: two communities are merged, a third is split in two (along its Fiedler vector, then by moves), and the
-   moves start again. This corrects partitions in which one group is split and two others are merged.
-3. *Recombination*: the search runs from several starts; the cells on which all of them agree are merged greedily down
-   to K.
+1. *Coarsening* (:mod:`.coarsen`): a large graph is contracted to a few thousand supernodes, on which Q is the same.
+2. *Search* (:mod:`.community_search`): from spectral partitions of the coarse graph, by moves, exchanges of communities
+   and recombination, on the host.
+3. *Refinement* (:mod:`.moves`): the partition is carried over to the finer graphs one by one, and nodes on a boundary
+   move, in the array library of the graph.
 
-Negative weights repel: they count in the gains, but not in the volumes. This is how cannot-links influence the search.
+A graph of up to `MAX_SEARCH_NODES` nodes is searched as it is, which is the same algorithm with a single level.
 
 γ = 1 is Newman's modularity. It depends on sizes as much as on edges, and splits large groups before it separates small
 ones. A small γ respects sizes, but then two small groups are merged, or a tail is cut off. The search starts at

@@ -1,14 +1,12 @@
-"""The search for K communities of one graph: moves, exchanges and recombination.
+"""The search for K communities of a graph of at most a few thousand nodes: moves, exchanges and recombination.
 
-1. *Moves*: for every node on a boundary and every community the gain w(i, A) - γ d_i vol'(A)/2m is computed; of the
-   nodes that would gain, a random half moves at once (if all did, neighbours would swap places back and forth). A node
-   whose neighbours are all in its own community has nothing to gain.
+1. *Moves* of single nodes, see :mod:`.moves`.
 2. *Exchanges*: two communities are merged, a third is split in two (along its Fiedler vector, then by moves), and the
    moves start again. This corrects partitions in which one group is split and two others are merged.
 3. *Recombination*: the cells on which several partitions agree are merged greedily down to K.
 
-Sums over edges run in the array library of the graph; for the small dense matrices of the communities labels are copied
-to the host.
+It runs in NumPy whatever the library of the graph: the operations are so small that starting them on an accelerator
+would take longer.
 """
 
 from __future__ import annotations
