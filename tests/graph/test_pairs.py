@@ -16,8 +16,9 @@ from fiedler import (
 )
 from fiedler.core.backend import to_numpy
 from fiedler.core.eigen import smallest_eigenpairs
+from fiedler.graph.coarsen import contract
 from fiedler.graph.constraints import PairwiseConstraints
-from fiedler.graph.pairs import add_links, contract_groups, group_means, overwrite_links, split_by_sign
+from fiedler.graph.pairs import add_links, group_means, overwrite_links, split_by_sign
 from fiedler.graph.repulsion import repelled_eigenpairs
 from fiedler.metrics import adjusted_rand_index, normalized_cut, ratio_cut
 
@@ -53,7 +54,7 @@ def test_links_are_edges_of_either_sign_in_units_of_the_mean_degree(uneven_graph
 
 def test_groups_become_nodes_and_keep_volumes(uneven_graph):
     groups = np.array([0, 0, 1, 2, 2, 2, 3, 4, 4, 3])
-    small, W = contract_groups(uneven_graph, groups), uneven_graph.weights.toarray()
+    small, W = contract(uneven_graph, groups), uneven_graph.weights.toarray()
     G = np.eye(5)[groups]
     assert_allclose(small.weights.toarray() + np.diag(small.loops), G.T @ W @ G)
     assert_allclose(small.degrees, G.T @ W.sum(axis=1))

@@ -41,12 +41,13 @@ from ..core.sparse import csr_parts, matmul, reorder_for_locality
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
+from ..graph.coarsen import contract
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure, warn_if_disconnected
 from ..graph.landmarks import LandmarkGraph, LowRankAffinity
 from ..graph.out_of_sample import coincident_rows, replace_coincident_rows
-from ..graph.pairs import add_links, contract_groups, has_repulsion
+from ..graph.pairs import add_links, has_repulsion
 from ..graph.recipes import is_pairwise, self_tuned
 
 DENOMINATOR_SHARE = 1e-10  # of the mean degree, added to the denominator against division by zero
@@ -459,7 +460,7 @@ def _make_nodes(graph: AffinityGraph | LowRankAffinity, groups: np.ndarray | Non
         return nodes
     if groups is not None:
         _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
-        graph = contract_groups(graph, groups)
+        graph = contract(graph, groups)
         nodes = _Nodes(graph, first, groups, sizes, n)
     if not sp.issparse(graph.weights) or graph.n_nodes < RENUMBER_FROM:
         return nodes

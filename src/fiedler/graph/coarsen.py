@@ -149,9 +149,9 @@ def contract(graph: AffinityGraph, groups: np.ndarray) -> AffinityGraph:
     xp, n_groups = namespace(data), int(groups.max()) + 1
     placed = asarray_like(groups, columns, dtype=columns.dtype)
     rows, columns = xp.take(placed, row_indices(graph.weights)), xp.take(placed, columns)
-    between = xp.nonzero(rows != columns)[0]
+    between, inside = xp.nonzero(rows != columns)[0], xp.nonzero(rows == columns)[0]
     weights = from_coo(*(xp.take(part, between) for part in (rows, columns, data)), (n_groups, n_groups))
-    degrees = np.bincount(groups, to_numpy(attractive_part(graph).degrees), minlength=n_groups)
-    contracted = AffinityGraph(weights, signed=graph.signed)
-    loops = degrees - to_numpy(attractive_part(contracted).degrees)
-    return contracted._with_weights(weights, loops=asarray_like(np.maximum(loops, 0), data, dtype=data.dtype))
+    loops = np.bincount(to_numpy(xp.take(rows, inside)), to_numpy(xp.take(data, inside)), minlength=n_groups)
+    if graph.loops is not None:
+        loops = loops + np.bincount(groups, to_numpy(graph.loops), minlength=n_groups)
+    return graph._with_weights(weights, loops=asarray_like(np.maximum(loops, 0), data, dtype=data.dtype))

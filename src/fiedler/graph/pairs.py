@@ -68,16 +68,6 @@ def attractive_part(graph: AffinityGraph) -> AffinityGraph:
     return graph._with_weights(graph.weights, signed=False) if graph.signed else graph
 
 
-def contract_groups(graph: AffinityGraph, groups: np.ndarray) -> AffinityGraph:
-    """Contract each group to one node: weights between groups are summed, those within become self-loops."""
-    members = _members(groups)
-    W = sp.csr_array(members.T @ to_scipy(graph.weights) @ members)
-    loops = W.diagonal() if graph.loops is None else W.diagonal() + members.T @ to_numpy(graph.loops)
-    W.setdiag(0)
-    data = csr_parts(graph.weights)[0]
-    return _with_host_weights(graph, W, loops=asarray_like(np.maximum(loops, 0), data, dtype=data.dtype))
-
-
 def group_means(values: Array, groups: np.ndarray) -> Array:
     """Replace every row of ``values`` by the mean over its group."""
     members = _members(groups)
