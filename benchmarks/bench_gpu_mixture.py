@@ -26,7 +26,7 @@ from fiedler.core.backend import namespace, one_hot, sq_norms, standard_normal, 
 from fiedler.metrics import clustering_accuracy
 from fiedler.mixture.covariance import gaussians
 from fiedler.mixture.hooks import GaussianHooks, MixtureProblem
-from fiedler.mixture.statistics import centered, component_blocks, stored_products, weighted_statistics
+from fiedler.mixture.statistics import centered, component_blocks, weighted_statistics, with_ones
 
 DIMENSIONS, CLUSTERS = 50, 20
 REPEATS, PEAK_SIZE = 10, 8192
@@ -50,13 +50,12 @@ def median_seconds(function, synchronize):
 def e_step_parts(X, model):
     """Return the product and the norms of the E-step as functions of no argument; the norms are those of one block."""
     xp, (k, d) = namespace(X), model.means.shape
-    affine = xp.reshape(xp.astype(model.factors, X.dtype), (k * d, d))
-    affine = xp.concat([affine, xp.ones_like(affine[:, :1])], axis=1)
+    affine = with_ones(xp.reshape(xp.astype(model.factors, X.dtype), (k * d, d)))
     blocks = list(component_blocks(X, k))
 
     def product(rows):
         Z = centered(X[rows, :], model.origin, X.dtype)
-        return affine @ xp.concat([Z, xp.ones_like(Z[:, :1])], axis=1).T
+        return affine @ with_ones(Z).T
 
     white = xp.reshape(product(blocks[0]), (k, d, -1))
 
@@ -81,10 +80,10 @@ def time_steps(name, X, y):
     hooks = GaussianHooks(problem)
     state = hooks.start(0.7 * one_hot(y, CLUSTERS, X) + 0.3 / CLUSTERS)
 
-    def sums(products):
-        return weighted_statistics(X, state.resp, kind="full", origin=problem.origin, dtype=X.dtype, products=products)
+    def sums():
+        return weighted_statistics(X, state.resp, kind="full", origin=problem.origin, dtype=X.dtype)
 
-    statistics = sums(problem.products)
+    statistics = sums()
     model = gaussians(statistics, kind="full", ridge=0.05)
     log_joint = hooks.expect(model)
     new_state = hooks.refine(log_joint, state)
@@ -96,9 +95,7 @@ def time_steps(name, X, y):
 
     one_product = 2 * n * CLUSTERS * DIMENSIONS**2
     steps = {
-        "products of columns, once per fit": (lambda: stored_products(X, problem.origin), 0),
-        "M: sums, products not stored": (lambda: sums(None), one_product),
-        "M: sums": (lambda: sums(problem.products), one_product),
+        "M: sums": (sums, one_product),
         "M: components from sums": (lambda: gaussians(statistics, kind="full", ridge=0.05), 0),
         "M": (lambda: hooks.maximize(state), one_product),
         "E: product": (e_product, one_product),
@@ -108,8 +105,7 @@ def time_steps(name, X, y):
         "objective": (lambda: hooks.score(log_joint, new_state, state.resp), 0),
         "iteration": (iterate, 2 * one_product),
     }
-    is_stored = "stored" if problem.products is not None else "not stored"
-    yield {"back end": name, "step": f"a large product; products of columns are {is_stored}", "TFLOP/s": peak / 1e12}
+    yield {"back end": name, "step": "a large product", "TFLOP/s": peak / 1e12}
     for step, (function, operations) in steps.items():
         seconds = median_seconds(function, synchronize)
         rate = {"TFLOP/s": operations / seconds / 1e12, "of peak": operations / seconds / peak} if operations else {}

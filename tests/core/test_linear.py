@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fiedler.core.backend import to_numpy
-from fiedler.core.linear import cholesky, conjugate_gradient, invert_lower_triangular, least_squares
+from fiedler.core.linear import cholesky, cholesky_or_nan, conjugate_gradient, invert_lower_triangular, least_squares
 from fiedler.errors import NotConvergedWarning
 
 
@@ -44,6 +44,7 @@ def test_cholesky_factors_exist_for_positive_definite_matrices_only(rng, backend
 
     assert_allclose(factors @ np.swapaxes(factors, 1, 2), positive)
     assert cholesky(backend(indefinite)) is None
+    assert np.isnan(to_numpy(cholesky_or_nan(backend(indefinite)))[..., 0, 0]).all()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

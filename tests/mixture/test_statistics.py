@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
-from sklearn.base import clone
 
-from fiedler import GaussianMixture
 from fiedler.core.backend import to_numpy
 from fiedler.mixture import statistics as module
 from fiedler.mixture.covariance import (
@@ -140,34 +138,21 @@ def test_mean_densities_of_groups_are_means_over_their_rows(kind, squares_only, 
     assert_allclose(to_numpy(mean_log_joint(statistics, model)), expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("on_host", [True, False])
 @pytest.mark.parametrize("k", [1, 2, 6])
-def test_all_formulas_for_weighted_moments_are_the_printed_sum(k, backend, rng, monkeypatch):
-    """Weights times rows, products of columns, and stored products."""
+def test_all_formulas_for_weighted_moments_are_the_printed_sum(k, on_host, backend, rng, monkeypatch):
+    """Weights times rows, with one product for all sums or two, and products of columns."""
+    monkeypatch.setattr(module, "is_on_host", lambda X: on_host)
     monkeypatch.setattr(module, "CACHE_BYTES", 2**10)  # several blocks
     X, weights = rng.normal(size=(150, 5)), rng.uniform(size=(150, k))
-    Z, w, origin = backend(X), backend(weights), backend(X.mean(axis=0))
-    options = {"kind": "full", "origin": origin, "dtype": Z.dtype}
-    assert module.stored_products(Z, origin) is None
-    monkeypatch.setattr(module, "free_device_memory", lambda X: 2**30)
-    products = module.stored_products(Z, origin)
+    origin = X.mean(axis=0)
+    Z, w = backend(X), backend(weights)
+    statistics = weighted_statistics(Z, w, kind="full", origin=backend(origin), dtype=Z.dtype)
 
-    printed = np.einsum("ik,ia,ib->kab", weights, X - X.mean(axis=0), X - X.mean(axis=0))
-    for stored in (None, products):
-        statistics = weighted_statistics(Z, w, **options, products=stored)
-        assert_allclose(to_numpy(statistics.second_moments), printed, rtol=1e-10, atol=1e-12)
-    assert products.shape == (15, 150)
-
-
-@pytest.mark.parametrize("off", [0.0, 1000.0])
-def test_stored_products_change_no_fit(off, rng, monkeypatch):
-    """They are in the precision of the rows, and not used where that does not suffice."""
-    y = np.repeat([0, 1], 100)
-    X = (rng.normal(size=(200, 3)) + (2 + off) * y[:, None]).astype(np.float32)
-    model = GaussianMixture(2, init=y, max_iter=20, tol=1e-4)
-    expected = clone(model).fit(X).covariances_
-    monkeypatch.setattr(module, "free_device_memory", lambda X: 2**30)
-
-    assert_allclose(model.fit(X).covariances_, expected, rtol=1e-4, atol=1e-4)
+    assert_allclose(to_numpy(statistics.counts), weights.sum(axis=0))
+    assert_allclose(to_numpy(statistics.sums), weights.T @ (X - origin), rtol=1e-10, atol=1e-12)
+    printed = np.einsum("ik,ia,ib->kab", weights, X - origin, X - origin)
+    assert_allclose(to_numpy(statistics.second_moments), printed, rtol=1e-10, atol=1e-12)
 
 
 # ------------------------------------------------------------------------------------- integrated completed likelihood

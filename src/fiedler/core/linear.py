@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -167,14 +167,23 @@ def _safe_ratio(numerator: Array, denominator: Array) -> Array:
 
 def cholesky(matrices: Array) -> Array | None:
     """Return the lower Cholesky factors of (..., d, d) matrices, or None if one is not positive definite."""
+    xp, factors = namespace(matrices), cholesky_or_nan(matrices)
+    return factors if bool(xp.all(xp.isfinite(factors))) else None
+
+
+def cholesky_or_nan(matrices: Array) -> Array:
+    """Return the lower Cholesky factors of (..., d, d) matrices, NaN (some or all) if one is not positive definite.
+
+    On an accelerator no value is read, so that work which follows can be sent before the factors are computed.
+    """
     xp = namespace(matrices)
-    torch = sys.modules.get("torch")
-    failures = (np.linalg.LinAlgError,) if torch is None else (np.linalg.LinAlgError, torch.linalg.LinAlgError)
+    if array_api_compat.is_torch_array(matrices):
+        factors, failures = xp.linalg.cholesky_ex(matrices)
+        return xp.where(failures[..., None, None] == 0, factors, math.nan)
     try:
-        factors = xp.linalg.cholesky(matrices)
-    except failures:
-        return None
-    return factors if bool(xp.all(xp.isfinite(factors))) else None  # CuPy returns NaN
+        return xp.linalg.cholesky(matrices)  # CuPy returns NaN
+    except np.linalg.LinAlgError:
+        return xp.full_like(matrices, math.nan)
 
 
 def invert_lower_triangular(matrices: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Peak memory of the running process, and the memory available to it and on an accelerator."""
+"""Peak memory of the running process, and the memory available to it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
-
-import array_api_compat
-
-from .._typing import Array
 
 CLEAR_REFS = Path("/proc/self/clear_refs")  # writing "5" to it resets the peak (Linux only)
 STATUS = Path("/proc/self/status")  # reports the peak as VmHWM, in KiB (Linux only)
@@ -102,21 +98,3 @@ def _left_in_group(folder: Path) -> int | None:
         except (OSError, ValueError):
             continue
     return None
-
-
-def free_device_memory(X: Array) -> int:
-    """Return the number of bytes that are free on the accelerator of ``X``, those that its library keeps included.
-
-    0 for an array on the host.
-    """
-    if array_api_compat.is_cupy_array(X):
-        import cupy
-
-        with X.device:
-            return int(X.device.mem_info[0]) + int(cupy.get_default_memory_pool().free_bytes())
-    if array_api_compat.is_torch_array(X) and X.device.type == "cuda":
-        import torch
-
-        kept = torch.cuda.memory_reserved(X.device) - torch.cuda.memory_allocated(X.device)
-        return int(torch.cuda.mem_get_info(X.device)[0]) + kept
-    return 0

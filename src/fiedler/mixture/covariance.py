@@ -38,10 +38,18 @@ import numpy as np
 from .._validation import choose
 from ..core.backend import Array, asarray_like, identity, namespace, sq_norms, to_numpy
 from ..core.blocks import map_blocks
-from ..core.linear import cholesky, invert_lower_triangular
+from ..core.linear import cholesky_or_nan, invert_lower_triangular
 from ..core.rows import sq_row_norms
 from ..errors import SingularCovarianceError
-from .statistics import Statistics, centered, component_blocks, mean_origin, squared_sums, weighted_statistics
+from .statistics import (
+    Statistics,
+    centered,
+    component_blocks,
+    mean_origin,
+    squared_sums,
+    weighted_statistics,
+    with_ones,
+)
 
 MAX_CANCELLATION = 300  # factor by which an error of single-precision sums, about 1e-6, may grow in the difference
 
@@ -74,13 +82,6 @@ class Gaussians(NamedTuple):
 # ------------------------------------------------------------------------------------------------- the four shapes
 
 
-def _singular() -> SingularCovarianceError:
-    return SingularCovarianceError(
-        "the covariance of a component is not positive definite: too few rows for its dimension, or constant columns",
-        "raise ridge, reduce the dimension with pca, use fewer clusters, or covariance_type='diag'",
-    )
-
-
 class Full:
     """One matrix per component."""
 
@@ -99,11 +100,8 @@ class Full:
 
     @staticmethod
     def factorize(covariances: Array) -> Array:
-        """Compute F, the inverse of the transposed Cholesky factor."""
-        lower = cholesky(covariances)
-        if lower is None:
-            raise _singular()
-        return namespace(covariances).matrix_transpose(invert_lower_triangular(lower))
+        """Compute F, the inverse of the transposed Cholesky factor; NaN where Σ is not positive definite."""
+        return namespace(covariances).matrix_transpose(invert_lower_triangular(cholesky_or_nan(covariances)))
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
@@ -117,7 +115,7 @@ class Full:
         affine = xp.concat([stacked, -offsets], axis=1)
 
         def distances(Z: Array) -> Array:
-            white = affine @ xp.concat([Z, xp.ones_like(Z[:, :1])], axis=1).T
+            white = affine @ with_ones(Z).T
             return sq_norms(xp.reshape(white, (k, d, Z.shape[0]))).T
 
         return distances
@@ -208,11 +206,9 @@ class Diag:
 
     @staticmethod
     def factorize(covariances: Array) -> Array:
-        """Compute 1/σ."""
+        """Compute 1/σ; NaN where σ² is not positive."""
         xp = namespace(covariances)
-        if not bool(xp.all(covariances > 0)):
-            raise _singular()
-        return 1 / xp.sqrt(covariances)
+        return 1 / xp.sqrt(xp.where(covariances > 0, covariances, math.nan))
 
     @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
@@ -314,7 +310,6 @@ def estimate(
     ridge: float,
     priors: Array | None = None,
     origin: Array | None = None,
-    products: Array | None = None,
 ) -> Gaussians:
     """Compute the weighted maximum-likelihood components [lapgmm, Eqs 13-15].
 
@@ -330,24 +325,22 @@ def estimate(
         Memberships for the mixing weights, where they differ from ``weights``.
     origin : array of shape (d,), optional
         The mean row (`mean_origin`), where it has been computed before.
-    products : array of shape (d(d+1)/2, n), optional
-        The products of columns (`stored_products`), where they have been computed before.
     """
     choose(SHAPES, kind, option="covariance_type")
     xp, origin = namespace(X), mean_origin(X) if origin is None else origin
     mass = None if priors is None else xp.sum(priors, axis=0, dtype=xp.float64)
 
-    def components(dtype: Any) -> Gaussians:
-        own_products = products if dtype == X.dtype else None
-        statistics = weighted_statistics(X, weights, kind=kind, origin=origin, dtype=dtype, products=own_products)
-        return gaussians(statistics, kind=kind, ridge=ridge, mass=mass)
+    options: dict[str, Any] = {"kind": kind, "ridge": ridge, "mass": mass}
+
+    def sums(dtype: Any) -> Statistics:
+        return weighted_statistics(X, weights, kind=kind, origin=origin, dtype=dtype)
 
     if X.dtype != xp.float64:
-        with suppress(SingularCovarianceError):
-            model = components(X.dtype)
-            if _cancellation(model) < MAX_CANCELLATION:
-                return model
-    return components(xp.float64)
+        statistics = sums(X.dtype)
+        model = _unchecked_gaussians(statistics, **options)
+        if _cancellation(statistics, model) < MAX_CANCELLATION:  # not so if it is NaN
+            return model
+    return gaussians(sums(xp.float64), **options)
 
 
 def gaussians(statistics: Statistics, *, kind: str, ridge: float, mass: Array | None = None) -> Gaussians:
@@ -363,23 +356,43 @@ def gaussians(statistics: Statistics, *, kind: str, ridge: float, mass: Array | 
     mass : array of shape (k,), optional
         What the mixing weights are proportional to; by default the counts.
     """
-    shape, counts = choose(SHAPES, kind, option="covariance_type"), statistics.counts
-    xp = namespace(counts)
-    if not bool(xp.all(counts > 0)):
+    choose(SHAPES, kind, option="covariance_type")
+    xp, model = namespace(statistics.counts), _unchecked_gaussians(statistics, kind=kind, ridge=ridge, mass=mass)
+    if not bool(xp.all(statistics.counts > 0)):
         raise SingularCovarianceError(
             "a component has lost all its rows", "use fewer clusters or another init", code="empty_component"
         )
-    means, mass = statistics.sums / counts[:, None], counts if mass is None else mass
+    if not bool(xp.all(xp.isfinite(model.factors))):
+        raise SingularCovarianceError(
+            "the covariance of a component is not positive definite: too few rows for its dimension, or constant "
+            "columns",
+            "raise ridge, reduce the dimension with pca, use fewer clusters, or covariance_type='diag'",
+        )
+    return model
+
+
+def _unchecked_gaussians(statistics: Statistics, *, kind: str, ridge: float, mass: Array | None) -> Gaussians:
+    """Compute the components; factors are NaN where a covariance is not positive definite.
+
+    No value is read from the device, which would wait for the sums before it is sent the rest of the work.
+    """
+    shape, xp = SHAPES[kind], namespace(statistics.counts)
+    counts, means = xp.where(statistics.counts > 0, statistics.counts, 1), statistics.means
+    mass = statistics.counts if mass is None else mass
     covariances = shape.add_ridge(shape.covariances(statistics.second_moments, counts, means), ridge)
     shares, factors = mass / xp.sum(mass), shape.factorize(covariances)
     return Gaussians(shares, means + statistics.origin, covariances, factors, statistics.origin, kind, ridge)
 
 
-def _cancellation(model: Gaussians) -> float:
-    """Compute the factor by which a relative error of E[x_a²] grows in Σ: the largest (Σ⁻¹)_aa E[x_a²]."""
+def _cancellation(statistics: Statistics, model: Gaussians) -> float:
+    """Compute the factor by which a relative error of E[x_a²] grows in Σ: the largest (Σ⁻¹)_aa E[x_a²].
+
+    It is infinite if a component has no rows, and NaN or infinite if a covariance is not positive definite.
+    """
     shape, xp, d = SHAPES[model.kind], namespace(model.means), model.means.shape[1]
-    squares = shape.variances(model.covariances) + (model.means - model.origin) ** 2
-    return float(xp.max(shape.precisions(model.factors, d) * squares))
+    squares = shape.variances(model.covariances) + statistics.means**2
+    factors = shape.precisions(model.factors, d) * squares
+    return float(xp.max(xp.where(statistics.counts[:, None] > 0, factors, math.inf)))
 
 
 def log_joint(X: Array, model: Gaussians) -> Array:
@@ -392,8 +405,10 @@ def log_joint(X: Array, model: Gaussians) -> Array:
     joint = xp.empty((X.shape[0], k), dtype=X.dtype, device=array_api_compat.device(X))
 
     def fill(rows: slice) -> None:
-        Z = centered(X[rows, :], model.origin, dtype)
-        joint[rows, :] = xp.astype(constants - 0.5 * distances(Z), X.dtype, copy=False)
+        values = distances(centered(X[rows, :], model.origin, dtype))
+        values *= -0.5
+        values += constants
+        joint[rows, :] = xp.astype(values, X.dtype, copy=False)
 
     map_blocks(fill, component_blocks(X, k), X)
     return joint

@@ -13,7 +13,7 @@ from ..graph.affinity import AffinityGraph
 from .covariance import Gaussians, estimate, log_joint
 from .em import EMState, S, Step, memberships_converged, objective_converged
 from .links import Links, median_margin
-from .statistics import mean_origin, stored_products
+from .statistics import mean_origin
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +63,7 @@ class MixtureProblem:
 
     def estimate(self, weights: Array, priors: Array | None = None) -> Gaussians:
         """Estimate the components; see :func:`.covariance.estimate`."""
-        return estimate(
-            self.Z,
-            weights,
-            kind=self.kind,
-            ridge=self.ridge,
-            priors=priors,
-            origin=self.origin,
-            products=self.products,
-        )
+        return estimate(self.Z, weights, kind=self.kind, ridge=self.ridge, priors=priors, origin=self.origin)
 
     def log_joint(self, model: Gaussians) -> Array:
         """Compute log α_k + log N(x_i; θ_k), shape (n, k)."""
@@ -81,11 +73,6 @@ class MixtureProblem:
     def origin(self) -> Array:
         """The point from which rows are measured."""
         return mean_origin(self.Z)
-
-    @cached_property
-    def products(self) -> Array | None:
-        """The products of columns, from which full covariances are estimated in every iteration, if they are stored."""
-        return stored_products(self.Z, self.origin) if self.kind == "full" else None
 
     def total(self, values: Array) -> float:
         """Compute the weighted sum over rows."""

@@ -21,14 +21,12 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from ..core.backend import Array, arange, asarray_like, is_numpy, itemsize, namespace, row_blocks, to_numpy
+from ..core.backend import Array, arange, asarray_like, is_numpy, is_on_host, namespace, row_blocks, to_numpy
 from ..core.blocks import map_blocks
-from ..core.memory import free_device_memory
 from ..core.sparse import csr, matmul
 
 CACHE_BYTES = 2**22  # size of a block of rows on the host: fits the cache of a core
-DEVICE_BYTES = 2**29  # size of a block of rows on an accelerator
-PRODUCTS_SHARE = 0.25  # of the free memory of a device, that products of columns may occupy
+DEVICE_BYTES = 2**30  # size of a block of rows on an accelerator
 OUTER_FACTOR = 3  # columns per component above which NumPy multiplies weights by rows first
 SUMS_BYTES = 2**26  # size of the sums of all parts together
 MAX_PARTS = 16  # parts of the rows, whose sums are added in order whatever the number of threads
@@ -179,61 +177,43 @@ def _triangle(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rows, columns, position.ravel()
 
 
-def _matrices(Z: Array, w: Array, products: Array | None) -> Array:
-    """Compute Σ_i w_ik x_i x_i', shape (k, d, d).
+def _matrices(Z: Array, w: Array) -> tuple[Array, Array]:
+    """Compute Σ_i w_ik x_i, shape (k, d), and Σ_i w_ik x_i x_i', shape (k, d, d).
 
     Products of columns, which all components share, times weights, half the operations; or, if there are far more
     dimensions than components, weights times rows, times rows. Only NumPy gathers columns fast: elsewhere the second is
-    used for more dimensions than components, unless the products have been computed before.
+    used for more dimensions than components. On accelerators one product with [x, 1] gives both sums; on the host
+    two products are faster.
     """
     xp, (b, d), k = namespace(Z), Z.shape, w.shape[1]
-    if products is None and d > (OUTER_FACTOR * k if is_numpy(Z) else k):
-        return xp.reshape(xp.reshape(w[:, :, None] * Z[:, None, :], (b, k * d)).T @ Z, (k, d, d))
-    triangles = (_products_of_columns(Z) if products is None else products) @ w
-    return xp.reshape(xp.take(triangles.T, asarray_like(_triangle(d)[2], Z), axis=1), (k, d, d))
-
-
-def _products_of_columns(Z: Array) -> Array:
-    """Compute x_a x_b for a ≤ b, shape (d(d+1)/2, b)."""
-    xp, (rows, columns, _) = namespace(Z), _triangle(Z.shape[1])
+    if d > (OUTER_FACTOR * k if is_numpy(Z) else k):
+        weighted = xp.reshape(w[:, :, None] * Z[:, None, :], (b, k * d))
+        if is_on_host(Z):
+            return w.T @ Z, xp.reshape(weighted.T @ Z, (k, d, d))
+        moments = xp.reshape(weighted.T @ with_ones(Z), (k, d, d + 1))
+        return moments[:, :, d], moments[:, :, :d]
+    rows, columns, position = _triangle(d)
     Zt = Z.T + 0.0  # columns become contiguous
     products = xp.take(Zt, asarray_like(rows, Z), axis=0)
     products *= xp.take(Zt, asarray_like(columns, Z), axis=0)
-    return products
+    triangles = (products @ w).T
+    return w.T @ Z, xp.reshape(xp.take(triangles, asarray_like(position, Z), axis=1), (k, d, d))
 
 
-def stored_products(X: Array, origin: Array) -> Array | None:
-    """Compute the products of columns of all rows, shape (d(d+1)/2, n), or None where they are not worth their memory.
-
-    They are the same in every iteration. On the host computing them takes little time, on an accelerator more than
-    half of the M-step; they are stored if they occupy at most `PRODUCTS_SHARE` of its free memory.
-    """
-    xp, (n, d) = namespace(X), X.shape
-    size = d * (d + 1) // 2
-    if size * n * itemsize(X) > PRODUCTS_SHARE * free_device_memory(X):
-        return None
-    products = xp.empty((size, n), dtype=X.dtype, device=array_api_compat.device(X))
-    for rows in component_blocks(X, d):
-        products[:, rows] = _products_of_columns(centered(X[rows, :], origin, X.dtype))
-    return products
+def _pooled_matrix(Z: Array, w: Array) -> tuple[Array, Array]:
+    """Compute Σ_i w_ik x_i, shape (k, d), and Σ_ik w_ik x_i x_i', shape (1, d, d)."""
+    return w.T @ Z, ((Z * namespace(w).sum(w, axis=1)[:, None]).T @ Z)[None, :, :]
 
 
-def _pooled_matrix(Z: Array, w: Array, _: Array | None) -> Array:
-    """Compute Σ_ik w_ik x_i x_i', shape (1, d, d)."""
-    return ((Z * namespace(w).sum(w, axis=1)[:, None]).T @ Z)[None, :, :]
+def _squares(Z: Array, w: Array) -> tuple[Array, Array]:
+    """Compute Σ_i w_ik x_i and Σ_i w_ik x_i², shape (k, d)."""
+    return w.T @ Z, w.T @ Z**2
 
 
-def _squares(Z: Array, w: Array, _: Array | None) -> Array:
-    """Compute Σ_i w_ik x_i², shape (k, d)."""
-    return w.T @ Z**2
+MOMENTS = {"full": _matrices, "tied": _pooled_matrix, "diag": _squares, "spherical": _squares}
 
 
-SECOND_MOMENTS = {"full": _matrices, "tied": _pooled_matrix, "diag": _squares, "spherical": _squares}
-
-
-def weighted_statistics(
-    X: Array, weights: Array, *, kind: str, origin: Array, dtype: Any, products: Array | None = None
-) -> Statistics:
+def weighted_statistics(X: Array, weights: Array, *, kind: str, origin: Array, dtype: Any) -> Statistics:
     """Compute Σ w (k,), Σ w x (k, d) and the second moments that ``kind`` of covariance needs, blocks in ``dtype``.
 
     Parameters
@@ -247,17 +227,14 @@ def weighted_statistics(
         See `mean_origin`.
     dtype : data type
         Of products and sums over a block of rows; the sums of all blocks are added in double precision.
-    products : array of shape (d(d+1)/2, n), optional
-        See `stored_products`.
     """
-    xp, (n, k), second_moments = namespace(X), weights.shape, SECOND_MOMENTS[kind]
+    xp, (n, k), moments = namespace(X), weights.shape, MOMENTS[kind]
 
     def sums(part: slice) -> tuple[Array, Array, Array]:
         totals = (0.0, 0.0, 0.0)
         for rows in component_blocks(X, k, part):
             Z, w = centered(X[rows, :], origin, dtype), xp.astype(weights[rows, :], dtype, copy=False)
-            own_products = None if products is None else products[:, rows]
-            block = (xp.sum(w, axis=0), w.T @ Z, second_moments(Z, w, own_products))
+            block = (xp.sum(w, axis=0), *moments(Z, w))
             totals = tuple(total + xp.astype(term, xp.float64) for total, term in zip(totals, block))
         return totals
 
@@ -291,6 +268,12 @@ def centered(X: Array, origin: Array, dtype: Any) -> Array:
     """Return x - origin for every row, rounded once to ``dtype``."""
     xp = namespace(X)
     return xp.astype(X, dtype, copy=False) - xp.astype(origin, dtype)
+
+
+def with_ones(Z: Array) -> Array:
+    """Append a column of ones: a product with it has the sums, or adds offsets, at no further pass over the rows."""
+    xp = namespace(Z)
+    return xp.concat([Z, xp.ones_like(Z[:, :1])], axis=1)
 
 
 def mean_origin(X: Array) -> Array:
