@@ -1,6 +1,7 @@
 import subprocess
 import sys
 import threading
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from fiedler.core import sparse as sparse_module
 from fiedler.core.backend import softmax, to_numpy
-from fiedler.core.blocks import map_blocks, map_rows, one_thread
+from fiedler.core.blocks import map_blocks, map_rows, map_tasks, one_thread
+from fiedler.core.progress import listen
 from fiedler.core.sparse import matmul
 
 
@@ -91,6 +93,58 @@ def test_an_interrupt_drops_the_blocks_that_have_not_begun():
     finished = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True)
 
     assert 2 <= int(finished.stdout) < 100
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 3])
+def test_tasks_are_reported_and_their_results_are_in_order(n_jobs):
+    events = Mock()
+    with listen(events):
+        assert map_tasks(lambda number: number**2, [3, 1, 2], "squares", n_jobs) == [9, 1, 4]
+
+    assert [stage.name for (stage,), _ in events.begin.call_args_list] == ["squares"]
+    assert events.advance.call_count == 3
+    assert map_tasks(abs, [], "nothing", n_jobs) == []
+
+
+def test_tasks_use_one_thread_each():
+    with threadpool_limits(2):
+        assert map_tasks(lambda _: openmp_threads(), [0, 1], "counting", n_jobs=2) == [1, 1]
+        assert openmp_threads() == 2
+
+
+TASKS = """
+import _thread, threading, time
+from fiedler.core.blocks import map_tasks
+
+both, ended = threading.Barrier(2), []
+
+def work(item):
+    both.wait()
+    if item == 0:
+        {first}
+    try:
+        while True:
+            time.sleep(0.01)
+    finally:
+        ended.append(item)
+
+try:
+    map_tasks(work, [0, 1], "waiting", n_jobs=2)
+except BaseException as error:
+    print(type(error).__name__, sorted(ended))
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "output"),
+    [("_thread.interrupt_main()", "KeyboardInterrupt [0, 1]"), ("1 / 0", "ZeroDivisionError [1]")],
+)
+def test_an_interrupt_or_error_ends_the_tasks_that_are_running(first, output):
+    command = [sys.executable, "-c", TASKS.format(first=first)]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+
+    assert finished.stdout.strip() == output
+    assert not finished.stderr
 
 
 def test_rows_by_blocks_equal_all_rows_at_once(backend, rng, monkeypatch):

@@ -35,10 +35,9 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 
 from ..core.backend import Array, namespace, to_numpy
-from ..core.blocks import one_thread
+from ..core.blocks import map_tasks
 from ..core.progress import track_progress
 from ..errors import SingularCovarianceError
 from ..graph.affinity import AffinityGraph
@@ -227,7 +226,9 @@ def graph_candidates(
         The coarser versions of every graph.
     """
 
-    def search(name: str, graph: AffinityGraph, seed: int) -> tuple[list[Candidate], Hierarchy]:
+    def search(task: tuple[str, int]) -> tuple[list[Candidate], Hierarchy]:
+        name, seed = task
+        graph = search_graphs[name]
         rng = np.random.RandomState(seed)
         multilevel = MultilevelSearch.on(graph, scorer.n_clusters, rng)
         candidates: list[Candidate] = []
@@ -247,10 +248,7 @@ def graph_candidates(
         return candidates, multilevel.hierarchy
 
     seeds = rng.randint(2**31 - 1, size=len(search_graphs)).tolist()
-    jobs = [delayed(search)(name, graph, seed) for (name, graph), seed in zip(search_graphs.items(), seeds)]
-    with one_thread():
-        results = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(jobs)
-        found = list(track_progress(results, "searching communities", len(jobs)))
+    found = map_tasks(search, list(zip(search_graphs, seeds)), "searching communities", n_jobs)
     hierarchies = {name: hierarchy for name, (_, hierarchy) in zip(search_graphs, found)}
     return [candidate for candidates, _ in found for candidate in candidates], hierarchies
 

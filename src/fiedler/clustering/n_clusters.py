@@ -20,15 +20,13 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from .._typing import Array, MatrixLike, RandomState
 from .._validation import check_data, check_fraction, check_int, check_n_clusters, check_n_jobs, check_seed
 from ..core.backend import to_numpy
-from ..core.blocks import one_thread
+from ..core.blocks import map_tasks
 from ..core.eigen import smallest_eigenpairs
-from ..core.progress import track_progress
 from ..core.rows import random_subset, take_rows
 from ..core.sparse import to_scipy
 from ..errors import InputError
@@ -304,16 +302,14 @@ def count_clusters(
         only = possible[0] if possible else min(*candidates, n_samples)
         return NClustersChoice(only, "the only candidate", [only], None)
 
-    def cluster_subset(rows: np.ndarray, seed: int) -> tuple[list[np.ndarray], list[float]]:
+    def cluster_subset(task: tuple[np.ndarray, int]) -> tuple[list[np.ndarray], list[float]]:
+        rows, seed = task
         part = subset_graph(rows)
         partitions = partition(part, rows, possible, seed)
         return partitions, [modularity(part, labels) for labels in partitions]
 
     seeds = random_state.randint(2**31 - 1, size=n_subsets)
-    jobs = (delayed(cluster_subset)(rows, seed) for rows, seed in zip(subsets, seeds))
-    with one_thread():
-        parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-        results = list(track_progress(parallel(jobs), "counting clusters", n_subsets))
+    results = map_tasks(cluster_subset, list(zip(subsets, seeds)), "counting clusters", n_jobs)
     agreement = _agreement([partitions for partitions, _ in results], subsets)
     means, errors = agreement.mean(axis=1), agreement.std(axis=1, ddof=1) / np.sqrt(agreement.shape[1])
     gaps = relative_eigengaps(graph, possible, random_state)

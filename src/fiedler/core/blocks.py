@@ -1,13 +1,17 @@
-"""Computations on blocks of rows: in parallel threads on the host, one after the other on a device."""
+"""Computations on blocks of rows: in parallel threads on the host, one after the other on a device.
+
+All of them end soon after an interrupt, and so do their threads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import ctypes
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
-from threading import Lock, local
+from threading import Lock, get_ident, local
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
@@ -15,9 +19,13 @@ from threadpoolctl import ThreadpoolController
 from .backend import Array, is_numpy, itemsize, namespace, row_blocks
 from .progress import stage
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 ROW_BLOCK_BYTES = 2**20  # size of the temporaries of a row-wise computation: what fits into the cache of a core
 DEVICE_ROW_BLOCK_BYTES = 2**30  # the same on an accelerator
 PIECE_SECONDS = 0.5  # duration of one call of a library that hears no interrupt until it returns
+REPEAT_SECONDS = 1.0  # after which a thread that still runs is interrupted again
 FIRST_PIECE = 512  # rows of the first such call, by whose duration the next ones are sized
 
 
@@ -52,30 +60,91 @@ def map_blocks(
     list
         One result per block.
     """
-
-    def in_turn(results: Iterable[Any]) -> Iterator[Any]:
-        for result in results:
-            tick()
-            yield result
-
     blocks = list(blocks)
     if len(blocks) == 1 or not is_numpy(X):
-        return list(in_turn(work(rows) for rows in blocks))
+        return list(_in_turn(map(work, blocks), tick))
     with one_thread() as n_threads:
         n_workers = min(len(blocks), effective_n_jobs(n_jobs) if n_jobs else n_threads)
         if n_workers == 1:
-            return list(in_turn(work(rows) for rows in blocks))
+            return list(_in_turn(map(work, blocks), tick))
         executor = ThreadPoolExecutor(n_workers)
         try:
             futures = [executor.submit(_call_in_one_thread, work, rows) for rows in blocks]
-            return list(in_turn(future.result() for future in futures))
+            return list(_in_turn((future.result() for future in futures), tick))
         finally:
             executor.shutdown(cancel_futures=True)
 
 
-def _call_in_one_thread(work: Callable[[slice], Any], rows: slice) -> Any:
+def _call_in_one_thread(work: Callable[[T], R], item: T) -> R:
     with one_thread():
-        return work(rows)
+        return work(item)
+
+
+def map_tasks(work: Callable[[T], R], items: Sequence[T], name: str, n_jobs: int | None = None) -> list[R]:
+    """Call ``work`` on a few items that take long, and report each as a step; return the results in order.
+
+    Each call uses a single BLAS and OpenMP thread. After an error or an interrupt, calls that are running in other
+    threads are interrupted too.
+
+    Parameters
+    ----------
+    work : callable
+        A function of one item.
+    items : sequence
+        The items.
+    name : str
+        The name of the stage.
+    n_jobs : int, optional
+        The number of threads, at most one per item; None means one.
+
+    Returns
+    -------
+    list
+        One result per item.
+    """
+    n_workers = min(len(items), effective_n_jobs(n_jobs))
+    with one_thread(), stage(name, len(items)) as tick:
+        if n_workers <= 1:
+            return list(_in_turn(map(work, items), tick))
+        task, executor, futures = _Interruptible(work), ThreadPoolExecutor(n_workers), []
+        try:
+            for item in items:  # not a comprehension: an interrupt here must know the calls that have begun
+                futures.append(executor.submit(_call_in_one_thread, task, item))
+            return list(_in_turn((future.result() for future in futures), tick))
+        except BaseException:
+            running = [future for future in futures if not future.cancel()]
+            task.interrupt()
+            while wait(running, REPEAT_SECONDS).not_done:  # a thread may have begun only now
+                task.interrupt()
+            raise
+        finally:
+            executor.shutdown(wait=False)
+
+
+def _in_turn(results: Iterable[R], tick: Callable[[], None]) -> Iterator[R]:
+    for result in results:
+        tick()
+        yield result
+
+
+class _Interruptible:
+    """A function whose running calls in other threads can be interrupted."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+        self.threads: set[int] = set()  # in which it is running
+
+    def __call__(self, item: Any) -> Any:
+        self.threads.add(get_ident())
+        try:
+            return self.function(item)
+        finally:
+            self.threads.discard(get_ident())
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the threads that are inside, as soon as they execute Python code."""
+        for thread in list(self.threads):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
 
 
 def map_pieces(work: Callable[[slice], Any], n_rows: int, name: str) -> list:
