@@ -234,7 +234,7 @@ def as_problem(case, k, device):
         case.counts,
         bytes_per_row=case.d * itemsize if case.nnz is None else case.nnz * (itemsize + 4) + 4,
         nnz=case.nnz,
-        search=cost._search(case.n, case.d, itemsize == 4, case.nnz is not None, True, device),
+        search=cost._search(case.n, case.d, itemsize == 4, case.nnz is not None, device),
         n_threads=1,
         n_jobs=1,
     )

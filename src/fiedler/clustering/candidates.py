@@ -58,8 +58,8 @@ RIDGE = 0.1  # on covariances, relative to the mean variance; LapGMM's default
 MAX_SEARCHES = 6
 SEARCH_NODE_BUDGET = 10_000  # approximate total over the searches on a graph
 MAX_SEARCHES_WITHOUT_GAIN = 2
-MIN_SUPERNODES, MAX_SUPERNODES = 500, 1500  # on which mixtures are fitted
-SCATTER_BYTES = 2**28  # of the scatter matrices of the supernodes
+MIN_SUPERNODES, MAX_SUPERNODES = 100, 1500  # on which mixtures are fitted
+SCATTER_BYTES = 2**29  # of the scatter matrices of the supernodes
 MAX_ITERATIONS = 100  # of EM on supernodes
 MAX_ROW_ITERATIONS = 10  # of EM on rows, for a mixture that was chosen
 

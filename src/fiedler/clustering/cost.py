@@ -31,10 +31,11 @@ from .._validation import check_int, check_n_clusters, check_n_jobs, check_posit
 from ..core.backend import BLOCK_BYTES
 from ..core.blocks import one_thread
 from ..core.progress import format_seconds
+from ..graph.community import COARSE_NODES, MAX_SEARCH_NODES
 from ..graph.neighbors import APPROXIMATE_ABOVE, MAX_TREE_FEATURES, MAX_TREE_FEATURES_OF_MANY
+from .candidates import max_supernodes
 from .n_clusters import MAX_SAMPLED_ROWS
 
-COARSE_ROWS = 5000  # nodes of the graph on which most of the search for communities takes place
 MEMORY_MARGIN = 1.15  # on the memory that the model gives, which is that of the largest of the measured fits
 THREAD_EFFICIENCY = 0.7  # part of an additional thread that shortens the time
 N_PROPOSED = 50  # rows that a search compares with each row besides the products, at most
@@ -88,6 +89,16 @@ def _if_mixtures(size: Callable[[Problem], float]) -> Callable[[Problem], float]
     return lambda p: size(p) if p.has_mixtures else 0.0
 
 
+def _searched_nodes(n: int) -> int:
+    """Return the number of nodes of the graph on which communities are searched."""
+    return n if n <= MAX_SEARCH_NODES else COARSE_NODES
+
+
+def _supernodes(p: Problem) -> int:
+    """Return the number of supernodes on which mixtures are fitted."""
+    return min(p.n, max_supernodes(p.d))
+
+
 TIME_TERMS = {
     "graph": TimeTerm(GRAPHS, "gather", lambda p: p.n * math.log2(p.n)),
     "tree": TimeTerm(GRAPHS, "gather", _if_search("tree", lambda p: p.n * math.log2(p.n) * p.d**2)),
@@ -104,12 +115,12 @@ TIME_TERMS = {
     "counting, sample": TimeTerm(COUNTING, "gather", _if_counting(lambda p: min(p.n, MAX_SAMPLED_ROWS) * p.k)),
     "counting, rows": TimeTerm(COUNTING, "gather", _if_counting(lambda p: p.n * p.k)),
     "communities, fixed": TimeTerm(COMMUNITIES, "gather", lambda p: 1.0),
-    "communities, coarse": TimeTerm(COMMUNITIES, "gather", lambda p: min(p.n, COARSE_ROWS) * p.k),
+    "communities, coarse": TimeTerm(COMMUNITIES, "gather", lambda p: _searched_nodes(p.n) * p.k),
     "communities, rows": TimeTerm(COMMUNITIES, "gather", lambda p: p.n),
     "communities, clusters": TimeTerm(COMMUNITIES, "gather", lambda p: p.n * p.k),
-    "communities, densities": TimeTerm(COMMUNITIES, "product", _if_mixtures(lambda p: p.n * p.k * p.d**2)),
-    "mixtures": TimeTerm(MIXTURES, "product", _if_mixtures(lambda p: p.n * p.k * p.d**2)),
-    "mixtures, rows": TimeTerm(MIXTURES, "gather", _if_mixtures(lambda p: p.n * p.k)),
+    "communities, densities": TimeTerm(COMMUNITIES, "product", _if_mixtures(lambda p: p.n * p.d**2)),
+    "mixtures": TimeTerm(MIXTURES, "product", _if_mixtures(lambda p: _supernodes(p) * p.k * p.d**2)),
+    "mixtures, rows": TimeTerm(MIXTURES, "gather", _if_mixtures(lambda p: p.n * p.d)),
     "memberships": TimeTerm(MEMBERSHIPS, "gather", lambda p: p.n * p.k),
 }
 
@@ -118,6 +129,7 @@ MEMORY_TERMS: dict[str, Callable[[Problem], float]] = {
     "data": lambda p: p.n * p.bytes_per_row,
     "nodes": lambda p: p.n,
     "memberships": lambda p: p.n * p.k,
+    "scatter": lambda p: _supernodes(p) * p.d**2 if p.has_mixtures else 0.0,
 }
 
 # Terms of each stage. The coefficient of the data is at least 1, for a copy of the rows.
@@ -125,7 +137,7 @@ MEMORY_TERMS_OF_STAGE = {
     GRAPHS: ("fixed", "data", "nodes"),
     COUNTING: ("fixed", "nodes"),
     COMMUNITIES: ("fixed", "data", "nodes", "memberships"),
-    MIXTURES: ("fixed", "data", "nodes", "memberships"),
+    MIXTURES: ("fixed", "data", "nodes", "memberships", "scatter"),
     MEMBERSHIPS: ("fixed", "nodes", "memberships"),
 }
 
@@ -173,7 +185,7 @@ COSTS: dict[str, Costs] = {
             GRAPHS: {"fixed": 134217728.0, "data": 1.0, "nodes": 697.0},
             COUNTING: {"fixed": 134217728.0, "nodes": 697.0},
             COMMUNITIES: {"fixed": 134217728.0, "data": 1.0, "nodes": 1672.0, "memberships": 57.0},
-            MIXTURES: {"fixed": 134217728.0, "data": 1.0, "nodes": 697.0, "memberships": 0.0},
+            MIXTURES: {"fixed": 134217728.0, "data": 1.0, "nodes": 697.0, "memberships": 0.0, "scatter": 16.0},
             MEMBERSHIPS: {"fixed": 134217728.0, "nodes": 697.0, "memberships": 0.0},
         },
     ),
