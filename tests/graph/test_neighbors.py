@@ -352,3 +352,11 @@ def test_too_few_rows_are_described_by_code_and_fields(points):
         k_nearest(points, 80)
     assert caught.value.code == "too_few_rows_for_neighbors"
     assert (caught.value.fields["n_neighbors"], caught.value.fields["n_samples"]) == (80, 80)
+
+
+def test_ties_are_broken_in_the_same_way_by_any_number_of_threads(rng):
+    X = rng.randint(3, size=(11_000, 16)).astype(np.float64)
+
+    first, second = (k_nearest(X, 5, method="exact", n_jobs=n_jobs) for n_jobs in (1, 2))
+
+    assert_array_equal(first.columns, second.columns)

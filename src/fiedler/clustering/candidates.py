@@ -10,8 +10,10 @@ counts more than another. The choice has two stages:
    size term of modularity prevents. For the same reason communities found at a resolution below the default, with less
    weight on sizes, lead only if they cut far less than the others.
 2. *Mixtures* may replace the leader where there are at least as many rows as K full covariances have parameters. LapGMM
-   starts from the leader. A result with K clusters and at most `MAX_CUT_RATIO` times the leader's cut is admitted, and
-   of these and the leader the one of the highest integrated completed likelihood (`icl`) is chosen.
+   starts from the leader, on at most `MAX_SUPERNODES` supernodes of its graph. A result with K clusters and at most
+   `MAX_CUT_RATIO` times the leader's cut is admitted, and of these and the leader the one of the highest integrated
+   completed likelihood (`icl`) is chosen. Only if that is a mixture, its fit continues on the rows; the refined
+   partition is accepted by the same rule.
 
 A graph ignores the shapes and sizes of clusters and may cut a long tail off instead of separating two clusters that
 touch; a mixture ignores the manifold and may cut a half moon in two. The increase of the cut distinguishes the two: a
@@ -41,12 +43,14 @@ from ..core.blocks import map_tasks
 from ..core.progress import track_progress
 from ..errors import SingularCovarianceError
 from ..graph.affinity import AffinityGraph
-from ..graph.coarsen import Hierarchy, coarsen, contract
-from ..graph.community import LOWER_CUT_FACTOR, RESOLUTION, MultilevelSearch, modularity, most_frequent
+from ..graph.coarsen import SIZE_TOLERANCE, Hierarchy, coarsen, contract
+from ..graph.community import RESOLUTION, MultilevelSearch, modularity, most_frequent
+from ..graph.community_search import LOWER_CUT_FACTOR
 from ..graph.constraints import PairwiseConstraints
 from ..metrics import normalized_cut
 from ..mixture import LapGMM
 from ..mixture.covariance import statistics_icl
+from ..mixture.links import group_links
 from ..mixture.statistics import group_statistics, mean_origin
 from ..mixture.supernodes import fit_supernodes
 
@@ -64,7 +68,7 @@ MAX_ITERATIONS = 100  # of EM on supernodes
 MAX_ROW_ITERATIONS = 10  # of EM on rows, for a mixture that was chosen
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """A partition and its scores, none of which uses true labels.
 
@@ -284,12 +288,13 @@ def mixture_candidates(
         Known pairs of rows.
     random_state : int
     """
+    assert scorer.X is not None
     rng = np.random.RandomState(random_state)
     supernodes = coarsen(hierarchy, max_supernodes(scorer.X.shape[1]), rng).supernodes
     graph = contract(scorer.graphs[leader.graph], supernodes)
     statistics = group_statistics(scorer.X, supernodes, origin=scorer.origin)
     init = most_frequent(leader.labels, supernodes, scorer.n_clusters)
-    pairs = None if constraints is None else constraints.over_groups(supernodes)
+    links = group_links(constraints, supernodes, statistics.counts)
     candidates = []
     for covariance_type in track_progress(COVARIANCE_TYPES, "fitting mixtures", len(COVARIANCE_TYPES)):
         start_time = time.perf_counter()
@@ -297,7 +302,7 @@ def mixture_candidates(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
-                fit = fit_supernodes(model, statistics, graph, init, constraints=pairs)
+                fit = fit_supernodes(model, statistics, graph, init, links=links)
         except SingularCovarianceError:
             continue
         labels = to_numpy(fit.resp).argmax(axis=1)
@@ -315,7 +320,10 @@ def max_supernodes(n_features: int) -> int:
 def refine_mixture(
     scorer: PartitionScorer, chosen: Candidate, *, constraints: PairwiseConstraints | None, random_state: int
 ) -> Candidate:
-    """Continue the fit of a mixture that was chosen on rows; if it loses a cluster there, return it as it was."""
+    """Continue the fit of the chosen mixture on rows; return it as it was if that fails or is not needed."""
+    assert scorer.X is not None
+    if scorer.X.shape[0] <= (1 + SIZE_TOLERANCE) * max_supernodes(scorer.X.shape[1]):
+        return chosen
     covariance_type = next(kind for kind in COVARIANCE_TYPES if chosen.detail.startswith(kind))
     model = _lapgmm(scorer, covariance_type, random_state)
     model.set_params(graph=scorer.graphs[chosen.graph], init=chosen.labels, max_iter=MAX_ROW_ITERATIONS)
@@ -327,8 +335,7 @@ def refine_mixture(
         except SingularCovarianceError:
             return chosen
     seconds = chosen.seconds + time.perf_counter() - start_time
-    refined = scorer.score(model.labels_, chosen.family, chosen.graph, chosen.detail, seconds)
-    return refined if refined.n_clusters == chosen.n_clusters else chosen
+    return scorer.score(model.labels_, chosen.family, chosen.graph, chosen.detail, seconds)
 
 
 def _lapgmm(scorer: PartitionScorer, covariance_type: Literal["full", "tied"], random_state: int) -> LapGMM:

@@ -311,11 +311,13 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         candidates, hierarchies = graph_candidates(scorer, search_graphs, starts=starts, rng=rng, n_jobs=self.n_jobs)
         chosen = select_by_cut(candidates, n_known)
         if X is not None:
-            options = {"constraints": supervision.pairs, "random_state": rng.randint(2**31 - 1)}
-            rivals = mixture_candidates(scorer, chosen, hierarchies[chosen.graph], **options)
-            chosen = select_by_likelihood(chosen, rivals, n_known)
-            if chosen in rivals:
-                rivals[rivals.index(chosen)] = chosen = refine_mixture(scorer, chosen, **options)
+            leader, pairs, seed = chosen, supervision.pairs, int(rng.randint(2**31 - 1))
+            rivals = mixture_candidates(scorer, leader, hierarchies[leader.graph], constraints=pairs, random_state=seed)
+            chosen = select_by_likelihood(leader, rivals, n_known)
+            if chosen is not leader:
+                refined = refine_mixture(scorer, chosen, constraints=pairs, random_state=seed)
+                if select_by_likelihood(leader, [refined], n_known) is refined:
+                    rivals[rivals.index(chosen)] = chosen = refined
             candidates = [*candidates, *rivals]
         self.candidates_ = candidates_table(candidates, chosen)
         self._candidates: Sequence[Candidate] = candidates

@@ -32,7 +32,7 @@ from ..core.sparse import to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
-from ..graph.community import MultilevelSearch, modularity
+from ..graph.community import MultilevelSearch, modularity, search_hierarchy
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.landmarks import LandmarkGraph
 from ..graph.recipes import as_affinity, default_recipe, is_pairwise
@@ -138,7 +138,8 @@ def choose_n_clusters(
     Notes
     -----
     The eigengaps are those of the estimator's own graph if it has one, otherwise of a self-tuned graph of nine
-    neighbours. If there are more than 2,500 rows, a random sample is used.
+    neighbours. If there are more than 2,500 rows, subsets of a random sample are clustered; the eigengaps of more than
+    10,000 rows are those of a coarser version of the graph.
 
     Examples
     --------
@@ -312,7 +313,8 @@ def count_clusters(
     results = map_tasks(cluster_subset, list(zip(subsets, seeds)), "counting clusters", n_jobs)
     agreement = _agreement([partitions for partitions, _ in results], subsets)
     means, errors = agreement.mean(axis=1), agreement.std(axis=1, ddof=1) / np.sqrt(agreement.shape[1])
-    gaps = relative_eigengaps(graph, possible, random_state)
+    coarse = search_hierarchy(graph, possible[-1], random_state).coarsest
+    gaps = relative_eigengaps(coarse, possible, random_state)
     best = int(np.argmax(np.where(means >= means.max() - STABILITY_TOLERANCE, gaps, -np.inf)))
     return NClustersChoice(
         possible[best],

@@ -9,7 +9,8 @@ so the degrees, the volumes, the modularity at any resolution and the cuts of a 
 the same partition of the nodes. Groups have about three nodes on average.
 
 A supernode cannot be divided on its own level. So nodes that repel each other, as cannot-linked rows do, must not be
-grouped: a group that contains a negative weight is dissolved.
+grouped: a group that contains both ends of a negative weight of the graph is dissolved, on every level. (Between
+supernodes negative weights are added to positive ones, so that they no longer show.)
 """
 
 from __future__ import annotations
@@ -66,12 +67,14 @@ def coarsen(hierarchy: Hierarchy | AffinityGraph, max_nodes: int, random_state: 
     if isinstance(hierarchy, AffinityGraph):
         hierarchy = Hierarchy((hierarchy,), ())
     graphs, levels = list(hierarchy.graphs), list(hierarchy.groups)
+    repelling = hierarchy.supernodes[repelling_pairs(graphs[0])]
     while graphs[-1].n_nodes > (1 + SIZE_TOLERANCE) * max_nodes:
-        groups = group_by_strongest_neighbor(graphs[-1], max_nodes, random_state)
+        groups = separate(group_by_strongest_neighbor(graphs[-1], max_nodes, random_state), repelling)
         if int(groups.max()) + 1 > MAX_SHRINKAGE * graphs[-1].n_nodes:
             break
         graphs.append(contract(graphs[-1], groups))
         levels.append(groups)
+        repelling = groups[repelling]
     return Hierarchy(tuple(graphs), tuple(levels))
 
 
@@ -86,7 +89,7 @@ def group_by_strongest_neighbor(graph: AffinityGraph, min_groups: int, rng: np.r
     if n_groups < min_groups:
         order = np.argsort(-strengths, kind="stable")
         groups = _components(_keep_strongest(targets, order, min_groups))
-    return _dissolve(groups, _repelled(graph, groups)) if graph.has_negative_weights else groups
+    return groups
 
 
 def _keep_strongest(targets: np.ndarray, order: np.ndarray, n_groups: int) -> np.ndarray:
@@ -128,19 +131,22 @@ def _strongest_neighbors(graph: AffinityGraph, rng: np.random.RandomState) -> tu
     return targets, to_numpy(maxima * inverse_roots)
 
 
-def _repelled(graph: AffinityGraph, groups: np.ndarray) -> np.ndarray:
-    """Return the groups that contain both ends of a negative weight."""
-    data = to_numpy(csr_parts(graph.weights)[0])
-    negative = np.flatnonzero(data < 0)
-    rows, columns = (to_numpy(part)[negative] for part in (row_indices(graph.weights), csr_parts(graph.weights)[1]))
-    return np.unique(groups[rows][groups[rows] == groups[columns]])
+def repelling_pairs(graph: AffinityGraph) -> np.ndarray:
+    """Return the ends of the negative weights, shape (m, 2)."""
+    if not graph.has_negative_weights:
+        return np.empty((0, 2), dtype=np.int64)
+    data, columns, _ = csr_parts(graph.weights)
+    negative = namespace(data).nonzero(data < 0)[0]
+    ends = (to_numpy(namespace(data).take(part, negative)) for part in (row_indices(graph.weights), columns))
+    return np.stack(list(ends), axis=1).astype(np.int64)
 
 
-def _dissolve(groups: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """Give every node of some groups a group of its own."""
-    single = np.isin(groups, which)
-    separated = np.where(single, groups.max() + 1 + np.cumsum(single), groups)
-    return np.unique(separated, return_inverse=True)[1]
+def separate(groups: np.ndarray, repelling: np.ndarray) -> np.ndarray:
+    """Give every node of a group that contains both ends of a repelling pair a group of its own."""
+    ends = groups[repelling]
+    single = np.isin(groups, ends[ends[:, 0] == ends[:, 1], 0])
+    separated = np.where(single, groups.max() + np.cumsum(single), groups)
+    return np.unique(separated, return_inverse=True)[1] if single.any() else groups
 
 
 def contract(graph: AffinityGraph, groups: np.ndarray) -> AffinityGraph:
@@ -150,7 +156,8 @@ def contract(graph: AffinityGraph, groups: np.ndarray) -> AffinityGraph:
     placed = asarray_like(groups, columns, dtype=columns.dtype)
     rows, columns = xp.take(placed, row_indices(graph.weights)), xp.take(placed, columns)
     between, inside = xp.nonzero(rows != columns)[0], xp.nonzero(rows == columns)[0]
-    weights = from_coo(*(xp.take(part, between) for part in (rows, columns, data)), (n_groups, n_groups))
+    entries = (xp.take(rows, between), xp.take(columns, between), xp.take(data, between))
+    weights = from_coo(*entries, (n_groups, n_groups))
     loops = np.bincount(to_numpy(xp.take(rows, inside)), to_numpy(xp.take(data, inside)), minlength=n_groups)
     if graph.loops is not None:
         loops = loops + np.bincount(groups, to_numpy(graph.loops), minlength=n_groups)

@@ -32,7 +32,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._records import CommunityResult
 from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_n_clusters, check_positive, check_seed
-from ..core.backend import asarray_like, is_numpy, namespace, to_numpy
+from ..core.backend import Array, asarray_like, is_numpy, namespace, to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans
 from ..core.rows import normalize_rows
@@ -40,7 +40,6 @@ from ..core.sparse import csr_parts, row_indices, to_scipy
 from ..errors import InputError
 from .affinity import AffinityGraph
 from .coarsen import Hierarchy, coarsen
-from .community_search import LOWER_CUT_FACTOR as LOWER_CUT_FACTOR
 from .community_search import MAX_CELLS, N_JITTERED_MERGES, CommunitySearch
 from .labels import check_node_labels, consecutive
 from .moves import WeightedEdges
@@ -190,9 +189,7 @@ class MultilevelSearch:
 
         By default, a graph of more than `MAX_SEARCH_NODES` nodes is coarsened to `COARSE_NODES`.
         """
-        if max_nodes is None:
-            max_nodes = COARSE_NODES if graph.n_nodes > MAX_SEARCH_NODES else MAX_SEARCH_NODES
-        hierarchy = coarsen(graph, max(max_nodes, MIN_NODES_PER_CLUSTER * max_clusters), rng)
+        hierarchy = search_hierarchy(graph, max_clusters, rng, max_nodes)
         coarsest = _on_host(hierarchy.coarsest)
         attracting = attractive_part(coarsest)
         if float(np.sum(attracting.degrees)) <= 0:
@@ -243,9 +240,16 @@ class MultilevelSearch:
             result = self.refine(coarse, k, rng)
         if resolution is None and result.n_communities < k:
             coarse = search.without_empty(coarse)
-            edges = WeightedEdges.of(self.hierarchy.graphs[0])
-            result = replace(coarse, labels=edges.as_labels(coarse.labels[supernodes]))
-        return replace(result, starts={name: labels[supernodes] for name, labels in spectral.items()})
+            result = replace(coarse, labels=coarse.labels[supernodes])
+        spectral = {name: labels[supernodes] for name, labels in spectral.items()}
+        return replace(result, labels=self._to_library(result.labels), starts=spectral)
+
+    def _to_library(self, labels: Array) -> Array:
+        """Return labels in the array library of the graph."""
+        if not is_numpy(labels):
+            return labels
+        reference = csr_parts(self.hierarchy.graphs[0].weights)[0]
+        return asarray_like(labels, reference, dtype=namespace(reference).int64)
 
     def find_each(self, numbers: Sequence[int], rng: np.random.RandomState) -> list[CommunityResult]:
         """Search communities for each of several numbers of them, quickly."""
@@ -272,6 +276,15 @@ class MultilevelSearch:
             edges = WeightedEdges.of(graph)
             refined = edges.move(edges.as_labels(to_numpy(refined.labels)[groups]), coarse.resolution, k, rng)
         return refined
+
+
+def search_hierarchy(
+    graph: AffinityGraph, max_clusters: int, rng: np.random.RandomState, max_nodes: int | None = None
+) -> Hierarchy:
+    """Coarsen a graph so far that it can be searched for up to ``max_clusters`` communities."""
+    if max_nodes is None:
+        max_nodes = COARSE_NODES if graph.n_nodes > MAX_SEARCH_NODES else MAX_SEARCH_NODES
+    return coarsen(graph, max(max_nodes, MIN_NODES_PER_CLUSTER * max_clusters), rng)
 
 
 def most_frequent(labels: np.ndarray, groups: np.ndarray, k: int) -> np.ndarray:

@@ -150,7 +150,7 @@ class CommunitySearch:
         cells = np.zeros(self.n, dtype=np.int64)
         for labels in partitions:
             _, finer = np.unique(cells * self.k + labels, return_inverse=True)
-            if finer.max() >= MAX_CELLS:
+            if finer.max() >= max(MAX_CELLS, self.k):
                 break
             cells = finer
         return self.merge(cells, gamma)

@@ -291,17 +291,6 @@ class PairwiseConstraints:
         must, cannot = (pairs[(pairs >= 0).all(axis=1)] for pairs in renumbered)
         return self._like(must, cannot, len(rows))
 
-    def over_groups(self, groups: np.ndarray) -> PairwiseConstraints:
-        """Return the pairs of groups of rows, given the group 0..m-1 of each row; pairs inside a group are left out.
-
-        Parameters
-        ----------
-        groups : array of shape (n_samples,)
-        """
-        n_groups = int(groups.max()) + 1
-        between = (pairs[pairs[:, 0] != pairs[:, 1]] for pairs in (groups[self.must_link], groups[self.cannot_link]))
-        return self._like(*between, n_samples=n_groups)
-
     def _like(self, must: np.ndarray, cannot: np.ndarray, n_samples: int | None = None) -> PairwiseConstraints:
         """Return other pairs with the same options."""
         n = self.n_samples if n_samples is None else n_samples

@@ -54,6 +54,7 @@ APPROXIMATE_ABOVE = 50_000  # rows; below, the exact search takes seconds and an
 DEVICE_APPROXIMATE_ABOVE = 100_000  # the same for device arrays
 MAX_TREE_FEATURES = 8  # features up to which scikit-learn's trees are faster than products of all float32 rows
 MAX_TREE_FEATURES_OF_MANY = 4  # features up to which they are faster than cells, so that "auto" is exact
+SLICE_ROWS = 512  # queries of one call of scikit-learn, after which an interrupt is heard
 MIN_ROWS_FOR_PIECES = 10_000  # rows above which scikit-learn searches them piece by piece
 TARGET_RECALL = 0.995  # fraction of the true neighbours of the sample that an approximate search must find
 RECALL_SAMPLE = 500  # rows whose exact neighbours determine the number of cells to search
@@ -188,12 +189,19 @@ def _exact(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | N
     if (X if queries is None else queries).shape[0] < MIN_ROWS_FOR_PIECES:
         distances, indices = search.kneighbors(queries)  # without queries scikit-learn drops each row by its index
     elif queries is None:
-        parts = map_pieces(lambda rows: search.kneighbors(X[rows], k + 1), X.shape[0], "searching neighbours")
+        parts = _in_slices(lambda rows: search.kneighbors(X[rows], k + 1), X, n_jobs)
         distances, indices = _drop_self(_stack(parts), np.arange(X.shape[0]))
     else:
-        parts = map_pieces(lambda rows: search.kneighbors(queries[rows]), queries.shape[0], "searching neighbours")
+        parts = _in_slices(lambda rows: search.kneighbors(queries[rows]), queries, n_jobs)
         distances, indices = _stack(parts)
     return distances.astype(X.dtype, copy=False), indices, 1.0
+
+
+def _in_slices(search: Callable[[slice], tuple], Q: Array, n_jobs: int | None) -> list[tuple]:
+    """Call scikit-learn on slices of equal size: ties between neighbours are broken in a way that depends on it."""
+    slices = [slice(start, start + SLICE_ROWS) for start in range(0, Q.shape[0], SLICE_ROWS)]
+    with stage("searching neighbours", len(slices)) as tick:
+        return map_blocks(search, slices, Q, n_jobs=n_jobs or 1, tick=tick)
 
 
 def _exact_products(X: Array, Q: Array, self_indices: Array | None, k: int, n_jobs: int | None) -> tuple[Array, Array]:

@@ -147,7 +147,7 @@ class MixtureHooks(Generic[S]):
         """Return the scale of the pairs' terms: that of the state or, in the first iteration, from the densities."""
         if self.problem.links is None or state.pair_scale is not None:
             return state.pair_scale
-        return self.problem.links.strength * median_margin(log_joint)
+        return self.problem.links.strength * median_margin(log_joint, self.problem.counts)
 
     def score(self, log_joint: Array, state: S, last_resp: Array) -> Step:
         """Compute the log-likelihood minus the disagreement of linked rows."""

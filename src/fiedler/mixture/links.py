@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..core.backend import Array, asarray_like, is_numpy, namespace, smallest_k, to_numpy
 from ..core.sparse import Sparse, from_scipy_like, matmul
@@ -65,6 +66,23 @@ def make_links(constraints: PairwiseConstraints | None, reference: Array) -> Lin
         constraints.strength,
         constraints.groups if constraints.hard else None,
     )
+
+
+def group_links(constraints: PairwiseConstraints | None, groups: np.ndarray, reference: Array) -> Links | None:
+    """Build the links of groups of rows, in the array library of ``reference``.
+
+    The weight of two groups is the sum of the signed weights of their pairs, as in the term of the rows. Pairs inside a
+    group have no effect, and no must-link is hard: pairs that agree on rows may contradict each other on groups.
+    """
+    if constraints is None or constraints.strength == 0 or constraints.n_pairs == 0:
+        return None
+    must, cannot = balanced_link_weights(constraints)
+    members = sp.csr_array((np.ones(len(groups)), (groups, np.arange(len(groups)))))
+    pairs = sp.coo_array(members @ (must - cannot) @ members.T)
+    between = pairs.row != pairs.col
+    matrix = sp.csr_array((pairs.data[between], (pairs.row[between], pairs.col[between])), shape=pairs.shape)
+    total = asarray_like(np.asarray(abs(matrix).sum(axis=1)).ravel(), reference, dtype=reference.dtype)
+    return Links(from_scipy_like(matrix, reference), total[:, None], constraints.strength, None)
 
 
 def median_margin(log_joint: Array, counts: Array | None = None) -> float:

@@ -22,12 +22,11 @@ from .._typing import LabelsLike, MatrixLike
 from .._validation import check_nonnegative
 from ..core.backend import Array, namespace
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import PairwiseConstraints
 from .base import BaseMixture
 from .covariance import Gaussians, gaussians, mean_log_joint
 from .em import EMResult
 from .hooks import MixtureProblem
-from .links import make_links
+from .links import Links
 from .starts import known_memberships, memberships_from_array
 from .statistics import Statistics
 
@@ -66,7 +65,7 @@ def fit_supernodes(
     graph: AffinityGraph | None,
     init: LabelsLike | MatrixLike,
     y: LabelsLike | None = None,
-    constraints: PairwiseConstraints | None = None,
+    links: Links | None = None,
 ) -> EMResult[Any]:
     """Run EM for a mixture on supernodes.
 
@@ -83,8 +82,8 @@ def fit_supernodes(
         The first labels or memberships of the supernodes.
     y : array of shape (m,), optional
         Known clusters of supernodes, -1 where unknown.
-    constraints : PairwiseConstraints, optional
-        Known pairs of supernodes.
+    links : Links, optional
+        Known pairs, see `fiedler.mixture.links.group_links`.
 
     Returns
     -------
@@ -104,8 +103,8 @@ def fit_supernodes(
         ridge=check_nonnegative(model.ridge, "ridge") * statistics.mean_variance,
         graph=graph,
         sample_weight=statistics.counts,
-        known=known_memberships(y, model.n_clusters, Z, constraints),
-        links=make_links(constraints, Z),
+        known=known_memberships(y, model.n_clusters, Z, None),
+        links=links,
         statistics=statistics,
     )
     return model._run(memberships_from_array(init, model.n_clusters, Z), model._hooks(problem))
