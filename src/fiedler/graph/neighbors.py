@@ -8,10 +8,12 @@ CSR rows                a blocked sparse product; only one block of similarities
 ``method="faiss"``      an inverted-file index; the number of probes grows until a sample reaches the recall
 ======================  ==============================================================================================
 
-``method="auto"`` is exact up to `APPROXIMATE_ABOVE` rows and searches in cells above. The approximate searches compare
-a sample with the exact search, look into as many cells as its recall requires, and search exactly if that fails.
-|x|² + |y|² - 2x'y suffers from cancellation. So matrix products only propose candidates; their distances are computed
-from differences, and rows for which single precision may have missed a neighbour are searched again in double.
+``method="auto"`` searches dense rows in cells if there are more than `APPROXIMATE_ABOVE` of them (on a device
+`DEVICE_APPROXIMATE_ABOVE`) with more than a few features, and exactly otherwise. The approximate searches compare a
+sample with the exact search, look into as many cells as its recall requires, and search exactly if that fails.
+|x|² + |y|² - 2x'y suffers from cancellation. So matrix products only propose candidates, and their distances are
+computed from differences; in the exact search, rows for which single precision may have missed a neighbour are searched
+again in double.
 """
 
 from __future__ import annotations
