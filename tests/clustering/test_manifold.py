@@ -160,7 +160,7 @@ def test_agreement_is_compared_within_two_standard_errors():
 
 
 def test_small_graphs_get_more_searches():
-    assert [n_searches(n) for n in (10, 3000, 10**6)] == [module.MAX_SEARCHES, 3, 1]
+    assert [n_searches(n) for n in (10, 5000, 10**6)] == [module.MAX_SEARCHES, 4, 1]
 
 
 def test_labels_of_overlapping_clusters_agree_with_mixtures_on_supernodes(rng, monkeypatch):

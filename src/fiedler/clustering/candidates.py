@@ -60,7 +60,7 @@ MAX_CUT_RATIO = 2.0  # of a mixture's cut to the lowest one
 COVARIANCE_TYPES: tuple[Literal["full", "tied"], ...] = ("full", "tied")
 RIDGE = 0.1  # on covariances, relative to the mean variance; LapGMM's default
 MAX_SEARCHES = 6
-SEARCH_NODE_BUDGET = 10_000  # approximate total over the searches on a graph
+SEARCH_NODE_BUDGET = 20_000  # approximate total over the searches on a graph
 MAX_SEARCHES_WITHOUT_GAIN = 2
 MIN_SUPERNODES, MAX_SUPERNODES = 100, 1500  # on which mixtures are fitted
 SCATTER_BYTES = 2**29  # of the scatter matrices of the supernodes
@@ -236,7 +236,7 @@ def graph_candidates(
         rng = np.random.RandomState(seed)
         multilevel = MultilevelSearch.on(graph, scorer.n_clusters, rng)
         candidates: list[Candidate] = []
-        for i in range(n_searches(multilevel.coarsest.n_nodes)):
+        for i in range(n_searches(graph.n_nodes)):
             start_time = time.perf_counter()
             result = multilevel.find(scorer.n_clusters, rng, starts=starts)
             seconds = time.perf_counter() - start_time
