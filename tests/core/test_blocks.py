@@ -113,9 +113,11 @@ def test_tasks_use_one_thread_each():
 
 
 TASKS = """
-import _thread, threading, time
+import os, signal, threading, time
 from fiedler.core.blocks import map_tasks
+from fiedler.core.interrupts import check_interrupt
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background does not have
 both, ended = threading.Barrier(2), []
 
 def work(item):
@@ -124,6 +126,7 @@ def work(item):
         {first}
     try:
         while True:
+            check_interrupt()
             time.sleep(0.01)
     finally:
         ended.append(item)
@@ -137,7 +140,10 @@ except BaseException as error:
 
 @pytest.mark.parametrize(
     ("first", "output"),
-    [("_thread.interrupt_main()", "KeyboardInterrupt [0, 1]"), ("1 / 0", "ZeroDivisionError [1]")],
+    [
+        ("time.sleep(0.2); os.kill(os.getpid(), signal.SIGINT)", "KeyboardInterrupt [0, 1]"),
+        ("1 / 0", "ZeroDivisionError [1]"),
+    ],
 )
 def test_an_interrupt_or_error_ends_the_tasks_that_are_running(first, output):
     command = [sys.executable, "-c", TASKS.format(first=first)]
@@ -145,6 +151,28 @@ def test_an_interrupt_or_error_ends_the_tasks_that_are_running(first, output):
 
     assert finished.stdout.strip() == output
     assert not finished.stderr
+
+
+def test_a_worker_thread_starts_no_further_threads():
+    def names(_):
+        blocks = [slice(0, 1), slice(1, 2)]
+        inner = map_blocks(lambda rows: threading.get_ident(), blocks, np.zeros(2), n_jobs=2)
+        return {threading.get_ident(), *inner}
+
+    threads = map_tasks(names, [0, 1], "names", n_jobs=2)
+    assert [len(idents) for idents in threads] == [1, 1]
+    assert threading.get_ident() not in set.union(*threads)
+
+
+def test_an_interrupt_while_entering_restores_the_threads(monkeypatch):
+    before = blas_threads()
+    with threadpool_limits(2):
+        context = type(one_thread())()
+        monkeypatch.setattr(context, "blas", Mock(lib_controllers=[], limit=Mock(side_effect=KeyboardInterrupt)))
+        with pytest.raises(KeyboardInterrupt), context:
+            pass
+        assert (context.n_inside, openmp_threads()) == (0, 2)
+    assert blas_threads() == before
 
 
 def test_rows_by_blocks_equal_all_rows_at_once(backend, rng, monkeypatch):

@@ -6,6 +6,7 @@ from fiedler import AffinityGraph, KNNGraph, PairwiseConstraints
 from fiedler.core.backend import to_numpy
 from fiedler.core.sparse import to_scipy
 from fiedler.graph.coarsen import coarsen, contract, group_by_strongest_neighbor, repelling_pairs
+from fiedler.graph.moves import WeightedEdges
 from fiedler.graph.pairs import add_links
 from fiedler.metrics import modularity, normalized_cut
 from toys import uneven_weights
@@ -53,11 +54,27 @@ def test_modularity_and_cuts_mean_the_same_on_every_level(rows, rng):
         )
 
 
+def test_modularity_with_repelling_weights_means_the_same_on_every_level(rows, rng):
+    """Negative weights are added to positive ones between supernodes, but volumes are those of the positive ones."""
+    graph = KNNGraph(6).build(rows)
+    signed = add_links(graph, PairwiseConstraints([], rng.permutation(800)[:100].reshape(-1, 2), 800, strength=0.5))
+    hierarchy = coarsen(signed, 60, rng)
+    labels = rng.randint(5, size=hierarchy.coarsest.n_nodes)
+    expected = WeightedEdges.of(signed).boundary_gains(labels[hierarchy.supernodes], 5, 0.7).modularity
+
+    assert len(hierarchy.graphs) > 2
+    coarse = WeightedEdges.of(hierarchy.coarsest, hierarchy.attracting[-1]).boundary_gains(labels, 5, 0.7)
+    assert_allclose(coarse.modularity, expected)
+    without = WeightedEdges.of(hierarchy.coarsest).boundary_gains(labels, 5, 0.7)
+    assert abs(without.modularity - expected) > 1e-4  # the sums of weights alone do not know the volumes
+
+
 def test_nodes_join_their_strongest_normalised_neighbour(rng):
     """w_ij / √(d_i d_j): node 0 prefers node 1, although its weight to the hub 2 is larger."""
     W = np.zeros((6, 6))
     W[0, 1], W[0, 2], W[2, 3], W[2, 4], W[2, 5] = 1.0, 1.2, 5.0, 5.0, 5.0
-    groups = group_by_strongest_neighbor(AffinityGraph.from_matrix(W + W.T), 1, rng)
+    graph = AffinityGraph.from_matrix(W + W.T)
+    groups = group_by_strongest_neighbor(graph, graph.degrees, 1, rng)
 
     assert groups[0] == groups[1] != groups[2]
     assert len(set(groups[2:])) == 1
@@ -74,7 +91,8 @@ def test_the_size_asked_for_is_reached(rows, rng):
 def test_equal_weights_do_not_chain_all_nodes_together(rng):
     """On a ring of equal weights every node has two strongest neighbours."""
     W = np.roll(np.eye(400), 1, axis=1)
-    groups = group_by_strongest_neighbor(AffinityGraph.from_matrix(W + W.T), 1, rng)
+    graph = AffinityGraph.from_matrix(W + W.T)
+    groups = group_by_strongest_neighbor(graph, graph.degrees, 1, rng)
     assert np.bincount(groups).max() < 40
     assert groups.max() > 50
 

@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -161,7 +162,7 @@ def test_a_coarse_search_reaches_the_modularity_of_a_search_of_the_graph_itself(
 
     direct = MultilevelSearch.on(graph, 6, np.random.RandomState(0), max_nodes=10_000).find(6, np.random.RandomState(0))
 
-    assert multilevel.coarsest.n_nodes < 170
+    assert multilevel.search.n < 170
     assert coarse.modularity > 0.995 * direct.modularity  # one supernode for ten nodes
     assert_allclose(coarse.modularity, modularity(graph, coarse.labels, resolution=coarse.resolution), rtol=1e-6)
     assert clustering_accuracy(y, to_numpy(coarse.labels)) > 0.9
@@ -170,7 +171,7 @@ def test_a_coarse_search_reaches_the_modularity_of_a_search_of_the_graph_itself(
 def test_refinement_only_raises_modularity(rng, coarse_search):
     graph = KNNGraph(8).build(large_graph(rng)[0])
     multilevel = MultilevelSearch.on(graph, 6, np.random.RandomState(0))
-    search = CommunitySearch.on(multilevel.coarsest, 6, np.random.RandomState(1))
+    search = replace(multilevel.search, k=6, rng=np.random.RandomState(1))
     coarse = search.improve(rng.randint(6, size=search.n), 1.0)
 
     refined = multilevel.refine(coarse, 6, np.random.RandomState(1))
@@ -187,10 +188,38 @@ def test_cannot_links_survive_coarsening(rng, coarse_search):
     constraints = PairwiseConstraints([], pairs, 1500, strength=20.0)
 
     free = communities(graph, 6, random_state=0)
-    repelled = communities(add_links(graph, constraints), 6, random_state=0)
+    signed = add_links(graph, constraints)
+    repelled = communities(signed, 6, random_state=0)
+    direct = MultilevelSearch.on(signed, 6, np.random.RandomState(0), max_nodes=10_000).find(
+        6, np.random.RandomState(0)
+    )
 
     assert constraints.violations(free.labels).n_pairs > 100
     assert constraints.violations(repelled.labels).n_pairs < 40
+    assert repelled.modularity > 0.9 * direct.modularity
+
+
+def test_must_links_survive_coarsening(rng, coarse_search):
+    """Links between two blobs merge them into one community, which then is one of five."""
+    X, y = large_graph(rng)
+    graph = KNNGraph(8).build(X)
+    first, second = (np.flatnonzero(y == label)[:150] for label in (0, 1))
+    constraints = PairwiseConstraints(np.stack([first, second], axis=1), [], 1500, strength=5.0)
+
+    free = communities(graph, 6, random_state=0)
+    linked = communities(add_links(graph, constraints), 6, random_state=0)
+
+    assert constraints.violations(free.labels).n_pairs > 100
+    assert constraints.violations(linked.labels).n_pairs < 10
+
+
+def test_a_graph_whose_components_all_become_single_supernodes(coarse_search):
+    """Pairs of nodes: the coarse graph has self-loops alone."""
+    W = sp.csr_array(np.kron(np.eye(250), [[0, 1], [1, 0]]))
+    result = communities(AffinityGraph.from_matrix(W), 3, random_state=0)
+
+    assert result.n_communities == 3
+    assert (result.labels[::2] == result.labels[1::2]).all()
 
 
 def test_quick_searches_for_several_numbers_of_communities(rng):

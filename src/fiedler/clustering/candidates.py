@@ -44,7 +44,7 @@ from ..core.progress import track_progress
 from ..errors import SingularCovarianceError
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import SIZE_TOLERANCE, Hierarchy, coarsen, contract
-from ..graph.community import RESOLUTION, MultilevelSearch, modularity, most_frequent
+from ..graph.community import RESOLUTION, MultilevelSearch, modularity
 from ..graph.community_search import LOWER_CUT_FACTOR
 from ..graph.constraints import PairwiseConstraints
 from ..metrics import normalized_cut
@@ -278,6 +278,8 @@ def mixture_candidates(
 ) -> list[Candidate]:
     """Fit LapGMM from the leading partition, once for each type of covariance, on supernodes of its graph.
 
+    Supernodes that the leading partition divides are divided, so that EM starts from this partition itself.
+
     Parameters
     ----------
     scorer : PartitionScorer
@@ -291,9 +293,10 @@ def mixture_candidates(
     assert scorer.X is not None
     rng = np.random.RandomState(random_state)
     supernodes = coarsen(hierarchy, max_supernodes(scorer.X.shape[1]), rng).supernodes
+    parts, supernodes = np.unique(supernodes * scorer.n_clusters + leader.labels, return_inverse=True)
     graph = contract(scorer.graphs[leader.graph], supernodes)
     statistics = group_statistics(scorer.X, supernodes, origin=scorer.origin)
-    init = most_frequent(leader.labels, supernodes, scorer.n_clusters)
+    init = parts % scorer.n_clusters
     links = group_links(constraints, supernodes, statistics.counts)
     candidates = []
     for covariance_type in track_progress(COVARIANCE_TYPES, "fitting mixtures", len(COVARIANCE_TYPES)):

@@ -1,15 +1,14 @@
 """Computations on blocks of rows: in parallel threads on the host, one after the other on a device.
 
-All of them end soon after an interrupt, and so do their threads.
+All of them end soon after an interrupt, and so do their threads. A thread does not start further ones.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from threading import Lock, get_ident, local
+from threading import Event, Lock, local
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from .backend import Array, is_numpy, itemsize, namespace, row_blocks
+from .interrupts import check_interrupt, is_worker_thread, worker_thread
 from .progress import stage
 
 T = TypeVar("T")
@@ -25,7 +25,6 @@ R = TypeVar("R")
 ROW_BLOCK_BYTES = 2**20  # size of the temporaries of a row-wise computation: what fits into the cache of a core
 DEVICE_ROW_BLOCK_BYTES = 2**30  # the same on an accelerator
 PIECE_SECONDS = 0.5  # duration of one call of a library that hears no interrupt until it returns
-REPEAT_SECONDS = 1.0  # after which a thread that still runs is interrupted again
 FIRST_PIECE = 512  # rows of the first such call, by whose duration the next ones are sized
 
 
@@ -64,27 +63,36 @@ def map_blocks(
     if len(blocks) == 1 or not is_numpy(X):
         return list(_in_turn(map(work, blocks), tick))
     with one_thread() as n_threads:
-        n_workers = min(len(blocks), effective_n_jobs(n_jobs) if n_jobs else n_threads)
-        if n_workers == 1:
-            return list(_in_turn(map(work, blocks), tick))
-        executor = ThreadPoolExecutor(n_workers)
-        try:
-            futures = [executor.submit(_call_in_one_thread, work, rows) for rows in blocks]
-            return list(_in_turn((future.result() for future in futures), tick))
-        finally:
-            executor.shutdown(cancel_futures=True)
+        return _map_in_threads(work, blocks, effective_n_jobs(n_jobs) if n_jobs else n_threads, tick)
 
 
-def _call_in_one_thread(work: Callable[[T], R], item: T) -> R:
-    with one_thread():
+def _map_in_threads(work: Callable[[T], R], items: Sequence[T], n_threads: int, tick: Callable[[], None]) -> list[R]:
+    """Call ``work`` on every item in several threads, or in this one if it is such a thread itself."""
+    n_threads = 1 if is_worker_thread() else min(len(items), n_threads)
+    if n_threads <= 1:
+        return list(_in_turn(map(work, items), tick))
+    flag, executor = Event(), ThreadPoolExecutor(n_threads)
+    try:
+        futures = [executor.submit(_call_in_thread, work, item, flag) for item in items]
+        return list(_in_turn((future.result() for future in futures), tick))
+    except BaseException:
+        flag.set()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _call_in_thread(work: Callable[[T], R], item: T, flag: Event) -> R:
+    with one_thread(), worker_thread(flag):
+        check_interrupt()
         return work(item)
 
 
 def map_tasks(work: Callable[[T], R], items: Sequence[T], name: str, n_jobs: int | None = None) -> list[R]:
     """Call ``work`` on a few items that take long, and report each as a step; return the results in order.
 
-    Each call uses a single BLAS and OpenMP thread. After an error or an interrupt, calls that are running in other
-    threads are interrupted too.
+    Each call uses a single BLAS and OpenMP thread. After an error or an interrupt, calls in other threads end at the
+    next `check_interrupt`.
 
     Parameters
     ----------
@@ -102,49 +110,15 @@ def map_tasks(work: Callable[[T], R], items: Sequence[T], name: str, n_jobs: int
     list
         One result per item.
     """
-    n_workers = min(len(items), effective_n_jobs(n_jobs))
     with one_thread(), stage(name, len(items)) as tick:
-        if n_workers <= 1:
-            return list(_in_turn(map(work, items), tick))
-        task, executor, futures = _Interruptible(work), ThreadPoolExecutor(n_workers), []
-        try:
-            for item in items:  # not a comprehension: an interrupt here must know the calls that have begun
-                futures.append(executor.submit(_call_in_one_thread, task, item))
-            return list(_in_turn((future.result() for future in futures), tick))
-        except BaseException:
-            running = [future for future in futures if not future.cancel()]
-            task.interrupt()
-            while wait(running, REPEAT_SECONDS).not_done:  # a thread may have begun only now
-                task.interrupt()
-            raise
-        finally:
-            executor.shutdown(wait=False)
+        return _map_in_threads(work, items, effective_n_jobs(n_jobs), tick)
 
 
 def _in_turn(results: Iterable[R], tick: Callable[[], None]) -> Iterator[R]:
     for result in results:
+        check_interrupt()
         tick()
         yield result
-
-
-class _Interruptible:
-    """A function whose running calls in other threads can be interrupted."""
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.function = function
-        self.threads: set[int] = set()  # in which it is running
-
-    def __call__(self, item: Any) -> Any:
-        self.threads.add(get_ident())
-        try:
-            return self.function(item)
-        finally:
-            self.threads.discard(get_ident())
-
-    def interrupt(self) -> None:
-        """Raise KeyboardInterrupt in the threads that are inside, as soon as they execute Python code."""
-        for thread in list(self.threads):
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
 
 
 def map_pieces(work: Callable[[slice], Any], n_rows: int, name: str) -> list:
@@ -184,32 +158,41 @@ class _OneThread:
     """
 
     def __init__(self) -> None:
-        self.controller = ThreadpoolController()  # takes milliseconds, so it is made once
+        controller = ThreadpoolController()  # takes milliseconds, so it is made once
+        self.blas, self.openmp = (controller.select(user_api=api) for api in ("blas", "openmp"))
         self.lock, self.n_inside, self.n_threads = Lock(), 0, 1
         self.blas_limit: Any = None
         self.thread = local()
 
     def __enter__(self) -> int:
-        with self.lock:
-            if self.n_inside == 0:
-                pools = self.controller.select(user_api="blas").lib_controllers
-                self.n_threads = max((pool.num_threads for pool in pools), default=1)
-                self.blas_limit = self.controller.limit(limits=1, user_api="blas")
-            self.n_inside += 1
         depth = getattr(self.thread, "depth", 0)
         if depth == 0:
-            self.thread.openmp_limit = self.controller.limit(limits=1, user_api="openmp")
+            self.thread.openmp_limit = self.openmp.limit(limits=1)
         self.thread.depth = depth + 1
+        try:
+            with self.lock:
+                if self.n_inside == 0:
+                    self.n_threads = max((pool.num_threads for pool in self.blas.lib_controllers), default=1)
+                    self.blas_limit = self.blas.limit(limits=1)
+                self.n_inside += 1
+        except BaseException:  # an interrupt
+            self._leave_thread()
+            raise
         return self.n_threads
 
     def __exit__(self, *_: Any) -> None:
+        try:
+            self._leave_thread()
+        finally:
+            with self.lock:
+                self.n_inside -= 1
+                if self.n_inside == 0:
+                    self.blas_limit.restore_original_limits()
+
+    def _leave_thread(self) -> None:
         self.thread.depth -= 1
         if self.thread.depth == 0:
             self.thread.openmp_limit.restore_original_limits()
-        with self.lock:
-            self.n_inside -= 1
-            if self.n_inside == 0:
-                self.blas_limit.restore_original_limits()
 
 
 @cache

@@ -24,6 +24,7 @@ from .._validation import check_int, check_n_clusters, check_seed, choose
 from ..errors import NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
 from .blocks import one_thread
+from .interrupts import check_interrupt
 from .rows import normalize_rows, sq_row_norms
 
 IS_SPHERICAL = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are scaled to unit length
@@ -144,6 +145,7 @@ def _lloyd(X: Array, k: int, seed: int, spherical: bool, max_iter: int, max_shif
     xp = namespace(centers)
     n_iter, converged = 0, False
     while n_iter < max_iter and not converged:
+        check_interrupt()
         n_iter += 1
         labels, sq_distances = nearest_center(X, centers)
         new_centers = _means(X, labels, sq_distances, k, spherical)

@@ -30,6 +30,8 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Any, NamedTuple, Protocol, TextIO, TypeVar
 
+from .interrupts import check_interrupt
+
 try:
     from sklearn.callback import CallbackSupportMixin as _Callbacks
     from sklearn.callback import with_callbacks
@@ -172,18 +174,20 @@ def stage(name: str, total: int | None = None, *, at_most: bool = False) -> Iter
 
     Examples
     --------
-    >>> with stage("counting", 3) as tick:  # without listeners, does nothing
+    >>> with stage("counting", 3) as tick:  # without listeners, only checks whether the fit was interrupted
     ...     for _ in range(3):
     ...         tick()
     """
     active = _ACTIVE.get()
+    check_interrupt()
     if not active.listeners:
-        yield _ignore
+        yield _only_check_interrupt
         return
     now = clock()
     current = Stage(name, total, at_most, active.stage, now, now)
 
     def tick(n_steps: int = 1) -> None:
+        check_interrupt()
         with _LOCK:
             current.done += n_steps
             current.advanced = clock()
@@ -203,8 +207,9 @@ def stage(name: str, total: int | None = None, *, at_most: bool = False) -> Iter
                 listener.end(current)
 
 
-def _ignore(n_steps: int = 1) -> None:
+def _only_check_interrupt(n_steps: int = 1) -> None:
     """Take the place of ``tick`` where nobody listens."""
+    check_interrupt()
 
 
 def track_progress(items: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:

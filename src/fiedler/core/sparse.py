@@ -248,7 +248,8 @@ def sum_entries(rows: Array, columns: Array, data: Array, shape: tuple[int, int]
     """Return the dense matrix in which the triplets are summed."""
     if is_numpy(data):
         keys = rows.astype(np.int64, copy=False) * shape[1] + columns
-        return np.bincount(keys, data, minlength=shape[0] * shape[1]).reshape(shape)
+        sums = np.bincount(keys, data, minlength=shape[0] * shape[1])  # integers if there are no entries
+        return sums.astype(np.float64, copy=False).reshape(shape)
     return to_dense(from_coo(rows, columns, data, shape))
 
 

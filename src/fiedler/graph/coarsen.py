@@ -8,9 +8,10 @@ these pointers become the nodes of the next graph. With P the indicator matrix o
 so the degrees, the volumes, the modularity at any resolution and the cuts of a partition of the supernodes are those of
 the same partition of the nodes. Groups have about three nodes on average.
 
-A supernode cannot be divided on its own level. So nodes that repel each other, as cannot-linked rows do, must not be
-grouped: a group that contains both ends of a negative weight of the graph is dissolved, on every level. (Between
-supernodes negative weights are added to positive ones, so that they no longer show.)
+Negative weights repel: they are added to the positive ones between two supernodes, but do not count in degrees and
+volumes. So the positive weights are contracted on their own as well, and every level has the degrees P'd of these. A
+supernode cannot be divided on its own level, so nodes that repel each other, as cannot-linked rows do, must not be
+grouped: a group that contains both ends of a negative weight of the graph is dissolved, on every level.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..core.backend import asarray_like, namespace, to_numpy
+from ..core.backend import Array, asarray_like, namespace, to_numpy
+from ..core.interrupts import check_interrupt
 from ..core.sparse import csr_parts, from_coo, row_indices, row_maxima, scale_rows_columns
 from .affinity import AffinityGraph
 from .laplacians import power_of_degrees
@@ -41,11 +43,14 @@ class Hierarchy:
     ----------
     graphs : tuple of AffinityGraph
         The graph itself first, the coarsest last.
+    attracting : tuple of AffinityGraph
+        The same from the positive weights of the graph alone.
     groups : tuple of arrays
         For every graph but the last, the supernode of each of its nodes: NumPy integers.
     """
 
     graphs: tuple[AffinityGraph, ...]
+    attracting: tuple[AffinityGraph, ...]
     groups: tuple[np.ndarray, ...]
 
     @property
@@ -65,25 +70,30 @@ class Hierarchy:
 def coarsen(hierarchy: Hierarchy | AffinityGraph, max_nodes: int, random_state: np.random.RandomState) -> Hierarchy:
     """Coarsen a graph, or a hierarchy further, until about ``max_nodes`` nodes are left or it hardly shrinks."""
     if isinstance(hierarchy, AffinityGraph):
-        hierarchy = Hierarchy((hierarchy,), ())
-    graphs, levels = list(hierarchy.graphs), list(hierarchy.groups)
+        hierarchy = Hierarchy((hierarchy,), (attractive_part(hierarchy),), ())
+    graphs, attracting, levels = list(hierarchy.graphs), list(hierarchy.attracting), list(hierarchy.groups)
     repelling = hierarchy.supernodes[repelling_pairs(graphs[0])]
     while graphs[-1].n_nodes > (1 + SIZE_TOLERANCE) * max_nodes:
-        groups = separate(group_by_strongest_neighbor(graphs[-1], max_nodes, random_state), repelling)
+        check_interrupt()
+        degrees = attracting[-1].degrees
+        groups = separate(group_by_strongest_neighbor(graphs[-1], degrees, max_nodes, random_state), repelling)
         if int(groups.max()) + 1 > MAX_SHRINKAGE * graphs[-1].n_nodes:
             break
         graphs.append(contract(graphs[-1], groups))
+        attracting.append(contract(attracting[-1], groups) if len(repelling) else graphs[-1])
         levels.append(groups)
         repelling = groups[repelling]
-    return Hierarchy(tuple(graphs), tuple(levels))
+    return Hierarchy(tuple(graphs), tuple(attracting), tuple(levels))
 
 
-def group_by_strongest_neighbor(graph: AffinityGraph, min_groups: int, rng: np.random.RandomState) -> np.ndarray:
+def group_by_strongest_neighbor(
+    graph: AffinityGraph, degrees: Array, min_groups: int, rng: np.random.RandomState
+) -> np.ndarray:
     """Return the group of each node: the connected components of the pointers to the strongest neighbours.
 
     If these are fewer than ``min_groups``, only the strongest pointers are used, as many as give that number.
     """
-    targets, strengths = _strongest_neighbors(graph, rng)
+    targets, strengths = _strongest_neighbors(graph, degrees, rng)
     groups = _components(targets)
     n_groups = int(groups.max()) + 1
     if n_groups < min_groups:
@@ -117,10 +127,12 @@ def _components(targets: np.ndarray) -> np.ndarray:
     return connected_components(pointers, directed=False)[1]
 
 
-def _strongest_neighbors(graph: AffinityGraph, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+def _strongest_neighbors(
+    graph: AffinityGraph, degrees: Array, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the j with the largest w_ij / √(d_i d_j) for every node i, or i without neighbours, and that weight."""
     n = graph.n_nodes
-    inverse_roots = power_of_degrees(attractive_part(graph).degrees, -0.5)
+    inverse_roots = power_of_degrees(degrees, -0.5)
     jitter = asarray_like(1 - JITTER * rng.random_sample(n), inverse_roots, dtype=inverse_roots.dtype)
     scaled = scale_rows_columns(graph.weights, right=inverse_roots * jitter)  # √d_i does not matter within a row
     values, columns, _ = csr_parts(scaled)

@@ -43,7 +43,6 @@ from .coarsen import Hierarchy, coarsen
 from .community_search import MAX_CELLS, N_JITTERED_MERGES, CommunitySearch
 from .labels import check_node_labels, consecutive
 from .moves import WeightedEdges
-from .pairs import attractive_part
 
 RESOLUTION = 0.5  # γ at which the search starts
 EIGENVECTORS_PER_CLUSTER = (1.0, 1.5, 2.0)  # groups are not always the K slowest modes
@@ -167,14 +166,14 @@ class MultilevelSearch:
     ----------
     hierarchy : Hierarchy
         The graph and its coarser versions.
-    coarsest : AffinityGraph
-        The coarsest of them, which is searched, on the host.
+    search : CommunitySearch
+        On the coarsest of them, on the host; the number of communities is replaced.
     vectors : array of shape (n_coarse, m)
         The slowest eigenvectors of its random walk.
     """
 
     hierarchy: Hierarchy
-    coarsest: AffinityGraph
+    search: CommunitySearch
     vectors: np.ndarray
 
     @classmethod
@@ -190,13 +189,12 @@ class MultilevelSearch:
         By default, a graph of more than `MAX_SEARCH_NODES` nodes is coarsened to `COARSE_NODES`.
         """
         hierarchy = search_hierarchy(graph, max_clusters, rng, max_nodes)
-        coarsest = _on_host(hierarchy.coarsest)
-        attracting = attractive_part(coarsest)
+        coarsest, attracting = _on_host(hierarchy.coarsest), _on_host(hierarchy.attracting[-1])
         if float(np.sum(attracting.degrees)) <= 0:
             raise InputError("the graph has no edges, so it has no communities", "use more neighbours", code="no_edges")
         n_vectors = min(coarsest.n_nodes, max(_vector_counts(max_clusters, coarsest.n_nodes)[-1], MIN_EIGENVECTORS))
         eigenpairs = smallest_eigenpairs(attracting, n_vectors, kind="random_walk", tol=START_TOL, random_state=rng)
-        return cls(hierarchy, coarsest, eigenpairs.vectors)
+        return cls(hierarchy, CommunitySearch.on(coarsest, max_clusters, rng, attracting), eigenpairs.vectors)
 
     def find(
         self,
@@ -221,7 +219,7 @@ class MultilevelSearch:
             Fine partitions of the coarsest graph that several searches share. These searches are quick: communities are
             exchanged only in the end, not from every start.
         """
-        search, supernodes = CommunitySearch.on(self.coarsest, k, rng), self.hierarchy.supernodes
+        search, supernodes = replace(self.search, k=k, rng=rng), self.hierarchy.supernodes
         quick = cells is not None
         spectral = _spectral_starts(self.vectors, search, quick)
         cells = self.cells(k, rng) if cells is None else cells
@@ -264,16 +262,16 @@ class MultilevelSearch:
 
     def cells(self, k: int, rng: np.random.RandomState) -> list[np.ndarray]:
         """Return fine partitions of the coarsest graph, to be merged to at most ``k`` communities."""
-        n = self.coarsest.n_nodes
+        n = self.search.n
         vectors = self.vectors[:, : max(_vector_counts(k, n)[-1], MIN_EIGENVECTORS)]
         counts = {min(n, max(k, min(CELLS_PER_CLUSTER * k, MAX_CELLS), least)) for least in MIN_CELLS}
         return [_cluster_directions(vectors, count, 1, rng) for count in sorted(counts)]
 
     def refine(self, coarse: CommunityResult, k: int, rng: np.random.RandomState) -> CommunityResult:
         """Carry a partition of the coarsest graph over to the finer ones, and move nodes on each of them."""
-        refined = coarse
-        for graph, groups in zip(self.hierarchy.graphs[-2::-1], self.hierarchy.groups[::-1]):
-            edges = WeightedEdges.of(graph)
+        refined, finer = coarse, zip(self.hierarchy.graphs, self.hierarchy.attracting, self.hierarchy.groups)
+        for graph, attracting, groups in reversed(list(finer)):
+            edges = WeightedEdges.of(graph, attracting)
             refined = edges.move(edges.as_labels(to_numpy(refined.labels)[groups]), coarse.resolution, k, rng)
         return refined
 

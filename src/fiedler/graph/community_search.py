@@ -18,8 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._records import CommunityResult
-from ..core.backend import to_numpy
-from ..core.sparse import row_sums, sum_entries, to_scipy, with_data
+from ..core.sparse import row_sums, sum_entries, with_data
 from .affinity import AffinityGraph
 from .cuts import sum_of_cut_ratios
 from .moves import MIN_GAIN, WeightedEdges
@@ -34,7 +33,18 @@ N_EXCHANGES = 5  # exchanges with the highest estimated gain that are tried
 
 @dataclass(frozen=True)
 class CommunitySearch:
-    """The search for K communities in one graph, on the host."""
+    """The search for K communities in one graph, on the host.
+
+    Attributes
+    ----------
+    edges : WeightedEdges
+    weights : csr_array of shape (n, n)
+        The same edges as a matrix.
+    loops : array of shape (n,)
+        The weights of self-loops.
+    k : int
+    rng : RandomState
+    """
 
     edges: WeightedEdges
     weights: sp.csr_array
@@ -43,12 +53,12 @@ class CommunitySearch:
     rng: np.random.RandomState
 
     @classmethod
-    def on(cls, graph: AffinityGraph, k: int, rng: np.random.RandomState) -> CommunitySearch:
-        """Return the search on ``graph``."""
-        weights = to_scipy(graph.weights)
-        loops = np.zeros(graph.n_nodes) if graph.loops is None else to_numpy(graph.loops)
-        host = AffinityGraph(weights, signed=graph.signed, loops=loops.astype(weights.dtype))
-        return cls(WeightedEdges.of(host), weights, loops, k, rng)
+    def on(
+        cls, graph: AffinityGraph, k: int, rng: np.random.RandomState, attracting: AffinityGraph | None = None
+    ) -> CommunitySearch:
+        """Return the search on a graph in SciPy, see `WeightedEdges.of`."""
+        loops = np.zeros(graph.n_nodes) if graph.loops is None else graph.loops
+        return cls(WeightedEdges.of(graph, attracting), graph.weights, loops, k, rng)
 
     @property
     def n(self) -> int:

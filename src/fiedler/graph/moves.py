@@ -19,6 +19,7 @@ import numpy as np
 
 from .._records import CommunityResult
 from ..core.backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
+from ..core.interrupts import check_interrupt
 from ..core.sparse import csr_parts, row_indices, row_sums, sum_entries
 from .affinity import AffinityGraph
 from .pairs import attractive_part
@@ -77,12 +78,14 @@ class WeightedEdges:
     has_negative: bool
 
     @classmethod
-    def of(cls, graph: AffinityGraph) -> WeightedEdges:
-        """Return the edges of a graph, in the array library of its weights."""
+    def of(cls, graph: AffinityGraph, attracting: AffinityGraph | None = None) -> WeightedEdges:
+        """Return the edges of a graph, in the array library of its weights.
+
+        The degrees are those of ``attracting``, by default the graph without its negative weights.
+        """
         data, columns, _ = csr_parts(graph.weights)
-        degrees, strengths = (
-            _like(values, data) for values in (attractive_part(graph).degrees, row_sums(graph.weights))
-        )
+        attracting = attractive_part(graph) if attracting is None else attracting
+        degrees, strengths = (_like(values, data) for values in (attracting.degrees, row_sums(graph.weights)))
         loops = 0.0 if graph.loops is None else to_numpy(graph.loops).sum(dtype=np.float64)
         total, inside = (float(to_numpy(values).sum(dtype=np.float64)) for values in (degrees, strengths))
         rows, repels = row_indices(graph.weights), graph.has_negative_weights
@@ -138,6 +141,7 @@ class WeightedEdges:
         rounding = 16 * eps(self.degrees) * self.total / self.n
         best, best_labels, n_without_gain = -np.inf, labels, 0
         for _ in range(max_rounds):
+            check_interrupt()
             nodes, gains, current, reached = self.boundary_gains(labels, k, gamma)
             if reached > best + MIN_GAIN:
                 best, best_labels, n_without_gain = reached, labels, 0
@@ -162,7 +166,7 @@ def _own_column(values: Array, labels: Array) -> Array:
 
 
 def _like(values: Array, reference: Array) -> Array:
-    """Return values in the library of ``reference``: the host's for a library without sparse matrices."""
+    """Return values in the array library of ``reference``; degrees may be on the host for lack of sparse matrices."""
     if is_numpy(values) == is_numpy(reference):
         return values
     return asarray_like(to_numpy(values), reference, dtype=reference.dtype)

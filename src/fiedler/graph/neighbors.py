@@ -43,6 +43,7 @@ from ..core.backend import (
     to_numpy,
 )
 from ..core.blocks import map_blocks, map_pieces
+from ..core.interrupts import is_worker_thread
 from ..core.progress import stage
 from ..core.rows import normalize_rows, row_norms, sq_row_norms, take_rows
 from ..errors import InputError, InputTypeError
@@ -187,8 +188,10 @@ def _exact(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | N
     if is_foreign(X) or (metric == "euclidean" and X.dtype == np.float32 and X.shape[1] > MAX_TREE_FEATURES):
         Q, self_indices = (X, arange(X.shape[0], X)) if queries is None else (queries, None)
         return *_exact_products(X, Q, self_indices, k, n_jobs), 1.0
-    search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=n_jobs).fit(X)
-    if (X if queries is None else queries).shape[0] < MIN_ROWS_FOR_PIECES:
+    in_one_call = (X if queries is None else queries).shape[0] < MIN_ROWS_FOR_PIECES
+    threads = n_jobs if in_one_call and not is_worker_thread() else None
+    search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=threads).fit(X)
+    if in_one_call:
         distances, indices = search.kneighbors(queries)  # without queries scikit-learn drops each row by its index
     elif queries is None:
         parts = _in_slices(lambda rows: search.kneighbors(X[rows], k + 1), X, n_jobs)
@@ -203,7 +206,7 @@ def _in_slices(search: Callable[[slice], tuple], Q: Array, n_jobs: int | None) -
     """Call scikit-learn on slices of equal size: ties between neighbours are broken in a way that depends on it."""
     slices = [slice(start, start + SLICE_ROWS) for start in range(0, Q.shape[0], SLICE_ROWS)]
     with stage("searching neighbours", len(slices)) as tick:
-        return map_blocks(search, slices, Q, n_jobs=n_jobs or 1, tick=tick)
+        return map_blocks(search, slices, Q, n_jobs=n_jobs, tick=tick)
 
 
 def _exact_products(X: Array, Q: Array, self_indices: Array | None, k: int, n_jobs: int | None) -> tuple[Array, Array]:
