@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+from sklearn.neighbors import NearestNeighbors
 
 import fiedler
 from fiedler import ManifoldClustering, estimate
@@ -30,7 +31,8 @@ from fiedler.core import memory
 from fiedler.core.backend import BLOCK_BYTES
 from fiedler.core.memory import peak_memory_mb, reset_peak_memory
 from fiedler.datasets import tanh_manifold
-from fiedler.graph.neighbors import APPROXIMATE_ABOVE, _prefers_cells
+from fiedler.graph import neighbors
+from fiedler.graph.neighbors import APPROXIMATE_ABOVE, _exact_products, _prefers_cells
 
 PROBLEM = Problem(
     1000, 20, 3, False, bytes_per_row=160, nnz=None, search="double", n_threads=3, n_jobs=1
@@ -99,8 +101,29 @@ def test_more_of_anything_costs_more():
         estimate(20_000, 30, 10, dtype="float64"),
         estimate(20_000, 30, 10, dtype="int64"),
     ):
-        assert more.cpu_seconds > base.cpu_seconds or more.peak_bytes > base.peak_bytes
+        assert more.cpu_seconds >= base.cpu_seconds
         assert more.peak_bytes >= base.peak_bytes
+        assert (more.cpu_seconds, more.peak_bytes) != (base.cpu_seconds, base.peak_bytes)
+    assert estimate(20_000, 30, 200, dtype="float32").cpu_seconds > 3 * base.cpu_seconds  # many clusters
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "d", "options"),
+    [
+        ("tree", 20_000, 10, {}),
+        ("product", 20_000, 30, {"dtype": "float32"}),
+        ("double", 20_000, 30, {}),
+        ("cells", 100_000, 30, {}),
+        ("sparse", 5_000, 10_000, {"nnz_per_row": 50}),
+    ],
+)
+def test_every_search_of_neighbours_has_a_cost(kind, n, d, options, monkeypatch):
+    expected = by_stage(estimate(n, d, 5, **options), "cpu_seconds")[GRAPHS]
+    monkeypatch.setitem(TIME_TERMS, kind, TIME_TERMS[kind]._replace(size=lambda p: 0.0))
+    others = [name for name in TIME_TERMS if name.startswith(f"{kind},")]
+    for name in others:
+        monkeypatch.setitem(TIME_TERMS, name, TIME_TERMS[name]._replace(size=lambda p: 0.0))
+    assert expected > 1.2 * by_stage(estimate(n, d, 5, **options), "cpu_seconds")[GRAPHS]
 
 
 def test_only_stages_that_take_place_are_listed():
@@ -121,10 +144,24 @@ def test_cells_save_time_and_more_threads_too():
 
 
 @pytest.mark.parametrize(("n", "d"), [(1000, 20), (50_001, 5), (50_001, 4), (50_000, 16)])
-def test_the_search_is_that_of_the_graph(n, d):
+def test_cells_are_expected_where_the_graph_uses_them(n, d):
     rows = np.broadcast_to(np.float32(0), (n, d))  # takes no memory
 
     assert (cost._search(n, d, True, False, "cpu") == "cells") == _prefers_cells(rows, "euclidean")
+
+
+@pytest.mark.parametrize("d", [4, 15, 16, 40])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_exact_search_is_that_of_the_graph(d, dtype, rng, monkeypatch):
+    """Products are used for single precision; for double precision scikit-learn chooses trees or all pairs."""
+    called, trees = [], []
+    monkeypatch.setattr(neighbors, "_exact_products", lambda *args: called.append(1) or _exact_products(*args))
+    fit = NearestNeighbors.fit
+    monkeypatch.setattr(NearestNeighbors, "fit", lambda self, X: trees.append(fit(self, X)._fit_method) or self)
+    neighbors.k_nearest(rng.normal(size=(200, d)).astype(dtype), 5)
+
+    kind = cost._search(200, d, dtype == "float32", False, "cpu")
+    assert kind == ("product" if called else "double" if trees == ["brute"] else "tree")
 
 
 def test_a_slow_machine_takes_longer(monkeypatch):

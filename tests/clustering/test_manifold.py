@@ -164,7 +164,7 @@ def test_small_graphs_get_more_searches():
 
 
 def test_labels_of_overlapping_clusters_agree_with_mixtures_on_supernodes(rng, monkeypatch):
-    """Pairs that agree on rows can contradict each other on supernodes."""
+    """Pairs that agree on rows can contradict each other on supernodes; without links a half of them would agree."""
     monkeypatch.setattr(module, "MAX_SUPERNODES", 100)
     y = rng.randint(3, size=900)
     X = 2.0 * np.eye(3, 2)[y] + rng.normal(size=(900, 2))
@@ -172,8 +172,9 @@ def test_labels_of_overlapping_clusters_agree_with_mixtures_on_supernodes(rng, m
 
     model = ManifoldClustering(3, random_state=0).fit(X, known)
 
-    assert "LapGMM" in model.candidates_["family"]
-    assert (to_numpy(model.labels_)[known >= 0] == known[known >= 0]).all()
+    table = pd.DataFrame(model.candidates_)
+    assert (table.agreement[table.family == "LapGMM"] > 0.95).all()
+    assert (table.family == "LapGMM").sum() == 2
 
 
 def test_a_mixture_that_wins_on_supernodes_is_refined_on_rows(rng, monkeypatch):
@@ -323,16 +324,20 @@ def strip(rng, n=400):
     return rng.uniform(size=(n, 2)) * [4, 1]
 
 
-def test_labels_determine_the_clusters_of_uniform_data(rng):
+def test_labels_determine_the_clusters_of_uniform_data():
     """The labels cut the strip lengthwise, where the graph alone never cuts it."""
-    X = strip(rng)
-    y = (X[:, 1] > np.median(X[:, 1])).astype(int)
-    partial = np.where(rng.uniform(size=len(y)) < 0.2, y, -1)
+    accuracies = []
+    for seed in range(4):
+        rng = np.random.RandomState(seed)
+        X = strip(rng)
+        y = (X[:, 1] > np.median(X[:, 1])).astype(int)
+        partial = np.where(rng.uniform(size=len(y)) < 0.2, y, -1)
+        models = [ManifoldClustering(2, random_state=0).fit(X, known) for known in (None, partial)]
+        accuracies.append([clustering_accuracy(y, model.labels_) for model in models])
 
-    plain, guided = (ManifoldClustering(2, random_state=0).fit(X, known) for known in (None, partial))
-
-    assert clustering_accuracy(y, plain.labels_) < 0.7
-    assert clustering_accuracy(y, guided.labels_) > 0.8
+    plain, guided = np.mean(accuracies, axis=0)
+    assert plain < 0.7
+    assert guided > 0.9
     assert_array_equal(ManifoldClustering(2, random_state=0).fit_predict(X, partial), guided.labels_)
 
 

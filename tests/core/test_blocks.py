@@ -10,9 +10,10 @@ from numpy.testing import assert_allclose
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from fiedler.core import blocks
 from fiedler.core import sparse as sparse_module
 from fiedler.core.backend import softmax, to_numpy
-from fiedler.core.blocks import map_blocks, map_rows, map_tasks, one_thread
+from fiedler.core.blocks import map_blocks, map_pieces, map_rows, map_tasks, one_thread
 from fiedler.core.progress import listen
 from fiedler.core.sparse import matmul
 
@@ -173,6 +174,22 @@ def test_an_interrupt_while_entering_restores_the_threads(monkeypatch):
             pass
         assert (context.n_inside, openmp_threads()) == (0, 2)
     assert blas_threads() == before
+
+
+def test_pieces_cover_the_rows_once_and_report_every_percent(monkeypatch):
+    """However long the pieces take; later ones have at most four times the rows of the one before."""
+    times = iter(np.cumsum(np.random.RandomState(0).uniform(0, 1, size=2000)))
+    monkeypatch.setattr(blocks, "perf_counter", lambda: next(times))
+    events = Mock()
+    with listen(events):
+        parts = map_pieces(lambda rows: (rows.start, rows.stop), 20_000, "searching")
+
+    starts, stops = zip(*parts)
+    assert (starts[0], stops[0], stops[-1]) == (0, blocks.FIRST_PIECE, 20_000)
+    assert starts[1:] == stops[:-1]
+    sizes = np.subtract(stops, starts)
+    assert (sizes[1:] <= 4 * sizes[:-1]).all()
+    assert events.advance.call_count == 100
 
 
 def test_rows_by_blocks_equal_all_rows_at_once(backend, rng, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fiedler import LCGMM, AffinityGraph, GaussianMixture, KNNGraph, LapGMM
+from fiedler import LCGMM, AffinityGraph, GaussianMixture, KNNGraph, LapGMM, PairwiseConstraints
 from fiedler.core.backend import to_numpy
 from fiedler.core.sparse import from_scipy_like
 from fiedler.datasets import blobs, two_moons
@@ -13,7 +13,7 @@ from fiedler.errors import SingularCovarianceError
 from fiedler.metrics import clustering_accuracy
 from fiedler.mixture.base import natural_lam
 from fiedler.mixture.covariance import SHAPES, estimate, log_joint
-from fiedler.mixture.links import median_margin
+from fiedler.mixture.links import group_links, make_links, median_margin
 from fiedler.mixture.statistics import group_statistics
 from fiedler.mixture.supernodes import fit_supernodes
 
@@ -128,14 +128,30 @@ def test_the_natural_lam_weighs_rows(supernodes, rng):
     )
 
 
-def test_known_supernodes_keep_their_cluster(supernodes):
-    X, groups, _, coarse, start = supernodes
-    y = np.full(40, -1)
-    y[:6] = (start[:6] + 1) % 3
-    result = fit_supernodes(LapGMM(3, lam=0.5), group_statistics(X, groups), coarse, start, y)
+@pytest.mark.parametrize("single_rows", [True, False])
+def test_the_links_of_supernodes_are_sums_over_their_rows(single_rows, supernodes, rng):
+    """V'_st = Σ_{i ∈ s, j ∈ t} v_ij between supernodes; supernodes of single rows have the links of the rows."""
+    X, groups, *_ = supernodes
+    groups = rng.permutation(240) if single_rows else groups
+    pairs = rng.permutation(240)[:80].reshape(-1, 2)
+    constraints = PairwiseConstraints(pairs[:20], pairs[20:], 240, strength=0.7)
+    V = make_links(constraints, X).matrix.toarray()
 
-    assert_array_equal(result.resp[:6], np.eye(3)[y[:6]])
-    assert np.diff(result.history.objective).min() > -1e-8
+    links = group_links(constraints, groups, X)
+
+    P = np.eye(groups.max() + 1)[groups]
+    expected = P.T @ V @ P
+    np.fill_diagonal(expected, 0)
+    assert_allclose(links.matrix.toarray(), expected, atol=1e-12)
+    assert_allclose(links.total[:, 0], np.abs(expected).sum(axis=1), atol=1e-12)
+    assert (links.strength, links.groups) == (0.7, None)
+
+
+@pytest.mark.parametrize("options", [{"strength": 0.0}, {"strength": 0.0, "hard": True}])
+def test_pairs_without_strength_do_not_link_supernodes(options):
+    """Hard must-links take effect on the memberships of the rows, not on supernodes."""
+    assert group_links(PairwiseConstraints([(0, 1)], [], 4, **options), np.array([0, 1, 2, 2]), np.zeros(3)) is None
+    assert group_links(None, np.array([0, 1]), np.zeros(2)) is None
 
 
 @pytest.mark.parametrize("lam", ["natural", 100.0])

@@ -194,9 +194,14 @@ def why_no_mixture(X: Array | None, n_clusters: int) -> str | None:
         return "there is only one cluster"
     if X is None or sp.issparse(X):
         return "there are no dense rows"
-    n, d = X.shape
-    enough = n >= n_clusters * d * (d + 1) / 2
-    return None if enough else "the covariances would have more parameters than there are rows"
+    if not has_enough_rows(*X.shape, n_clusters):
+        return "the covariances would have more parameters than there are rows"
+    return None
+
+
+def has_enough_rows(n_rows: int, n_features: int, n_clusters: int) -> bool:
+    """Whether there are at least as many rows as ``n_clusters`` full covariances have parameters."""
+    return n_rows >= n_clusters * n_features * (n_features + 1) / 2
 
 
 # ---------------------------------------------------------------------------------------------------------- generators

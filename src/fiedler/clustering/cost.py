@@ -31,14 +31,15 @@ from .._validation import check_int, check_n_clusters, check_n_jobs, check_posit
 from ..core.backend import BLOCK_BYTES
 from ..core.blocks import one_thread
 from ..core.progress import format_seconds
-from ..graph.community import COARSE_NODES, MAX_SEARCH_NODES
+from ..graph.community import CELLS_PER_CLUSTER, n_search_nodes
+from ..graph.community_search import MAX_CELLS
 from ..graph.neighbors import (
     APPROXIMATE_ABOVE,
     DEVICE_APPROXIMATE_ABOVE,
     MAX_TREE_FEATURES,
     MAX_TREE_FEATURES_OF_MANY,
 )
-from .candidates import max_supernodes
+from .candidates import has_enough_rows, max_supernodes, n_searches
 from .n_clusters import MAX_SAMPLED_ROWS
 
 MEMORY_MARGIN = 1.15  # on the memory that the model gives, which is that of the largest of the measured fits
@@ -70,8 +71,23 @@ class Problem(NamedTuple):
 
     @property
     def has_mixtures(self) -> bool:
-        """Whether mixtures take part: there are at least as many rows as K full covariances have parameters."""
-        return self.nnz is None and self.k > 1 and self.n >= self.k * self.d * (self.d + 1) / 2
+        """Whether mixtures take part."""
+        return self.nnz is None and self.k > 1 and has_enough_rows(self.n, self.d, self.k)
+
+    @property
+    def n_searches(self) -> int:
+        """The number of searches on each graph."""
+        return n_searches(self.n)
+
+    @property
+    def n_search_nodes(self) -> int:
+        """The number of nodes of the graphs on which communities are searched."""
+        return n_search_nodes(self.n, self.k)
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells that a search merges to communities."""
+        return min(CELLS_PER_CLUSTER * self.k, MAX_CELLS)
 
 
 class TimeTerm(NamedTuple):
@@ -94,11 +110,6 @@ def _if_mixtures(size: Callable[[Problem], float]) -> Callable[[Problem], float]
     return lambda p: size(p) if p.has_mixtures else 0.0
 
 
-def _searched_nodes(n: int) -> int:
-    """Return the number of nodes of the graph on which communities are searched."""
-    return n if n <= MAX_SEARCH_NODES else COARSE_NODES
-
-
 def _supernodes(p: Problem) -> int:
     """Return the number of supernodes on which mixtures are fitted."""
     return min(p.n, max_supernodes(p.d))
@@ -118,15 +129,13 @@ TIME_TERMS = {
     "double, sort": TimeTerm(GRAPHS, "gather", _if_search("double", lambda p: p.n**2)),
     "cells": TimeTerm(GRAPHS, "product", _if_search("cells", lambda p: p.n**1.5 * p.d**2)),  # more cells for more d
     "sparse": TimeTerm(GRAPHS, "gather", _if_search("sparse", lambda p: p.n**2 * (p.nnz or 0) ** 2 / p.d)),
-    "sparse, sort": TimeTerm(GRAPHS, "gather", _if_search("sparse", lambda p: p.n**2)),
     "device": TimeTerm(GRAPHS, "product", _if_search("device", _compared_pairs)),
     "counting, candidates": TimeTerm(COUNTING, "gather", _if_counting(lambda p: p.k)),
     "counting, sample": TimeTerm(COUNTING, "gather", _if_counting(lambda p: min(p.n, MAX_SAMPLED_ROWS) * p.k)),
-    "counting, rows": TimeTerm(COUNTING, "gather", _if_counting(lambda p: p.n * p.k)),
     "communities, fixed": TimeTerm(COMMUNITIES, "gather", lambda p: 1.0),
-    "communities, coarse": TimeTerm(COMMUNITIES, "gather", lambda p: _searched_nodes(p.n) * p.k),
+    "communities, coarse": TimeTerm(COMMUNITIES, "gather", lambda p: p.n_searches * p.n_search_nodes * p.k),
+    "communities, merging": TimeTerm(COMMUNITIES, "gather", lambda p: p.n_searches * p.n_cells**2),
     "communities, rows": TimeTerm(COMMUNITIES, "gather", lambda p: p.n),
-    "communities, clusters": TimeTerm(COMMUNITIES, "gather", lambda p: p.n * p.k),
     "communities, densities": TimeTerm(COMMUNITIES, "product", _if_mixtures(lambda p: p.n * p.d**2)),
     "mixtures": TimeTerm(MIXTURES, "product", _if_mixtures(lambda p: _supernodes(p) * p.k * p.d**2)),
     "mixtures, rows": TimeTerm(MIXTURES, "gather", _if_mixtures(lambda p: p.n * p.d)),

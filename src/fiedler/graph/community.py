@@ -280,9 +280,14 @@ def search_hierarchy(
     graph: AffinityGraph, max_clusters: int, rng: np.random.RandomState, max_nodes: int | None = None
 ) -> Hierarchy:
     """Coarsen a graph so far that it can be searched for up to ``max_clusters`` communities."""
+    return coarsen(graph, n_search_nodes(graph.n_nodes, max_clusters, max_nodes), rng)
+
+
+def n_search_nodes(n_nodes: int, max_clusters: int, max_nodes: int | None = None) -> int:
+    """Return the number of nodes, about, of the graph on which up to ``max_clusters`` communities are searched."""
     if max_nodes is None:
-        max_nodes = COARSE_NODES if graph.n_nodes > MAX_SEARCH_NODES else MAX_SEARCH_NODES
-    return coarsen(graph, max(max_nodes, MIN_NODES_PER_CLUSTER * max_clusters), rng)
+        max_nodes = COARSE_NODES if n_nodes > MAX_SEARCH_NODES else MAX_SEARCH_NODES
+    return min(n_nodes, max(max_nodes, MIN_NODES_PER_CLUSTER * max_clusters))
 
 
 def most_frequent(labels: np.ndarray, groups: np.ndarray, k: int) -> np.ndarray:

@@ -72,7 +72,8 @@ def group_links(constraints: PairwiseConstraints | None, groups: np.ndarray, ref
     """Build the links of groups of rows, in the array library of ``reference``.
 
     The weight of two groups is the sum of the signed weights of their pairs, as in the term of the rows. Pairs inside a
-    group have no effect, and no must-link is hard: pairs that agree on rows may contradict each other on groups.
+    group have no effect, and no must-link is hard, since pairs that agree on rows may contradict each other on groups:
+    hard must-links take effect on rows alone.
     """
     if constraints is None or constraints.strength == 0 or constraints.n_pairs == 0:
         return None

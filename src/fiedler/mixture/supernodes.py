@@ -27,7 +27,7 @@ from .covariance import Gaussians, gaussians, mean_log_joint
 from .em import EMResult
 from .hooks import MixtureProblem
 from .links import Links
-from .starts import known_memberships, memberships_from_array
+from .starts import memberships_from_array
 from .statistics import Statistics
 
 
@@ -64,7 +64,6 @@ def fit_supernodes(
     statistics: Statistics,
     graph: AffinityGraph | None,
     init: LabelsLike | MatrixLike,
-    y: LabelsLike | None = None,
     links: Links | None = None,
 ) -> EMResult[Any]:
     """Run EM for a mixture on supernodes.
@@ -80,8 +79,6 @@ def fit_supernodes(
         The coarse graph of m nodes, with the weight inside supernodes as self-loops; None if the model uses none.
     init : array of shape (m,) or (m, k)
         The first labels or memberships of the supernodes.
-    y : array of shape (m,), optional
-        Known clusters of supernodes, -1 where unknown.
     links : Links, optional
         Known pairs, see `fiedler.mixture.links.group_links`.
 
@@ -103,7 +100,6 @@ def fit_supernodes(
         ridge=check_nonnegative(model.ridge, "ridge") * statistics.mean_variance,
         graph=graph,
         sample_weight=statistics.counts,
-        known=known_memberships(y, model.n_clusters, Z, None),
         links=links,
         statistics=statistics,
     )
