@@ -67,6 +67,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_documents.py --growth yes
 	$(BIN)/python benchmarks/bench_cuts.py
 	$(BIN)/python benchmarks/bench_manifold.py --sizes 10000 200000
+	$(BIN)/python benchmarks/bench_manifold.py --auto
 
 # The page of results, from the archived records.
 results: $(VENV)/.dev

@@ -62,8 +62,9 @@ RIDGE = 0.1  # on covariances, relative to the mean variance; LapGMM's default
 MAX_SEARCHES = 6
 SEARCH_NODE_BUDGET = 20_000  # approximate total over the searches on a graph
 MAX_SEARCHES_WITHOUT_GAIN = 2
-MIN_SUPERNODES, MAX_SUPERNODES = 100, 1500  # on which mixtures are fitted
-SCATTER_BYTES = 2**29  # of the scatter matrices of the supernodes
+MAX_SUPERNODES = 1500  # on which mixtures are fitted ...
+SCATTER_BYTES = 2**29  # ... fewer if their scatter matrices would take more memory ...
+MIN_SUPERNODES = 100  # ... but at least so many
 MAX_ITERATIONS = 100  # of EM on supernodes
 MAX_ROW_ITERATIONS = 10  # of EM on rows, for a mixture that was chosen
 
@@ -194,7 +195,7 @@ def why_no_mixture(X: Array | None, n_clusters: int) -> str | None:
         return "there is only one cluster"
     if X is None or sp.issparse(X):
         return "there are no dense rows"
-    if not has_enough_rows(*X.shape, n_clusters):
+    if not has_enough_rows(X.shape[0], X.shape[1], n_clusters):
         return "the covariances would have more parameters than there are rows"
     return None
 

@@ -9,9 +9,9 @@ coefficients a_t and b_t were measured by ``python benchmarks/bench_estimate.py`
 of the relative error, b such that no measured fit took more. Times are then scaled to this machine by two short probes,
 a matrix product and a gather.
 
-What the rows are like matters as well: neighbours in few columns are found faster if the columns are correlated, and EM
-needs more iterations if clusters overlap. So the time is right within a factor of about two, while the memory is an
-upper estimate.
+What the rows are like matters as well: neighbours in few columns are found up to five times as fast if the columns are
+correlated, and EM needs more iterations if clusters overlap. So the time is right within a factor of about two for most
+data, while the memory is an upper estimate.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from .._validation import check_int, check_n_clusters, check_n_jobs, check_posit
 from ..core.backend import BLOCK_BYTES
 from ..core.blocks import one_thread
 from ..core.progress import format_seconds
-from ..graph.community import CELLS_PER_CLUSTER, n_search_nodes
-from ..graph.community_search import MAX_CELLS
+from ..graph.community import n_search_nodes
 from ..graph.neighbors import (
     APPROXIMATE_ABOVE,
     DEVICE_APPROXIMATE_ABOVE,
@@ -84,11 +83,6 @@ class Problem(NamedTuple):
         """The number of nodes of the graphs on which communities are searched."""
         return n_search_nodes(self.n, self.k)
 
-    @property
-    def n_cells(self) -> int:
-        """The number of cells that a search merges to communities."""
-        return min(CELLS_PER_CLUSTER * self.k, MAX_CELLS)
-
 
 class TimeTerm(NamedTuple):
     """A term of the time of a stage: its size, and the probe that scales it to another machine."""
@@ -134,7 +128,7 @@ TIME_TERMS = {
     "counting, sample": TimeTerm(COUNTING, "gather", _if_counting(lambda p: min(p.n, MAX_SAMPLED_ROWS) * p.k)),
     "communities, fixed": TimeTerm(COMMUNITIES, "gather", lambda p: 1.0),
     "communities, coarse": TimeTerm(COMMUNITIES, "gather", lambda p: p.n_searches * p.n_search_nodes * p.k),
-    "communities, merging": TimeTerm(COMMUNITIES, "gather", lambda p: p.n_searches * p.n_cells**2),
+    "communities, clusters": TimeTerm(COMMUNITIES, "gather", lambda p: p.n_searches * p.n_search_nodes * p.k**2),
     "communities, rows": TimeTerm(COMMUNITIES, "gather", lambda p: p.n),
     "communities, densities": TimeTerm(COMMUNITIES, "product", _if_mixtures(lambda p: p.n * p.d**2)),
     "mixtures": TimeTerm(MIXTURES, "product", _if_mixtures(lambda p: _supernodes(p) * p.k * p.d**2)),
@@ -183,22 +177,26 @@ class Costs(NamedTuple):
 # NVIDIA H200 with torch.
 COSTS: dict[str, Costs] = {
     "cpu": Costs(
-        probes={"product": 0.00603, "gather": 0.00307},
+        probes={"product": 0.00498, "gather": 0.0018},
         seconds={
-            "graph": 2.09e-06,
-            "product": 3.49e-11,
-            "product, sort": 1.48e-09,
-            "double": 8.12e-11,
-            "double, sort": 9.13e-10,
-            "cells": 1.96e-11,
-            "sparse": 9.85e-08,
-            "counting, candidates": 0.48,
-            "communities, fixed": 1.57,
-            "communities, rows": 1.47e-05,
-            "communities, densities": 2.27e-09,
-            "mixtures": 5.07e-09,
-            "mixtures, rows": 6.25e-08,
-            "memberships": 3.46e-07,
+            "graph": 7.26e-07,
+            "tree": 9.66e-09,
+            "product": 3.61e-11,
+            "product, sort": 1.45e-09,
+            "double": 5.75e-11,
+            "double, sort": 1.93e-09,
+            "cells": 2.48e-11,
+            "sparse": 5.21e-08,
+            "counting, candidates": 0.128,
+            "counting, sample": 4.42e-05,
+            "communities, fixed": 0.513,
+            "communities, coarse": 1.89e-06,
+            "communities, clusters": 1.33e-07,
+            "communities, rows": 1.89e-05,
+            "communities, densities": 1.76e-09,
+            "mixtures": 4.35e-09,
+            "mixtures, rows": 3.95e-08,
+            "memberships": 2.02e-07,
         },
         bytes={
             GRAPHS: {"fixed": 134217728.0, "data": 1.0, "nodes": 900.0},

@@ -138,8 +138,9 @@ def choose_n_clusters(
     Notes
     -----
     The eigengaps are those of the estimator's own graph if it has one, otherwise of a self-tuned graph of nine
-    neighbours. If there are more than 2,500 rows, subsets of a random sample are clustered; the eigengaps of more than
-    10,000 rows are those of a coarser version of the graph.
+    neighbours. If there are more than 2,500 rows, subsets of a random sample are clustered, into communities of graphs
+    that are coarsened to 1,000 nodes; the eigengaps of more than 10,000 rows are those of a coarser version of the
+    graph.
 
     Examples
     --------

@@ -34,7 +34,7 @@ def is_numpy(X: Array) -> bool:
 
 def is_on_host(X: Array) -> bool:
     """Whether an array is in the memory of the host."""
-    return is_numpy(X) or "cuda" not in str(array_api_compat.device(X)).lower()
+    return is_numpy(X) or "cpu" in str(array_api_compat.device(X)).lower()
 
 
 def to_numpy(X: Array) -> np.ndarray:

@@ -330,7 +330,7 @@ class ProgressLines:
             self._write(describe_stages(shown, self.reported))
 
     def _summary(self) -> str:
-        steps = f"{self.n_steps} steps in " if self.n_steps else ""
+        steps = f"{self.n_steps} step{'s' if self.n_steps > 1 else ''} in " if self.n_steps else ""
         return f"{self.name}: {steps}{format_seconds(self.seconds)}"
 
     def _write(self, text: str) -> None:
