@@ -71,10 +71,11 @@ def test_every_block_is_reported(n_jobs):
 
 
 INTERRUPTED = """
-import _thread, sys, time
+import _thread, signal, time
 import numpy as np
 from fiedler.core.blocks import map_blocks
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background does not have
 begun = []
 
 def work(rows):

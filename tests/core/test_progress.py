@@ -194,7 +194,7 @@ def test_a_terminal_shows_one_line_per_stage_redrawn_in_place(clock, monkeypatch
     terminal = Terminal()
     show(terminal, clock, monkeypatch)
 
-    assert terminal.screen() == ["Verbose: searching: 4 steps in 12 s", "Verbose: EM: 1 steps in 0.1 s"]
+    assert terminal.screen() == ["Verbose: searching: 4 steps in 12 s", "Verbose: EM: 1 step in 0.1 s"]
     assert "\rVerbose: searching 25 %, 9 s left: moves 10 %" in terminal.getvalue()
 
 
