@@ -12,6 +12,7 @@ ORDER = [
     "graph",
     "eigenmaps",
     "stability",
+    "dendrogram",
     "memberships",
     "documents",
     "labels",

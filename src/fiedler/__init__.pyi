@@ -19,6 +19,7 @@ from ._records import FitHistory as FitHistory
 from .clustering.cost import estimate as estimate
 from .clustering.documents import LPIClustering as LPIClustering
 from .clustering.embed_kmeans import EmbedKMeans as EmbedKMeans
+from .clustering.genie import GenieLinkage as GenieLinkage
 from .clustering.manifold import ManifoldClustering as ManifoldClustering
 from .clustering.manifold import cluster as cluster
 from .clustering.n_clusters import choose_n_clusters as choose_n_clusters

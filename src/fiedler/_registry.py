@@ -177,6 +177,14 @@ ESTIMATORS: dict[str, Estimator] = {
             method=Method("spectral", "spectral clustering by normalised cut", ("pairs",)),
         ),
         _row(
+            "GenieLinkage",
+            "clustering.genie",
+            "Clustering",
+            _THREE,
+            {**_THREE, "length": "local", "gini_threshold": 0.1},
+            method=Method("genie", "hierarchical clustering with a limit on unequal sizes"),
+        ),
+        _row(
             "LPIClustering",
             "clustering.documents",
             "Clustering",

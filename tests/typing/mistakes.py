@@ -3,7 +3,7 @@
 import numpy as np
 
 import fiedler
-from fiedler import NLE, KNNGraph, LapGMM, ManifoldClustering, SpectralClustering
+from fiedler import NLE, GenieLinkage, KNNGraph, LapGMM, ManifoldClustering, SpectralClustering
 
 X = np.zeros((60, 4))
 
@@ -11,6 +11,7 @@ fiedler.cluster(X, n_clusters="three")  # <-
 fiedler.cluster(X, n_cluster=3)  # <-
 ManifoldClustering(n_clusters=2.5)  # <-
 SpectralClustering(3, cut="average")  # <-
+GenieLinkage(3, length="euclidean")  # <-
 SpectralClustering(3, random_state="0")  # <-
 KNNGraph(n_neighbors=5, weight="gauss")  # <-
 LapGMM(3, covariance_type="round")  # <-

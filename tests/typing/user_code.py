@@ -13,6 +13,7 @@ from fiedler import (
     FitHistory,
     FullGraph,
     GaussianMixture,
+    GenieLinkage,
     KNNGraph,
     LabelGraph,
     LandmarkGraph,
@@ -55,6 +56,7 @@ LCGMM(3, pca=2).fit(X).score(X)
 SpectralClustering(3).fit_predict(X, constraints=pairs.per_row())
 GaussianMixture(3, covariance_type="tied").fit(X).bic(X)
 history: FitHistory = GaussianMixture(3).fit(X).history_
+GenieLinkage(3, length="local").fit(X).linkage_matrix()
 LPIClustering(3, assign="kmeans").fit(X).predict(X)
 EmbedKMeans(3, LaplacianEigenmaps(2), n_components="k-1").fit(X).predict(X)
 LPI(2, graph=KNNGraph(5)).fit(X).transform(X)

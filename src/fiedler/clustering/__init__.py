@@ -3,6 +3,7 @@
 from .cost import FitCost, StageCost, estimate
 from .documents import LPIClustering
 from .embed_kmeans import EmbedKMeans
+from .genie import GenieLinkage
 from .manifold import ClusterResult, ManifoldClustering, cluster
 from .n_clusters import NClustersChoice, choose_n_clusters
 from .spectral import SpectralClustering
@@ -11,6 +12,7 @@ __all__ = [
     "ClusterResult",
     "EmbedKMeans",
     "FitCost",
+    "GenieLinkage",
     "LPIClustering",
     "ManifoldClustering",
     "NClustersChoice",
