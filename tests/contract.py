@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import is_classifier, is_clusterer
 from sklearn.utils import get_tags
 
@@ -43,4 +44,5 @@ def result(model, X):
     """Return what the estimator says of rows: labels, classes or coordinates."""
     if hasattr(model, "predict"):
         return to_numpy(model.predict(X))
-    return to_numpy(model.transform(X) if hasattr(model, "transform") else model.labels_)
+    values = model.transform(X) if hasattr(model, "transform") else model.labels_
+    return values.toarray() if sp.issparse(values) else to_numpy(values)

@@ -24,9 +24,11 @@ from .clustering.manifold import ManifoldClustering as ManifoldClustering
 from .clustering.manifold import cluster as cluster
 from .clustering.n_clusters import choose_n_clusters as choose_n_clusters
 from .clustering.spectral import SpectralClustering as SpectralClustering
+from .embedding.directions import Directions as Directions
 from .embedding.eigenmaps import LaplacianEigenmaps as LaplacianEigenmaps
 from .embedding.lpi import LPI as LPI
 from .embedding.nle import NLE as NLE
+from .embedding.whitening import Whitening as Whitening
 from .graph.affinity import AffinityGraph as AffinityGraph
 from .graph.constraints import PairwiseConstraints as PairwiseConstraints
 from .graph.labels import LabelGraph as LabelGraph

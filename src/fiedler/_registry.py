@@ -224,6 +224,8 @@ ESTIMATORS: dict[str, Estimator] = {
             {"n_components": 2, "graph": _KNN, "solver": "regression"},
         ),
         _row("LaplacianEigenmaps", "embedding.eigenmaps", "Embeddings", {}),
+        _row("Whitening", "embedding.whitening", "Embeddings", {}, {"by": "cells", "n_cells": 3}, {"by": "edges"}),
+        _row("Directions", "embedding.directions", "Embeddings", {}, {"center": False}),
         _row(
             "LearnedLaplacian",
             "supervision.learned_laplacian",

@@ -9,6 +9,7 @@ from fiedler import (
     LPI,
     NLE,
     AffinityGraph,
+    Directions,
     EmbedKMeans,
     FitHistory,
     FullGraph,
@@ -25,6 +26,7 @@ from fiedler import (
     PairwiseConstraints,
     RadiusGraph,
     SpectralClustering,
+    Whitening,
     choose_n_clusters,
 )
 from fiedler.clustering import ClusterResult, NClustersChoice
@@ -60,6 +62,8 @@ GenieLinkage(3, length="local").fit(X).linkage_matrix()
 LPIClustering(3, assign="kmeans").fit(X).predict(X)
 EmbedKMeans(3, LaplacianEigenmaps(2), n_components="k-1").fit(X).predict(X)
 LPI(2, graph=KNNGraph(5)).fit(X).transform(X)
+Whitening("edges", graph=KNNGraph(5)).fit(X).transform(X)
+Directions(center=False).fit_transform(X)
 NLE(3, cut="ncut").fit(X).predict(X)
 LaplacianEigenmaps(2, graph=graph).fit_transform(X)
 LearnedLaplacian(metric="diagonal").fit(X, y).transform(X)

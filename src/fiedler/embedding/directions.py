@@ -1,0 +1,98 @@
+"""Directions of rows: y = (x - x̄) / ‖x - x̄‖, so that only the angle between centred rows counts."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import LabelsLike, MatrixLike
+from .._validation import check_data
+from ..core.backend import Array, convert_like, namespace
+from ..core.rows import normalize_rows
+from ..errors import InputError
+
+
+class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Centred rows at unit length.
+
+    Embeddings of texts and images often differ in length for reasons that do not matter, and share a common direction,
+    their mean. Without both, Euclidean neighbours are those of the highest cosine between centred rows.
+
+    Parameters
+    ----------
+    center : bool, default=True
+        Whether to subtract the mean. Sparse rows must not be centred, since they would no longer be sparse.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+        The mean row; zeros without centring.
+    n_features_in_ : int
+        The number of features.
+
+    See Also
+    --------
+    sklearn.preprocessing.Normalizer : Scales rows to unit length without centring.
+
+    Examples
+    --------
+    >>> from fiedler import Directions
+    >>> Directions().fit_transform([[1.0, 1.0], [5.0, 1.0], [3.0, 4.0]]).round(2)
+    array([[-0.89, -0.45],
+           [ 0.89, -0.45],
+           [ 0.  ,  1.  ]])
+    """
+
+    def __init__(self, *, center: bool = True) -> None:
+        self.center = center
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self.center
+        return tags
+
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
+        """Compute the mean.
+
+        Parameters
+        ----------
+        X : array of shape (n, d), or CSR matrix if ``center=False``
+            The rows.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        rows = self._check(X, reset=True)
+        mean = rows.mean(axis=0) if sp.issparse(rows) else namespace(rows).mean(rows, axis=0)
+        self.mean_ = mean if self.center else 0 * mean
+        return self
+
+    def transform(self, X: MatrixLike) -> Array:
+        """Return the directions of rows; a row that equals the mean stays zero.
+
+        Parameters
+        ----------
+        X : array of shape (m, d), or CSR matrix if ``center=False``
+
+        Returns
+        -------
+        Y : array or CSR matrix of shape (m, d)
+        """
+        check_is_fitted(self)
+        rows = self._check(X, reset=False)
+        return normalize_rows(rows if sp.issparse(rows) else convert_like(rows, self.mean_) - self.mean_)
+
+    def _check(self, X: MatrixLike, *, reset: bool) -> Array:
+        rows = check_data(X, estimator=self, reset=reset)
+        if sp.issparse(rows) and self.center:
+            raise InputError(
+                "centred rows are not sparse", "use Directions(center=False) for sparse rows", code="sparse_rows",
+                parameter="center",
+            )  # fmt: skip
+        return rows

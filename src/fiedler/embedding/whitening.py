@@ -1,0 +1,245 @@
+"""Whitening: a linear map after which rows scatter equally in all directions, overall or only near each other.
+
+    y = (x - x̄) P (S + ρ λ_max I)^(-1/2),      P the leading principal components, z = (x - x̄) P,
+
+with λ_max the largest eigenvalue of the scatter matrix S, which is one of
+
+    rows      Σ_i z_i z_i' / n                                            of all rows
+    cells     Σ_i (z_i - c_i)(z_i - c_i)' / n                             around the centre c_i of the k-means cell of i
+    edges     ½ Σ_ij w_ij (z_i - z_j)(z_i - z_j)' / Σ_i d_i  =  Z'LZ / Σ_i d_i         along the edges of a graph
+
+Directions in which even neighbours differ, such as illumination or noise, then count less than those in which only far
+rows differ. Z'LZ is the matrix that LPI minimises [lpi, Eq. 1]: LPI keeps the few directions in which it is small
+relative to Z'DZ, whitening keeps all of them and rescales them.
+
+The ridge ρ keeps directions without any scatter from being blown up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
+from .._validation import check_data, check_int, check_nonnegative, check_seed, choose
+from ..core.backend import Array, asarray_like, convert_like, namespace, to_numpy
+from ..core.kmeans import kmeans
+from ..core.pca import Projection, fit_pca
+from ..core.progress import report_progress
+from ..core.sparse import matmul
+from ..errors import InputError
+from ..graph.affinity import AffinityGraph
+from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.recipes import as_affinity, default_recipe, is_pairwise
+
+MIN_ROWS_PER_CELL = 3  # on average
+
+
+class _Rows(NamedTuple):
+    """What a scatter matrix is computed from: rows x, their coordinates z in double precision, and options."""
+
+    X: Array
+    Z: Array
+    n_cells: int
+    graph: Any
+    random_state: np.random.RandomState
+
+
+def _scatter_of_rows(rows: _Rows) -> Array:
+    """Compute Σ_i z_i z_i' / n; the coordinates have mean zero."""
+    return rows.Z.T @ rows.Z / rows.Z.shape[0]
+
+
+def _scatter_in_cells(rows: _Rows) -> Array:
+    """Compute Σ_i (z_i - c_i)(z_i - c_i)' / n."""
+    n_cells = max(1, min(rows.n_cells, rows.Z.shape[0] // MIN_ROWS_PER_CELL))
+    cells = kmeans(rows.Z, n_cells, n_init=1, random_state=rows.random_state)
+    offsets = rows.Z - namespace(rows.Z).take(cells.centers, cells.labels, axis=0)
+    return offsets.T @ offsets / rows.Z.shape[0]
+
+
+def _scatter_along_edges(rows: _Rows) -> Array:
+    """Compute Z'(D - W)Z / Σ_i d_i."""
+    graph = as_affinity(rows.graph, rows.X, validated=True)
+    if graph.has_negative_weights:
+        raise InputError(
+            "whitening by edges needs non-negative weights, but the graph has negative ones",
+            "use weights that are not negative, such as KNNGraph(weight='heat')",
+            code="negative_weights",
+            parameter="graph",
+        )
+    xp, Z = namespace(rows.Z), rows.Z
+    degrees = asarray_like(to_numpy(graph.degrees), Z, dtype=Z.dtype)
+    if float(xp.sum(degrees)) <= 0:
+        raise InputError("the graph has no edges", "use more neighbours", code="no_edges", parameter="graph")
+    smooth = asarray_like(to_numpy(matmul(graph.weights, _like_weights(Z, graph))), Z, dtype=Z.dtype)
+    return Z.T @ (degrees[:, None] * Z - smooth) / xp.sum(degrees)
+
+
+def _like_weights(Z: Array, graph: AffinityGraph) -> Array:
+    """Return the coordinates in the precision and library of the weights."""
+    return asarray_like(to_numpy(Z), graph.degrees, dtype=graph.degrees.dtype)
+
+
+SCATTERS: dict[str, Callable[[_Rows], Array]] = {
+    "rows": _scatter_of_rows,
+    "cells": _scatter_in_cells,
+    "edges": _scatter_along_edges,
+}
+
+
+def _principal_components(X: Array, max_components: int, random_state: int) -> Projection:
+    """Return the projection to the leading principal components; to the columns if there are few."""
+    if X.shape[1] > max_components:
+        most = min(X.shape) - (1 if sp.issparse(X) else 0)
+        return fit_pca(X, max(1, min(max_components, most)), random_state=random_state)
+    mean = X.mean(axis=0) if sp.issparse(X) else namespace(X).mean(X, axis=0)
+    return Projection(mean, asarray_like(np.eye(X.shape[1]), mean, dtype=mean.dtype))
+
+
+def inverse_square_root(S: Array, ridge: float) -> Array:
+    """Compute V (λ + ρ λ_max)^(-1/2) of a positive semidefinite matrix VΛV', whose largest eigenvalue is positive."""
+    xp = namespace(S)
+    values, vectors = xp.linalg.eigh(0.5 * (S + S.T))
+    values = xp.where(values > 0, values, 0) + (ridge + xp.finfo(S.dtype).eps) * xp.max(values)
+    return vectors / xp.sqrt(values)
+
+
+class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Whitening of rows by their scatter: of all rows, inside small cells, or along the edges of a graph.
+
+    Parameters
+    ----------
+    by : {'rows', 'cells', 'edges'}, default='rows'
+        The scatter that becomes equal in all directions: that of all rows; that inside the cells of k-means; or that
+        along the edges of the neighbour graph, X'LX, the matrix of :class:`LPI`.
+    max_components : int, default=50
+        The largest number of principal components that are kept. If there are at most as many columns, all are.
+    ridge : float, default=0.01
+        Added to all variances, relative to the largest.
+    n_cells : int, default=30
+        The number of cells; at most a third of the number of rows. About three times the number of clusters is a good
+        choice.
+    graph : recipe, AffinityGraph or matrix, default=None
+        The graph for ``by='edges'``; None is the self-tuned graph of nine neighbours.
+    random_state : int, RandomState or None, default=None
+        Random seed or generator of k-means.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+        The mean row.
+    components_ : array of shape (n_components, n_features)
+        The map; its rows belong to the directions of least scatter first.
+    n_features_in_ : int
+        The number of features.
+
+    See Also
+    --------
+    LPI : Keeps the directions in which X'LX is small.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fiedler import Whitening
+    >>> X = np.random.RandomState(0).normal(size=(500, 2)) * [1.0, 100.0]
+    >>> np.cov(Whitening(ridge=0.0).fit_transform(X).T).round(1)
+    array([[ 1., -0.],
+           [-0.,  1.]])
+    """
+
+    def __init__(
+        self,
+        by: Literal["rows", "cells", "edges"] = "rows",
+        *,
+        max_components: int = 50,
+        ridge: float = 0.01,
+        n_cells: int = 30,
+        graph: GraphLike = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.by = by
+        self.max_components = max_components
+        self.ridge = ridge
+        self.n_cells = n_cells
+        self.graph = graph
+        self.random_state = random_state
+
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
+        """Compute the map.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            The rows.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        with restore_on_failure(self), report_progress(self):
+            if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
+                raise InputError(
+                    "Whitening maps the rows of X, but X is a graph or an affinity matrix",
+                    "fit on data, and pass the graph as graph=",
+                    code="rows_required",
+                    parameter="X",
+                )
+            self._fit(check_data(X, estimator=self, min_samples=2))
+        return self
+
+    def _fit(self, X: Array) -> None:
+        scatter = choose(SCATTERS, self.by, option="by")
+        if self.graph is not None and self.by != "edges":
+            raise InputError(
+                f"a graph is given, but by={self.by!r} does not use it",
+                "use by='edges', or graph=None",
+                code="unused_graph",
+                parameter="graph",
+            )
+        ridge, n_cells = check_nonnegative(self.ridge, "ridge"), check_int(self.n_cells, "n_cells")
+        max_components, rng = check_int(self.max_components, "max_components"), check_seed(self.random_state)
+        projection = _principal_components(X, max_components, int(rng.randint(2**31 - 1)))
+        coordinates = projection(X)
+        Z = namespace(coordinates).astype(coordinates, namespace(coordinates).float64)
+        graph = default_recipe(X.shape[0]) if self.graph is None else self.graph
+        S = scatter(_Rows(X, Z, n_cells, graph, rng))
+        if not float(namespace(S).linalg.trace(S)) > 0:
+            raise InputError(
+                f"the rows have no scatter by {self.by!r}, so there is no direction to rescale",
+                "check the data, or use by='rows'",
+                code="equal_rows",
+                parameter="by",
+            )
+        factors = inverse_square_root(S, ridge)
+        self.mean_ = projection.mean
+        self.components_ = (projection.components @ namespace(Z).astype(factors, projection.components.dtype)).T
+        self._fit_X = None  # transform does not need the training rows
+
+    def transform(self, X: MatrixLike) -> Array:
+        """Return the whitened rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, d)
+
+        Returns
+        -------
+        Y : array of shape (m, n_components)
+        """
+        check_is_fitted(self)
+        rows = check_data(X, estimator=self, reset=False)
+        if not sp.issparse(rows):
+            rows = convert_like(rows, self.components_)
+            return (rows - self.mean_) @ self.components_.T
+        return matmul(rows, self.components_.T) - self.mean_[None, :] @ self.components_.T
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
