@@ -40,7 +40,7 @@ def documents(rng, n_topics=3, n_terms=40):
 
 
 def test_the_function_the_class_and_the_first_call_agree(blobs):
-    choice = choose_n_clusters(blobs, range(2, 7), random_state=0)
+    choice = choose_n_clusters(blobs, range(1, 7), random_state=0)
     model = ManifoldClustering(max_clusters=6, random_state=0).fit(blobs)
 
     assert choice == model.evidence_ == fiedler.cluster(blobs, max_clusters=6, random_state=0).model.evidence_
@@ -50,7 +50,7 @@ def test_the_function_the_class_and_the_first_call_agree(blobs):
 def test_their_defaults_agree():
     defaults = [inspect.signature(one).parameters for one in (choose_n_clusters, ManifoldClustering, fiedler.cluster)]
 
-    assert defaults[0]["candidates"].default == range(2, defaults[1]["max_clusters"].default + 1)
+    assert defaults[0]["candidates"].default == range(1, defaults[1]["max_clusters"].default + 1)
     assert defaults[1]["max_clusters"].default == defaults[2]["max_clusters"].default
     assert defaults[1]["n_clusters"].default == defaults[2]["n_clusters"].default == "auto"
 
@@ -131,7 +131,7 @@ def test_large_data_are_sampled(blobs, monkeypatch):
     ("arguments", "options", "sentence"),
     [
         (([],), {}, "candidates is empty; pass numbers of clusters of at least 2"),
-        (([1, 2, 3],), {}, "one cluster is always stable"),
+        (([1],), {}, "one cluster has no alternative; pass numbers of clusters of at least 2"),
         ((5,), {}, "must be an iterable of integers; pass for example range"),
         (([2, 500],), {}, "n_clusters=500 is more than the number of rows"),
         ((), {"fraction": 2}, "fraction must be a fraction above 0 and at most 1"),

@@ -11,7 +11,7 @@ from fiedler import AffinityGraph, KNNGraph, Whitening
 from fiedler.core.backend import to_numpy
 from fiedler.core.kmeans import kmeans
 from fiedler.datasets import blobs
-from fiedler.embedding.whitening import inverse_square_root
+from fiedler.embedding.whitening import N_CELL_RUNS, inverse_square_root
 from fiedler.errors import InputError
 
 
@@ -26,7 +26,8 @@ def printed_scatter(X, by, graph=None, cells=None):
     if by == "rows":
         return sum(np.outer(z, z) for z in Z) / len(Z)
     if by == "cells":
-        return sum(np.outer(z, z) for z in Z - cells.centers[cells.labels]) / len(Z)
+        runs = [sum(np.outer(z, z) for z in Z - run.centers[run.labels]) / len(Z) for run in cells]
+        return np.mean(runs, axis=0)
     W = graph.weights.toarray()
     pairs = itertools.product(range(len(Z)), range(len(Z)))
     return 0.5 * sum(W[i, j] * np.outer(Z[i] - Z[j], Z[i] - Z[j]) for i, j in pairs) / W.sum()
@@ -41,7 +42,7 @@ def test_the_printed_scatter_becomes_the_identity(by, X):
 
     rng = np.random.RandomState(0)
     rng.randint(2**31 - 1)  # the seed of the principal components
-    cells = kmeans(X - X.mean(axis=0), 4, n_init=1, random_state=rng) if by == "cells" else None
+    cells = [kmeans(X - X.mean(axis=0), 4, n_init=1, random_state=rng) for _ in range(N_CELL_RUNS)]
     S = printed_scatter(X, by, graph, cells)
     assert_allclose(model.components_ @ S @ model.components_.T, np.eye(4), atol=1e-8)
     assert_allclose(Y, (X - X.mean(axis=0)) @ model.components_.T, rtol=1e-10)

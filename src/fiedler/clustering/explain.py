@@ -36,8 +36,9 @@ def format_report(
 
 
 def _choice(candidates: Sequence[Candidate], chosen: Candidate, why_no_mixture: str | None) -> str:
+    noun = "cluster" if chosen.n_clusters == 1 else "clusters"
     head = (
-        f"{chosen.n_clusters} clusters of {len(chosen.labels):,} rows: {chosen.family} ({chosen.detail}) on "
+        f"{chosen.n_clusters} {noun} of {len(chosen.labels):,} rows: {chosen.family} ({chosen.detail}) on "
         f"{chosen.graph}, chosen from {len(candidates)} partitions."
     )
     if chosen.family == "LapGMM":

@@ -139,8 +139,9 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int or 'auto', default='auto'
-        The number of clusters. 'auto' chooses it by stability and eigengap, see :func:`fiedler.choose_n_clusters`; it
-        is at least the number of classes in given labels.
+        The number of clusters. 'auto' chooses it by stability and eigengap, or one if the rows have no more structure
+        than a single Gaussian, see :func:`fiedler.choose_n_clusters`; with given labels it is at least the number of
+        their classes.
     graph : 'auto', recipe, AffinityGraph, matrix or 'precomputed', default='auto'
         'auto' stands for two self-tuned graphs, of 5 and of 9 neighbours; any other graph is used alone.
     max_clusters : int, default=20
@@ -286,6 +287,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             lambda rows: self._subset_graph(rows, densest),
             random_state=rng,
             n_jobs=self.n_jobs,
+            rows=self._fit_X if self._graph_is_default() and not supervision.n_known else None,
         )
 
     def _subset_graph(self, rows: np.ndarray, graph: AffinityGraph) -> AffinityGraph:

@@ -7,6 +7,9 @@
    log λ_(K+1) / λ_K is chosen, λ being the eigenvalues of the graph's normalised Laplacian: a graph of K well separated
    groups has K small eigenvalues and then a gap [vonLuxburg07, 8.3].
 
+One cluster is always stable and has no gap before it. It is chosen where the rows have no more structure than a single
+Gaussian, see :mod:`.clusterability`.
+
 Either kind of evidence alone is often misleading: coarse partitions are always stable, and two clusters far from the
 rest open a large gap. Modularity is reported as well but not used: it rises when a curved cluster is cut. The
 notes on ManifoldClustering in the documentation have the figures.
@@ -37,6 +40,7 @@ from ..graph.estimator import GraphEstimatorMixin
 from ..graph.landmarks import LandmarkGraph
 from ..graph.recipes import as_affinity, default_recipe, is_pairwise
 from ..metrics import adjusted_rand_index
+from .clusterability import MIN_CLUSTERABILITY, MIN_CLUSTERABILITY_ROWS, clusterability
 
 MAX_SAMPLED_ROWS = 2500  # a random sample of this size gives the same answer
 MAX_COUNTING_NODES = 1000  # of the coarse graphs on which communities are counted
@@ -68,6 +72,9 @@ class NClustersChoice:
         Standard errors of these means.
     modularity : list of float or None
         Mean modularity of the clusterings of subsets, for every candidate.
+    clusterability : float or None
+        How much smaller the eigenvalues of the graph are than those of a single Gaussian, on a logarithmic scale; if it
+        is at most 0.92, there is one cluster. None if one cluster was not considered.
 
     Examples
     --------
@@ -86,9 +93,11 @@ class NClustersChoice:
     stability: list[float] | None = None
     stability_error: list[float] | None = None
     modularity: list[float] | None = None
+    clusterability: float | None = None
 
     def __str__(self) -> str:
-        lines = [f"{self.n_clusters} clusters, by {self.by}", "  K     gap      stability  modularity"]
+        noun = "cluster" if self.n_clusters == 1 else "clusters"
+        lines = [f"{self.n_clusters} {noun}, by {self.by}", "  K     gap      stability  modularity"]
         errors = self.stability_error or [0.0] * len(self.candidates)
         for i, k in enumerate(self.candidates):
             stability = "-" if self.stability is None else f"{self.stability[i]:.3f} ± {errors[i]:.3f}"
@@ -96,12 +105,16 @@ class NClustersChoice:
             quality = "-" if self.modularity is None else f"{self.modularity[i]:.4f}"
             mark = "  <" if k == self.n_clusters else ""
             lines.append(f"{k:3d}  {gap:>6s}  {stability:>13s}  {quality:>10s}{mark}")
+        if self.clusterability is not None:
+            lines.append(
+                f"clusterability {self.clusterability:.2f}; up to {MIN_CLUSTERABILITY:.2f} for a single cluster"
+            )
         return "\n".join(lines)
 
 
 def choose_n_clusters(
     X: MatrixLike | AffinityGraph,
-    candidates: Iterable[int] = range(2, 21),
+    candidates: Iterable[int] = range(1, 21),
     *,
     estimator: Any = None,
     n_subsets: int = 4,
@@ -117,8 +130,9 @@ def choose_n_clusters(
     ----------
     X : array or sparse matrix of shape (n_samples, n_features), or AffinityGraph
         The rows, or a graph on them.
-    candidates : iterable of int, default=range(2, 21)
-        The numbers to choose from, each at least 2.
+    candidates : iterable of int, default=range(1, 21)
+        The numbers to choose from. One is chosen if the rows have no more structure than a single Gaussian; it is left
+        out if only a graph is given, or fewer than 20 rows.
     estimator : clusterer, optional
         The model whose clusters are counted: any scikit-learn clusterer with a parameter ``n_clusters`` or
         ``n_components``. By default the communities of the nearest-neighbour graph.
@@ -157,13 +171,14 @@ def choose_n_clusters(
     numbers = _check_candidates(candidates, data.graph.n_nodes)
     return count_clusters(
         data.graph,
-        numbers,
+        [k for k in numbers if k > 1],
         data.subset_graph,
         _communities if estimator is None else _partition_by(estimator, data),
         n_subsets=check_int(n_subsets, "n_subsets", minimum=2),
         fraction=check_fraction(fraction, "fraction"),
         random_state=check_seed(random_state),
         n_jobs=check_n_jobs(n_jobs),
+        rows=data.rows if numbers[0] == 1 else None,
     )
 
 
@@ -176,8 +191,8 @@ def _check_candidates(candidates: Iterable[int], n_samples: int) -> list[int]:
             value=candidates,
         )
     numbers = sorted({check_n_clusters(k, n_samples - 2) for k in candidates})
-    if not numbers or numbers[0] < 2:
-        problem = "one cluster is always stable and cannot be compared" if numbers else "candidates is empty"
+    if not numbers or numbers == [1]:
+        problem = "one cluster has no alternative" if numbers else "candidates is empty"
         raise InputError(problem, "pass numbers of clusters of at least 2", parameter="candidates", value=numbers)
     return numbers
 
@@ -188,6 +203,7 @@ class _Data(NamedTuple):
     graph: AffinityGraph
     X: Array | None
     recipe: Any  # builds the graph of a subset; None if the induced subgraph is used
+    rows: Array | None = None  # as the default graph uses them; None if the graph is another one
 
     @classmethod
     def from_input(cls, X: MatrixLike | AffinityGraph, estimator: Any) -> _Data:
@@ -209,9 +225,11 @@ class _Data(NamedTuple):
             own = estimator._recipe()
             transformed = estimator._transform_rows(rows) if isinstance(estimator, ClustererMixin) else rows
             if not isinstance(own, LandmarkGraph):  # which has no edges
-                return cls(as_affinity(own, transformed, validated=True), rows, None)
+                comparable = transformed if estimator._graph_is_default() else None
+                return cls(as_affinity(own, transformed, validated=True), rows, None, comparable)
         recipe = default_recipe(rows.shape[0], connect="mst")
-        return cls(as_affinity(recipe, rows, validated=True), rows, None if estimator is not None else recipe)
+        graph = as_affinity(recipe, rows, validated=True)
+        return cls(graph, rows, None if estimator is not None else recipe, rows)
 
     def subset_graph(self, rows: np.ndarray) -> AffinityGraph:
         """Return the graph of some rows: built anew for communities, else induced."""
@@ -279,6 +297,7 @@ def count_clusters(
     fraction: float = 0.8,
     random_state: np.random.RandomState,
     n_jobs: int | None = None,
+    rows: Array | None = None,
 ) -> NClustersChoice:
     """Apply the rule to a graph.
 
@@ -287,7 +306,7 @@ def count_clusters(
     graph : AffinityGraph
         The graph of all rows, for the eigengaps.
     candidates : list of int
-        The numbers to choose from, ascending.
+        The numbers to choose from, ascending, each at least 2.
     subset_graph : callable
         From row numbers to the graph on these rows alone.
     partition : callable
@@ -295,6 +314,8 @@ def count_clusters(
     n_subsets, fraction, n_jobs
         As in :func:`choose_n_clusters`.
     random_state : RandomState
+    rows : array of shape (n, d), optional
+        The rows, if they may be a single cluster.
     """
     n_samples = graph.n_nodes
     sample = random_subset(n_samples, min(1.0, MAX_SAMPLED_ROWS / n_samples), random_state)
@@ -317,14 +338,19 @@ def count_clusters(
     coarse = search_hierarchy(graph, possible[-1], random_state).coarsest
     gaps = relative_eigengaps(coarse, possible, random_state)
     best = int(np.argmax(np.where(means >= means.max() - STABILITY_TOLERANCE, gaps, -np.inf)))
+    structure = None
+    if rows is not None and n_samples >= MIN_CLUSTERABILITY_ROWS:
+        structure = clusterability(rows, random_state)
+    is_one = structure is not None and structure <= MIN_CLUSTERABILITY
     return NClustersChoice(
-        possible[best],
-        "stability, then eigengap",
+        1 if is_one else possible[best],
+        "clusterability" if is_one else "stability, then eigengap",
         possible,
         gaps.tolist(),
         means.tolist(),
         errors.tolist(),
         np.mean([quality for _, quality in results], axis=0).tolist(),
+        structure,
     )
 
 

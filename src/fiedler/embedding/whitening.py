@@ -5,7 +5,8 @@
 with λ_max the largest eigenvalue of the scatter matrix S, which is one of
 
     rows      Σ_i z_i z_i' / n                                            of all rows
-    cells     Σ_i (z_i - c_i)(z_i - c_i)' / n                             around the centre c_i of the k-means cell of i
+    cells     Σ_i (z_i - c_i)(z_i - c_i)' / n                             around the centre c_i of the k-means cell of
+                                                                          i, the mean of several runs of k-means
     edges     ½ Σ_ij w_ij (z_i - z_j)(z_i - z_j)' / Σ_i d_i  =  Z'LZ / Σ_i d_i         along the edges of a graph
 
 Directions in which even neighbours differ, such as illumination or noise, then count less than those in which only far
@@ -38,6 +39,7 @@ from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.recipes import as_affinity, default_recipe, is_pairwise
 
 MIN_ROWS_PER_CELL = 3  # on average
+N_CELL_RUNS = 5  # runs of k-means, over which the scatter is averaged: that of one run depends on its start
 
 
 class _Rows(NamedTuple):
@@ -56,11 +58,14 @@ def _scatter_of_rows(rows: _Rows) -> Array:
 
 
 def _scatter_in_cells(rows: _Rows) -> Array:
-    """Compute Σ_i (z_i - c_i)(z_i - c_i)' / n."""
-    n_cells = max(1, min(rows.n_cells, rows.Z.shape[0] // MIN_ROWS_PER_CELL))
-    cells = kmeans(rows.Z, n_cells, n_init=1, random_state=rows.random_state)
-    offsets = rows.Z - namespace(rows.Z).take(cells.centers, cells.labels, axis=0)
-    return offsets.T @ offsets / rows.Z.shape[0]
+    """Compute Σ_i (z_i - c_i)(z_i - c_i)' / n, the mean of several runs of k-means."""
+    n, n_cells = rows.Z.shape[0], max(1, min(rows.n_cells, rows.Z.shape[0] // MIN_ROWS_PER_CELL))
+    total = 0.0
+    for _ in range(N_CELL_RUNS):
+        cells = kmeans(rows.Z, n_cells, n_init=1, random_state=rows.random_state)
+        offsets = rows.Z - namespace(rows.Z).take(cells.centers, cells.labels, axis=0)
+        total = total + offsets.T @ offsets
+    return total / (N_CELL_RUNS * n)
 
 
 def _scatter_along_edges(rows: _Rows) -> Array:

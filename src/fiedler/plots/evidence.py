@@ -95,7 +95,8 @@ class EvidenceDisplay:
         self.line_: Any = None
         self.bars_: Any = None
         self.gap_ax_: Any = None
-        title = f"{self.choice.n_clusters} clusters, by {self.choice.by}"
+        noun = "cluster" if self.choice.n_clusters == 1 else "clusters"
+        title = f"{self.choice.n_clusters} {noun}, by {self.choice.by}"
         style_axes(self.ax_, title=title, xlabel="number of clusters", ylabel="eigengap")
         if self.choice.stability is not None:
             self.line_ = self._draw_stability()
@@ -113,8 +114,9 @@ class EvidenceDisplay:
             choice.candidates, choice.stability, yerr=choice.stability_error, color=PRIMARY, marker="o", ms=4, lw=1.6,
             elinewidth=1, capsize=2, label="stability", zorder=3,
         )  # fmt: skip
-        chosen = choice.stability[choice.candidates.index(choice.n_clusters)]
-        self.ax_.plot(choice.n_clusters, chosen, "o", ms=11, mfc="none", mec=SECONDARY, mew=1.6, zorder=4)
+        if choice.n_clusters in choice.candidates:  # one cluster has no stability
+            chosen = choice.stability[choice.candidates.index(choice.n_clusters)]
+            self.ax_.plot(choice.n_clusters, chosen, "o", ms=11, mfc="none", mec=SECONDARY, mew=1.6, zorder=4)
         self.ax_.set_ylabel("stability (adjusted Rand index)", fontsize=LABEL_SIZE)
         return line
 

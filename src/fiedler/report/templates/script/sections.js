@@ -52,13 +52,15 @@ const HISTORY = [
   ],
 ];
 
+const SINGLE = ", since the rows have no more structure than a single Gaussian";
+
 function evidenceCharts() {
   const { evidence } = data;
   if (!evidence || evidence.candidates.length < 2) return [];
   return EVIDENCE.filter(([key]) => evidence[key]).map(([key, title, note]) =>
     chart({
       title,
-      note: `${note} Chosen: ${evidence.n_clusters}.`,
+      note: `${note} Chosen: ${evidence.n_clusters}${evidence.n_clusters === 1 ? SINGLE : ""}.`,
       at: evidence.candidates,
       values: evidence[key],
       errors: key === "stability" ? evidence.stability_error : null,
