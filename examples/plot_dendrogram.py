@@ -2,8 +2,8 @@
 A hierarchy of clusters
 =======================
 
-:class:`fiedler.GenieLinkage` merges rows to clusters and clusters to larger ones. Single linkage follows curved shapes
-but leaves outliers as clusters of their own; a limit on how unequal the sizes may become prevents that.
+:class:`fiedler.GenieLinkage` merges rows into clusters and clusters into larger ones. Single linkage follows curved
+shapes but leaves outliers as clusters of their own; a limit on how unequal the sizes may become prevents that.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,8 @@ for ax, threshold in zip(axes, (1.0, 0.3)):
 plt.show()
 
 # %%
-# The tree has every number of clusters. SciPy draws its last merges; that of the two moons is by far the longest.
+# The tree contains the partition for every number of clusters. SciPy draws its last merges; that of the two moons is by
+# far the longest.
 
 figure, ax = plt.subplots(figsize=(9, 3.4), layout="constrained")
 dendrogram(model.linkage_matrix(), truncate_mode="lastp", p=12, ax=ax)

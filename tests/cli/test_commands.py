@@ -62,6 +62,19 @@ def test_cluster_writes_labels_a_model_and_a_report(run_fiedler, table, tmp_path
     ]
 
 
+def test_rows_without_structure_are_one_cluster_unless_pairs_separate_them(run_fiedler, tmp_path, rng):
+    np.savetxt(tmp_path / "rows.csv", rng.uniform(size=(120, 2)), delimiter=",", header="a,b", comments="")
+    (tmp_path / "pairs.csv").write_text("first,second,kind\n0,1,cannot-link\n2,3,cannot-link\n")
+    rows, out = tmp_path / "rows.csv", tmp_path / "out"
+    common = ("cluster", rows, "-k", "auto", "--method", "spectral", "--force", "--out", out)
+
+    plain, paired = run_fiedler(*common), run_fiedler(*common, "--pairs", tmp_path / "pairs.csv")
+
+    assert plain.out.startswith("1 cluster, by clusterability"), plain.err
+    assert paired.code == 0, paired.err
+    assert not paired.out.startswith("1 cluster")
+
+
 def test_json_is_the_only_output(run_fiedler, table, tmp_path):
     result = run_fiedler(
         "cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--json", "--out", tmp_path / "o"

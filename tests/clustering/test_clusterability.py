@@ -69,14 +69,29 @@ def test_rotation_shift_and_scale_do_not_matter(rng):
     assert_allclose(first, second, atol=1e-4)
 
 
+def test_single_precision_far_from_the_origin():
+    X, _ = two_moons(400, noise=0.05, random_state=0)
+    shifted = (X + 1000).astype(np.float32)
+
+    assert_allclose(principal_axes(shifted), principal_axes(X), rtol=1e-3)
+    assert clusterability(shifted, np.random.RandomState(0)) > MIN_CLUSTERABILITY
+
+
+def test_repeated_rows_count_once(rng):
+    """Rounded measurements, of which most are repeated."""
+    X = np.round(2 * rng.normal(size=(500, 2)))
+    assert clusterability(X, np.random.RandomState(0)) < MIN_CLUSTERABILITY
+
+
 def test_back_ends_agree(backend):
     X, _ = two_moons(200, random_state=0)
     expected = clusterability(X.astype(np.float32), np.random.RandomState(0))
     assert_allclose(clusterability(backend(X.astype(np.float32)), np.random.RandomState(0)), expected, atol=0.02)
 
 
-def test_equal_rows_are_one_cluster():
-    assert clusterability(np.ones((30, 2)), np.random.RandomState(0)) == 0
+def test_few_distinct_rows_say_nothing(rng):
+    assert clusterability(rng.normal(size=(19, 2)), np.random.RandomState(0)) is None
+    assert clusterability(np.repeat(rng.normal(size=(10, 2)), 5, axis=0), np.random.RandomState(0)) is None
 
 
 def test_auto_answers_one_where_there_is_no_structure(rng):
@@ -90,6 +105,9 @@ def test_auto_answers_one_where_there_is_no_structure(rng):
     assert "clusterability 0." in str(model.evidence_)
     assert choose_n_clusters(X, estimator=KMeans(), random_state=0).n_clusters == 1
     assert choose_n_clusters(X, range(2, 8), random_state=0).n_clusters > 1  # one is not among the candidates
+    assert choose_n_clusters(X, [1, 2], random_state=0).n_clusters == 1
+    assert choose_n_clusters(two_moons(200, random_state=0)[0], [1, 2], random_state=0).n_clusters == 2
+    assert ManifoldClustering(max_clusters=2, random_state=0).fit(X).n_clusters_ == 1
 
 
 def test_one_is_not_considered_with_labels_graphs_or_few_rows(rng):

@@ -27,6 +27,14 @@ def test_a_row_equal_to_the_mean_stays_zero():
     assert_array_equal(Directions().fit_transform([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])[1], [0, 0])
 
 
+def test_equal_rows_stay_zero_and_a_failed_fit_changes_nothing():
+    assert_array_equal(Directions().fit_transform(np.full((3, 2), 0.1)), np.zeros((3, 2)))
+    model = Directions().fit(np.eye(3))
+    with pytest.raises(InputError):
+        model.fit(sp.csr_array(np.eye(2)))
+    assert model.transform(np.eye(3)).shape == (3, 3)
+
+
 def test_sparse_rows_are_scaled_but_not_centred():
     X = sp.csr_array([[0.0, 2.0], [3.0, 4.0]])
     Y = Directions(center=False).fit_transform(X)

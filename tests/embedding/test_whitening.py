@@ -7,11 +7,11 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from fiedler import AffinityGraph, KNNGraph, Whitening
+from fiedler import LPI, AffinityGraph, KNNGraph, Whitening
 from fiedler.core.backend import to_numpy
 from fiedler.core.kmeans import kmeans
 from fiedler.datasets import blobs
-from fiedler.embedding.whitening import N_CELL_RUNS, inverse_square_root
+from fiedler.embedding.whitening import N_CELL_RUNS, whitening_factors
 from fiedler.errors import InputError
 
 
@@ -48,33 +48,38 @@ def test_the_printed_scatter_becomes_the_identity(by, X):
     assert_allclose(Y, (X - X.mean(axis=0)) @ model.components_.T, rtol=1e-10)
 
 
-def test_the_matrix_of_edges_is_that_of_lpi(X):
-    """½ Σ_ij w_ij (x_i - x_j)(x_i - x_j)' = X'LX [lpi, Eq. 1]."""
-    graph = KNNGraph(5).build(X)
-    L = np.diag(graph.degrees) - graph.weights.toarray()
-    assert_allclose(X.T @ L @ X / graph.degrees.sum(), printed_scatter(X, "edges", graph))
+def test_the_directions_of_lpi_are_those_of_least_scatter_along_edges(X):
+    """LPI minimises a'X'LXa / a'X'DXa [lpi, Eq. 1]: on whitened rows, whose X'LX is the identity, 1 / b'Y'DYb."""
+    graph = KNNGraph(5, weight="heat").build(X)
+    whitening = Whitening("edges", ridge=0.0, graph=graph).fit(X)
+    lpi = LPI(4, graph=graph).fit(X)
+
+    mean = graph.degrees @ X / graph.degrees.sum()
+    Y = (X - mean) @ whitening.components_.T
+    largest = np.linalg.eigvalsh((Y.T * graph.degrees) @ Y)[::-1]
+    assert_allclose(graph.degrees.sum() / largest, lpi.eigenvalues_, rtol=1e-6)
 
 
 def test_the_ridge_is_relative_to_the_largest_variance():
-    """V (λ + ρ λ_max)^(-1/2); a large ridge only rotates and scales."""
+    """V (Λ + ρ λ_max I)^(-1/2); a large ridge only rotates and scales."""
     S = np.diag([4.0, 1.0, 0.0])
-    F = inverse_square_root(S, 0.5)
+    F = whitening_factors(S, 0.5)
 
     assert_allclose(F @ F.T, np.diag([1 / 6, 1 / 3, 1 / 2]))
     assert_allclose(F.T @ (S + 2 * np.eye(3)) @ F, np.eye(3), atol=1e-12)
 
 
-def test_nuisance_directions_inside_clusters_are_shrunk(rng):
-    """Two clusters that differ in a column whose variance is a thousandth of a column of noise."""
-    y = rng.randint(2, size=200)
-    X = np.stack([0.1 * y + 0.01 * rng.normal(size=200), rng.normal(size=200)], axis=1)
+@pytest.mark.parametrize("by", ["cells", "edges"])
+def test_directions_of_noise_are_shrunk(by, rng):
+    """Clusters in one column that is smaller than a column of noise: their distance grows relative to their width."""
+    y = rng.randint(3, size=300)
+    X = np.stack([y + 0.05 * rng.normal(size=300), 4 * rng.normal(size=300)], axis=1)
 
-    Y = Whitening("edges", ridge=1e-5, graph=KNNGraph(5).build(X[:, :1])).fit_transform(X)
+    def separation(rows):
+        return np.linalg.norm(rows[y == 0].mean(axis=0) - rows[y == 1].mean(axis=0)) / rows[y == 0].std(axis=0).max()
 
-    gap = np.linalg.norm(Y[y == 0].mean(axis=0) - Y[y == 1].mean(axis=0))
-    spread = np.sqrt(np.mean([Y[y == k].var(axis=0).sum() for k in (0, 1)]))
-    assert gap > 2 * spread
-    assert 0.2 * X.std(axis=0).max() > 0.1  # in the rows themselves the gap is small
+    Y = Whitening(by, ridge=1e-4, n_cells=30, random_state=0).fit_transform(X)
+    assert separation(Y) > 1.5 * separation(X)
 
 
 def test_many_columns_are_reduced_and_sparse_rows_stay_sparse(rng):
@@ -100,16 +105,30 @@ def test_back_ends_agree_on_given_graphs(backend, X):
         ({"by": "columns"}, np.eye(4), "by='columns'"),
         ({"ridge": -1.0}, np.eye(4), "ridge"),
         ({}, np.ones((4, 2)), "no scatter by 'rows'"),
+        ({}, np.full((30, 2), 0.1, dtype=np.float32), "no scatter by 'rows'"),
         ({"by": "cells"}, np.repeat([[0.0, 0.0], [3.0, 1.0]], 9, axis=0), "no scatter by 'cells'"),
         ({"by": "rows", "graph": KNNGraph(2)}, np.eye(4), "does not use it"),
         ({"by": "edges", "graph": np.zeros((4, 4))}, np.eye(4), "no edges"),
         ({"by": "edges", "graph": AffinityGraph.from_matrix(-np.ones((4, 4)), signed=True)}, np.eye(4), "negative"),
     ],
 )
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore:the graph has")
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 def test_mistakes_are_named(options, rows, message):
     with pytest.raises(InputError, match=message):
         Whitening(**options).fit(rows)
+
+
+def test_the_default_graph_is_the_one_that_set_params_changes(X):
+    first = Whitening("edges").fit(X).components_
+    second = Whitening("edges").set_params(graph__n_neighbors=9).fit(X).components_
+    assert_allclose(np.abs(first), np.abs(second))
+
+
+def test_single_precision_rows_far_from_the_origin(rng):
+    """A mean added up in single precision would be off by more than the width of the rows."""
+    X = (rng.normal(size=(200_000, 2)) + 1e4).astype(np.float32)
+    assert_allclose(Whitening().fit_transform(X).std(axis=0), 1, rtol=0.02)
 
 
 def test_whitening_by_rows_is_that_of_scikit_learn():

@@ -75,7 +75,7 @@ def test_the_result_is_no_lower_than_the_start(rng, monkeypatch):
     graph = AffinityGraph.from_matrix(W)
     best = communities(graph, 3, resolution=1.0, random_state=0).labels
     monkeypatch.setattr(module, "_spectral_starts", lambda vectors, search, quick: {})
-    monkeypatch.setattr(module, "_merged_cells", lambda cells, search, n_tries: {})
+    monkeypatch.setattr(module, "_merged_cells", lambda cells, search: {})
 
     result = communities(graph, 3, starts=[best], resolution=1.0, random_state=1)
 

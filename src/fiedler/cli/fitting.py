@@ -26,6 +26,8 @@ from .methods import NClusters, PreparedRows, make_clusterer
 
 MEMBERSHIP_DECIMALS = 4  # in CSV files
 
+MAX_CLUSTERS = 20  # that "-k auto" considers, as ManifoldClustering does by default
+
 
 class FittedClustering(NamedTuple):
     """A fitted pipeline and its clustering.
@@ -83,7 +85,7 @@ def fit(
     started, evidence = time.perf_counter(), None
     classes = (data.class_names or []) if data.is_partially_labeled else []
     if n_clusters == "auto" and method != "auto":
-        n_clusters, evidence = choose_number(prepared, seed=seed)
+        n_clusters, evidence = choose_number(prepared, seed=seed, at_least=max(2, len(classes)) if supervision else 1)
         n_clusters = max(n_clusters, len(classes))
     clusterer = make_clusterer(method, n_clusters, prepared.rows, seed)
     clusterer.fit(prepared.rows, **supervision)
@@ -180,9 +182,9 @@ def _check_pairs_match_labels(pairs: PairwiseConstraints, data: Input) -> None:
             )
 
 
-def choose_number(prepared: PreparedRows, *, seed: int = 0) -> tuple[int, Any]:
+def choose_number(prepared: PreparedRows, *, seed: int = 0, at_least: int = 1) -> tuple[int, Any]:
     """Choose the number of clusters as ManifoldClustering does; return it and the evidence."""
-    choice = choose_n_clusters(prepared.rows, random_state=seed)
+    choice = choose_n_clusters(prepared.rows, range(at_least, max(MAX_CLUSTERS, at_least) + 1), random_state=seed)
     return choice.n_clusters, choice
 
 

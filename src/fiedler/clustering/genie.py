@@ -60,8 +60,8 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
 
     Notes
     -----
-    The tree has all numbers of clusters: ``fiedler.graph.tree.cut_tree`` returns the labels of another one without a
-    new fit, and ``scipy.cluster.hierarchy.dendrogram(model.linkage_matrix())`` draws it.
+    The tree contains the partition for every number of clusters: ``fiedler.graph.tree.cut_tree`` returns its labels
+    without a new fit, and ``scipy.cluster.hierarchy.dendrogram(model.linkage_matrix())`` draws it.
 
     References
     ----------

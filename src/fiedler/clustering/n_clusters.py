@@ -40,10 +40,9 @@ from ..graph.estimator import GraphEstimatorMixin
 from ..graph.landmarks import LandmarkGraph
 from ..graph.recipes import as_affinity, default_recipe, is_pairwise
 from ..metrics import adjusted_rand_index
-from .clusterability import MIN_CLUSTERABILITY, MIN_CLUSTERABILITY_ROWS, clusterability
+from .clusterability import MIN_CLUSTERABILITY, clusterability
 
 MAX_SAMPLED_ROWS = 2500  # a random sample of this size gives the same answer
-MAX_COUNTING_NODES = 1000  # of the coarse graphs on which communities are counted
 STABILITY_TOLERANCE = 0.05  # in the adjusted Rand index
 SMALLEST_EIGENVALUE = 0.003  # smaller ones are raised to it: their ratios depend on single edges between clusters
 
@@ -74,7 +73,7 @@ class NClustersChoice:
         Mean modularity of the clusterings of subsets, for every candidate.
     clusterability : float or None
         How much smaller the eigenvalues of the graph are than those of a single Gaussian, on a logarithmic scale; if it
-        is at most 0.92, there is one cluster. None if one cluster was not considered.
+        is at most log 2.5, there is one cluster. None if one cluster was not considered.
 
     Examples
     --------
@@ -95,9 +94,13 @@ class NClustersChoice:
     modularity: list[float] | None = None
     clusterability: float | None = None
 
+    @property
+    def title(self) -> str:
+        """The number and the rule in a line."""
+        return f"{self.n_clusters} {'cluster' if self.n_clusters == 1 else 'clusters'}, by {self.by}"
+
     def __str__(self) -> str:
-        noun = "cluster" if self.n_clusters == 1 else "clusters"
-        lines = [f"{self.n_clusters} {noun}, by {self.by}", "  K     gap      stability  modularity"]
+        lines = [self.title, "  K     gap      stability  modularity"]
         errors = self.stability_error or [0.0] * len(self.candidates)
         for i, k in enumerate(self.candidates):
             stability = "-" if self.stability is None else f"{self.stability[i]:.3f} ± {errors[i]:.3f}"
@@ -132,7 +135,7 @@ def choose_n_clusters(
         The rows, or a graph on them.
     candidates : iterable of int, default=range(1, 21)
         The numbers to choose from. One is chosen if the rows have no more structure than a single Gaussian; it is left
-        out if only a graph is given, or fewer than 20 rows.
+        out if a graph is given, as ``X`` or as the estimator's own, or fewer than 20 distinct rows.
     estimator : clusterer, optional
         The model whose clusters are counted: any scikit-learn clusterer with a parameter ``n_clusters`` or
         ``n_components``. By default the communities of the nearest-neighbour graph.
@@ -152,9 +155,8 @@ def choose_n_clusters(
     Notes
     -----
     The eigengaps are those of the estimator's own graph if it has one, otherwise of a self-tuned graph of nine
-    neighbours. If there are more than 2,500 rows, subsets of a random sample are clustered, into communities of graphs
-    that are coarsened to 1,000 nodes; the eigengaps of more than 10,000 rows are those of a coarser version of the
-    graph.
+    neighbours. If there are more than 2,500 rows, subsets of a random sample are clustered; the eigengaps of more than
+    10,000 rows are those of a coarser version of the graph.
 
     Examples
     --------
@@ -248,7 +250,7 @@ def subgraph(graph: AffinityGraph, rows: np.ndarray) -> AffinityGraph:
 
 def _communities(graph: AffinityGraph, rows: np.ndarray, n_clusters: Sequence[int], seed: int) -> list[np.ndarray]:
     rng = np.random.RandomState(seed)
-    search = MultilevelSearch.on(graph, max(n_clusters), rng, MAX_COUNTING_NODES)
+    search = MultilevelSearch.on(graph, max(n_clusters), rng)
     return [to_numpy(result.labels) for result in search.find_each(n_clusters, rng)]
 
 
@@ -321,9 +323,13 @@ def count_clusters(
     sample = random_subset(n_samples, min(1.0, MAX_SAMPLED_ROWS / n_samples), random_state)
     subsets = [sample[random_subset(len(sample), fraction, random_state)] for _ in range(n_subsets)]
     possible = [k for k in candidates if k <= min(map(len, subsets)) // 2]
+    structure = None if rows is None else clusterability(rows, random_state)
+    is_one = structure is not None and structure <= MIN_CLUSTERABILITY
     if len(possible) < 2:
         only = possible[0] if possible else min(*candidates, n_samples)
-        return NClustersChoice(only, "the only candidate", [only], None)
+        if structure is None:
+            return NClustersChoice(only, "the only candidate", [only], None)
+        return NClustersChoice(1 if is_one else only, "clusterability", [only], None, clusterability=structure)
 
     def cluster_subset(task: tuple[np.ndarray, int]) -> tuple[list[np.ndarray], list[float]]:
         rows, seed = task
@@ -338,10 +344,6 @@ def count_clusters(
     coarse = search_hierarchy(graph, possible[-1], random_state).coarsest
     gaps = relative_eigengaps(coarse, possible, random_state)
     best = int(np.argmax(np.where(means >= means.max() - STABILITY_TOLERANCE, gaps, -np.inf)))
-    structure = None
-    if rows is not None and n_samples >= MIN_CLUSTERABILITY_ROWS:
-        structure = clusterability(rows, random_state)
-    is_one = structure is not None and structure <= MIN_CLUSTERABILITY
     return NClustersChoice(
         1 if is_one else possible[best],
         "clusterability" if is_one else "stability, then eigengap",

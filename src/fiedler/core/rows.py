@@ -55,3 +55,11 @@ def take_rows(X: Array, indices: np.ndarray) -> Array:
 def random_subset(n: int, share: float, rng: np.random.RandomState) -> np.ndarray:
     """Draw a share of the indices 0 .. n-1, at least two of them, in ascending order."""
     return np.sort(rng.permutation(n)[: max(round(share * n), 2)])
+
+
+def mean_row(X: Array) -> Array:
+    """Return the mean of the rows, added up in double precision, in their own one."""
+    if sp.issparse(X):
+        return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel().astype(X.dtype)
+    xp = namespace(X)
+    return xp.astype(xp.sum(X, axis=0, dtype=xp.float64) / X.shape[0], X.dtype)

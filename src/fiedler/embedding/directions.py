@@ -11,16 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_data
-from ..core.backend import Array, convert_like, namespace
-from ..core.rows import normalize_rows
+from ..core.backend import Array, convert_like, eps, namespace
+from ..core.rows import mean_row, normalize_rows, row_norms
 from ..errors import InputError
+from ..graph.estimator import restore_on_failure
+
+ROUNDING_ERRORS = 8  # of the rows, within which a row equals the mean
 
 
 class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Centred rows at unit length.
 
     Embeddings of texts and images often differ in length for reasons that do not matter, and share a common direction,
-    their mean. Without both, Euclidean neighbours are those of the highest cosine between centred rows.
+    their mean. With both removed, Euclidean neighbours are those of the highest cosine between centred rows.
 
     Parameters
     ----------
@@ -68,9 +71,10 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        rows = self._check(X, reset=True)
-        mean = rows.mean(axis=0) if sp.issparse(rows) else namespace(rows).mean(rows, axis=0)
-        self.mean_ = mean if self.center else 0 * mean
+        with restore_on_failure(self):
+            rows = self._check(X, reset=True)
+            mean = mean_row(rows)
+            self.mean_ = mean if self.center else 0 * mean
         return self
 
     def transform(self, X: MatrixLike) -> Array:
@@ -86,7 +90,13 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows = self._check(X, reset=False)
-        return normalize_rows(rows if sp.issparse(rows) else convert_like(rows, self.mean_) - self.mean_)
+        if sp.issparse(rows):
+            return normalize_rows(rows)
+        rows = convert_like(rows, self.mean_)
+        centered = rows - self.mean_
+        xp = namespace(rows)
+        at_mean = row_norms(centered) <= ROUNDING_ERRORS * eps(rows) * row_norms(rows)
+        return xp.where(at_mean[:, None], xp.zeros_like(centered), normalize_rows(centered))
 
     def _check(self, X: MatrixLike, *, reset: bool) -> Array:
         rows = check_data(X, estimator=self, reset=reset)

@@ -1,8 +1,8 @@
 """Whitening: a linear map after which rows scatter equally in all directions, overall or only near each other.
 
-    y = (x - x̄) P (S + ρ λ_max I)^(-1/2),      P the leading principal components, z = (x - x̄) P,
+    y = (Λ + ρ λ_max I)^(-1/2) V'z,      z = P'(x - x̄),      P the leading principal components,
 
-with λ_max the largest eigenvalue of the scatter matrix S, which is one of
+with S = VΛV' the scatter matrix of the coordinates z and λ_max its largest eigenvalue. S is one of
 
     rows      Σ_i z_i z_i' / n                                            of all rows
     cells     Σ_i (z_i - c_i)(z_i - c_i)' / n                             around the centre c_i of the k-means cell of
@@ -28,15 +28,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_nonnegative, check_seed, choose
-from ..core.backend import Array, asarray_like, convert_like, namespace, to_numpy
+from ..core.backend import Array, asarray_like, convert_like, eps, namespace, to_numpy
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
 from ..core.progress import report_progress
+from ..core.rows import mean_row, sq_row_norms
 from ..core.sparse import matmul
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
-from ..graph.recipes import as_affinity, default_recipe, is_pairwise
+from ..graph.recipes import DEFAULT_NEIGHBORS, as_affinity, default_recipe, is_pairwise, self_tuned
 
 MIN_ROWS_PER_CELL = 3  # on average
 N_CELL_RUNS = 5  # runs of k-means, over which the scatter is averaged: that of one run depends on its start
@@ -103,15 +104,15 @@ def _principal_components(X: Array, max_components: int, random_state: int) -> P
     if X.shape[1] > max_components:
         most = min(X.shape) - (1 if sp.issparse(X) else 0)
         return fit_pca(X, max(1, min(max_components, most)), random_state=random_state)
-    mean = X.mean(axis=0) if sp.issparse(X) else namespace(X).mean(X, axis=0)
+    mean = mean_row(X)
     return Projection(mean, asarray_like(np.eye(X.shape[1]), mean, dtype=mean.dtype))
 
 
-def inverse_square_root(S: Array, ridge: float) -> Array:
-    """Compute V (λ + ρ λ_max)^(-1/2) of a positive semidefinite matrix VΛV', whose largest eigenvalue is positive."""
+def whitening_factors(S: Array, ridge: float) -> Array:
+    """Compute V (Λ + ρ λ_max I)^(-1/2) of a positive semidefinite matrix S = VΛV', whose λ_max is positive."""
     xp = namespace(S)
     values, vectors = xp.linalg.eigh(0.5 * (S + S.T))
-    values = xp.where(values > 0, values, 0) + (ridge + xp.finfo(S.dtype).eps) * xp.max(values)
+    values = xp.where(values > 0, values, 0) + ridge * xp.max(values)
     return vectors / xp.sqrt(values)
 
 
@@ -126,7 +127,8 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
     max_components : int, default=50
         The largest number of principal components that are kept. If there are at most as many columns, all are.
     ridge : float, default=0.01
-        Added to all variances, relative to the largest.
+        Added to all variances, relative to the largest: directions with less than a tenth of the largest standard
+        deviation are hardly rescaled. Standardise columns of different units first.
     n_cells : int, default=30
         The number of cells; at most a third of the number of rows. About three times the number of clusters is a good
         choice.
@@ -153,9 +155,8 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
     >>> import numpy as np
     >>> from fiedler import Whitening
     >>> X = np.random.RandomState(0).normal(size=(500, 2)) * [1.0, 100.0]
-    >>> np.cov(Whitening(ridge=0.0).fit_transform(X).T).round(1)
-    array([[ 1., -0.],
-           [-0.,  1.]])
+    >>> Whitening(ridge=0.0).fit_transform(X).std(axis=0).round(2)
+    array([1., 1.])
     """
 
     def __init__(
@@ -213,19 +214,23 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         projection = _principal_components(X, max_components, int(rng.randint(2**31 - 1)))
         coordinates = projection(X)
         Z = namespace(coordinates).astype(coordinates, namespace(coordinates).float64)
-        graph = default_recipe(X.shape[0]) if self.graph is None else self.graph
-        S = scatter(_Rows(X, Z, n_cells, graph, rng))
-        if not float(namespace(S).linalg.trace(S)) > 0:
+        S = scatter(_Rows(X, Z, n_cells, default_recipe(X.shape[0]) if self.graph is None else self._recipe(), rng))
+        rounding = eps(coordinates) ** 2 * float(namespace(Z).max(sq_row_norms(X)))
+        if not float(namespace(S).linalg.trace(S)) > rounding:
             raise InputError(
                 f"the rows have no scatter by {self.by!r}, so there is no direction to rescale",
                 "check the data, or use by='rows'",
                 code="equal_rows",
                 parameter="by",
             )
-        factors = inverse_square_root(S, ridge)
+        factors = whitening_factors(S, max(ridge, eps(coordinates)))
         self.mean_ = projection.mean
         self.components_ = (projection.components @ namespace(Z).astype(factors, projection.components.dtype)).T
         self._fit_X = None  # transform does not need the training rows
+
+    def _recipe(self) -> Any:
+        """Return the graph parameter, or the recipe of the default graph."""
+        return self_tuned(DEFAULT_NEIGHBORS) if self.graph is None else self.graph
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the whitened rows.

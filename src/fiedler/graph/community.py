@@ -40,7 +40,7 @@ from ..core.sparse import csr_parts, row_indices, to_scipy
 from ..errors import InputError
 from .affinity import AffinityGraph
 from .coarsen import Hierarchy, coarsen
-from .community_search import MAX_CELLS, N_JITTERED_MERGES, CommunitySearch
+from .community_search import MAX_CELLS, CommunitySearch
 from .labels import check_node_labels, consecutive
 from .moves import WeightedEdges
 
@@ -54,7 +54,6 @@ COARSE_NODES = 5_000  # nodes to which a larger one is coarsened, about
 MIN_NODES_PER_CLUSTER = 30  # of these graphs
 RESOLUTION_FACTOR = 1.25  # on γ, as long as a community is empty
 MAX_RESOLUTION = 8.0  # γ beyond which empty communities are filled by splitting others
-N_QUICK_MERGES = 5  # ways of merging cells that a quick search tries besides the greedy one
 START_TOL = 1e-4  # of the eigenvectors, from which the search only starts
 MAX_CELL_ROUNDS = 20  # rounds of moves among cells, which are merged afterwards
 
@@ -223,7 +222,7 @@ class MultilevelSearch:
         quick = cells is not None
         spectral = _spectral_starts(self.vectors, search, quick)
         cells = self.cells(k, rng) if cells is None else cells
-        spectral |= _merged_cells(cells, search, N_QUICK_MERGES if quick else N_JITTERED_MERGES)
+        spectral |= _merged_cells(cells, search)
         population = [*(most_frequent(labels, supernodes, k) for labels in starts), *spectral.values()]
         gamma = RESOLUTION if resolution is None else resolution
         improve = search.move if quick else search.improve
@@ -317,14 +316,14 @@ def _spectral_starts(vectors: np.ndarray, search: CommunitySearch, quick: bool) 
     }
 
 
-def _merged_cells(partitions: Sequence[np.ndarray], search: CommunitySearch, n_tries: int) -> dict[str, np.ndarray]:
+def _merged_cells(partitions: Sequence[np.ndarray], search: CommunitySearch) -> dict[str, np.ndarray]:
     """Return fine partitions, improved by moves and merged down to K, by name."""
     starts = {}
     for cells in partitions:
         n_cells = int(cells.max()) + 1
         gamma = RESOLUTION * n_cells / search.k
         fine = search.edges.move(cells, gamma, n_cells, search.rng, max_rounds=MAX_CELL_ROUNDS).labels
-        merged = search.merge(np.unique(fine, return_inverse=True)[1], RESOLUTION, n_tries)
+        merged = search.merge(np.unique(fine, return_inverse=True)[1], RESOLUTION)
         starts[f"{n_cells} cells merged"] = merged
     return starts
 

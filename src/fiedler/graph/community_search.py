@@ -165,14 +165,14 @@ class CommunitySearch:
             cells = finer
         return self.merge(cells, gamma)
 
-    def merge(self, cells: np.ndarray, gamma: float, n_tries: int = N_JITTERED_MERGES) -> np.ndarray:
+    def merge(self, cells: np.ndarray, gamma: float) -> np.ndarray:
         """Merge cells into K communities, pair by pair and then by single moves; the best of several jittered tries."""
         n_cells = int(cells.max()) + 1
         if n_cells <= self.k:
             return cells
         cohesion = self.cohesion(cells, n_cells, gamma)
         tries = [_move_cells(_agglomerate(cohesion, self.k), cohesion, self.k)]
-        for _ in range(n_tries):
+        for _ in range(N_JITTERED_MERGES):
             jitter = np.exp(self.rng.standard_normal(cohesion.shape))
             tries.append(_move_cells(_agglomerate(cohesion * (jitter + jitter.T), self.k), cohesion, self.k))
         return max(tries, key=lambda labels: _modularity_of_cells(labels, cohesion))[cells]

@@ -78,7 +78,7 @@ class EvidenceDisplay:
         """
         if choice.gaps is None and choice.stability is None:
             raise InputError(
-                f"there is no evidence to draw: {choice.n_clusters} clusters, by {choice.by}",
+                f"there is no evidence to draw: {choice.title}",
                 code="no_evidence",
                 n_clusters=choice.n_clusters,
             )
@@ -95,9 +95,7 @@ class EvidenceDisplay:
         self.line_: Any = None
         self.bars_: Any = None
         self.gap_ax_: Any = None
-        noun = "cluster" if self.choice.n_clusters == 1 else "clusters"
-        title = f"{self.choice.n_clusters} {noun}, by {self.choice.by}"
-        style_axes(self.ax_, title=title, xlabel="number of clusters", ylabel="eigengap")
+        style_axes(self.ax_, title=self.choice.title, xlabel="number of clusters", ylabel="eigengap")
         if self.choice.stability is not None:
             self.line_ = self._draw_stability()
         if self.choice.gaps is not None:

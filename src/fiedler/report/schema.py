@@ -187,9 +187,7 @@ def _evidence_schema(summary: Summary) -> dict[str, Schema]:
     return {
         "spectrum": Maybe({"values": Many(number()), "gap": integer(1, _length_of(summary, "spectrum", "values"))}),
         "history": Maybe(history),
-        "evidence": Maybe(
-            {"n_clusters": integer(), "candidates": Many(integer()), "clusterability": Maybe(number()), **columns}
-        ),
+        "evidence": Maybe({"n_clusters": integer(), "candidates": Many(integer()), **columns}),
     }
 
 
