@@ -15,6 +15,7 @@ from .._files import atomic_write
 from .._registry import methods
 from ..clustering import FitCost, choose_n_clusters, estimate
 from ..clustering.cost import format_bytes
+from ..clustering.n_clusters import DEFAULT_CANDIDATES
 from ..core.backend import to_numpy
 from ..core.memory import available_memory, peak_memory_mb, reset_peak_memory
 from ..errors import InputError
@@ -25,8 +26,6 @@ from ..metrics import score_table
 from .methods import NClusters, PreparedRows, make_clusterer
 
 MEMBERSHIP_DECIMALS = 4  # in CSV files
-
-MAX_CLUSTERS = 20  # that "-k auto" considers, as ManifoldClustering does by default
 
 
 class FittedClustering(NamedTuple):
@@ -184,7 +183,8 @@ def _check_pairs_match_labels(pairs: PairwiseConstraints, data: Input) -> None:
 
 def choose_number(prepared: PreparedRows, *, seed: int = 0, at_least: int = 1) -> tuple[int, Any]:
     """Choose the number of clusters as ManifoldClustering does; return it and the evidence."""
-    choice = choose_n_clusters(prepared.rows, range(at_least, max(MAX_CLUSTERS, at_least) + 1), random_state=seed)
+    candidates = [k for k in DEFAULT_CANDIDATES if k >= at_least] or [at_least]
+    choice = choose_n_clusters(prepared.rows, candidates, random_state=seed)
     return choice.n_clusters, choice
 
 

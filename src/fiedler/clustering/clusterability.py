@@ -8,7 +8,7 @@ small. So does a long narrow shape, but then also for the Gaussian, which has th
 statistic of Tibshirani, Walther & Hastie (2001), with eigenvalues in place of the dispersion inside k-means clusters,
 which depends on shapes and tails: a self-tuned graph hardly depends on the density.
 
-A Gaussian has c ≈ 0, and other shapes without gaps (a cube, a ball, heavy or one-sided tails) have up to 0.96. A few
+A Gaussian has c ≈ 0, and other shapes without gaps (a cube, a ball, heavy or one-sided tails) have up to 0.91. A few
 far outliers are clusters of their own: six in 300 rows suffice.
 """
 
@@ -23,7 +23,7 @@ from .._typing import Array
 from ..core.backend import asarray_like, is_numpy, to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.rows import random_subset, take_rows
-from ..graph.recipes import default_recipe
+from ..graph.recipes import as_affinity, default_recipe
 
 MIN_CLUSTERABILITY = math.log(2.5)  # above which there is more than one cluster
 MIN_CLUSTERABILITY_ROWS = 20  # distinct ones; with fewer the spectrum of a graph says little
@@ -69,7 +69,7 @@ def _distinct(rows: Array) -> Array:
 def _log_eigenvalues(rows: Array, random_state: np.random.RandomState) -> np.ndarray:
     """Compute log λ_K for K = 2..8, of the self-tuned graph of nine neighbours."""
     n = rows.shape[0]
-    graph = default_recipe(n, connect="mst").build(rows)
+    graph = as_affinity(default_recipe(n, connect="mst"), rows, validated=True)
     values = smallest_eigenpairs(graph, min(MAX_EIGENVALUES, n - 1), random_state=random_state).values
     return np.log(np.maximum(to_numpy(values)[1:], EIGENVALUE_FLOOR))
 

@@ -42,6 +42,7 @@ from ..graph.recipes import as_affinity, default_recipe, is_pairwise
 from ..metrics import adjusted_rand_index
 from .clusterability import MIN_CLUSTERABILITY, clusterability
 
+DEFAULT_CANDIDATES = range(1, 21)
 MAX_SAMPLED_ROWS = 2500  # a random sample of this size gives the same answer
 STABILITY_TOLERANCE = 0.05  # in the adjusted Rand index
 SMALLEST_EIGENVALUE = 0.003  # smaller ones are raised to it: their ratios depend on single edges between clusters
@@ -117,7 +118,7 @@ class NClustersChoice:
 
 def choose_n_clusters(
     X: MatrixLike | AffinityGraph,
-    candidates: Iterable[int] = range(1, 21),
+    candidates: Iterable[int] = DEFAULT_CANDIDATES,
     *,
     estimator: Any = None,
     n_subsets: int = 4,

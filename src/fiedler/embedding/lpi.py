@@ -40,7 +40,7 @@ from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.labels import known_labels
-from ..graph.recipes import KNNGraph, build_affinity, is_pairwise
+from ..graph.recipes import KNNGraph, build_affinity
 from .eigenmaps import eigenmap
 
 SINGULAR_VALUE_CUTOFF = 1e-5  # share of the largest singular value, below which a direction is considered noise
@@ -283,13 +283,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             For graphs built from labels, such as :class:`LabelGraph`.
         """
         with restore_on_failure(self), report_progress(self):
-            if isinstance(X, AffinityGraph) or is_pairwise(self._recipe()):
-                raise InputError(
-                    "LPI maps the rows of X, but X is a graph or an affinity matrix",
-                    "fit on data, and pass the graph as graph=",
-                    code="rows_required",
-                    parameter="X",
-                )
+            self._require_rows(X)
             return self._fit(check_data(X, estimator=self, min_samples=2), y, allow_fewer=False)
 
     def _fit(self, rows: Array, y: LabelsLike | None, *, allow_fewer: bool) -> Self:

@@ -28,16 +28,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_nonnegative, check_seed, choose
-from ..core.backend import Array, asarray_like, convert_like, eps, namespace, to_numpy
+from ..core.backend import Array, asarray_like, convert_like, eps, namespace
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
 from ..core.progress import report_progress
 from ..core.rows import mean_row, sq_row_norms
 from ..core.sparse import matmul
 from ..errors import InputError
-from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
-from ..graph.recipes import DEFAULT_NEIGHBORS, as_affinity, default_recipe, is_pairwise, self_tuned
+from ..graph.recipes import DEFAULT_NEIGHBORS, as_affinity, default_recipe, self_tuned
 
 MIN_ROWS_PER_CELL = 3  # on average
 N_CELL_RUNS = 5  # runs of k-means, over which the scatter is averaged: that of one run depends on its start
@@ -80,16 +79,11 @@ def _scatter_along_edges(rows: _Rows) -> Array:
             parameter="graph",
         )
     xp, Z = namespace(rows.Z), rows.Z
-    degrees = asarray_like(to_numpy(graph.degrees), Z, dtype=Z.dtype)
+    degrees = convert_like(graph.degrees, Z)
     if float(xp.sum(degrees)) <= 0:
         raise InputError("the graph has no edges", "use more neighbours", code="no_edges", parameter="graph")
-    smooth = asarray_like(to_numpy(matmul(graph.weights, _like_weights(Z, graph))), Z, dtype=Z.dtype)
+    smooth = convert_like(matmul(graph.weights, convert_like(Z, graph.degrees)), Z)
     return Z.T @ (degrees[:, None] * Z - smooth) / xp.sum(degrees)
-
-
-def _like_weights(Z: Array, graph: AffinityGraph) -> Array:
-    """Return the coordinates in the precision and library of the weights."""
-    return asarray_like(to_numpy(Z), graph.degrees, dtype=graph.degrees.dtype)
 
 
 SCATTERS: dict[str, Callable[[_Rows], Array]] = {
@@ -190,13 +184,7 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         self
         """
         with restore_on_failure(self), report_progress(self):
-            if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
-                raise InputError(
-                    "Whitening maps the rows of X, but X is a graph or an affinity matrix",
-                    "fit on data, and pass the graph as graph=",
-                    code="rows_required",
-                    parameter="X",
-                )
+            self._require_rows(X)
             self._fit(check_data(X, estimator=self, min_samples=2))
         return self
 
@@ -214,7 +202,7 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         projection = _principal_components(X, max_components, int(rng.randint(2**31 - 1)))
         coordinates = projection(X)
         Z = namespace(coordinates).astype(coordinates, namespace(coordinates).float64)
-        S = scatter(_Rows(X, Z, n_cells, default_recipe(X.shape[0]) if self.graph is None else self._recipe(), rng))
+        S = scatter(_Rows(X, Z, n_cells, default_recipe(X.shape[0]) if self.graph is None else self.graph, rng))
         rounding = eps(coordinates) ** 2 * float(namespace(Z).max(sq_row_norms(X)))
         if not float(namespace(S).linalg.trace(S)) > rounding:
             raise InputError(
@@ -245,10 +233,9 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         """
         check_is_fitted(self)
         rows = check_data(X, estimator=self, reset=False)
-        if not sp.issparse(rows):
-            rows = convert_like(rows, self.components_)
-            return (rows - self.mean_) @ self.components_.T
-        return matmul(rows, self.components_.T) - self.mean_[None, :] @ self.components_.T
+        return Projection(self.mean_, self.components_.T)(
+            rows if sp.issparse(rows) else convert_like(rows, self.components_)
+        )
 
     @property
     def _n_features_out(self) -> int:

@@ -108,6 +108,16 @@ class GraphEstimatorMixin(ProgressMixin):
             warn_if_disconnected(graph)
         return graph
 
+    def _require_rows(self, X: Any) -> None:
+        """Raise an error if ``X`` is a graph or an affinity matrix, for estimators that map rows."""
+        if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
+            raise InputError(
+                f"{type(self).__name__} maps the rows of X, but X is a graph or an affinity matrix",
+                "fit on data, and pass the graph as graph=",
+                code="rows_required",
+                parameter="X",
+            )
+
     def _labels_for(self, recipe: Any, y: LabelsLike | None) -> LabelsLike | None:
         """Return what a recipe may use of ``y``: a clusterer's recipe learns from partial labels only.
 

@@ -37,6 +37,7 @@ from ..core.backend import Array, asarray_like, to_numpy
 from ..core.progress import stage
 from .connect import mst_bridges
 from .kernels import LOCAL_NEIGHBOR
+from .laplacians import component_labels
 from .neighbors import k_nearest, pair_distances
 
 EdgeLength = Literal["distance", "mutual", "local"]
@@ -118,10 +119,8 @@ def spanning_tree(
     edges = k_nearest(X, n_neighbors, n_jobs=n_jobs)
     ends = np.stack([to_numpy(edges.rows), to_numpy(edges.columns)], axis=1)
     distances = to_numpy(edges.distances).astype(np.float64)
-    nearest = np.sort(distances.reshape(n, n_neighbors), axis=1)
-    n_components, labels = connected_components(
-        sp.csr_array((np.ones(len(ends)), ends.T), shape=(n, n)), directed=False
-    )
+    nearest = distances.reshape(n, n_neighbors)  # in the order of their distance
+    n_components, labels = component_labels(sp.csr_array((np.ones(len(ends)), ends.T), shape=(n, n)))
     if n_components > 1:
         bridges = np.stack(mst_bridges(X, labels), axis=1)
         bridge_distances = pair_distances(X, X, *(asarray_like(end, X) for end in bridges.T))
