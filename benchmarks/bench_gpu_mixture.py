@@ -22,11 +22,12 @@ from measure import markdown_table, parse_arguments
 from sklearn.base import clone
 
 from fiedler import GaussianMixture, LapGMM
+from fiedler.core.affine import affine_map
 from fiedler.core.backend import namespace, one_hot, sq_norms, standard_normal, to_numpy
 from fiedler.metrics import clustering_accuracy
 from fiedler.mixture.covariance import gaussians
 from fiedler.mixture.hooks import GaussianHooks, MixtureProblem
-from fiedler.mixture.statistics import centered, component_blocks, weighted_statistics, with_ones
+from fiedler.mixture.statistics import component_blocks, weighted_statistics
 
 DIMENSIONS, CLUSTERS = 50, 20
 REPEATS, PEAK_SIZE = 10, 8192
@@ -47,21 +48,16 @@ def median_seconds(function, synchronize):
     return float(np.median([timed(function, synchronize)[1] for _ in range(REPEATS)]))
 
 
-def e_step_parts(X, model):
+def e_step_parts(X, model, prepared):
     """Return the product and the norms of the E-step as functions of no argument; the norms are those of one block."""
     xp, (k, d) = namespace(X), model.means.shape
-    affine = with_ones(xp.reshape(xp.astype(model.factors, X.dtype), (k * d, d)))
-    blocks = list(component_blocks(X, k))
-
-    def product(rows):
-        Z = centered(X[rows, :], model.origin, X.dtype)
-        return affine @ with_ones(Z).T
-
-    white = xp.reshape(product(blocks[0]), (k, d, -1))
+    factors = xp.reshape(xp.astype(model.factors, X.dtype), (k * d, d))
+    blocks, product = list(component_blocks(X, k)), affine_map(factors, factors[:, 0])
+    white = xp.reshape(product(prepared[blocks[0], :]), (k, d, -1))
 
     def all_products():
         for rows in blocks:
-            product(rows)
+            product(prepared[rows, :])
 
     def all_norms():
         for _ in blocks:
@@ -87,7 +83,7 @@ def time_steps(name, X, y):
     model = gaussians(statistics, kind="full", ridge=0.05)
     log_joint = hooks.expect(model)
     new_state = hooks.refine(log_joint, state)
-    e_product, e_norms = e_step_parts(X, model)
+    e_product, e_norms = e_step_parts(X, model, problem.prepared)
 
     def iterate():
         log_joint = hooks.expect(hooks.maximize(state)[0])

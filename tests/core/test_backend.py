@@ -28,6 +28,26 @@ def test_smallest_k_with_ties_finds_the_right_values(backend, rng):
     assert all(len(set(row)) == 9 for row in to_numpy(columns).tolist())
 
 
+@pytest.mark.parametrize(("n_columns", "k"), [(300, 5), (20, 20), (7, 1)])
+def test_smallest_k_by_packed_keys_is_the_head_of_a_sort(n_columns, k, rng):
+    """CuPy's way, which also runs on NumPy: values of both signs, zeros and infinity."""
+    values = rng.normal(size=(8, n_columns)).astype(np.float32)
+    values[0, :3], values[1, 1], values[2, 2] = 0, np.inf, -np.inf
+    values[0, 1] = -0.0
+
+    smallest, columns = module._smallest_by_keys(values, k, module.namespace(values))
+
+    assert_array_equal(smallest, np.sort(values, axis=1)[:, :k])
+    assert_array_equal(np.take_along_axis(values, columns, axis=1), smallest)
+
+
+def test_row_blocks_on_a_device_are_aligned(monkeypatch):
+    monkeypatch.setattr(module, "is_on_host", lambda X: False)
+    sizes = [block.stop - block.start for block in row_blocks(1000, 2**20, np.empty(0), device_bytes=200 * 2**20)]
+
+    assert sizes == [192, 192, 192, 192, 192, 40]
+
+
 def test_the_largest_entry_is_positive_and_the_first_decides_a_tie(backend):
     vectors = np.array([[0.1, 0.7, -0.5], [-0.9, -0.7 - 1e-12, 0.5], [0.2, 0.1, 0.0]])
 

@@ -18,6 +18,7 @@ from .._typing import Array as Array
 
 BLOCK_BYTES = 64 * 2**20  # size of the temporaries of a blocked computation on the host
 DEVICE_BLOCK_BYTES = 2 * 2**30  # the same on an accelerator, which smaller blocks would leave idle
+ALIGNMENT = 64  # numbers of rows on an accelerator are multiples of it: products of unaligned matrices are slower
 SIGN_TIE = 1e-4  # entries of a vector within this relative distance of the largest are considered equal to it
 
 
@@ -121,8 +122,11 @@ def row_blocks(
     min_rows : int, default=1
         The minimum number of rows of a slice.
     """
-    budget = (host_bytes or BLOCK_BYTES) if is_on_host(reference) else (device_bytes or DEVICE_BLOCK_BYTES)
+    on_host = is_on_host(reference)
+    budget = (host_bytes or BLOCK_BYTES) if on_host else (device_bytes or DEVICE_BLOCK_BYTES)
     size = max(min_rows, min(n_rows, budget // max(1, bytes_per_row)))
+    if not on_host and ALIGNMENT < size < n_rows:
+        size -= size % ALIGNMENT
     return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
 
 
@@ -136,12 +140,33 @@ def smallest_k(values: Array, k: int) -> tuple[Array, Array]:
     if array_api_compat.is_torch_array(values):
         smallest = xp.topk(values, k, dim=1, largest=False, sorted=True)
         return smallest.values, smallest.indices
+    if array_api_compat.is_cupy_array(values) and values.dtype == xp.float32:
+        return _smallest_by_keys(values, k, xp)
     columns = _candidate_columns(values, k, xp)
     candidates = xp.take_along_axis(values, columns, axis=1)
     order = _argpartition(candidates, k, xp)
     ascending = xp.argsort(xp.take_along_axis(candidates, order, axis=1), axis=1, stable=True)
     order = xp.take_along_axis(order, ascending, axis=1)
     return xp.take_along_axis(candidates, order, axis=1), xp.take_along_axis(columns, order, axis=1)
+
+
+def _smallest_by_keys(values: Array, k: int, xp: Any) -> tuple[Array, Array]:
+    """Return the ``k`` smallest entries of each row and their columns, for CuPy, which partitions but one array fast.
+
+    Value and column are packed into one integer, in whose upper half the bits of a float are ordered like the floats.
+    """
+    columns = _candidate_columns(values, k, xp)
+    rows = arange(values.shape[0], values)[:, None] * values.shape[1]
+    keys = _pack(xp.take(values, rows + columns), columns, xp)
+    keys = xp.sort(xp.partition(keys, k - 1, axis=1)[:, :k], axis=1)
+    bits = xp.astype(keys >> 32, xp.int32)
+    return (bits ^ ((bits >> 31) & 0x7FFFFFFF)).view(xp.float32), keys & 0xFFFFFFFF
+
+
+def _pack(values: Array, columns: Array, xp: Any) -> Array:
+    """Return integers ordered like ``values``, whose lower half is the column."""
+    bits = values.view(xp.int32)
+    return (xp.astype(bits ^ ((bits >> 31) & 0x7FFFFFFF), xp.int64) << 32) | columns
 
 
 def _candidate_columns(values: Array, k: int, xp: Any) -> Array:
@@ -166,6 +191,8 @@ def _candidate_columns(values: Array, k: int, xp: Any) -> Array:
 
 def _argpartition(values: Array, k: int, xp: Any) -> Array:
     """Return the columns of the ``k`` smallest entries of each row, in any order."""
+    if array_api_compat.is_cupy_array(values) and values.dtype == xp.float32:
+        return xp.partition(_pack(values, arange(values.shape[1], values), xp), k - 1, axis=1)[:, :k] & 0xFFFFFFFF
     if array_api_compat.is_numpy_array(values) or array_api_compat.is_cupy_array(values):
         return xp.argpartition(values, k - 1, axis=1)[:, :k]
     return xp.argsort(values, axis=1, stable=False)[:, :k]

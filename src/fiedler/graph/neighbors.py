@@ -36,6 +36,7 @@ from ..core.backend import (
     asarray_like,
     eps,
     is_numpy,
+    is_on_host,
     itemsize,
     namespace,
     row_blocks,
@@ -61,7 +62,8 @@ SLICE_ROWS = 512  # queries of one call of scikit-learn, after which an interrup
 MIN_ROWS_FOR_PIECES = 10_000  # rows above which scikit-learn searches them piece by piece
 TARGET_RECALL = 0.995  # fraction of the true neighbours of the sample that an approximate search must find
 RECALL_SAMPLE = 500  # rows whose exact neighbours determine the number of cells to search
-CELLS_PER_ROOT = 2  # cells on the host, per √n; on a device, which is faster at large products, half as many
+CELLS_PER_ROOT = 2  # cells on the host, per √n
+DEVICE_CELLS_PER_ROOT = 0.4  # fewer on a device, which is faster at few large products
 CELL_ITERATIONS = 4  # k-means iterations that place the centres of the cells
 MAX_NEAR_SHARE = 0.5  # share of the cells above which the exact search is as fast
 
@@ -300,7 +302,8 @@ def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs:
 def _cells(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
     """Compare the rows of each cell with those of the nearest cells, as many as a sample needs for `TARGET_RECALL`."""
     _check_dense("cells", X, metric, is_supported=not sp.issparse(X))
-    cells = split_into_cells(X, int((CELLS_PER_ROOT if is_numpy(X) else 1) * X.shape[0] ** 0.5), n_iter=CELL_ITERATIONS)
+    per_root = CELLS_PER_ROOT if is_on_host(X) else DEVICE_CELLS_PER_ROOT
+    cells = split_into_cells(X, int(per_root * X.shape[0] ** 0.5), n_iter=CELL_ITERATIONS)
     near, sample = nearest_cells(cells), _sample(X)
     n_exact = min(4 * k, X.shape[0] - 1)  # more than k, so that equally near rows are known
     lengths, neighbors = map(to_numpy, _exact_rows(X, sample, n_exact, n_jobs))

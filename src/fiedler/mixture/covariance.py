@@ -36,7 +36,8 @@ import array_api_compat
 import numpy as np
 
 from .._validation import choose
-from ..core.backend import Array, asarray_like, identity, namespace, sq_norms, to_numpy
+from ..core.affine import affine_map, prepare_rows
+from ..core.backend import Array, asarray_like, identity, is_on_host, namespace, sq_norms, to_numpy
 from ..core.blocks import map_blocks
 from ..core.linear import cholesky_or_nan, invert_lower_triangular
 from ..core.rows import sq_row_norms
@@ -48,9 +49,9 @@ from .statistics import (
     mean_origin,
     squared_sums,
     weighted_statistics,
-    with_ones,
 )
 
+MAX_PREPARED = 2**28  # entries of the rows that are kept in a second form on a device, which takes up to 14 bytes each
 MAX_CANCELLATION = 300  # factor by which an error of single-precision sums, about 1e-6, may grow in the difference
 
 
@@ -104,21 +105,20 @@ class Full:
         return namespace(covariances).matrix_transpose(invert_lower_triangular(cholesky_or_nan(covariances)))
 
     @staticmethod
+    def prepare(Z: Array) -> Array:
+        """Return centred rows in the form that the function of `sq_distances` expects."""
+        return prepare_rows(Z)
+
+    @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
-        """Return the function from rows to ‖(x - μ_k)'F_k‖², shape (b, k).
+        """Return the function from prepared rows to ‖(x - μ_k)'F_k‖², shape (b, k).
 
         Differences have shape (k, d, b): their squares are added along the middle axis, over contiguous memory.
         """
         xp, (k, d) = namespace(means), means.shape
         stacked = xp.reshape(xp.matrix_transpose(factors), (k * d, d))
-        offsets = xp.reshape(means[:, None, :] @ factors, (k * d, 1))
-        affine = xp.concat([stacked, -offsets], axis=1)
-
-        def distances(Z: Array) -> Array:
-            white = affine @ with_ones(Z).T
-            return sq_norms(xp.reshape(white, (k, d, Z.shape[0]))).T
-
-        return distances
+        whiten = affine_map(stacked, -xp.reshape(means[:, None, :] @ factors, (k * d,)))
+        return lambda rows: sq_norms(xp.reshape(whiten(rows), (k, d, rows.shape[0]))).T
 
     @staticmethod
     def log_det(factors: Array, d: int) -> Array:
@@ -167,6 +167,11 @@ class Tied(Full):
     forms_differences = False
 
     @staticmethod
+    def prepare(Z: Array) -> Array:
+        """Return the rows."""
+        return Z
+
+    @staticmethod
     def covariances(second_moments: Array, counts: Array, means: Array) -> Array:
         """Compute Σ_k α_k (E[xx'] - μμ')."""
         xp = namespace(counts)
@@ -193,6 +198,11 @@ class Diag:
     """Variances along the axes, per component."""
 
     forms_differences = False
+
+    @staticmethod
+    def prepare(Z: Array) -> Array:
+        """Return the rows."""
+        return Z
 
     @staticmethod
     def covariances(second_moments: Array, counts: Array, means: Array) -> Array:
@@ -395,8 +405,24 @@ def _cancellation(statistics: Statistics, model: Gaussians) -> float:
     return float(xp.max(xp.where(statistics.counts[:, None] > 0, factors, math.inf)))
 
 
-def log_joint(X: Array, model: Gaussians) -> Array:
-    """Compute log α_k + log N(x_i; μ_k, Σ_k) - ½ρ tr Σ_k⁻¹, shape (n, k): the joint log-density of blurred rows."""
+def prepare(X: Array, *, kind: str, origin: Array) -> Array | None:
+    """Return all rows as the products of `log_joint` need them, or None: on the host blocks are prepared in turn."""
+    shape = SHAPES[kind]
+    if is_on_host(X) or not shape.forms_differences or X.shape[0] * X.shape[1] > MAX_PREPARED:
+        return None
+    return shape.prepare(centered(X, origin, X.dtype))
+
+
+def log_joint(X: Array, model: Gaussians, prepared: Array | None = None) -> Array:
+    """Compute log α_k + log N(x_i; μ_k, Σ_k) - ½ρ tr Σ_k⁻¹, shape (n, k): the joint log-density of blurred rows.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    model : Gaussians
+    prepared : array, optional
+        The result of `prepare` with the model's type of covariance and origin, which many models can share.
+    """
     shape, xp, k = SHAPES[model.kind], namespace(X), model.means.shape[0]
     dtype = X.dtype if shape.forms_differences else xp.float64
     means, factors = (xp.astype(part, dtype) for part in (model.means - model.origin, model.factors))
@@ -404,8 +430,11 @@ def log_joint(X: Array, model: Gaussians) -> Array:
 
     joint = xp.empty((X.shape[0], k), dtype=X.dtype, device=array_api_compat.device(X))
 
+    def block(rows: slice) -> Array:
+        return shape.prepare(centered(X[rows, :], model.origin, dtype)) if prepared is None else prepared[rows, :]
+
     def fill(rows: slice) -> None:
-        values = distances(centered(X[rows, :], model.origin, dtype))
+        values = distances(block(rows))
         values *= -0.5
         values += constants
         joint[rows, :] = xp.astype(values, X.dtype, copy=False)

@@ -10,7 +10,7 @@ from typing import Generic
 from ..core.backend import Array, logsumexp, namespace, softmax
 from ..core.blocks import map_rows
 from ..graph.affinity import AffinityGraph
-from .covariance import Gaussians, estimate, log_joint
+from .covariance import Gaussians, estimate, log_joint, prepare
 from .em import EMState, S, Step, memberships_converged, objective_converged
 from .links import Links, median_margin
 from .statistics import mean_origin
@@ -67,7 +67,12 @@ class MixtureProblem:
 
     def log_joint(self, model: Gaussians) -> Array:
         """Compute log α_k + log N(x_i; θ_k), shape (n, k)."""
-        return log_joint(self.Z, model)
+        return log_joint(self.Z, model, self.prepared)
+
+    @cached_property
+    def prepared(self) -> Array | None:
+        """The rows as the densities of all iterations need them, where it pays to keep them."""
+        return prepare(self.Z, kind=self.kind, origin=self.origin)
 
     @cached_property
     def origin(self) -> Array:
@@ -88,7 +93,7 @@ class MixtureProblem:
     def mean_change(self, resp: Array, last_resp: Array) -> float:
         """Compute the mean over rows of ‖q_i - last q_i‖₁."""
         xp = namespace(resp)
-        changes = map_rows(lambda q, last: xp.sum(xp.abs(q - last), axis=1), resp, last_resp)
+        changes = map_rows(lambda q, last: xp.linalg.vector_norm(q - last, axis=1, ord=1), resp, last_resp)
         return self.total(changes) / self.total_weight
 
     @property

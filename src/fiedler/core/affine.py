@@ -1,0 +1,87 @@
+"""Affine maps of many rows by one matrix product, on tensor cores where these are fast enough.
+
+A row x becomes [x, 1], so that A x + b is the product with [A, b]: no further pass over the images adds the offsets.
+
+The tensor cores of accelerators for computing centres multiply 16-bit numbers more than ten times as fast as their
+other units multiply single precision. A single-precision number is the sum of three bfloat16 numbers, of eight bits
+each, and of the nine products of their parts the six largest have an error of a few units in the last place:
+
+    x y  ≈  x₁y₁ + x₁y₂ + x₂y₁ + x₂y₂ + x₁y₃ + x₃y₁
+
+The parts stand side by side, so that it is still one product, with an inner dimension six times as large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import array_api_compat
+
+from .backend import Array, is_on_host, namespace
+
+ALIGNED_COLUMNS = 8  # products on accelerators are faster if the number of columns is a multiple of it
+LEFT_PARTS, RIGHT_PARTS = (0, 0, 1, 1, 0, 2), (0, 1, 0, 1, 2, 0)  # which parts of x and y are multiplied
+CARDS = ((8, 0), (9, 0), (10, 0))  # compute capabilities of A100, H100 and H200, B200
+
+
+def prepare_rows(Z: Array) -> Array:
+    """Return rows of shape (b, d) in the form that the functions of `affine_map` expect."""
+    rows = _with_ones(Z)
+    return _parts(rows, RIGHT_PARTS) if _uses_tensor_cores(Z) else rows
+
+
+def affine_map(matrix: Array, offsets: Array) -> Callable[[Array], Array]:
+    """Return the function from prepared rows to ``matrix @ rows.T + offsets``, shape (m, b).
+
+    Parameters
+    ----------
+    matrix : array of shape (m, d)
+    offsets : array of shape (m,)
+    """
+    xp, left = namespace(matrix), _with_ones(matrix)
+    left[:, matrix.shape[1]] = offsets
+    if not _uses_tensor_cores(matrix):
+        return lambda rows: left @ rows.T
+    parts = _parts(left, LEFT_PARTS)
+    return lambda rows: xp.mm(parts, rows.T, out_dtype=xp.float32)
+
+
+def _with_ones(Z: Array) -> Array:
+    """Append a column of ones and, on accelerators, zeros up to a multiple of `ALIGNED_COLUMNS`."""
+    xp, (b, d) = namespace(Z), Z.shape
+    width = 1 if is_on_host(Z) else 1 + -(d + 1) % ALIGNED_COLUMNS
+    last = xp.eye(1, width, dtype=Z.dtype, device=array_api_compat.device(Z))
+    return xp.concat([Z, xp.broadcast_to(last, (b, width))], axis=1)
+
+
+def _parts(rows: Array, order: tuple[int, ...]) -> Array:
+    """Split every entry of torch rows into three bfloat16 numbers and return their columns in this order."""
+    xp = namespace(rows)
+    first = xp.astype(rows, xp.bfloat16)
+    rest = rows - first
+    second = xp.astype(rest, xp.bfloat16)
+    parts = (first, second, xp.astype(rest - second, xp.bfloat16))
+    return xp.concat([parts[p] for p in order], axis=1)
+
+
+def _uses_tensor_cores(Z: Array) -> bool:
+    if not array_api_compat.is_torch_array(Z) or is_on_host(Z) or Z.dtype != namespace(Z).float32:
+        return False
+    return _has_fast_tensor_cores(Z.device)
+
+
+@cache
+def _has_fast_tensor_cores(device: Any) -> bool:
+    """Whether six products of bfloat16 matrices are faster than one in single precision, and torch adds them in it."""
+    import torch
+
+    if device.type != "cuda" or torch.version.cuda is None or torch.cuda.get_device_capability(device) not in CARDS:
+        return False
+    small = torch.zeros((ALIGNED_COLUMNS, ALIGNED_COLUMNS), dtype=torch.bfloat16, device=device)
+    try:
+        torch.mm(small, small, out_dtype=torch.float32)
+    except (TypeError, RuntimeError):  # torch < 2.8
+        return False
+    return True
