@@ -2,8 +2,9 @@
 
     python benchmarks/bench_gpu_manifold.py [--sizes 20000 200000]
 
-"graph_s" is the time for the nine nearest neighbours of all rows, "recall" that of a sample. A fit of 120,000 rows
-comes first, which compiles CuPy's kernels. Needs a CUDA device; back ends that are not installed are skipped.
+"graph_s" is the time for the nine nearest neighbours of all rows, "recall" that of a sample. A fit of (up to) 120,000
+rows on the device, which compiles CuPy's kernels, comes first. Needs a CUDA device; back ends that are not installed
+are skipped.
 """
 
 from __future__ import annotations

@@ -73,6 +73,8 @@ def time_steps(name, X, y):
     square = standard_normal((PEAK_SIZE, PEAK_SIZE), np.random.RandomState(0), X)
     peak = 2 * PEAK_SIZE**3 / median_seconds(lambda: square @ square, synchronize)
     problem = MixtureProblem(X, kind="full", ridge=0.05)
+    if problem.prepared is None:
+        raise SystemExit("the steps are measured with prepared rows; use a smaller --size")
     hooks = GaussianHooks(problem)
     state = hooks.start(0.7 * one_hot(y, CLUSTERS, X) + 0.3 / CLUSTERS)
 

@@ -28,10 +28,4 @@ def test_six_products_of_bfloat16_parts_have_single_precision(scale, rng):
     by_parts = module._parts(left, module.LEFT_PARTS).double() @ module._parts(right, module.RIGHT_PARTS).double().T
 
     length = torch.linalg.vector_norm(left.double(), dim=1)[:, None] * torch.linalg.vector_norm(right.double(), dim=1)
-    assert float(((by_parts - exact).abs() / length).max()) < 2**-23
-
-
-def test_tensor_cores_are_not_used_on_the_host(rng):
-    torch = pytest.importorskip("torch")
-
-    assert not module._uses_tensor_cores(torch.zeros((2, 2)))
+    assert float(((by_parts - exact).abs() / length).max()) < 2**-26

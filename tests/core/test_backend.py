@@ -7,9 +7,10 @@ from fiedler.core import backend as module
 from fiedler.core.backend import fix_signs, logsumexp, row_blocks, smallest_k, softmax, sq_norms, to_numpy
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("shape", "k"), [((6, 50), 4), ((3, 7), 7), ((5, 101), 1), ((4, 30), 20)])
-def test_smallest_k_is_the_head_of_a_sort(shape, k, backend, rng):
-    values = rng.permutation(shape[0] * shape[1]).reshape(shape).astype(float)
+def test_smallest_k_is_the_head_of_a_sort(shape, k, dtype, backend, rng):
+    values = rng.permutation(shape[0] * shape[1]).reshape(shape).astype(dtype)
 
     smallest, columns = smallest_k(backend(values), k)
 
@@ -41,11 +42,23 @@ def test_smallest_k_by_packed_keys_is_the_head_of_a_sort(n_columns, k, rng):
     assert_array_equal(np.take_along_axis(values, columns, axis=1), smallest)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_outer_rows_as_complex_pairs_are_the_same(order, rng, monkeypatch):
+    """torch's way on accelerators, for an even number of single-precision columns."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(module, "is_on_host", lambda X: False)
+    Z, w = (rng.normal(size=(40, columns)).astype(np.float32) for columns in (6, 3))
+    rows = torch.asarray(Z) if order == "C" else torch.asarray(Z.T.copy()).T
+
+    assert_array_equal(module.outer_rows(torch.asarray(w), rows).numpy(), w[:, :, None] * Z[:, None, :])
+
+
 def test_row_blocks_on_a_device_are_aligned(monkeypatch):
     monkeypatch.setattr(module, "is_on_host", lambda X: False)
     sizes = [block.stop - block.start for block in row_blocks(1000, 2**20, np.empty(0), device_bytes=200 * 2**20)]
 
     assert sizes == [192, 192, 192, 192, 192, 40]
+    assert next(row_blocks(1000, 2**40, np.empty(0), min_rows=100)) == slice(0, 100)
 
 
 def test_the_largest_entry_is_positive_and_the_first_decides_a_tie(backend):

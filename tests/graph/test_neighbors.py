@@ -246,6 +246,16 @@ def test_cells_reach_the_recall_on_every_back_end(crowd, backend, caplog):
     assert distances.dtype == np.float32
 
 
+@pytest.mark.parametrize("n_rows", [4, 60])
+def test_cells_of_few_rows_on_a_device(n_rows, monkeypatch, rng):
+    monkeypatch.setattr(neighbors, "is_on_host", lambda X: False)
+    X = rng.normal(size=(n_rows, 2))
+
+    columns, _ = as_matrix(k_nearest(X, 2, method="cells"))
+
+    assert_array_equal(columns, as_matrix(k_nearest(X, 2, method="exact"))[0])
+
+
 def test_cells_find_the_neighbours_of_new_rows(crowd, backend):
     new = crowd[:300] + np.float32(0.01)
     exact, _ = as_matrix(k_nearest(crowd, 6, queries=new, method="exact"))

@@ -3,6 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
+from fiedler.core import affine
 from fiedler.core.backend import to_numpy
 from fiedler.errors import SingularCovarianceError
 from fiedler.mixture import covariance as module
@@ -163,3 +164,16 @@ def test_single_precision_sums_are_used_only_where_little_cancels(kind, rng, mon
         assert used == expected
         exact = estimate(rows.astype(np.float64), R, kind=kind, ridge=0.0)
         assert_allclose(single.covariances, exact.covariances, rtol=1e-4, atol=1e-5)
+
+
+def test_prepared_rows_have_the_same_densities(backend, rng, monkeypatch):
+    """As on an accelerator, where rows are prepared once for all iterations."""
+    for part in (module, affine):
+        monkeypatch.setattr(part, "is_on_host", lambda X: False)
+    X = backend(rng.normal(size=(50, 4)))
+    model = estimate(X, backend(rng.uniform(size=(50, 3))), kind="full", ridge=0.1)
+    prepared = module.prepare(X, kind="full", origin=model.origin)
+
+    assert prepared.shape == (50, 8)
+    assert_allclose(to_numpy(log_joint(X, model, prepared)), to_numpy(log_joint(X, model)), rtol=1e-12)
+    assert module.prepare(X, kind="diag", origin=model.origin) is None

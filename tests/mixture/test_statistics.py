@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
 from fiedler.core.backend import to_numpy
@@ -138,11 +138,9 @@ def test_mean_densities_of_groups_are_means_over_their_rows(kind, squares_only, 
     assert_allclose(to_numpy(mean_log_joint(statistics, model)), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("on_host", [True, False])
 @pytest.mark.parametrize("k", [1, 2, 6])
-def test_all_formulas_for_weighted_moments_are_the_printed_sum(k, on_host, backend, rng, monkeypatch):
-    """Weights times rows, with one product for all sums or two, and products of columns."""
-    monkeypatch.setattr(module, "is_on_host", lambda X: on_host)
+def test_all_formulas_for_weighted_moments_are_the_printed_sum(k, backend, rng, monkeypatch):
+    """Weights times rows, and products of columns."""
     monkeypatch.setattr(module, "CACHE_BYTES", 2**10)  # several blocks
     X, weights = rng.normal(size=(150, 5)), rng.uniform(size=(150, k))
     origin = X.mean(axis=0)
@@ -153,16 +151,6 @@ def test_all_formulas_for_weighted_moments_are_the_printed_sum(k, on_host, backe
     assert_allclose(to_numpy(statistics.sums), weights.T @ (X - origin), rtol=1e-10, atol=1e-12)
     printed = np.einsum("ik,ia,ib->kab", weights, X - origin, X - origin)
     assert_allclose(to_numpy(statistics.second_moments), printed, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("d", [5, 6])
-def test_weighted_rows_as_complex_pairs_are_the_same(d, rng, monkeypatch):
-    """torch's way on accelerators, for an even number of single-precision columns."""
-    torch = pytest.importorskip("torch")
-    monkeypatch.setattr(module, "is_on_host", lambda X: False)
-    Z, w = (rng.normal(size=(40, columns)).astype(np.float32) for columns in (d, 3))
-
-    assert_array_equal(module._outer(torch.asarray(w), torch.asarray(Z)).numpy(), w[:, :, None] * Z[:, None, :])
 
 
 # ------------------------------------------------------------------------------------- integrated completed likelihood

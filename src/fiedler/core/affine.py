@@ -2,9 +2,9 @@
 
 A row x becomes [x, 1], so that A x + b is the product with [A, b]: no further pass over the images adds the offsets.
 
-The tensor cores of accelerators for computing centres multiply 16-bit numbers more than ten times as fast as their
-other units multiply single precision. A single-precision number is the sum of three bfloat16 numbers, of eight bits
-each, and of the nine products of their parts the six largest have an error of a few units in the last place:
+The tensor cores of data-centre GPUs multiply 16-bit numbers more than ten times as fast as their other units multiply
+single precision. A single-precision number is the sum of three bfloat16 numbers, of eight bits each (unless it is so
+small that the last part vanishes), and the six largest of the nine products of their parts suffice:
 
     x y  ≈  x₁y₁ + x₁y₂ + x₂y₁ + x₂y₂ + x₁y₃ + x₃y₁
 
@@ -23,7 +23,7 @@ from .backend import Array, is_on_host, namespace
 
 ALIGNED_COLUMNS = 8  # products on accelerators are faster if the number of columns is a multiple of it
 LEFT_PARTS, RIGHT_PARTS = (0, 0, 1, 1, 0, 2), (0, 1, 0, 1, 2, 0)  # which parts of x and y are multiplied
-CARDS = ((8, 0), (9, 0), (10, 0))  # compute capabilities of A100, H100 and H200, B200
+TENSOR_CORE_CAPABILITIES = ((8, 0), (9, 0), (10, 0))  # compute capabilities of A100, H100 and H200, B200
 
 
 def prepare_rows(Z: Array) -> Array:
@@ -66,7 +66,13 @@ def _parts(rows: Array, order: tuple[int, ...]) -> Array:
     return xp.concat([parts[p] for p in order], axis=1)
 
 
+def prepared_bytes(n_columns: int) -> int:
+    """Return the size of the temporaries and the result of `prepare_rows` for one row, in bytes, at most."""
+    return 4 * 10 * (n_columns + ALIGNED_COLUMNS)
+
+
 def _uses_tensor_cores(Z: Array) -> bool:
+    """Whether rows are multiplied as bfloat16 parts: single-precision torch arrays on a suitable GPU."""
     if not array_api_compat.is_torch_array(Z) or is_on_host(Z) or Z.dtype != namespace(Z).float32:
         return False
     return _has_fast_tensor_cores(Z.device)
@@ -74,14 +80,13 @@ def _uses_tensor_cores(Z: Array) -> bool:
 
 @cache
 def _has_fast_tensor_cores(device: Any) -> bool:
-    """Whether six products of bfloat16 matrices are faster than one in single precision, and torch adds them in it."""
+    """Whether six products of bfloat16 matrices are faster than one in single precision on a torch device.
+
+    Their sum must have single precision, which torch has offered since version 2.8.
+    """
     import torch
 
-    if device.type != "cuda" or torch.version.cuda is None or torch.cuda.get_device_capability(device) not in CARDS:
+    has_sums = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 8)
+    if not has_sums or device.type != "cuda" or torch.version.cuda is None:
         return False
-    small = torch.zeros((ALIGNED_COLUMNS, ALIGNED_COLUMNS), dtype=torch.bfloat16, device=device)
-    try:
-        torch.mm(small, small, out_dtype=torch.float32)
-    except (TypeError, RuntimeError):  # torch < 2.8
-        return False
-    return True
+    return torch.cuda.get_device_capability(device) in TENSOR_CORE_CAPABILITIES

@@ -18,7 +18,7 @@ from .._typing import Array as Array
 
 BLOCK_BYTES = 64 * 2**20  # size of the temporaries of a blocked computation on the host
 DEVICE_BLOCK_BYTES = 2 * 2**30  # the same on an accelerator, which smaller blocks would leave idle
-ALIGNMENT = 64  # numbers of rows on an accelerator are multiples of it: products of unaligned matrices are slower
+ALIGNMENT = 64  # large blocks on an accelerator have a multiple of it: products of unaligned matrices are slower
 SIGN_TIE = 1e-4  # entries of a vector within this relative distance of the largest are considered equal to it
 
 
@@ -124,9 +124,10 @@ def row_blocks(
     """
     on_host = is_on_host(reference)
     budget = (host_bytes or BLOCK_BYTES) if on_host else (device_bytes or DEVICE_BLOCK_BYTES)
-    size = max(min_rows, min(n_rows, budget // max(1, bytes_per_row)))
+    size = min(n_rows, budget // max(1, bytes_per_row))
     if not on_host and ALIGNMENT < size < n_rows:
         size -= size % ALIGNMENT
+    size = max(min_rows, size)
     return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
 
 
@@ -140,7 +141,7 @@ def smallest_k(values: Array, k: int) -> tuple[Array, Array]:
     if array_api_compat.is_torch_array(values):
         smallest = xp.topk(values, k, dim=1, largest=False, sorted=True)
         return smallest.values, smallest.indices
-    if array_api_compat.is_cupy_array(values) and values.dtype == xp.float32:
+    if _sorts_whole_rows(values):
         return _smallest_by_keys(values, k, xp)
     columns = _candidate_columns(values, k, xp)
     candidates = xp.take_along_axis(values, columns, axis=1)
@@ -151,20 +152,24 @@ def smallest_k(values: Array, k: int) -> tuple[Array, Array]:
 
 
 def _smallest_by_keys(values: Array, k: int, xp: Any) -> tuple[Array, Array]:
-    """Return the ``k`` smallest entries of each row and their columns, for CuPy, which partitions but one array fast.
-
-    Value and column are packed into one integer, in whose upper half the bits of a float are ordered like the floats.
-    """
+    """Return the ``k`` smallest entries of each row and their columns, from integers that contain both; no NaN."""
     columns = _candidate_columns(values, k, xp)
-    rows = arange(values.shape[0], values)[:, None] * values.shape[1]
-    keys = _pack(xp.take(values, rows + columns), columns, xp)
+    keys = _pack(xp.take_along_axis(values, columns, axis=1), columns, xp)
     keys = xp.sort(xp.partition(keys, k - 1, axis=1)[:, :k], axis=1)
     bits = xp.astype(keys >> 32, xp.int32)
     return (bits ^ ((bits >> 31) & 0x7FFFFFFF)).view(xp.float32), keys & 0xFFFFFFFF
 
 
+def _sorts_whole_rows(values: Array) -> bool:
+    """Whether ``argpartition`` sorts whole rows, but ``partition`` does not: in CuPy, for keys of 32 bits."""
+    return array_api_compat.is_cupy_array(values) and values.dtype == namespace(values).float32
+
+
 def _pack(values: Array, columns: Array, xp: Any) -> Array:
-    """Return integers ordered like ``values``, whose lower half is the column."""
+    """Return integers ordered like ``values``, single-precision floats, whose lower half is the column.
+
+    The bits of positive floats are ordered like the floats, those of negative ones the other way round.
+    """
     bits = values.view(xp.int32)
     return (xp.astype(bits ^ ((bits >> 31) & 0x7FFFFFFF), xp.int64) << 32) | columns
 
@@ -191,7 +196,7 @@ def _candidate_columns(values: Array, k: int, xp: Any) -> Array:
 
 def _argpartition(values: Array, k: int, xp: Any) -> Array:
     """Return the columns of the ``k`` smallest entries of each row, in any order."""
-    if array_api_compat.is_cupy_array(values) and values.dtype == xp.float32:
+    if _sorts_whole_rows(values):
         return xp.partition(_pack(values, arange(values.shape[1], values), xp), k - 1, axis=1)[:, :k] & 0xFFFFFFFF
     if array_api_compat.is_numpy_array(values) or array_api_compat.is_cupy_array(values):
         return xp.argpartition(values, k - 1, axis=1)[:, :k]
@@ -207,6 +212,20 @@ def sq_norms(vectors: Array) -> Array:
         host = to_numpy(vectors)
         return asarray_like(np.einsum("kab,kab->kb", host, host), vectors)
     return namespace(vectors).linalg.vector_norm(vectors, axis=1) ** 2
+
+
+def outer_rows(w: Array, Z: Array) -> Array:
+    """Compute w_ik z_ia, shape (n, k, d), from arrays of shape (n, k) and (n, d).
+
+    torch's time on an accelerator depends on the number of entries, not on their size: it is faster with half as many
+    complex numbers, each a pair of columns.
+    """
+    xp, (n, d) = namespace(Z), Z.shape
+    if not array_api_compat.is_torch_array(Z) or is_on_host(Z) or Z.dtype != xp.float32 or d % 2:
+        return w[:, :, None] * Z[:, None, :]
+    pairs = xp.view_as_complex(xp.reshape(Z, (n, d // 2, 2)).contiguous())
+    weighted = xp.astype(w, xp.complex64)[:, :, None] * pairs[:, None, :]
+    return xp.reshape(xp.view_as_real(weighted), (n, -1, d))
 
 
 def logsumexp(values: Array) -> Array:

@@ -303,7 +303,7 @@ def _cells(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | N
     """Compare the rows of each cell with those of the nearest cells, as many as a sample needs for `TARGET_RECALL`."""
     _check_dense("cells", X, metric, is_supported=not sp.issparse(X))
     per_root = CELLS_PER_ROOT if is_on_host(X) else DEVICE_CELLS_PER_ROOT
-    cells = split_into_cells(X, int(per_root * X.shape[0] ** 0.5), n_iter=CELL_ITERATIONS)
+    cells = split_into_cells(X, max(1, int(per_root * X.shape[0] ** 0.5)), n_iter=CELL_ITERATIONS)
     near, sample = nearest_cells(cells), _sample(X)
     n_exact = min(4 * k, X.shape[0] - 1)  # more than k, so that equally near rows are known
     lengths, neighbors = map(to_numpy, _exact_rows(X, sample, n_exact, n_jobs))

@@ -36,7 +36,7 @@ import array_api_compat
 import numpy as np
 
 from .._validation import choose
-from ..core.affine import affine_map, prepare_rows
+from ..core.affine import affine_map, prepare_rows, prepared_bytes
 from ..core.backend import Array, asarray_like, identity, is_on_host, namespace, sq_norms, to_numpy
 from ..core.blocks import map_blocks
 from ..core.linear import cholesky_or_nan, invert_lower_triangular
@@ -51,7 +51,7 @@ from .statistics import (
     weighted_statistics,
 )
 
-MAX_PREPARED = 2**28  # entries of the rows that are kept in a second form on a device, which takes up to 14 bytes each
+MAX_PREPARED_BYTES = 2**33  # on a device, for rows that are kept in a second form during a fit
 MAX_CANCELLATION = 300  # factor by which an error of single-precision sums, about 1e-6, may grow in the difference
 
 
@@ -105,13 +105,8 @@ class Full:
         return namespace(covariances).matrix_transpose(invert_lower_triangular(cholesky_or_nan(covariances)))
 
     @staticmethod
-    def prepare(Z: Array) -> Array:
-        """Return centred rows in the form that the function of `sq_distances` expects."""
-        return prepare_rows(Z)
-
-    @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
-        """Return the function from prepared rows to ‖(x - μ_k)'F_k‖², shape (b, k).
+        """Return the function from the result of `prepare_rows` to ‖(x - μ_k)'F_k‖², shape (b, k).
 
         Differences have shape (k, d, b): their squares are added along the middle axis, over contiguous memory.
         """
@@ -167,11 +162,6 @@ class Tied(Full):
     forms_differences = False
 
     @staticmethod
-    def prepare(Z: Array) -> Array:
-        """Return the rows."""
-        return Z
-
-    @staticmethod
     def covariances(second_moments: Array, counts: Array, means: Array) -> Array:
         """Compute Σ_k α_k (E[xx'] - μμ')."""
         xp = namespace(counts)
@@ -198,11 +188,6 @@ class Diag:
     """Variances along the axes, per component."""
 
     forms_differences = False
-
-    @staticmethod
-    def prepare(Z: Array) -> Array:
-        """Return the rows."""
-        return Z
 
     @staticmethod
     def covariances(second_moments: Array, counts: Array, means: Array) -> Array:
@@ -406,11 +391,14 @@ def _cancellation(statistics: Statistics, model: Gaussians) -> float:
 
 
 def prepare(X: Array, *, kind: str, origin: Array) -> Array | None:
-    """Return all rows as the products of `log_joint` need them, or None: on the host blocks are prepared in turn."""
+    """Return all rows as the products of `log_joint` need them; None where blocks of rows are prepared in turn.
+
+    That is on the host, for other types than full covariances, and for very many rows.
+    """
     shape = SHAPES[kind]
-    if is_on_host(X) or not shape.forms_differences or X.shape[0] * X.shape[1] > MAX_PREPARED:
+    if is_on_host(X) or not shape.forms_differences or X.shape[0] * prepared_bytes(X.shape[1]) > MAX_PREPARED_BYTES:
         return None
-    return shape.prepare(centered(X, origin, X.dtype))
+    return prepare_rows(centered(X, origin, X.dtype))
 
 
 def log_joint(X: Array, model: Gaussians, prepared: Array | None = None) -> Array:
@@ -431,7 +419,10 @@ def log_joint(X: Array, model: Gaussians, prepared: Array | None = None) -> Arra
     joint = xp.empty((X.shape[0], k), dtype=X.dtype, device=array_api_compat.device(X))
 
     def block(rows: slice) -> Array:
-        return shape.prepare(centered(X[rows, :], model.origin, dtype)) if prepared is None else prepared[rows, :]
+        if prepared is not None:
+            return prepared[rows, :]
+        Z = centered(X[rows, :], model.origin, dtype)
+        return prepare_rows(Z) if shape.forms_differences else Z
 
     def fill(rows: slice) -> None:
         values = distances(block(rows))
@@ -439,7 +430,8 @@ def log_joint(X: Array, model: Gaussians, prepared: Array | None = None) -> Arra
         values += constants
         joint[rows, :] = xp.astype(values, X.dtype, copy=False)
 
-    map_blocks(fill, component_blocks(X, k), X)
+    row_bytes = 0 if is_on_host(X) else prepared_bytes(X.shape[1])
+    map_blocks(fill, component_blocks(X, k, row_bytes=row_bytes), X)
     return joint
 
 

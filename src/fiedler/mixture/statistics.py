@@ -21,12 +21,12 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from ..core.backend import Array, arange, asarray_like, is_numpy, is_on_host, itemsize, namespace, row_blocks, to_numpy
+from ..core.backend import Array, arange, asarray_like, is_numpy, namespace, outer_rows, row_blocks, to_numpy
 from ..core.blocks import map_blocks
 from ..core.sparse import csr, matmul
 
 CACHE_BYTES = 2**22  # size of a block of rows on the host: fits the cache of a core
-DEVICE_BYTES = 2**31  # size of a block of rows on an accelerator
+DEVICE_BYTES = 2**32  # size of a block of rows on an accelerator in double precision, half of it in single
 OUTER_FACTOR = 3  # columns per component above which NumPy multiplies weights by rows first
 SUMS_BYTES = 2**26  # size of the sums of all parts together
 MAX_PARTS = 16  # parts of the rows, whose sums are added in order whatever the number of threads
@@ -186,7 +186,7 @@ def _matrices(Z: Array, w: Array) -> tuple[Array, Array]:
     """
     xp, (b, d), k = namespace(Z), Z.shape, w.shape[1]
     if d > (OUTER_FACTOR * k if is_numpy(Z) else k):
-        weighted = xp.reshape(_outer(w, Z), (b, k * d))
+        weighted = xp.reshape(outer_rows(w, Z), (b, k * d))
         return w.T @ Z, xp.reshape(weighted.T @ Z, (k, d, d))
     rows, columns, position = _triangle(d)
     Zt = Z.T + 0.0  # columns become contiguous
@@ -194,20 +194,6 @@ def _matrices(Z: Array, w: Array) -> tuple[Array, Array]:
     products *= xp.take(Zt, asarray_like(columns, Z), axis=0)
     triangles = (products @ w).T
     return w.T @ Z, xp.reshape(xp.take(triangles, asarray_like(position, Z), axis=1), (k, d, d))
-
-
-def _outer(w: Array, Z: Array) -> Array:
-    """Compute w_ik x_ia, shape (b, k, d).
-
-    torch's time on an accelerator depends on the number of entries, not on their size: it is faster with half as many
-    complex numbers, each a pair of columns.
-    """
-    xp, (b, d) = namespace(Z), Z.shape
-    if not array_api_compat.is_torch_array(Z) or is_on_host(Z) or Z.dtype != xp.float32 or d % 2:
-        return w[:, :, None] * Z[:, None, :]
-    pairs = xp.view_as_complex(xp.reshape(Z, (b, d // 2, 2)))
-    weighted = xp.astype(w, xp.complex64)[:, :, None] * pairs[:, None, :]
-    return xp.reshape(xp.view_as_real(weighted), (b, -1, d))
 
 
 def _pooled_matrix(Z: Array, w: Array) -> tuple[Array, Array]:
@@ -260,17 +246,21 @@ def weighted_statistics(X: Array, weights: Array, *, kind: str, origin: Array, d
 # ----------------------------------------------------------------------------------------------------- blocks of rows
 
 
-def component_blocks(X: Array, k: int, part: slice | None = None) -> Iterator[slice]:
+def component_blocks(X: Array, k: int, part: slice | None = None, *, row_bytes: int = 0) -> Iterator[slice]:
     """Yield slices of (a part of) the rows that, repeated for every component, fit the cache (host) or fill the device.
 
     Blocks have at least twice as many rows as columns: adding up their (k, d, d) sums would otherwise take longer than
-    computing them.
+    computing them. ``row_bytes`` is the size of other temporaries of a row.
     """
     first, last = (0, X.shape[0]) if part is None else (part.start, part.stop)
     d = X.shape[1]
-    entry = 8 if is_on_host(X) else itemsize(X)
     sized = row_blocks(
-        last - first, entry * d * k, X, host_bytes=CACHE_BYTES, device_bytes=DEVICE_BYTES, min_rows=max(64, 2 * d)
+        last - first,
+        max(8 * d * k, row_bytes),
+        X,
+        host_bytes=CACHE_BYTES,
+        device_bytes=DEVICE_BYTES,
+        min_rows=max(64, 2 * d),
     )
     return (slice(first + block.start, first + block.stop) for block in sized)
 
