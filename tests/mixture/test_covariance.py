@@ -2,10 +2,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
+from sklearn.covariance import OAS
 
+from fiedler import GaussianMixture
 from fiedler.core import affine
 from fiedler.core.backend import to_numpy
-from fiedler.errors import SingularCovarianceError
+from fiedler.datasets import blobs
+from fiedler.errors import InputError, SingularCovarianceError
+from fiedler.metrics import clustering_accuracy
 from fiedler.mixture import covariance as module
 from fiedler.mixture.covariance import SHAPES, estimate, log_joint, n_parameters
 
@@ -177,3 +181,67 @@ def test_prepared_rows_have_the_same_densities(backend, rng, monkeypatch):
     assert prepared.shape == (50, 8)
     assert_allclose(to_numpy(log_joint(X, model, prepared)), to_numpy(log_joint(X, model)), rtol=1e-12)
     assert module.prepare(X, kind="diag", origin=model.origin) is None
+
+
+# ----------------------------------------------------------------------------------------------------------- shrinkage
+
+
+def printed_oas(X):
+    """[Chen, Wiesel, Eldar & Hero 2010, Eq. 23]; scikit-learn leaves out the terms with 2/d."""
+    n, d = X.shape
+    S = np.cov(X.T, bias=True).reshape(d, d)
+    trace, square = np.trace(S), np.trace(S @ S)
+    denominator = (n + 1 - 2 / d) * (square - trace**2 / d)
+    share = 1 if denominator <= 0 else min(1, ((1 - 2 / d) * square + trace**2) / denominator)
+    return (1 - share) * S + share * trace / d * np.eye(d)
+
+
+@pytest.mark.parametrize("shape", [(8, 5), (300, 5), (40, 1), (3, 60)])
+def test_shrunken_covariances_are_the_printed_formula(shape, backend, rng):
+    X = rng.normal(size=shape) * rng.uniform(0.1, 3, size=shape[1])
+    model = estimate(backend(X), backend(np.ones((shape[0], 1))), kind="full", ridge=0.0, shrinks=True)
+    tied = estimate(backend(X), backend(np.full((shape[0], 2), 0.5)), kind="tied", ridge=0.0, shrinks=True)
+
+    assert_allclose(to_numpy(model.covariances)[0], printed_oas(X), rtol=1e-8, atol=1e-12)
+    assert_allclose(to_numpy(tied.covariances), printed_oas(X), rtol=1e-8, atol=1e-12)
+
+
+def test_shrunken_covariances_in_many_dimensions_are_those_of_scikit_learn(rng):
+    X = rng.normal(size=(50, 400)) * rng.uniform(0.1, 3, size=400)
+    model = estimate(X, np.ones((50, 1)), kind="full", ridge=0.0, shrinks=True)
+
+    assert_allclose(model.covariances[0], OAS().fit(X).covariance_, atol=2e-3)
+
+
+def test_each_component_is_shrunken_by_its_own_rows(rng):
+    X, labels = rng.normal(size=(60, 4)), np.repeat([0, 1], [50, 10])
+    model = estimate(X, np.eye(2)[labels], kind="full", ridge=0.0, shrinks=True)
+
+    for component in range(2):
+        assert_allclose(model.covariances[component], printed_oas(X[labels == component]), rtol=1e-8)
+
+
+def test_many_rows_are_hardly_shrunken(rng):
+    X = rng.normal(size=(100_000, 3)) * [1, 2, 3]
+    plain, shrunken = (
+        estimate(X, np.ones((len(X), 1)), kind="full", ridge=0.0, shrinks=shrinks) for shrinks in (False, True)
+    )
+
+    assert_allclose(shrunken.covariances, plain.covariances, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["diag", "spherical"])
+def test_variances_are_not_shrunken(kind, weighted):
+    X, R = weighted
+    plain, shrunken = (estimate(X, R, kind=kind, ridge=0.0, shrinks=shrinks) for shrinks in (False, True))
+
+    assert_allclose(shrunken.covariances, plain.covariances)
+
+
+def test_a_mixture_with_shrinkage_needs_fewer_rows_than_parameters(rng):
+    X, y = blobs(n_samples=40, n_clusters=2, n_features=30, noise=1.0, random_state=0)
+    model = GaussianMixture(2, ridge="oas", random_state=0).fit(X)
+
+    assert clustering_accuracy(y, model.labels_) == 1
+    with pytest.raises(InputError, match="ridge='aos' is not known"):
+        GaussianMixture(2, ridge="aos").fit(X)

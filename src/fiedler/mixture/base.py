@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,13 +44,15 @@ from .links import make_links, median_margin
 from .simplex import entropic_maximizer
 from .starts import AUTO_STARTS, GRAPH_STARTS, STARTS, align_to_known, known_memberships, memberships_from_array
 
+SHRINKAGE_RIDGE = 1e-6  # added to shrunken covariances, so that no component collapses to a repeated row
+
 
 class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     """Base class of the mixtures; a model defines ``_hooks`` and its parameters."""
 
     n_clusters: int
     covariance_type: str
-    ridge: float
+    ridge: float | Literal["oas"]
     pca: int | float | None
     init: Any
     n_init: int
@@ -136,7 +138,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         problem = MixtureProblem(
             Z,
             kind=self.covariance_type,
-            ridge=check_nonnegative(self.ridge, "ridge") * float(xp.mean(xp.var(Z, axis=0))),
+            ridge=self._relative_ridge() * float(xp.mean(xp.var(Z, axis=0))),
+            shrinks=self._shrinks(),
             graph=graph,
             sample_weight=_weights_like(sample_weight, Z),
             known=known_memberships(y, k, Z, pairs),
@@ -176,6 +179,14 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return tags
 
     # ------------------------------------------------------------------------------------------------- steps of fit
+
+    def _shrinks(self) -> bool:
+        """Whether covariances are shrunken by the number of their rows."""
+        return isinstance(self.ridge, str) and bool(choose({"oas": True}, self.ridge, option="ridge"))
+
+    def _relative_ridge(self) -> float:
+        """Return what is added to the variances, relative to the mean variance of the coordinates."""
+        return SHRINKAGE_RIDGE if self._shrinks() else check_nonnegative(self.ridge, "ridge")
 
     def _check_options(self) -> None:
         """Check options before any work is done that takes time."""

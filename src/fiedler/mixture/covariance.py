@@ -21,6 +21,16 @@ ridge maximises no likelihood; but Σ = S + ρI is exactly the maximiser of the 
 E log N(x + ε; μ, Σ) = log N(x; μ, Σ) - ½ρ tr Σ⁻¹, and with that as the density of the E-step too, the objective of EM
 never falls.
 
+With few rows per dimension, the eigenvalues of S_k spread too far: small ones are too small. *Shrinkage* moves each
+covariance towards a multiple of the identity, the further the fewer rows n_k it comes from [Chen, Wiesel, Eldar & Hero
+2010: OAS, Oracle Approximating Shrinkage],
+
+    Σ_k = (1 - ρ_k) S_k + ρ_k (tr S_k / d) I,
+    ρ_k = min(1, [(1 - 2/d) tr S_k² + tr² S_k] / [(n_k + 1 - 2/d) (tr S_k² - tr² S_k / d)]),
+
+and needs no more than the sums of the M-step. (Ledoit & Wolf's estimate of ρ_k needs fourth moments as well.) It
+maximises no likelihood, so the objective of EM need not rise in every iteration.
+
 Log-determinants are computed from Cholesky factors: det() itself underflows above about a hundred dimensions.
 """
 
@@ -100,6 +110,11 @@ class Full:
         return covariances + ridge * identity(covariances)
 
     @staticmethod
+    def shrink(covariances: Array, counts: Array) -> Array:
+        """Return the shrunken covariances of components with ``counts`` rows."""
+        return oas(covariances, counts[:, None, None])
+
+    @staticmethod
     def factorize(covariances: Array) -> Array:
         """Compute F, the inverse of the transposed Cholesky factor; NaN where Σ is not positive definite."""
         return namespace(covariances).matrix_transpose(invert_lower_triangular(cholesky_or_nan(covariances)))
@@ -168,6 +183,11 @@ class Tied(Full):
         return (xp.sum(second_moments, axis=0) - (means * counts[:, None]).T @ means) / xp.sum(counts)
 
     @staticmethod
+    def shrink(covariances: Array, counts: Array) -> Array:
+        """Return the shrunken common covariance."""
+        return oas(covariances, namespace(counts).sum(counts))
+
+    @staticmethod
     def sq_distances(means: Array, factors: Array) -> Callable[[Array], Array]:
         """Return the function from rows to ‖(x - μ_k)'F‖², shape (b, k)."""
         white_means = means @ factors
@@ -198,6 +218,11 @@ class Diag:
     def add_ridge(covariances: Array, ridge: float) -> Array:
         """Return σ² + ρ."""
         return covariances + ridge
+
+    @staticmethod
+    def shrink(covariances: Array, counts: Array) -> Array:
+        """Return the variances, which are not shrunken: each is estimated from all rows of its component."""
+        return covariances
 
     @staticmethod
     def factorize(covariances: Array) -> Array:
@@ -284,6 +309,17 @@ class Spherical(Diag):
         return k
 
 
+def oas(covariances: Array, counts: Array) -> Array:
+    """Return (1 - ρ) S + ρ (tr S / d) I of (..., d, d) covariances from ``counts`` rows, ρ by OAS."""
+    xp, d = namespace(covariances), covariances.shape[-1]
+    trace = xp.linalg.trace(covariances)[..., None, None]
+    square = xp.sum(covariances**2, axis=(-2, -1), keepdims=True)
+    spread = (counts + 1 - 2 / d) * (square - trace**2 / d)
+    share = ((1 - 2 / d) * square + trace**2) / xp.where(spread > 0, spread, 1)
+    share = xp.where((spread > 0) & (share < 1), share, 1)
+    return (1 - share) * covariances + share * (trace / d) * identity(covariances)
+
+
 def _sq_distances(rows: Array, points: Array) -> Array:
     """Compute ‖x - p‖² of every row and point, by one product."""
     return sq_row_norms(rows)[:, None] - 2 * (rows @ points.T) + sq_row_norms(points)
@@ -303,6 +339,7 @@ def estimate(
     *,
     kind: str,
     ridge: float,
+    shrinks: bool = False,
     priors: Array | None = None,
     origin: Array | None = None,
 ) -> Gaussians:
@@ -316,6 +353,8 @@ def estimate(
     kind : {'full', 'tied', 'diag', 'spherical'}
     ridge : float
         Added to the variances, in the unit of X².
+    shrinks : bool, default=False
+        Whether covariances are shrunken before.
     priors : array of shape (n, k), optional
         Memberships for the mixing weights, where they differ from ``weights``.
     origin : array of shape (d,), optional
@@ -325,7 +364,7 @@ def estimate(
     xp, origin = namespace(X), mean_origin(X) if origin is None else origin
     mass = None if priors is None else xp.sum(priors, axis=0, dtype=xp.float64)
 
-    options: dict[str, Any] = {"kind": kind, "ridge": ridge, "mass": mass}
+    options: dict[str, Any] = {"kind": kind, "ridge": ridge, "shrinks": shrinks, "mass": mass}
 
     def sums(dtype: Any) -> Statistics:
         return weighted_statistics(X, weights, kind=kind, origin=origin, dtype=dtype)
@@ -338,7 +377,9 @@ def estimate(
     return gaussians(sums(xp.float64), **options)
 
 
-def gaussians(statistics: Statistics, *, kind: str, ridge: float, mass: Array | None = None) -> Gaussians:
+def gaussians(
+    statistics: Statistics, *, kind: str, ridge: float, shrinks: bool = False, mass: Array | None = None
+) -> Gaussians:
     """Compute the components of which the statistics are given, each from one group.
 
     Parameters
@@ -348,11 +389,14 @@ def gaussians(statistics: Statistics, *, kind: str, ridge: float, mass: Array | 
     kind : {'full', 'tied', 'diag', 'spherical'}
     ridge : float
         Added to the variances, in the unit of X².
+    shrinks : bool, default=False
+        Whether covariances are shrunken before.
     mass : array of shape (k,), optional
         What the mixing weights are proportional to; by default the counts.
     """
     choose(SHAPES, kind, option="covariance_type")
-    xp, model = namespace(statistics.counts), _unchecked_gaussians(statistics, kind=kind, ridge=ridge, mass=mass)
+    xp = namespace(statistics.counts)
+    model = _unchecked_gaussians(statistics, kind=kind, ridge=ridge, shrinks=shrinks, mass=mass)
     if not bool(xp.all(statistics.counts > 0)):
         raise SingularCovarianceError(
             "a component has lost all its rows", "use fewer clusters or another init", code="empty_component"
@@ -366,7 +410,9 @@ def gaussians(statistics: Statistics, *, kind: str, ridge: float, mass: Array | 
     return model
 
 
-def _unchecked_gaussians(statistics: Statistics, *, kind: str, ridge: float, mass: Array | None) -> Gaussians:
+def _unchecked_gaussians(
+    statistics: Statistics, *, kind: str, ridge: float, shrinks: bool, mass: Array | None
+) -> Gaussians:
     """Compute the components; factors are NaN where a covariance is not positive definite.
 
     No value is read from the device, which would wait for the sums before it is sent the rest of the work.
@@ -374,7 +420,8 @@ def _unchecked_gaussians(statistics: Statistics, *, kind: str, ridge: float, mas
     shape, xp = SHAPES[kind], namespace(statistics.counts)
     counts, means = xp.where(statistics.counts > 0, statistics.counts, 1), statistics.means
     mass = statistics.counts if mass is None else mass
-    covariances = shape.add_ridge(shape.covariances(statistics.second_moments, counts, means), ridge)
+    covariances = shape.covariances(statistics.second_moments, counts, means)
+    covariances = shape.add_ridge(shape.shrink(covariances, counts) if shrinks else covariances, ridge)
     shares, factors = mass / xp.sum(mass), shape.factorize(covariances)
     return Gaussians(shares, means + statistics.origin, covariances, factors, statistics.origin, kind, ridge)
 

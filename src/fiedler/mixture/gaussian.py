@@ -23,8 +23,10 @@ class GaussianMixture(BaseMixture):
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
         The shape of the covariances: one matrix per component, one for all, variances along the axes, or one variance
         per component.
-    ridge : float, default=0.1
-        Added to the variances, relative to the mean variance of the coordinates.
+    ridge : float or 'oas', default=0.1
+        Added to the variances, relative to the mean variance of the coordinates. 'oas' shrinks each full or tied
+        covariance towards a multiple of the identity instead, the further the fewer rows it is estimated from (Oracle
+        Approximating Shrinkage); the objective need not rise in every iteration then.
     pca : int, float or None, default=None
         Reduce the rows for the densities: to this number of principal components or, for a fraction, to this share of
         the variance.
@@ -80,7 +82,7 @@ class GaussianMixture(BaseMixture):
         graph: GraphLike = None,
         *,
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
-        ridge: float = 0.1,
+        ridge: float | Literal["oas"] = 0.1,
         pca: int | float | None = None,
         init: Literal["kmeans", "spectral", "community", "random", "auto"] | MatrixLike | LabelsLike = "kmeans",
         n_init: int = 1,

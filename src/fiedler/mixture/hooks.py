@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Generic
+from typing import Any, Generic
 
 from ..core.backend import Array, logsumexp, namespace, softmax
 from ..core.blocks import map_rows
@@ -28,6 +28,8 @@ class MixtureProblem:
         The shape of the covariances.
     ridge : float
         Added to the variances, in the unit of Z².
+    shrinks : bool
+        Whether covariances are shrunken by the number of their rows.
     graph : AffinityGraph, optional
     sample_weight : array of shape (n,), optional
     known : array of shape (n, k), optional
@@ -40,6 +42,7 @@ class MixtureProblem:
     _: KW_ONLY
     kind: str
     ridge: float
+    shrinks: bool = False
     graph: AffinityGraph | None = None
     sample_weight: Array | None = None
     known: Array | None = None
@@ -63,7 +66,8 @@ class MixtureProblem:
 
     def estimate(self, weights: Array, priors: Array | None = None) -> Gaussians:
         """Estimate the components; see :func:`.covariance.estimate`."""
-        return estimate(self.Z, weights, kind=self.kind, ridge=self.ridge, priors=priors, origin=self.origin)
+        options: dict[str, Any] = {"kind": self.kind, "ridge": self.ridge, "shrinks": self.shrinks}
+        return estimate(self.Z, weights, **options, priors=priors, origin=self.origin)
 
     def log_joint(self, model: Gaussians) -> Array:
         """Compute log α_k + log N(x_i; θ_k), shape (n, k)."""

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._typing import LabelsLike, MatrixLike
-from .._validation import check_nonnegative
 from ..core.backend import Array, namespace
 from ..graph.affinity import AffinityGraph
 from .base import BaseMixture
@@ -47,7 +46,8 @@ class SupernodeProblem(MixtureProblem):
         """Estimate the components from the statistics of the supernodes."""
         counts = self.statistics.counts[:, None]
         mass = None if priors is None else namespace(priors).sum(priors, axis=0)
-        return gaussians(self.statistics.combine(weights / counts), kind=self.kind, ridge=self.ridge, mass=mass)
+        options: dict[str, Any] = {"kind": self.kind, "ridge": self.ridge, "shrinks": self.shrinks}
+        return gaussians(self.statistics.combine(weights / counts), **options, mass=mass)
 
     def log_joint(self, model: Gaussians) -> Array:
         """Compute the mean of log α_k + log N(x_i; θ_k) over the rows of each supernode, shape (m, k)."""
@@ -97,7 +97,8 @@ def fit_supernodes(
     problem = SupernodeProblem(
         Z,
         kind=model.covariance_type,
-        ridge=check_nonnegative(model.ridge, "ridge") * statistics.mean_variance,
+        ridge=model._relative_ridge() * statistics.mean_variance,
+        shrinks=model._shrinks(),
         graph=graph,
         sample_weight=statistics.counts,
         links=links,
