@@ -107,6 +107,7 @@ def cluster(
         "n_clusters": fitted.n_clusters,
         "clusters": clusters,
         "evidence": summary["evidence"],
+        "caution": summary["caution"],
         "scores": label_scores(data, fitted.labels),
         "seconds": round(fitted.seconds, 3),
         "files": {name: str(folder / name) for name in FILES},
@@ -175,6 +176,8 @@ def _as_text(result: dict[str, Any], fitted: FittedClustering, folder: Path) -> 
         parts.append(f"... and {len(clusters) - MAX_LISTED_CLUSTERS} more, in {LABELS_FILE}")
     if fitted.confidence is not None and (n_uncertain := int((fitted.confidence <= UNCERTAIN_BELOW).sum())):
         parts.append(f"uncertain rows (confidence {UNCERTAIN_BELOW} or less): {n_uncertain}")
+    if result["caution"]:
+        parts.append(result["caution"])
     if result["scores"]:
         scores = ", ".join(f"{name} {value:.3f}" for name, value in result["scores"].items())
         parts.append(f"agreement with the known labels: {scores}")

@@ -56,6 +56,7 @@ from ..mixture.supernodes import fit_supernodes
 
 log = logging.getLogger(__name__)
 
+ROWS = "rows"  # the view of the rows as they are
 MAX_CUT_RATIO = 2.0  # of a mixture's cut to the lowest one
 COVARIANCE_TYPES: tuple[Literal["full", "tied"], ...] = ("full", "tied")
 RIDGE = 0.1  # on covariances, relative to the mean variance; LapGMM's default
@@ -76,11 +77,13 @@ class Candidate:
     Attributes
     ----------
     family : str
-        'spectral', 'communities' or 'LapGMM'.
+        The method: 'spectral', 'communities', 'linkage', 'k-means', 'mixture' or 'LapGMM'.
+    view : str
+        The view of the rows in which it was found.
     graph : str
         The graph on which it was found.
     detail : str
-        The search or covariance type.
+        The search, covariance type, or another option.
     labels : array of shape (n,)
         A NumPy array.
     n_clusters : int
@@ -97,9 +100,12 @@ class Candidate:
         Fraction of the given labels and pairs that it satisfies; NaN without any.
     seconds : float
         The time it took.
+    consensus : float
+        The mean agreement with the partitions of other methods and views; NaN where these are not compared.
     """
 
     family: str
+    view: str
     graph: str
     detail: str
     labels: np.ndarray
@@ -110,9 +116,23 @@ class Candidate:
     resolution: float
     agreement: float
     seconds: float
+    consensus: float = math.nan
 
 
-COLUMNS = ("family", "graph", "detail", "n_clusters", "cut", "modularity", "icl", "resolution", "agreement", "seconds")
+COLUMNS = (
+    "family",
+    "view",
+    "graph",
+    "detail",
+    "n_clusters",
+    "consensus",
+    "cut",
+    "modularity",
+    "icl",
+    "resolution",
+    "agreement",
+    "seconds",
+)
 
 
 @dataclass(frozen=True)
@@ -154,6 +174,7 @@ class PartitionScorer:
         detail: str,
         seconds: float,
         *,
+        view: str = ROWS,
         resolution: float = math.nan,
         icl: float | None = None,
     ) -> Candidate:
@@ -161,6 +182,7 @@ class PartitionScorer:
         labels = to_numpy(labels).astype(np.int64)
         candidate = Candidate(
             family,
+            view,
             graph,
             detail,
             labels,
@@ -172,7 +194,7 @@ class PartitionScorer:
             agreement=math.nan if self.agreement is None else self.agreement(labels),
             seconds=seconds,
         )
-        log.info("%s %s on %s: cut %.4g, ICL %.4g", family, detail, graph, candidate.cut, candidate.icl)
+        log.info("%s %s in %s: cut %.4g, ICL %.4g", family, detail, view, candidate.cut, candidate.icl)
         return candidate
 
     def icl(self, labels: np.ndarray) -> float:
@@ -213,6 +235,7 @@ def graph_candidates(
     search_graphs: dict[str, AffinityGraph],
     *,
     starts: Sequence[np.ndarray] = (),
+    max_searches: int = MAX_SEARCHES,
     rng: np.random.RandomState,
     n_jobs: int | None = None,
 ) -> tuple[list[Candidate], dict[str, Hierarchy]]:
@@ -225,6 +248,8 @@ def graph_candidates(
         The scorer's graphs with given pairs as weights of either sign.
     starts : sequence of label arrays
         Further starts.
+    max_searches : int, default=6
+        The maximum number of searches on each graph.
     rng : RandomState
     n_jobs : int, optional
         The number of threads, at most one per graph.
@@ -242,7 +267,7 @@ def graph_candidates(
         rng = np.random.RandomState(seed)
         multilevel = MultilevelSearch.on(graph, scorer.n_clusters, rng)
         candidates: list[Candidate] = []
-        for i in range(n_searches(graph.n_nodes)):
+        for i in range(min(max_searches, n_searches(graph.n_nodes))):
             start_time = time.perf_counter()
             result = multilevel.find(scorer.n_clusters, rng, starts=starts)
             seconds = time.perf_counter() - start_time

@@ -9,11 +9,22 @@ import numpy as np
 
 from ..core.backend import Array, to_numpy
 from ..metrics import adjusted_rand_index
-from .candidates import MAX_CUT_RATIO, Candidate
+from .candidates import MAX_CUT_RATIO, ROWS, Candidate
 
 UNCERTAIN_BELOW = 0.5  # a row without a larger membership is called uncertain
+DISAGREEMENT_BELOW = 0.6  # consensus below which methods and views are said to disagree
 WIDTH = 88  # of the sentences, in characters
 AGREEMENT_WORDS = ((0.9, "All agree"), (0.7, "Most agree"), (-1.0, "They differ"))  # by adjusted Rand index
+
+
+def disagreement(consensus: float | None) -> str | None:
+    """Return a sentence if methods and views do not agree on the clusters; None if they do, or were not compared."""
+    if consensus is None or not consensus < DISAGREEMENT_BELOW:
+        return None
+    return (
+        f"Methods and views of the rows do not agree on these clusters: their mean agreement is {consensus:.2f}, where "
+        "1 is full agreement. Try another number of clusters, or other columns."
+    )
 
 
 def format_report(
@@ -22,25 +33,62 @@ def format_report(
     why_no_mixture: str | None,
     memberships: Array,
     n_uncertain: int,
+    n_compared: int | None = None,
 ) -> str:
-    """Write the whole report; ``why_no_mixture`` is the reason for which mixtures took no part."""
+    """Write the whole report.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+    chosen : Candidate
+        One of them.
+    why_no_mixture : str or None
+        The reason for which LapGMM took no part.
+    memberships : array of shape (n, k)
+    n_uncertain : int
+        The number of uncertain rows to list.
+    n_compared : int, optional
+        The number of rows on which methods and views were compared; None if they were not.
+    """
     memberships = to_numpy(memberships)
+    if n_compared is None:
+        choice, agreement = _choice_by_scores(candidates, chosen, why_no_mixture), _stability(candidates, chosen)
+    else:
+        choice, agreement = _choice_by_consensus(candidates, chosen, len(memberships), n_compared), _views(candidates)
     sections = [
-        _choice(candidates, chosen, why_no_mixture),
+        choice,
         _candidate_table(candidates, chosen),
-        _stability(candidates, chosen),
+        agreement,
         _cluster_table(memberships),
         _uncertain_rows(memberships, n_uncertain),
     ]
     return "\n\n".join(sections)
 
 
-def _choice(candidates: Sequence[Candidate], chosen: Candidate, why_no_mixture: str | None) -> str:
+def _head(chosen: Candidate, n_rows: int, n_candidates: int) -> str:
     noun = "cluster" if chosen.n_clusters == 1 else "clusters"
-    head = (
-        f"{chosen.n_clusters} {noun} of {len(chosen.labels):,} rows: {chosen.family} ({chosen.detail}) on "
-        f"{chosen.graph}, chosen from {len(candidates)} partitions."
+    detail = f" ({chosen.detail})" if chosen.detail else ""
+    place = chosen.view if chosen.view != ROWS else chosen.graph
+    return (
+        f"{chosen.n_clusters} {noun} of {n_rows:,} rows: {chosen.family}{detail} on {place}, chosen from "
+        f"{n_candidates} partitions."
     )
+
+
+def _choice_by_consensus(candidates: Sequence[Candidate], chosen: Candidate, n_rows: int, n_compared: int) -> str:
+    reason = (
+        f"Other methods and views agree with it most: {chosen.consensus:.2f} on average, where 1 is full agreement."
+    )
+    if n_compared < n_rows:
+        reason += f" They were compared on a sample of {n_compared:,} rows."
+    if not np.isnan(chosen.agreement):
+        reason += f" It agrees with {chosen.agreement:.0%} of the given labels and pairs."
+    text = fill(f"{_head(chosen, n_rows, len(candidates))} {reason}", WIDTH)
+    caution = disagreement(chosen.consensus)
+    return text if caution is None else f"{fill(caution, WIDTH)}\n\n{text}"
+
+
+def _choice_by_scores(candidates: Sequence[Candidate], chosen: Candidate, why_no_mixture: str | None) -> str:
     if chosen.family == "LapGMM":
         reason = (
             f"Its normalised cut is at most {MAX_CUT_RATIO:g} times that of the best communities, and its integrated "
@@ -55,23 +103,39 @@ def _choice(candidates: Sequence[Candidate], chosen: Candidate, why_no_mixture: 
             reason += f" Mixtures were not tried: {why_no_mixture}."
     if not np.isnan(chosen.agreement):
         reason += f" It agrees with {chosen.agreement:.0%} of the given labels and pairs."
-    return fill(f"{head} {reason}", WIDTH)
+    return fill(f"{_head(chosen, len(chosen.labels), len(candidates))} {reason}", WIDTH)
 
 
 def _candidate_table(candidates: Sequence[Candidate], chosen: Candidate) -> str:
-    """List the candidates by cut; searches with the same result share a line."""
-    lines = [f"{'partition':39s} {'graph':14s}    K     cut  modularity         ICL"]
+    """List the candidates by consensus, or by cut where there is none; searches with the same result share a line."""
+    lines = [f"{'partition':39s} {'view':17s}    K  consensus     cut  modularity"]
     listed = set()
-    for candidate in sorted(candidates, key=lambda one: (round(one.cut, 6), one is not chosen)):
-        key = (candidate.family, candidate.graph, round(candidate.cut, 6))
+    by_score = lambda one: (-np.nan_to_num(one.consensus, nan=-1.0), round(one.cut, 6), one is not chosen)  # noqa: E731
+    for candidate in sorted(candidates, key=by_score):
+        key = (candidate.family, candidate.view, candidate.graph, round(candidate.cut, 6))
         if key in listed:
             continue
         listed.add(key)
-        icl = "-" if np.isnan(candidate.icl) else f"{candidate.icl:.4g}"
-        scores = f"{candidate.n_clusters:4d} {candidate.cut:7.4f} {candidate.modularity:11.4f} {icl:>11s}"
-        name = f"{candidate.family}, {candidate.detail}"
-        lines.append(f"{name:39s} {candidate.graph:14s} {scores}{'  <' if candidate is chosen else ''}")
+        consensus = "-" if np.isnan(candidate.consensus) else f"{candidate.consensus:.2f}"
+        scores = f"{candidate.n_clusters:4d} {consensus:>10s} {candidate.cut:7.4f} {candidate.modularity:11.4f}"
+        name = f"{candidate.family}, {candidate.detail}" if candidate.detail else candidate.family
+        place = candidate.view if candidate.view != ROWS else candidate.graph
+        lines.append(f"{name:39s} {place:17s} {scores}{'  <' if candidate is chosen else ''}")
     return "\n".join(lines)
+
+
+def _views(candidates: Sequence[Candidate]) -> str:
+    """Say how far the best partition of every method in every view agrees with the others."""
+    best: dict[tuple[str, str], float] = {}
+    for one in candidates:
+        if not np.isnan(one.consensus):
+            key = (one.family, one.view)
+            best[key] = max(one.consensus, best.get(key, 0.0))
+    listed = ", ".join(
+        f"{family} on {view} {consensus:.2f}"
+        for (family, view), consensus in sorted(best.items(), key=lambda item: -item[1])
+    )
+    return fill(f"Highest mean agreement of each method and view with the others: {listed}.", WIDTH)
 
 
 def _stability(candidates: Sequence[Candidate], chosen: Candidate) -> str:

@@ -1,14 +1,20 @@
-"""ManifoldClustering: several partitions, one chosen without labels, and soft memberships.
+"""ManifoldClustering: partitions of several views, one chosen without labels, and soft memberships.
 
 1. Graphs: self-tuned nearest-neighbour graphs of 5 and of 9 neighbours, from one search.
-2. Candidates: partitions of these graphs and the choice between them, see :mod:`fiedler.clustering.candidates`.
-3. Memberships: a random walk starts at row i and stops with probability 1 - γ before every step; q_ik is the
-   probability that it stops in cluster k of the chosen partition,
+2. Candidates: partitions of these graphs, see :mod:`fiedler.clustering.candidates`, and those of other methods and
+   views of the rows, see :mod:`fiedler.clustering.views`.
+3. Choice: the partition on which methods and views agree most, see :mod:`fiedler.clustering.consensus`. With
+   ``effort="fast"``, or on a graph alone, where there are no views, it is made by cut and likelihood.
+4. Memberships: a random walk starts at row i and stops with probability 1 - γ before every step; q_ik is the expected
+   share of the votes for cluster k where it stops,
 
-       Q = (1-γ) (I - γ D⁻¹W)⁻¹ H,      H the one-hot labels, with the given labels in place.
+       Q = (1-γ) (I - γ D⁻¹W)⁻¹ [s H + (1-s) V],
 
-   A row deep inside a cluster belongs to it; a row between two clusters is shared. New points take the first step of
-   the walk.
+   with H the one-hot labels of the chosen partition, s its consensus (1 if there was no comparison), V the votes of
+   the methods and views, and the given labels in place.
+
+   A row deep inside a cluster on which all agree belongs to it; a row between two clusters, or one on which the views
+   disagree, is shared. New points take the first step of the walk, in the chosen view.
 
 The memberships are not those of LapGMM's Gaussians: in more than a few dimensions these are certain of every row,
 right or wrong, while the confidence of the walk is close to the accuracy (measured in the documentation).
@@ -27,8 +33,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_data, check_int, check_n_clusters, check_n_jobs, check_rows_differ, check_seed
-from ..core.backend import asarray_like, namespace, one_hot, positive_part, to_numpy
+from .._validation import check_data, check_int, check_n_clusters, check_n_jobs, check_rows_differ, check_seed, choose
+from ..core.backend import asarray_like, convert_like, namespace, one_hot, positive_part, to_numpy
 from ..core.progress import report_progress
 from ..core.rows import normalize_row_sums, take_rows
 from ..core.sparse import csr_parts, matmul
@@ -36,11 +42,14 @@ from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.neighbors import Edges
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part, group_means
-from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs_with_edges, self_tuned
 from ..graph.smoothing import resolvent
 from .candidates import (
+    MAX_SEARCHES,
+    ROWS,
     Candidate,
     PartitionScorer,
     candidates_table,
@@ -51,9 +60,11 @@ from .candidates import (
     select_by_likelihood,
     why_no_mixture,
 )
+from .comparison import EFFORTS, MIN_ROWS, Comparer, Effort
 from .explain import format_report
 from .n_clusters import NClustersChoice, count_clusters, subgraph
 from .partial_supervision import PartialSupervision
+from .views import View
 
 GRAPH_SIZES = (5, DEFAULT_NEIGHBORS)  # neighbours in the two default graphs
 WALK = 0.7  # γ: a walk takes 2.3 steps on average
@@ -94,6 +105,7 @@ def cluster(
     y: LabelsLike | None = None,
     constraints: ConstraintsLike = None,
     max_clusters: int = 20,
+    effort: Literal["fast", "default", "thorough"] = "default",
     random_state: RandomState = None,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -106,7 +118,7 @@ def cluster(
         The rows, or a graph on them.
     n_clusters : int or 'auto', default='auto'
         The number of clusters; 'auto' chooses it.
-    graph, max_clusters, random_state, n_jobs, verbose
+    graph, max_clusters, effort, random_state, n_jobs, verbose
         As in :class:`ManifoldClustering`.
     y, constraints
         As in :meth:`ManifoldClustering.fit`.
@@ -128,13 +140,19 @@ def cluster(
     1.0
     """
     model = ManifoldClustering(
-        n_clusters, graph, max_clusters=max_clusters, random_state=random_state, n_jobs=n_jobs, verbose=verbose
+        n_clusters,
+        graph,
+        max_clusters=max_clusters,
+        effort=effort,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
     ).fit(X, y, constraints=constraints)
     return ClusterResult(model.labels_, model.memberships_, model)
 
 
 class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
-    """Clustering on a manifold: several partitions, one chosen without labels, soft memberships, ``predict``.
+    """Clustering on a manifold: partitions of several views, one chosen without labels, soft memberships, ``predict``.
 
     Parameters
     ----------
@@ -146,6 +164,10 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         'auto' stands for two self-tuned graphs, of 5 and of 9 neighbours; any other graph is used alone.
     max_clusters : int, default=20
         The largest number of clusters that 'auto' considers.
+    effort : {'fast', 'default', 'thorough'}, default='default'
+        How much is compared, with ``graph='auto'`` and dense rows. 'fast' searches communities on two graphs, and
+        mixtures. 'default' compares them with other methods and with whitened views of the rows, unless the methods
+        agree already, and 'thorough' in any case; of more than 10,000 (40,000) rows, a sample is compared.
     random_state : int, RandomState or None, default=None
         Random seed or generator.
     n_jobs : int, optional
@@ -163,7 +185,16 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     n_clusters_ : int
         The number of clusters.
     candidates_ : dict of lists
-        The candidate partitions with all scores, one column per key: ``pandas.DataFrame(model.candidates_)``.
+        The candidate partitions with all scores, one column per key: ``pandas.DataFrame(model.candidates_)``. Scores
+        are those of a sample where a sample was compared.
+    consensus_ : float or None
+        The mean agreement (adjusted Rand index) of the chosen partition with the other methods and views: 1 if all
+        agree. None if there was no comparison.
+    row_agreement_ : ndarray of shape (n_samples,) or None
+        The share of methods and views that agree on the cluster of each row; the mean of its cluster for rows outside
+        the sample, if a sample was compared.
+    view_ : str
+        The view of the rows in which the chosen partition was found, and in which new points are placed.
     evidence_ : NClustersChoice or None
         The evidence for the number of clusters, with ``n_clusters='auto'``.
     graph_ : AffinityGraph
@@ -195,6 +226,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         graph: GraphLike | Literal["auto"] = "auto",
         *,
         max_clusters: int = 20,
+        effort: Literal["fast", "default", "thorough"] = "default",
         random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -202,6 +234,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.graph = graph
         self.max_clusters = max_clusters
+        self.effort = effort
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -240,6 +273,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, constraints: ConstraintsLike) -> None:
         rng = check_seed(self.random_state)
         check_n_jobs(self.n_jobs)
+        choose(EFFORTS, self.effort, option="effort")
         if isinstance(self.graph, str):
             check_graph_name(self.graph, names=("auto", "precomputed"))
         if not isinstance(X, AffinityGraph):
@@ -249,27 +283,46 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         supervision.check_n_clusters(
             n_samples if self._n_clusters_is_auto() else check_n_clusters(self.n_clusters, n_samples, or_else="'auto'")
         )
-        search_graphs = self._build_graphs(X, y, supervision)
+        search_graphs, edges = self._build_graphs(X, y, supervision)
         graphs = {name: attractive_part(graph) for name, graph in search_graphs.items()}
         self.evidence_ = self._count(graphs, supervision, rng) if self._n_clusters_is_auto() else None
         self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
-        chosen = self._choose(graphs, search_graphs, supervision, rng)
-        self._set_memberships(chosen, list(graphs.values())[-1], supervision)
+        effort = self._effort(supervision.n_known)
+        max_searches = MAX_SEARCHES if effort is None else effort.max_searches
+        scorer, candidates, leader = self._find_candidates(graphs, search_graphs, supervision, max_searches, rng)
+        graph, seed = list(graphs.values())[-1], int(rng.randint(2**31 - 1))
+        if effort is None:
+            chosen = self._choose_by_scores(scorer, candidates, leader, supervision, seed)
+            self._store_choice(candidates, chosen)
+            self._set_memberships(chosen.labels, None, graph, supervision)
+            return
+        assert edges is not None
+        rows = View(ROWS, None, self._fit_X, edges, graph, list(search_graphs.values())[-1])
+        comparer = Comparer(effort, self.n_clusters_, seed, supervision.pairs, supervision.n_known, self.n_jobs)
+        comparison = comparer.compare(rows, scorer, candidates, leader)
+        self._store_choice(comparison.candidates, comparison.chosen, comparison.n_compared)
+        self._fit_X, self._view = comparison.view.rows, comparison.view.transformer
+        self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, supervision)
 
     # ------------------------------------------------------------------------------------------------- steps of fit
 
-    def _build_graphs(self, X: Any, y: Any, supervision: PartialSupervision) -> dict[str, AffinityGraph]:
-        """Build the graphs by name, the sparsest first, with given pairs; store what new points need."""
+    def _build_graphs(
+        self, X: Any, y: Any, supervision: PartialSupervision
+    ) -> tuple[dict[str, AffinityGraph], Edges | None]:
+        """Build the graphs by name, the sparsest first, with given pairs; store what new points need.
+
+        The second result are the nearest neighbours from which the default graphs are built.
+        """
         if not self._graph_is_default() or isinstance(X, AffinityGraph):
-            return {"the graph": self._build_graph(X, y, supervision.pairs, validated=True)}
+            return {"the graph": self._build_graph(X, y, supervision.pairs, validated=True)}, None
         check_rows_differ(X)
         sizes = sorted({min(size, X.shape[0] - 1) for size in GRAPH_SIZES})
         recipe = self_tuned(sizes[-1], connect="mst", n_jobs=self.n_jobs)
         self._fit_X, self._fit_recipe = X, recipe
-        graphs = nested_graphs(recipe, X, sizes)
+        edges, graphs = nested_graphs_with_edges(recipe, X, sizes)
         if supervision.pairs is not None:
             graphs = [add_links(graph, supervision.pairs) for graph in graphs]
-        return {f"{size} neighbours": graph for size, graph in zip(sizes, graphs)}
+        return {f"{size} neighbours": graph for size, graph in zip(sizes, graphs)}, edges
 
     def _n_clusters_is_auto(self) -> bool:
         return isinstance(self.n_clusters, str) and self.n_clusters == "auto"
@@ -297,47 +350,88 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             return subgraph(graph, rows)
         return attractive_part(recipe._build(take_rows(self._fit_X, rows)))
 
-    def _choose(
+    def _find_candidates(
         self,
         graphs: dict[str, AffinityGraph],
         search_graphs: dict[str, AffinityGraph],
         supervision: PartialSupervision,
+        max_searches: int,
         rng: np.random.RandomState,
-    ) -> Candidate:
-        """Generate candidates and choose one; store the table of scores."""
+    ) -> tuple[PartitionScorer, list[Candidate], Candidate]:
+        """Return the scorer, communities and mixtures, and the communities that lead."""
         n_clusters, n_known = self.n_clusters_, supervision.n_known
         self._why_no_mixture = why_no_mixture(self._fit_X, n_clusters)
         X = self._fit_X if self._why_no_mixture is None else None
         scorer = PartitionScorer(graphs, n_clusters, X, supervision.agreement if n_known else None)
         starts = supervision.spread(list(graphs.values())[-1], n_clusters)
-        candidates, hierarchies = graph_candidates(scorer, search_graphs, starts=starts, rng=rng, n_jobs=self.n_jobs)
-        chosen = select_by_cut(candidates, n_known)
+        candidates, hierarchies = graph_candidates(
+            scorer, search_graphs, starts=starts, max_searches=max_searches, rng=rng, n_jobs=self.n_jobs
+        )
+        leader = select_by_cut(candidates, n_known)
         if X is not None:
-            leader, pairs, seed = chosen, supervision.pairs, int(rng.randint(2**31 - 1))
-            rivals = mixture_candidates(scorer, leader, hierarchies[leader.graph], constraints=pairs, random_state=seed)
-            chosen = select_by_likelihood(leader, rivals, n_known)
-            if chosen is not leader:
-                refined = refine_mixture(scorer, chosen, constraints=pairs, random_state=seed)
-                if select_by_likelihood(leader, [refined], n_known) is refined:
-                    rivals[rivals.index(chosen)] = chosen = refined
-            candidates = [*candidates, *rivals]
+            seed, hierarchy = int(rng.randint(2**31 - 1)), hierarchies[leader.graph]
+            candidates += mixture_candidates(
+                scorer, leader, hierarchy, constraints=supervision.pairs, random_state=seed
+            )
+        return scorer, candidates, leader
+
+    def _choose_by_scores(
+        self,
+        scorer: PartitionScorer,
+        candidates: list[Candidate],
+        leader: Candidate,
+        supervision: PartialSupervision,
+        seed: int,
+    ) -> Candidate:
+        """Choose by cut and likelihood; a mixture that is chosen is refined on the rows, and replaced in the list."""
+        rivals = [one for one in candidates if one.family == "LapGMM"]
+        chosen = select_by_likelihood(leader, rivals, supervision.n_known)
+        if chosen is leader:
+            return leader
+        refined = refine_mixture(scorer, chosen, constraints=supervision.pairs, random_state=seed)
+        if select_by_likelihood(leader, [refined], supervision.n_known) is not refined:
+            return chosen
+        candidates[candidates.index(chosen)] = refined
+        return refined
+
+    def _effort(self, n_known: int) -> Effort | None:
+        """Return how much is compared; None if nothing is, on a graph alone, for sparse, for few or for equal rows."""
+        effort, X = EFFORTS[self.effort], self._fit_X
+        if effort is None or not self._graph_is_default() or X is None or sp.issparse(X) or self.n_clusters_ == 1:
+            return None
+        too_many = n_known and X.shape[0] > effort.max_rows  # labels and pairs refer to all rows, not to a sample
+        return None if too_many or X.shape[0] < MIN_ROWS else effort
+
+    def _store_choice(self, candidates: list[Candidate], chosen: Candidate, n_compared: int | None = None) -> None:
+        """Store the table of candidates and how far they agree."""
         self.candidates_ = candidates_table(candidates, chosen)
         self._candidates: Sequence[Candidate] = candidates
-        return chosen
+        self._n_compared, self._view = n_compared, None
+        self.view_, self.consensus_ = chosen.view, None if n_compared is None else chosen.consensus
 
-    def _set_memberships(self, chosen: Candidate, graph: AffinityGraph, supervision: PartialSupervision) -> None:
+    def _set_memberships(
+        self, labels: np.ndarray, votes: np.ndarray | None, graph: AffinityGraph, supervision: PartialSupervision
+    ) -> None:
         """Compute memberships by the random walk; labelled rows keep their cluster, hard groups share memberships."""
         reference = csr_parts(graph.weights)[0] if self._fit_X is None or sp.issparse(self._fit_X) else self._fit_X
-        labels = supervision.renumber(chosen.labels, self.n_clusters_)
-        H = supervision.clamp(one_hot(labels, self.n_clusters_, reference))
-        for walk in (WALK, WALK / 2, WALK / 4, 0.0):  # a shorter one where a cluster would lose its last row
+        numbering, n_found = supervision.numbering(labels, self.n_clusters_), len(np.unique(labels))
+        certain = one_hot(numbering[labels], self.n_clusters_, reference)
+        shares = certain
+        if votes is not None and self.consensus_ is not None:
+            votes = votes[:, np.argsort(numbering)]
+            of_others = asarray_like(votes, reference, dtype=reference.dtype)
+            shares = self.consensus_ * certain + (1 - self.consensus_) * of_others
+        for start, walk in ((shares, WALK), (shares, WALK / 2), (certain, WALK / 4), (certain, 0.0)):
+            H = supervision.clamp(start)  # shorter walks where a cluster would lose its last row
             Q = normalize_row_sums(positive_part(resolvent(H, graph, walk, tol=1e-6)))  # up to rounding, they sum to 1
             if supervision.pairs is not None and supervision.pairs.hard:
                 Q = group_means(Q, supervision.pairs.groups)
             self.memberships_ = supervision.clamp(Q)
             self.labels_ = namespace(Q).argmax(self.memberships_, axis=1)
-            if np.count_nonzero(np.bincount(to_numpy(self.labels_))) >= chosen.n_clusters:
+            if np.count_nonzero(np.bincount(to_numpy(self.labels_))) >= n_found:
                 break
+        rows = np.arange(len(labels))
+        self.row_agreement_ = None if votes is None else votes[rows, to_numpy(self.labels_)]
         self.graph_ = graph
 
     # ------------------------------------------------------------------------------------------------ after the fit
@@ -393,8 +487,17 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         check_is_fitted(self)
         n_uncertain = check_int(n_uncertain, "n_uncertain", minimum=0)
         chosen = self._candidates[self.candidates_["chosen"].index(True)]
-        report = format_report(self._candidates, chosen, self._why_no_mixture, self.memberships_, n_uncertain)
+        report = format_report(
+            self._candidates, chosen, self._why_no_mixture, self.memberships_, n_uncertain, self._n_compared
+        )
         return report if self.evidence_ is None else f"{self.evidence_}\n\n{report}"
+
+    def _check_new_points(self, X: MatrixLike) -> Array:
+        """Validate new points and transform them to the chosen view."""
+        if self._view is None:
+            return super()._check_new_points(X)
+        points = convert_like(check_data(X, estimator=self, reset=False), self._view.mean_)
+        return self._view.transform(points)
 
     def _recipe(self) -> Any:
         """Return the recipe of the graph of the memberships; with 'auto' the denser of the two."""

@@ -72,12 +72,12 @@ class PartialSupervision:
             satisfied += counts[linear_sum_assignment(counts, maximize=True)].sum()
         return satisfied / self.n_known
 
-    def renumber(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-        """Number the clusters of a partition so that they match the known labels as well as possible."""
+    def numbering(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+        """Return the number of each cluster of a partition that matches the known labels as well as possible."""
         if self.labels is None:
-            return labels
+            return np.arange(n_clusters)
         classes, clusters = linear_sum_assignment(self._contingency(labels, n_clusters), maximize=True)
-        return classes[np.argsort(clusters)][labels]
+        return classes[np.argsort(clusters)]
 
     def clamp(self, memberships: Array) -> Array:
         """Replace the memberships of labelled rows by their labels."""

@@ -46,6 +46,7 @@ from .moves import WeightedEdges
 
 RESOLUTION = 0.5  # γ at which the search starts
 EIGENVECTORS_PER_CLUSTER = (1.0, 1.5, 2.0)  # groups are not always the K slowest modes
+MIN_EIGENVALUE = 1e-6  # added to eigenvalues whose ratio is taken
 MIN_EIGENVECTORS = 10  # for fine starts
 CELLS_PER_CLUSTER = 4  # of a fine start ...
 MIN_CELLS = (20, 40, 80)  # ... which has at least so many: few communities of an odd shape need fine starts
@@ -169,11 +170,14 @@ class MultilevelSearch:
         On the coarsest of them, on the host; the number of communities is replaced.
     vectors : array of shape (n_coarse, m)
         The slowest eigenvectors of its random walk.
+    values : array of shape (m,)
+        Their eigenvalues, of the normalised Laplacian.
     """
 
     hierarchy: Hierarchy
     search: CommunitySearch
     vectors: np.ndarray
+    values: np.ndarray
 
     @classmethod
     def on(
@@ -193,7 +197,14 @@ class MultilevelSearch:
             raise InputError("the graph has no edges, so it has no communities", "use more neighbours", code="no_edges")
         n_vectors = min(coarsest.n_nodes, max(_vector_counts(max_clusters, coarsest.n_nodes)[-1], MIN_EIGENVECTORS))
         eigenpairs = smallest_eigenpairs(attracting, n_vectors, kind="random_walk", tol=START_TOL, random_state=rng)
-        return cls(hierarchy, CommunitySearch.on(coarsest, max_clusters, rng, attracting), eigenpairs.vectors)
+        search = CommunitySearch.on(coarsest, max_clusters, rng, attracting)
+        return cls(hierarchy, search, eigenpairs.vectors, eigenpairs.values)
+
+    def eigengap(self, k: int) -> float:
+        """Return log λ_{k+1}/λ_k of the coarsest graph: how clearly it has k clusters; 0 if it has too few nodes."""
+        if len(self.values) <= k:
+            return 0.0
+        return float(np.log((self.values[k] + MIN_EIGENVALUE) / (max(self.values[k - 1], 0.0) + MIN_EIGENVALUE)))
 
     def find(
         self,

@@ -218,9 +218,13 @@ class KNNGraph(_Recipe):
         self.n_jobs = n_jobs
 
     def _build(self, X: Array) -> AffinityGraph:
+        return self.build_with_edges(X)[1]
+
+    def build_with_edges(self, X: Array) -> tuple[Edges, AffinityGraph]:
+        """Return the nearest neighbours of validated rows, and the graph of them."""
         choose(SYMMETRIZE, self.symmetrize, option="symmetrize")
         edges, scales = self._search(X)
-        return self._weigh(X, edges, scales, self.symmetrize)
+        return edges, self._weigh(X, edges, scales, self.symmetrize)
 
     def _search(self, X: Array, queries: Array | None = None) -> tuple[Edges, Array | None]:
         choose(KERNELS, self.weight, option="weight")
@@ -395,10 +399,16 @@ def default_recipe(n_samples: int, **options: Any) -> KNNGraph:
 
 def nested_graphs(recipe: KNNGraph, X: Array, sizes: Iterable[int]) -> list[AffinityGraph]:
     """Build one graph of ``recipe`` per number of neighbours in ``sizes``, on validated rows, with a single search."""
+    return nested_graphs_with_edges(recipe, X, sizes)[1]
+
+
+def nested_graphs_with_edges(recipe: KNNGraph, X: Array, sizes: Iterable[int]) -> tuple[Edges, list[AffinityGraph]]:
+    """Build the graphs of `nested_graphs`; return also the nearest neighbours, as many as the largest graph has."""
     sizes = list(sizes)
     largest = max(sizes)
     edges, scales = clone(recipe).set_params(n_neighbors=largest)._search(X)
-    return [recipe._weigh(X, _nearest(edges, largest, size), scales, recipe.symmetrize) for size in sizes]
+    graphs = [recipe._weigh(X, _nearest(edges, largest, size), scales, recipe.symmetrize) for size in sizes]
+    return edges, graphs
 
 
 def _nearest(edges: Edges, k: int, size: int) -> Edges:

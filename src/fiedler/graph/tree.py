@@ -26,6 +26,7 @@ pairs, and not that of all pairs of rows.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -38,7 +39,7 @@ from ..core.progress import stage
 from .connect import mst_bridges
 from .kernels import LOCAL_NEIGHBOR
 from .laplacians import component_labels
-from .neighbors import k_nearest, pair_distances
+from .neighbors import Edges, k_nearest, pair_distances
 
 EdgeLength = Literal["distance", "mutual", "local"]
 
@@ -115,18 +116,32 @@ def spanning_tree(
     n_jobs : int, optional
         The number of threads that search neighbours.
     """
-    to_lengths, n = choose(LENGTHS, length, option="length"), X.shape[0]
-    edges = k_nearest(X, n_neighbors, n_jobs=n_jobs)
+    choose(LENGTHS, length, option="length")
+    return spanning_trees(X, k_nearest(X, n_neighbors, n_jobs=n_jobs), [length])[0]
+
+
+def spanning_trees(X: Array, edges: Edges, lengths: Sequence[EdgeLength]) -> list[SpanningTree]:
+    """Return the minimum spanning tree of nearest neighbours that are known already, for every kind of length.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        The rows, at least two.
+    edges : Edges
+        Equally many nearest neighbours of every row, in the order of their distance.
+    lengths : sequence of {'distance', 'mutual', 'local'}
+    """
+    n = X.shape[0]
     ends = np.stack([to_numpy(edges.rows), to_numpy(edges.columns)], axis=1)
     distances = to_numpy(edges.distances).astype(np.float64)
-    nearest = distances.reshape(n, n_neighbors)  # in the order of their distance
+    nearest = distances.reshape(n, -1)
     n_components, labels = component_labels(sp.csr_array((np.ones(len(ends)), ends.T), shape=(n, n)))
     if n_components > 1:
         bridges = np.stack(mst_bridges(X, labels), axis=1)
         bridge_distances = pair_distances(X, X, *(asarray_like(end, X) for end in bridges.T))
         ends = np.concatenate([ends, bridges])
         distances = np.concatenate([distances, to_numpy(bridge_distances)])
-    return minimum_tree(ends, to_lengths(distances, ends, nearest), n, ties=distances)
+    return [minimum_tree(ends, LENGTHS[length](distances, ends, nearest), n, ties=distances) for length in lengths]
 
 
 def minimum_tree(ends: np.ndarray, lengths: np.ndarray, n_nodes: int, ties: np.ndarray) -> SpanningTree:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from .jsonable import Summary
 from .summary import MAX_COORDINATE
 
-OPTIONAL_KEYS = {"name", "column"}  # not present in files of earlier versions
+OPTIONAL_KEYS = {"name", "column", "caution"}  # not present in files of earlier versions
 MAX_IMAGE_SIDE = 10_000  # pixels
 
 
@@ -112,6 +112,7 @@ def summary_schema(summary: Summary) -> Schema:
         **_contents_schema(summary, n),
         **_agreement_schema(summary, n),
         **_evidence_schema(summary),
+        "caution": Maybe(TEXT),
         "explanation": Maybe(TEXT),
         "model": MODEL_FIELDS,
         "seconds": Maybe(number()),

@@ -24,7 +24,7 @@ from .._records import FitHistory
 from .._validation import check_data, check_labels, check_seed, is_foreign
 from .._versions import versions
 from ..clustering import NClustersChoice
-from ..clustering.explain import UNCERTAIN_BELOW
+from ..clustering.explain import UNCERTAIN_BELOW, disagreement
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs, widest_gap
 from ..errors import InputError
@@ -187,6 +187,7 @@ def summarize(
         "spectrum": spectrum(model, rows, k),
         "history": history(model),
         "evidence": jsonable(_evidence(model) if evidence is None else evidence),
+        "caution": disagreement(getattr(model, "consensus_", None)),
         "explanation": _explanation(model),
         "model": _model(model),
         "seconds": jsonable(seconds),

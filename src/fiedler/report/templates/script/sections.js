@@ -18,6 +18,8 @@ export function writeHeader() {
   const duration = data.seconds === null ? "" : ` in ${formatValue(Number(data.seconds.toPrecision(2)))}\u00a0s`;
   byId("lede").textContent = `${data.model.name} found ${countNoun(k, "cluster")} among ${rows}${columns}${duration}.`;
   figures(byId("figures"), headerFigures());
+  byId("caution").textContent = data.caution ?? "";
+  byId("caution").hidden = !data.caution;
   const limit = percent(data.uncertain_below);
   const fading = confidence
     ? ` The fainter a dot, the lower the confidence of the row; a row of confidence ${limit} or less is uncertain.`

@@ -1,0 +1,193 @@
+"""The comparison of views and methods: which partitions are found, on which rows, and which one they agree on.
+
+All methods run in the rows themselves. If these agree, that is enough; otherwise the whitened views follow. The choice
+is that of :mod:`.consensus`.
+
+Of many rows a random sample is compared, so that a million rows do not pay for several neighbour searches. Then only
+the chosen method is run on all rows, in its view. The communities of all rows take part in the comparison, too, and are
+kept unless another partition of the sample has a clearly higher consensus. Rows are given the mean votes of the sampled
+rows in their cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.rows import take_rows
+from ..graph.constraints import PairwiseConstraints
+from ..graph.recipes import DEFAULT_NEIGHBORS
+from .candidates import MAX_SEARCHES, ROWS, Candidate, PartitionScorer
+from .consensus import mean_votes, select_by_consensus, view_weights, vote_shares, with_consensus
+from .views import WHITENED, Partition, View, find_again, find_in_rows, find_in_views
+
+GRAPH = f"{DEFAULT_NEIGHBORS} neighbours"
+MIN_ROWS = 20  # fewer are not compared
+KEPT_WITHIN = 0.05  # of the highest consensus: the partition of all rows is kept and no other view built in full
+
+
+class Effort(NamedTuple):
+    """How much is compared.
+
+    Attributes
+    ----------
+    max_rows : int
+        The largest number of rows; of more, a sample is compared.
+    enough : float
+        The consensus of a partition of the rows themselves above which no other view is compared.
+    max_searches : int
+        The maximum number of searches for communities on each graph of the rows.
+    """
+
+    max_rows: int
+    enough: float
+    max_searches: int
+
+
+EFFORTS: dict[str, Effort | None] = {
+    "fast": None,
+    "default": Effort(max_rows=10_000, enough=0.95, max_searches=1),
+    "thorough": Effort(max_rows=40_000, enough=1.1, max_searches=MAX_SEARCHES),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What was compared, and the result.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+        With their consensus; partitions of the sampled rows if there is a sample.
+    chosen : Candidate
+        One of them.
+    labels : ndarray of shape (n,)
+        The chosen partition of all rows.
+    votes : ndarray of shape (n, n_clusters)
+        The share of the votes for each of its clusters.
+    view : View
+        Its view of all rows.
+    n_compared : int
+        The number of rows that were compared.
+    """
+
+    candidates: list[Candidate]
+    chosen: Candidate
+    labels: np.ndarray
+    votes: np.ndarray
+    view: View
+    n_compared: int
+
+
+@dataclass(frozen=True)
+class Comparer:
+    """Compares views of rows.
+
+    Attributes
+    ----------
+    effort : Effort
+    n_clusters : int
+    random_state : int
+    pairs : PairwiseConstraints, optional
+        Known pairs of all rows, for the graphs of other views.
+    n_known : int
+        The number of known labels and pairs.
+    n_jobs : int, optional
+    """
+
+    effort: Effort
+    n_clusters: int
+    random_state: int
+    pairs: PairwiseConstraints | None = None
+    n_known: int = 0
+    n_jobs: int | None = None
+
+    def compare(self, rows: View, scorer: PartitionScorer, found: Sequence[Candidate], leader: Candidate) -> Comparison:
+        """Compare the partitions found on the graphs of all rows with those of other methods and views.
+
+        Parameters
+        ----------
+        rows : View
+            The rows themselves.
+        scorer : PartitionScorer
+            Scores partitions of these rows.
+        found : sequence of Candidate
+            The partitions found already.
+        leader : Candidate
+            The best communities among them.
+        """
+        if rows.rows.shape[0] > self.effort.max_rows:
+            return self._compare_sample(rows, found, leader)
+        candidates, views = self._find(rows, scorer, found, leader)
+        chosen = select_by_consensus(candidates, self.n_known)
+        votes = vote_shares(candidates, chosen, self.n_clusters, self._weights(views))
+        return Comparison(candidates, chosen, chosen.labels, votes, views[chosen.view], rows.rows.shape[0])
+
+    def _find(
+        self, rows: View, scorer: PartitionScorer, found: Sequence[Candidate], leader: Candidate
+    ) -> tuple[list[Candidate], dict[str, View]]:
+        """Return all candidates with their consensus, and the views by name."""
+        score = lambda partition: self._score(scorer, partition)  # noqa: E731
+        start = Partition(leader.family, ROWS, leader.detail, leader.labels, leader.seconds)
+        candidates = [*found, *map(score, find_in_rows(rows, self.n_clusters, start, self.random_state))]
+        candidates = with_consensus(candidates, self._weights({ROWS: rows}))
+        if self._is_enough(candidates):
+            return candidates, {ROWS: rows}
+        views, partitions = find_in_views(
+            tuple(WHITENED), rows, self.n_clusters, self.random_state, self.pairs, self.n_jobs
+        )
+        views = {ROWS: rows, **views}
+        return with_consensus([*candidates, *map(score, partitions)], self._weights(views)), views
+
+    def _weights(self, views: dict[str, View]) -> dict[str, float]:
+        return view_weights({name: view.eigengaps[self.n_clusters] for name, view in views.items()})
+
+    def _is_enough(self, candidates: Sequence[Candidate]) -> bool:
+        return max(np.nan_to_num([one.consensus for one in candidates], nan=0.0)) >= self.effort.enough
+
+    @staticmethod
+    def _score(scorer: PartitionScorer, partition: Partition) -> Candidate:
+        family, view, detail, labels, seconds, resolution = partition
+        return scorer.score(labels, family, GRAPH, detail, seconds, view=view, resolution=resolution)
+
+    def _compare_sample(self, rows: View, found: Sequence[Candidate], leader: Candidate) -> Comparison:
+        """Compare a sample of the rows, and run the chosen method on all of them."""
+        rng = np.random.RandomState(self.random_state)
+        sample = np.sort(rng.choice(rows.rows.shape[0], self.effort.max_rows, replace=False))
+        some = View.of(ROWS, take_rows(rows.rows, sample), n_jobs=self.n_jobs)
+        scorer = PartitionScorer({GRAPH: some.graph}, self.n_clusters)
+        restricted = [_restrict(scorer, one, sample) for one in found]
+        candidates, views = self._find(some, scorer, restricted, restricted[found.index(leader)])
+        chosen = select_by_consensus(candidates)
+        consensus = [np.nan_to_num(one.consensus, nan=-1.0) for one in candidates[: len(found)]]
+        best = int(np.argmax(consensus))  # of the partitions of all rows
+        if consensus[best] >= chosen.consensus - KEPT_WITHIN:
+            chosen, labels, view = candidates[best], found[best].labels, rows
+        else:
+            view = self._in_full(views[chosen.view], rows)
+            labels = find_again(view, chosen.family, chosen.detail, leader.labels, self.n_clusters, self.random_state)
+        sampled = replace(chosen, labels=labels[sample])
+        votes = vote_shares(candidates, sampled, self.n_clusters, self._weights(views))
+        votes = mean_votes(votes, sampled.labels)[labels]
+        return Comparison(candidates, chosen, labels, votes, view, len(sample))
+
+    def _in_full(self, view: View, rows: View) -> View:
+        """Return the view of all rows that corresponds to a view of the sample."""
+        if view.transformer is None:
+            return rows
+        return View.of(view.name, view.transformer.transform(rows.rows), view.transformer, n_jobs=self.n_jobs)
+
+
+def _restrict(scorer: PartitionScorer, candidate: Candidate, sample: np.ndarray) -> Candidate:
+    """Return a candidate on the sampled rows, with its scores there."""
+    return scorer.score(
+        candidate.labels[sample],
+        candidate.family,
+        candidate.graph,
+        candidate.detail,
+        candidate.seconds,
+        resolution=candidate.resolution,
+    )

@@ -1,0 +1,302 @@
+"""Views of the rows, and the partitions that several methods find in them.
+
+=======================  =========================================================================================
+rows                     the rows as they are
+whitened by rows         scaled so that all rows scatter equally in all directions
+whitened by cells        so that the rows inside small cells do
+whitened by edges        so that neighbours in the graph do, by X'LX, the matrix of LPI [lpi, Eq. 1]
+=======================  =========================================================================================
+
+Which of them shows the clusters depends on the data: columns of different units or correlated columns hide clusters
+from the rows as they are, and whitening hides clusters that differ in the directions of largest scatter. In every view
+
+- *communities* are searched on the self-tuned graph of nine neighbours, at the default resolution and at 1,
+- Genie's *linkage* cuts the spanning tree of these neighbours, with mutual and with local lengths,
+
+and on the rows also *k-means*, and *mixtures* with shrunken covariances, from k-means, communities and linkage.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ..core.backend import Array, to_numpy
+from ..core.blocks import map_tasks
+from ..core.kmeans import kmeans
+from ..core.pca import fit_pca
+from ..embedding.whitening import Whitening
+from ..errors import InputError, SingularCovarianceError
+from ..graph.affinity import AffinityGraph
+from ..graph.coarsen import coarsen
+from ..graph.community import MultilevelSearch
+from ..graph.constraints import PairwiseConstraints
+from ..graph.neighbors import Edges
+from ..graph.pairs import add_links, attractive_part
+from ..graph.recipes import default_recipe
+from ..graph.tree import EdgeLength, cut_tree, genie_merges, spanning_trees
+from ..mixture import GaussianMixture
+from ..mixture.statistics import group_statistics
+from ..mixture.supernodes import fit_supernodes
+from .candidates import MAX_ITERATIONS, ROWS, max_supernodes
+
+WHITENED: dict[str, Literal["rows", "cells", "edges"]] = {
+    "whitened by rows": "rows",
+    "whitened by cells": "cells",
+    "whitened by edges": "edges",
+}
+VIEWS = (ROWS, *WHITENED)
+
+CELLS_PER_CLUSTER = 3  # for whitening by cells
+RESOLUTIONS = {"default resolution": None, "resolution 1": 1.0}
+LINKAGES: dict[str, tuple[EdgeLength, float]] = {"mutual, Gini 0.3": ("mutual", 0.3), "local, Gini 0.1": ("local", 0.1)}
+ROW_LINKAGES: dict[str, tuple[EdgeLength, float]] = {**LINKAGES, "mutual, Gini 0.1": ("mutual", 0.1)}
+KMEANS_COMPONENTS, MIXTURE_COMPONENTS = 50, 30  # principal components of the rows, at most
+KMEANS_STARTS = 3
+
+COMMUNITIES, LINKAGE, MIXTURE, KMEANS = "communities", "linkage", "mixture", "k-means"
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Rows as one view shows them, with their neighbours.
+
+    Attributes
+    ----------
+    name : str
+        One of `VIEWS`.
+    transformer : Whitening or None
+        The map from the rows to the view; None for the rows themselves.
+    rows : array of shape (n, d)
+    edges : Edges
+        The nearest neighbours.
+    graph : AffinityGraph
+        Their self-tuned graph, connected, with known must-links as edges.
+    search_graph : AffinityGraph
+        The same with known pairs as weights of either sign.
+    eigengaps : dict
+        log λ_{k+1}/λ_k of the graph by k, where communities have been searched.
+    """
+
+    name: str
+    transformer: Whitening | None
+    rows: Array
+    edges: Edges
+    graph: AffinityGraph
+    search_graph: AffinityGraph
+    eigengaps: dict[int, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        rows: Array,
+        transformer: Whitening | None = None,
+        *,
+        pairs: PairwiseConstraints | None = None,
+        n_jobs: int | None = None,
+    ) -> View:
+        """Search the neighbours of rows that have been transformed already."""
+        edges, graph = default_recipe(rows.shape[0], connect="mst", n_jobs=n_jobs).build_with_edges(rows)
+        graph = graph if pairs is None else add_links(graph, pairs)
+        return cls(name, transformer, rows, edges, attractive_part(graph), graph)
+
+
+class Partition(NamedTuple):
+    """A partition and how it was found.
+
+    Attributes
+    ----------
+    family : str
+        The method.
+    view : str
+        The view in which it was found.
+    detail : str
+        The option.
+    labels : ndarray of shape (n,)
+    seconds : float
+        The time it took.
+    resolution : float
+        That of communities; NaN for other partitions.
+    """
+
+    family: str
+    view: str
+    detail: str
+    labels: np.ndarray
+    seconds: float
+    resolution: float = math.nan
+
+
+def whitened_view(
+    name: str, rows: View, n_clusters: int, random_state: int, pairs: PairwiseConstraints | None = None
+) -> View | None:
+    """Return a whitened view of rows; None if they have no scatter of this kind.
+
+    Parameters
+    ----------
+    name : str
+        A key of `WHITENED`.
+    rows : View
+        The rows themselves.
+    n_clusters : int
+        Determines the number of cells.
+    random_state : int
+    pairs : PairwiseConstraints, optional
+        Known pairs.
+    """
+    by = WHITENED[name]
+    n_cells, graph = CELLS_PER_CLUSTER * n_clusters, rows.graph if by == "edges" else None
+    whitening = Whitening(by, n_cells=n_cells, graph=graph, random_state=random_state)
+    try:
+        whitened = whitening.fit_transform(rows.rows)
+    except InputError:  # neighbours that all coincide
+        return None
+    return View.of(name, whitened, whitening.set_params(graph=None), pairs=pairs)
+
+
+# ---------------------------------------------------------------------------------------------------------- partitions
+
+
+def find_communities(
+    view: View, n_clusters: int, random_state: int, details: tuple[str, ...] = tuple(RESOLUTIONS)
+) -> Iterator[Partition]:
+    """Search communities on the graph of a view, at several resolutions."""
+    rng = np.random.RandomState(random_state)
+    search = MultilevelSearch.on(view.search_graph, n_clusters, rng)
+    view.eigengaps[n_clusters] = search.eigengap(n_clusters)
+    for detail in details:
+        start_time = time.perf_counter()
+        result = search.find(n_clusters, rng, resolution=RESOLUTIONS[detail])
+        labels, seconds = to_numpy(result.labels), time.perf_counter() - start_time
+        yield Partition(COMMUNITIES, view.name, detail, labels, seconds, result.resolution)
+
+
+def find_linkages(view: View, n_clusters: int, details: tuple[str, ...] | None = None) -> Iterator[Partition]:
+    """Cut spanning trees of the neighbours in a view by Genie's rule."""
+    linkages = ROW_LINKAGES if view.name == ROWS else LINKAGES
+    details = tuple(linkages) if details is None else details
+    lengths = sorted({linkages[detail][0] for detail in details})
+    trees = dict(zip(lengths, spanning_trees(view.rows, view.edges, lengths)))
+    for detail in details:
+        length, threshold = linkages[detail]
+        start_time = time.perf_counter()
+        labels = cut_tree(genie_merges(trees[length], threshold), n_clusters)
+        yield Partition(LINKAGE, view.name, detail, labels, time.perf_counter() - start_time)
+
+
+def find_kmeans(X: Array, n_clusters: int, random_state: int) -> Partition:
+    """Run k-means on the leading principal components of the rows."""
+    start_time = time.perf_counter()
+    rows = leading_components(X, KMEANS_COMPONENTS, random_state)
+    labels = to_numpy(kmeans(rows, n_clusters, n_init=KMEANS_STARTS, random_state=random_state).labels)
+    return Partition(KMEANS, ROWS, "", labels.astype(np.int64), time.perf_counter() - start_time)
+
+
+def find_mixtures(view: View, starts: list[Partition], n_clusters: int, random_state: int) -> Iterator[Partition]:
+    """Fit mixtures with shrunken full covariances from given partitions, on supernodes of the graph.
+
+    Supernodes that a start divides are divided, so that EM begins from the start itself. A fit that ends in a singular
+    covariance is left out.
+    """
+    Z = leading_components(view.rows, MIXTURE_COMPONENTS, random_state)
+    rng = np.random.RandomState(random_state)
+    supernodes = coarsen(view.graph, max_supernodes(Z.shape[1]), rng).supernodes
+    for start in starts:
+        start_time = time.perf_counter()
+        parts, groups = np.unique(supernodes * n_clusters + start.labels, return_inverse=True)
+        model = GaussianMixture(n_clusters, ridge="oas", max_iter=MAX_ITERATIONS, random_state=random_state)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
+                fit = fit_supernodes(model, group_statistics(Z, groups), None, parts % n_clusters)
+        except SingularCovarianceError:
+            continue
+        labels, seconds = to_numpy(fit.resp).argmax(axis=1)[groups], time.perf_counter() - start_time
+        yield Partition(MIXTURE, ROWS, f"from {start.family}", labels, seconds)
+
+
+def leading_components(X: Array, n_components: int, random_state: int) -> Array:
+    """Return the leading principal components of rows with more columns; other rows as they are."""
+    if X.shape[1] <= n_components:
+        return X
+    return fit_pca(X, min(n_components, min(X.shape)), random_state=random_state)(X)
+
+
+def find_in_rows(rows: View, n_clusters: int, communities: Partition, random_state: int) -> list[Partition]:
+    """Return the partitions of all methods in the rows themselves, besides communities that are known already."""
+    found = [*find_communities(rows, n_clusters, random_state, ("resolution 1",)), *find_linkages(rows, n_clusters)]
+    found.append(find_kmeans(rows.rows, n_clusters, random_state))
+    linkage = next(partition for partition in found if partition.family == LINKAGE)
+    return [*found, *find_mixtures(rows, [communities, linkage, found[-1]], n_clusters, random_state)]
+
+
+def find_in_views(
+    names: tuple[str, ...],
+    rows: View,
+    n_clusters: int,
+    random_state: int,
+    pairs: PairwiseConstraints | None = None,
+    n_jobs: int | None = None,
+) -> tuple[dict[str, View], list[Partition]]:
+    """Return whitened views and the partitions found in them; one view is one step of progress.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Keys of `WHITENED`.
+    rows : View
+        The rows themselves.
+    n_clusters : int
+    random_state : int
+    pairs : PairwiseConstraints, optional
+        Known pairs.
+    n_jobs : int, optional
+        The number of threads, at most one per view.
+    """
+
+    def find(name: str) -> tuple[View, list[Partition]] | None:
+        view = whitened_view(name, rows, n_clusters, random_state, pairs)
+        if view is None:
+            return None
+        return view, [*find_communities(view, n_clusters, random_state), *find_linkages(view, n_clusters)]
+
+    found = [result for result in map_tasks(find, names, "comparing views", n_jobs) if result is not None]
+    views = {view.name: view for view, _ in found}
+    return views, [partition for _, partitions in found for partition in partitions]
+
+
+def find_again(
+    view: View, family: str, detail: str, communities: np.ndarray, n_clusters: int, random_state: int
+) -> np.ndarray:
+    """Return the labels that a method finds in a view of other rows, whose communities are known.
+
+    Parameters
+    ----------
+    view : View
+    family, detail : str
+        The method and its option, as in a `Partition`.
+    communities : ndarray of shape (n,)
+        Communities of the rows, from which a mixture may start.
+    n_clusters : int
+    random_state : int
+    """
+    if family == COMMUNITIES:
+        return next(find_communities(view, n_clusters, random_state, (detail,))).labels
+    if family == LINKAGE:
+        return next(find_linkages(view, n_clusters, (detail,))).labels
+    if family == KMEANS:
+        return find_kmeans(view.rows, n_clusters, random_state).labels
+    starts = {
+        COMMUNITIES: lambda: Partition(COMMUNITIES, ROWS, "", communities, 0.0),
+        LINKAGE: lambda: next(find_linkages(view, n_clusters)),
+        KMEANS: lambda: find_kmeans(view.rows, n_clusters, random_state),
+    }
+    start = next(make() for name, make in starts.items() if detail == f"from {name}")
+    return next((found.labels for found in find_mixtures(view, [start], n_clusters, random_state)), communities)

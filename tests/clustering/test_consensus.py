@@ -1,0 +1,270 @@
+"""Views, their comparison and the choice by consensus."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_blobs
+
+import fiedler
+from fiedler import ManifoldClustering, PairwiseConstraints
+from fiedler.clustering import comparison
+from fiedler.clustering.candidates import Candidate
+from fiedler.clustering.comparison import Effort
+from fiedler.clustering.consensus import (
+    agreement_matrix,
+    match_clusters,
+    mean_votes,
+    select_by_consensus,
+    view_weights,
+    vote_shares,
+    with_consensus,
+)
+from fiedler.clustering.explain import disagreement
+from fiedler.clustering.views import COMMUNITIES, KMEANS, LINKAGE, MIXTURE, VIEWS, View, find_again, find_in_views
+from fiedler.core.backend import to_numpy
+from fiedler.metrics import adjusted_rand_index, clustering_accuracy
+
+
+def a_candidate(labels, family="communities", view="rows", agreement=math.nan):
+    labels = np.asarray(labels)
+    return Candidate(family, view, "g", "", labels, len(np.unique(labels)), 1.0, 0.5, 0.0, math.nan, agreement, 0.0)
+
+
+@pytest.fixture
+def candidates(rng):
+    """Two families in the rows, of which one has two members, and one in another view."""
+    labels = np.repeat([0, 1, 2], 20)
+    noisy = lambda n: np.where(np.arange(60) < n, rng.randint(3, size=60), labels)  # noqa: E731
+    return [
+        a_candidate(noisy(0)),
+        a_candidate(noisy(30)),
+        a_candidate(noisy(10), "linkage"),
+        a_candidate(noisy(20), view="whitened by rows"),
+    ]
+
+
+@pytest.fixture
+def parallel(rng):
+    """Three long parallel clusters, five times as long as they are far apart."""
+    y = rng.randint(3, size=400)
+    X = np.array([[0, 0, 0], [4, 0, 0], [0, 4, 0]])[y] + 0.5 * rng.normal(size=(400, 3))
+    X[:, 2] = 20 * rng.normal(size=400)
+    return X @ np.linalg.qr(rng.normal(size=(3, 3)))[0], y
+
+
+WEIGHTS = {"rows": 1.0, "whitened by rows": 0.6}
+
+# -------------------------------------------------------------------------------------------------------- the formulas
+
+
+def test_weights_of_views_are_the_printed_formula():
+    weights = view_weights({"rows": 0.2, "whitened by rows": 0.8, "whitened by cells": 0.0, "whitened by edges": -0.1})
+
+    assert_allclose(list(weights.values()), [0.25**0.5, 1, 0.1**0.5, 0.1**0.5])
+    assert view_weights({"rows": 0.0}) == {"rows": 1}
+
+
+def test_consensus_is_the_printed_mean_of_the_best_agreement_in_each_other_family(candidates):
+    rand = lambda i, j: adjusted_rand_index(candidates[i].labels, candidates[j].labels)  # noqa: E731
+    printed = [
+        (rand(0, 2) + 0.6 * rand(0, 3)) / (1 + 0.6),
+        (rand(1, 2) + 0.6 * rand(1, 3)) / (1 + 0.6),
+        (max(rand(2, 0), rand(2, 1)) + 0.6 * rand(2, 3)) / (1 + 0.6),
+        (max(rand(3, 0), rand(3, 1)) + rand(3, 2)) / 2,
+    ]
+
+    assert_allclose([one.consensus for one in with_consensus(candidates, WEIGHTS)], printed)
+
+
+def test_spectral_partitions_and_those_with_fewer_clusters_take_no_part(candidates):
+    others = [
+        a_candidate(candidates[0].labels, "spectral"),
+        a_candidate(np.minimum(candidates[0].labels, 1), "k-means"),
+    ]
+
+    scored = with_consensus([*candidates, *others], WEIGHTS)
+
+    assert [one.consensus for one in scored[:4]] == [one.consensus for one in with_consensus(candidates, WEIGHTS)]
+    assert all(math.isnan(one.consensus) for one in scored[4:])
+
+
+def test_one_family_agrees_with_no_other(candidates):
+    assert [one.consensus for one in with_consensus(candidates[:2], WEIGHTS)] == [0, 0]
+
+
+def test_negative_agreement_counts_as_none():
+    assert_array_equal(agreement_matrix([np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])]), np.eye(2))
+
+
+def test_the_highest_consensus_is_chosen_among_those_that_agree_with_known_labels(candidates):
+    scored = with_consensus(candidates, WEIGHTS)
+    best = max(scored, key=lambda one: one.consensus)
+    assert select_by_consensus(scored) is best
+
+    known = [a_candidate(one.labels, one.family, one.view, agreement=0.2) for one in candidates]
+    known[3] = a_candidate(candidates[3].labels, candidates[3].family, candidates[3].view, agreement=1.0)
+    assert select_by_consensus(with_consensus(known, WEIGHTS), n_known=50).view == "whitened by rows"
+
+
+def test_votes_are_the_printed_shares(candidates):
+    chosen = candidates[2]
+    closest = max(candidates[:2], key=lambda one: adjusted_rand_index(one.labels, chosen.labels))
+    printed = np.zeros((60, 3))
+    for weight, one in ((1, closest), (1, chosen), (0.6, candidates[3])):
+        printed[np.arange(60), match_clusters(one.labels, chosen.labels, 3)] += weight / (2 + 0.6)
+
+    assert_allclose(vote_shares(candidates, chosen, 3, WEIGHTS), printed)
+    assert_allclose(printed.sum(axis=1), 1)
+
+
+def test_matched_clusters_agree_on_as_many_rows_as_possible():
+    reference = np.array([0, 0, 0, 1, 1, 2])
+
+    assert_array_equal(match_clusters(np.array([2, 2, 1, 1, 1, 0]), reference, 3), [0, 0, 1, 1, 1, 2])
+
+
+def test_mean_votes_of_clusters():
+    votes = np.array([[1, 0, 0], [0.5, 0.5, 0], [0, 1, 0]])
+
+    assert_allclose(mean_votes(votes, np.array([0, 0, 1])), [[0.75, 0.25, 0], [0, 1, 0], [0, 0, 1]])
+
+
+# --------------------------------------------------------------------------------------------------------------- views
+
+
+def test_all_views_have_partitions_of_two_methods(parallel):
+    rows = View.of("rows", parallel[0])
+
+    views, partitions = find_in_views(tuple(VIEWS[1:]), rows, 3, random_state=0)
+
+    assert set(views) == set(VIEWS[1:])
+    found = pd.DataFrame(partitions)
+    assert {(view, family) for view in VIEWS[1:] for family in (COMMUNITIES, LINKAGE)} == set(
+        zip(found.view, found.family)
+    )
+
+
+@pytest.mark.parametrize(
+    ("family", "detail"),
+    [
+        (COMMUNITIES, "resolution 1"),
+        (LINKAGE, "local, Gini 0.1"),
+        (KMEANS, ""),
+        *((MIXTURE, f"from {start}") for start in (COMMUNITIES, LINKAGE, KMEANS)),
+    ],
+)
+def test_every_method_can_be_repeated_on_other_rows(family, detail):
+    X, y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+
+    assert clustering_accuracy(y, find_again(View.of("rows", X), family, detail, y, 3, 0)) == 1
+
+
+def test_rows_that_cannot_be_whitened_leave_that_view_out():
+    X = np.repeat(np.eye(3), 20, axis=0)  # neighbours coincide
+
+    model = ManifoldClustering(3, effort="thorough", random_state=0).fit(X)
+
+    assert clustering_accuracy(np.repeat([0, 1, 2], 20), model.labels_) == 1
+
+
+# ----------------------------------------------------------------------------------------------------------- the model
+
+
+def test_a_whitened_view_finds_parallel_clusters_and_places_new_rows_in_it(parallel, tmp_path):
+    X, y = parallel
+    train = np.arange(400) < 320
+
+    model = ManifoldClustering(3, random_state=0).fit(X[train])
+
+    assert model.view_.startswith("whitened")
+    assert clustering_accuracy(y[train], model.labels_) > 0.97
+    assert clustering_accuracy(y[~train], model.predict(X[~train])) > 0.97
+    assert_array_equal(model.predict(X[train]), model.labels_)
+    fiedler.save(model, tmp_path / "model.npz")
+    assert_allclose(fiedler.load(tmp_path / "model.npz").predict_proba(X), model.predict_proba(X))
+
+
+def test_agreement_enters_the_memberships(parallel):
+    X, _ = parallel
+    model = ManifoldClustering(3, random_state=0).fit(X)
+    certain = ManifoldClustering(3, effort="fast", random_state=0).fit(X)
+
+    assert certain.consensus_ is None
+    assert certain.row_agreement_ is None
+    assert 0 < model.consensus_ < 0.9
+    assert model.row_agreement_.shape == (400,)
+    assert model.memberships_.max(axis=1).mean() < certain.memberships_.max(axis=1).mean()
+
+
+def test_views_are_not_compared_if_the_methods_agree(rng):
+    X, _ = make_blobs(200, centers=[[0, 0], [20, 0], [0, 20]], random_state=0)
+    seen = {
+        effort: set(ManifoldClustering(3, effort=effort, random_state=0).fit(X).candidates_["view"])
+        for effort in ("fast", "default", "thorough")
+    }
+
+    assert seen == {"fast": {"rows"}, "default": {"rows"}, "thorough": set(VIEWS)}
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_many_rows_are_compared_on_a_sample(wide, parallel, monkeypatch):
+    X, y = parallel if wide else make_blobs(400, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    monkeypatch.setitem(comparison.EFFORTS, "default", Effort(max_rows=250, enough=0.95, max_searches=1))
+
+    model = ManifoldClustering(3, random_state=0).fit(X)
+
+    assert model.labels_.shape == model.row_agreement_.shape == (400,)
+    assert clustering_accuracy(y, model.labels_) > 0.98
+    assert (model.view_ != "rows") == wide
+    assert "sample of 250 rows" in model.report().replace("\n", " ")
+    assert clustering_accuracy(y, model.predict(X)) > 0.98
+
+
+def test_pairs_and_labels_of_many_rows_are_not_compared_on_a_sample(parallel, monkeypatch):
+    monkeypatch.setitem(comparison.EFFORTS, "default", Effort(max_rows=250, enough=0.95, max_searches=1))
+
+    model = ManifoldClustering(2, random_state=0).fit(parallel[0], constraints=PairwiseConstraints([(0, 1)], [], 400))
+
+    assert model.consensus_ is None
+
+
+def test_partial_labels_number_the_clusters_of_any_view(parallel):
+    X, y = parallel
+    known = np.where(np.arange(400) % 40 == 0, 2 - y, -1)
+
+    model = ManifoldClustering(3, random_state=0).fit(X, known)
+
+    assert np.mean(model.labels_ == 2 - y) > 0.97
+
+
+def test_the_same_choice_on_every_back_end(parallel, backend):
+    X, _ = parallel
+    reference = ManifoldClustering(3, random_state=0).fit(X)
+
+    model = ManifoldClustering(3, random_state=0).fit(backend(X))
+
+    assert model.view_.startswith("whitened")
+    assert adjusted_rand_index(to_numpy(model.labels_), reference.labels_) > 0.98
+    assert clustering_accuracy(reference.predict(X[:50]), to_numpy(model.predict(backend(X[:50])))) == 1
+
+
+def test_unknown_effort_is_refused(parallel):
+    with pytest.raises(ValueError, match="effort='much' is not known"):
+        ManifoldClustering(2, effort="much").fit(parallel[0])
+
+
+# ----------------------------------------------------------------------------------------------------- in words
+
+
+def test_disagreement_is_said_in_words(rng, monkeypatch):
+    assert disagreement(None) is None
+    assert disagreement(0.9) is None
+    assert "do not agree" in disagreement(0.3)
+    model = ManifoldClustering(3, random_state=0).fit(rng.normal(size=(200, 5)))
+
+    assert model.consensus_ < 0.6
+    assert model.report().replace("\n", " ").startswith("Methods and views of the rows do not agree")
+    assert "do not agree" in fiedler.report.summarize(model, rng.normal(size=(200, 5)))["caution"]
