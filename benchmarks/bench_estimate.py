@@ -26,8 +26,10 @@ from measure import OUT, machine_info, markdown_table, parse_arguments
 from scipy.optimize import linprog, nnls
 
 from fiedler.clustering import cost, manifold
+from fiedler.clustering.comparison import EFFORTS, Comparer
 from fiedler.clustering.cost import (
     COMMUNITIES,
+    COMPARISON,
     COUNTING,
     GRAPHS,
     MEMBERSHIPS,
@@ -194,15 +196,17 @@ def run_case(case, device):
         import torch
 
         X, warm_up = torch.as_tensor(X, device=device), torch.as_tensor(warm_up, device=device)
+    EFFORTS["default"] = EFFORTS["default"]._replace(enough=np.inf)  # all views are compared
     model_class("auto" if case.counts else 3, max_clusters=4, random_state=0).fit(warm_up)
     model = model_class("auto" if case.counts else case.k, max_clusters=case.k, random_state=0)
     model_class._build_graphs = meter.measure(GRAPHS, model_class._build_graphs)
     model_class._count = meter.measure(COUNTING, model_class._count)
-    model_class._choose = meter.measure(COMMUNITIES, model_class._choose)
+    model_class._find_candidates = meter.measure(COMMUNITIES, model_class._find_candidates)
+    Comparer.compare = meter.measure(COMPARISON, Comparer.compare)
     model_class._set_memberships = meter.measure(MEMBERSHIPS, model_class._set_memberships)
     manifold.mixture_candidates = meter.measure(MIXTURES, manifold.mixture_candidates)
     if case.only_graphs:
-        model_class._choose = stop
+        model_class._find_candidates = stop
     meter.start()
     with suppress(Stop):
         model.fit(X)
@@ -245,6 +249,8 @@ def as_problem(case, k, device):
         search=cost._search(case.n, case.d, itemsize == 4, case.nnz is not None, device),
         n_threads=1,
         n_jobs=1,
+        n_compared=0 if case.nnz else min(case.n, EFFORTS["default"].max_rows),
+        max_searches=cost.MAX_SEARCHES if case.nnz else EFFORTS["default"].max_searches,
     )
 
 
@@ -307,7 +313,7 @@ def as_source(device, costs):
     lines = [f'    "{device}": Costs(', f"        probes={costs.probes!r},", "        seconds={"]
     lines += [f'            "{name}": {value!r},' for name, value in costs.seconds.items()]
     lines += ["        },", "        bytes={"]
-    constants = dict(zip(STAGES, ("GRAPHS", "COUNTING", "COMMUNITIES", "MIXTURES", "MEMBERSHIPS")))
+    constants = dict(zip(STAGES, ("GRAPHS", "COUNTING", "COMMUNITIES", "MIXTURES", "COMPARISON", "MEMBERSHIPS")))
     for stage, terms in costs.bytes.items():
         inside = ", ".join(f'"{name}": {value!r}' for name, value in terms.items())
         lines.append(f"            {constants[stage]}: {{{inside}}},")

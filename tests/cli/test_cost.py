@@ -16,7 +16,7 @@ def arguments(table, tmp_path):
 
 def expect(monkeypatch, seconds, peak_bytes):
     result = FitCost(60, 3, 3, (StageCost("mixtures", seconds, seconds, peak_bytes),), data_bytes=1440)
-    monkeypatch.setattr(cluster, "expected_cost", lambda prepared, n_clusters: result)
+    monkeypatch.setattr(cluster, "expected_cost", lambda prepared, n_clusters, effort: result)
 
 
 def test_a_long_fit_is_announced(arguments, run_fiedler, monkeypatch):

@@ -1,6 +1,7 @@
 """Views, their comparison and the choice by consensus."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from fiedler.clustering.consensus import (
     agreement_matrix,
     match_clusters,
     mean_votes,
+    rand_index,
     select_by_consensus,
     view_weights,
     vote_shares,
@@ -95,6 +97,14 @@ def test_one_family_agrees_with_no_other(candidates):
     assert [one.consensus for one in with_consensus(candidates[:2], WEIGHTS)] == [0, 0]
 
 
+@pytest.mark.parametrize(("k", "m"), [(3, 3), (5, 2), (1, 1), (1, 4)])
+def test_rand_index_without_checks_is_the_metric(k, m, rng):
+    a, b = rng.randint(k, size=50), rng.randint(m, size=50)
+
+    assert rand_index(a, b) == pytest.approx(adjusted_rand_index(a, b))
+    assert rand_index(a, a) == 1
+
+
 def test_negative_agreement_counts_as_none():
     assert_array_equal(agreement_matrix([np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])]), np.eye(2))
 
@@ -107,6 +117,13 @@ def test_the_highest_consensus_is_chosen_among_those_that_agree_with_known_label
     known = [a_candidate(one.labels, one.family, one.view, agreement=0.2) for one in candidates]
     known[3] = a_candidate(candidates[3].labels, candidates[3].family, candidates[3].view, agreement=1.0)
     assert select_by_consensus(with_consensus(known, WEIGHTS), n_known=50).view == "whitened by rows"
+
+
+@pytest.mark.parametrize(("lead", "view"), [(0.005, "rows"), (0.02, "whitened by rows")])
+def test_rows_are_preferred_to_other_views_that_agree_as_well(lead, view, candidates):
+    rows = replace(candidates[0], consensus=0.8)
+
+    assert select_by_consensus([rows, replace(candidates[3], consensus=0.8 + lead)]).view == view
 
 
 def test_votes_are_the_printed_shares(candidates):

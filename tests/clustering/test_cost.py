@@ -11,6 +11,7 @@ from fiedler import ManifoldClustering, estimate
 from fiedler.clustering import FitCost, StageCost, cost
 from fiedler.clustering.cost import (
     COMMUNITIES,
+    COMPARISON,
     COSTS,
     COUNTING,
     GRAPHS,
@@ -130,9 +131,9 @@ def test_only_stages_that_take_place_are_listed():
     def names(*args, **options):
         return [stage.name for stage in estimate(*args, **options).stages]
 
-    assert names(5000, 10, "auto") == [GRAPHS, COUNTING, COMMUNITIES, MIXTURES, MEMBERSHIPS]
-    assert names(5000, 10, 5) == [GRAPHS, COMMUNITIES, MIXTURES, MEMBERSHIPS]
-    assert names(1000, 100, 5) == [GRAPHS, COMMUNITIES, MEMBERSHIPS]  # more parameters than rows
+    assert names(5000, 10, "auto") == [GRAPHS, COUNTING, COMMUNITIES, MIXTURES, COMPARISON, MEMBERSHIPS]
+    assert names(5000, 10, 5, effort="fast") == [GRAPHS, COMMUNITIES, MIXTURES, MEMBERSHIPS]
+    assert names(1000, 100, 5) == [GRAPHS, COMMUNITIES, COMPARISON, MEMBERSHIPS]  # more parameters than rows
     assert names(5000, 10_000, 5, nnz_per_row=40) == [GRAPHS, COMMUNITIES, MEMBERSHIPS]
 
 

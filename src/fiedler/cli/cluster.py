@@ -13,6 +13,7 @@ from rich.table import Table
 
 from .._registry import methods
 from .._validation import choose, first_few
+from ..clustering.comparison import EFFORTS
 from ..clustering.cost import format_bytes
 from ..clustering.explain import UNCERTAIN_BELOW
 from ..core.progress import format_seconds
@@ -61,6 +62,13 @@ def cluster(
     size: Size = None,
     scale: Scale = "auto",
     seed: Seed = 0,
+    effort: Annotated[
+        str,
+        typer.Option(
+            help="How much --method auto compares: fast (communities and mixtures), default (also other methods and "
+            "views of the rows) or thorough."
+        ),
+    ] = "default",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output folder; default: out/<input name>.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results of another input.")] = False,
     no_memory_check: Annotated[
@@ -72,6 +80,7 @@ def cluster(
     """Cluster rows; write labels.csv, model.npz, summary.json and report.html."""
     output, n_clusters = Output(quiet, json), parse_n_clusters(k)
     choose(methods(), method, option="method")
+    choose(EFFORTS, effort, option="effort")
     folder = out or Path("out") / source_name(source)
     check_folder(folder, source, force=force)
     with output.working(f"reading {source}"):
@@ -79,14 +88,14 @@ def cluster(
         check_rows_for_clusters(data, n_clusters)
         prepared = prepare(data, scale)
     if method == "auto":  # other methods have no model of their cost
-        cost = expected_cost(prepared, n_clusters)
+        cost = expected_cost(prepared, n_clusters, effort)
         if not no_memory_check:
             check_memory(cost)
         if cost.seconds >= ANNOUNCED_SECONDS:
             time, memory = format_seconds(cost.seconds), format_bytes(cost.peak_bytes)
             output.note(f"clustering {data.n_rows} rows will take about {time} and up to {memory} of memory")
     with output.working(f"clustering {data.n_rows} rows"):
-        fitted = fit(data, prepared, method, n_clusters, seed=seed, pairs=pairs)
+        fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs)
     if data.is_partially_labeled:
         output.note(_explain_guidance(data))
     with output.working("writing the report"):

@@ -76,6 +76,7 @@ def fit(
     n_clusters: NClusters,
     *,
     seed: int = 0,
+    effort: str = "default",
     pairs: Path | None = None,
 ) -> FittedClustering:
     """Fit a method to the prepared rows, guided by pairs and by partially known labels."""
@@ -86,7 +87,7 @@ def fit(
     if n_clusters == "auto" and method != "auto":
         n_clusters, evidence = choose_number(prepared, seed=seed, at_least=max(2, len(classes)) if supervision else 1)
         n_clusters = max(n_clusters, len(classes))
-    clusterer = make_clusterer(method, n_clusters, prepared.rows, seed)
+    clusterer = make_clusterer(method, n_clusters, prepared.rows, seed, effort)
     clusterer.fit(prepared.rows, **supervision)
     seconds = time.perf_counter() - started
     memberships = getattr(clusterer, "memberships_", None)
@@ -103,12 +104,12 @@ def fit(
     return result._replace(cluster_names=[*classes, *[None] * (result.n_clusters - len(classes))])
 
 
-def expected_cost(prepared: PreparedRows, n_clusters: NClusters) -> FitCost:
+def expected_cost(prepared: PreparedRows, n_clusters: NClusters, effort: str = "default") -> FitCost:
     """Estimate the time and memory of ``--method auto`` on the prepared rows."""
     rows = prepared.rows
     nnz_per_row = max(rows.nnz / rows.shape[0], 1.0) if sp.issparse(rows) else None
     n_rows, n_columns = rows.shape
-    return estimate(n_rows, n_columns, n_clusters, dtype=rows.dtype, nnz_per_row=nnz_per_row)
+    return estimate(n_rows, n_columns, n_clusters, effort=effort, dtype=rows.dtype, nnz_per_row=nnz_per_row)
 
 
 def check_memory(cost: FitCost) -> None:

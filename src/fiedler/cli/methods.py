@@ -94,10 +94,15 @@ def naming_texts_without_terms(data: Input, rows_without_terms: Callable[[], np.
         )
 
 
-def make_clusterer(method: str, n_clusters: NClusters, rows: Any, seed: int = 0) -> Any:
-    """Make the estimator of a method, with a number of principal components that suits the rows if it takes one."""
+def make_clusterer(method: str, n_clusters: NClusters, rows: Any, seed: int = 0, effort: str = "default") -> Any:
+    """Make the estimator of a method, with principal components that suit the rows, and the effort, if it has these."""
     estimator = methods()[method].load()
-    params = {"n_clusters": n_clusters, "random_state": seed, "pca": n_principal_components(rows)}
+    params = {
+        "n_clusters": n_clusters,
+        "random_state": seed,
+        "pca": n_principal_components(rows),
+        "effort": effort,
+    }
     accepted = inspect.signature(estimator).parameters
     return estimator(**{name: value for name, value in params.items() if name in accepted})
 

@@ -4,9 +4,9 @@ All methods run in the rows themselves. If these agree, that is enough; otherwis
 is that of :mod:`.consensus`.
 
 Of many rows a random sample is compared, so that a million rows do not pay for several neighbour searches. Then only
-the chosen method is run on all rows, in its view. The communities of all rows take part in the comparison, too, and are
-kept unless another partition of the sample has a clearly higher consensus. Rows are given the mean votes of the sampled
-rows in their cluster.
+the chosen method is run on all rows, in its view. The best communities of all rows take part in the comparison, too, and
+are kept unless another partition of the sample has a clearly higher consensus. Rows are given the mean votes of the
+sampled rows in their cluster.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .views import WHITENED, Partition, View, find_again, find_in_rows, find_in_
 
 GRAPH = f"{DEFAULT_NEIGHBORS} neighbours"
 MIN_ROWS = 20  # fewer are not compared
-KEPT_WITHIN = 0.05  # of the highest consensus: the partition of all rows is kept and no other view built in full
+KEPT_WITHIN = 0.05  # of the highest consensus: the communities of all rows are kept, and no other view is built in full
 
 
 class Effort(NamedTuple):
@@ -49,8 +49,8 @@ class Effort(NamedTuple):
 
 EFFORTS: dict[str, Effort | None] = {
     "fast": None,
-    "default": Effort(max_rows=10_000, enough=0.95, max_searches=1),
-    "thorough": Effort(max_rows=40_000, enough=1.1, max_searches=MAX_SEARCHES),
+    "default": Effort(max_rows=5_000, enough=0.95, max_searches=1),
+    "thorough": Effort(max_rows=20_000, enough=1.1, max_searches=MAX_SEARCHES),
 }
 
 
@@ -162,10 +162,9 @@ class Comparer:
         restricted = [_restrict(scorer, one, sample) for one in found]
         candidates, views = self._find(some, scorer, restricted, restricted[found.index(leader)])
         chosen = select_by_consensus(candidates)
-        consensus = [np.nan_to_num(one.consensus, nan=-1.0) for one in candidates[: len(found)]]
-        best = int(np.argmax(consensus))  # of the partitions of all rows
-        if consensus[best] >= chosen.consensus - KEPT_WITHIN:
-            chosen, labels, view = candidates[best], found[best].labels, rows
+        of_leader = candidates[found.index(leader)]  # the order is that of ``found``
+        if np.nan_to_num(of_leader.consensus, nan=-1.0) >= chosen.consensus - KEPT_WITHIN:
+            chosen, labels, view = of_leader, leader.labels, rows
         else:
             view = self._in_full(views[chosen.view], rows)
             labels = find_again(view, chosen.family, chosen.detail, leader.labels, self.n_clusters, self.random_state)

@@ -10,8 +10,9 @@ with g_v = log λ_{K+1}/λ_K, the eigengap of the graph of view v, its families 
 
     w_f = √max(g_v / max_u g_u, `MIN_RELATIVE_GAP`).
 
-The partition of the highest consensus is chosen. Then every family votes, with its partition that is closest to the
-chosen one: the share of the votes of row i for cluster k is
+The partition of the highest consensus is chosen, or one of the rows themselves whose consensus is equally high. Then
+every family votes, with its partition that is closest to the chosen one: the share of the votes of row i for cluster k
+is
 
     v_ik = Σ_f w_f [row i is in the cluster of f that is matched with cluster k] / Σ_f w_f,
 
@@ -28,10 +29,10 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..metrics import adjusted_rand_index
-from .candidates import Candidate, agrees_as_well
+from .candidates import ROWS, Candidate, agrees_as_well
 
 MIN_RELATIVE_GAP = 0.1  # of a view's eigengap to the largest
+TIE = 0.01  # a smaller difference of the consensus is none
 LISTED_ONLY = ("spectral",)  # methods whose partitions do not take part
 
 
@@ -67,11 +68,16 @@ def with_consensus(candidates: Sequence[Candidate], weights: Mapping[str, float]
 
 
 def select_by_consensus(candidates: Sequence[Candidate], n_known: int = 0) -> Candidate:
-    """Select the partition of the highest consensus among those of the best agreement with ``n_known`` known values."""
+    """Select the partition of the highest consensus among those of the best agreement with ``n_known`` known values.
+
+    A partition of the rows as they are is preferred if its consensus is as high up to `TIE`.
+    """
     competing = [candidate for candidate in candidates if not math.isnan(candidate.consensus)]
     best = max((candidate.agreement for candidate in competing), default=math.nan)
     agreeing = [candidate for candidate in competing if agrees_as_well(candidate.agreement, best, n_known)]
-    return max(agreeing, key=lambda candidate: candidate.consensus)
+    highest = max(candidate.consensus for candidate in agreeing)
+    of_rows = [one for one in agreeing if one.view == ROWS and one.consensus >= highest - TIE]
+    return max(of_rows or agreeing, key=lambda candidate: candidate.consensus)
 
 
 def vote_shares(
@@ -81,7 +87,7 @@ def vote_shares(
     closest: dict[tuple[str, str], tuple[float, Candidate]] = {}
     for i in _taking_part(candidates):
         one = candidates[i]
-        agreement = math.inf if one is chosen else adjusted_rand_index(chosen.labels, one.labels)
+        agreement = math.inf if one is chosen else rand_index(chosen.labels, one.labels)
         if agreement > closest.get(_family(one), (-math.inf, one))[0]:
             closest[_family(one)] = (agreement, one)
     votes, total, rows = np.zeros((len(chosen.labels), n_clusters)), 0.0, np.arange(len(chosen.labels))
@@ -103,8 +109,18 @@ def agreement_matrix(partitions: Sequence[np.ndarray]) -> np.ndarray:
     """Return the adjusted Rand indices of all pairs of partitions, 0 where they are negative."""
     agreement = np.eye(len(partitions))
     for i, j in combinations(range(len(partitions)), 2):
-        agreement[i, j] = agreement[j, i] = max(0.0, adjusted_rand_index(partitions[i], partitions[j]))
+        agreement[i, j] = agreement[j, i] = max(0.0, rand_index(partitions[i], partitions[j]))
     return agreement
+
+
+def rand_index(a: np.ndarray, b: np.ndarray) -> float:
+    """Compute the adjusted Rand index of labels 0, 1, ...: without any checks, for hundreds of pairs of partitions."""
+    n_pairs = lambda counts: float(np.sum(counts * (counts - 1.0))) / 2  # noqa: E731
+    width = int(b.max()) + 1
+    together = n_pairs(np.bincount(a * width + b))
+    in_a, in_b, total = n_pairs(np.bincount(a)), n_pairs(np.bincount(b)), n_pairs(np.array(float(len(a))))
+    expected, largest = in_a * in_b / total, (in_a + in_b) / 2
+    return 1.0 if largest == expected else (together - expected) / (largest - expected)
 
 
 def match_clusters(labels: np.ndarray, reference: np.ndarray, n_clusters: int) -> np.ndarray:

@@ -38,7 +38,8 @@ from ..graph.neighbors import (
     MAX_TREE_FEATURES,
     MAX_TREE_FEATURES_OF_MANY,
 )
-from .candidates import has_enough_rows, max_supernodes, n_searches
+from .candidates import MAX_SEARCHES, has_enough_rows, max_supernodes, n_searches
+from .comparison import EFFORTS
 from .n_clusters import MAX_SAMPLED_ROWS
 
 MEMORY_MARGIN = 1.15  # on the memory that the model gives, which is that of the largest of the measured fits
@@ -48,7 +49,8 @@ PROBE_SIZE, PROBE_REPEATS = 640, 3  # rows of the product, and how often each pr
 
 GRAPHS, COUNTING = "neighbour graphs", "counting clusters"
 COMMUNITIES, MIXTURES, MEMBERSHIPS = "searching communities", "mixtures", "memberships"
-STAGES = (GRAPHS, COUNTING, COMMUNITIES, MIXTURES, MEMBERSHIPS)
+COMPARISON = "comparing views"
+STAGES = (GRAPHS, COUNTING, COMMUNITIES, MIXTURES, COMPARISON, MEMBERSHIPS)
 
 SKLEARN_TREE_FEATURES = 15  # features up to which scikit-learn searches double-precision rows by trees
 
@@ -67,6 +69,8 @@ class Problem(NamedTuple):
     search: Search
     n_threads: int
     n_jobs: int
+    n_compared: int = 0  # rows on which other methods and views are compared
+    max_searches: int = MAX_SEARCHES
 
     @property
     def has_mixtures(self) -> bool:
@@ -76,7 +80,7 @@ class Problem(NamedTuple):
     @property
     def n_searches(self) -> int:
         """The number of searches on each graph."""
-        return n_searches(self.n)
+        return min(self.max_searches, n_searches(self.n))
 
     @property
     def n_search_nodes(self) -> int:
@@ -133,6 +137,10 @@ TIME_TERMS = {
     "communities, densities": TimeTerm(COMMUNITIES, "product", _if_mixtures(lambda p: p.n * p.d**2)),
     "mixtures": TimeTerm(MIXTURES, "product", _if_mixtures(lambda p: _supernodes(p) * p.k * p.d**2)),
     "mixtures, rows": TimeTerm(MIXTURES, "gather", _if_mixtures(lambda p: p.n * p.d)),
+    "comparison, fixed": TimeTerm(COMPARISON, "gather", lambda p: 1.0 if p.n_compared else 0.0),
+    "comparison, rows": TimeTerm(COMPARISON, "gather", lambda p: p.n_compared),
+    "comparison, clusters": TimeTerm(COMPARISON, "gather", lambda p: p.n_compared * p.k**2),
+    "comparison, pairs": TimeTerm(COMPARISON, "product", lambda p: p.n_compared**2 * min(p.d, 50)),
     "memberships": TimeTerm(MEMBERSHIPS, "gather", lambda p: p.n * p.k),
 }
 
@@ -150,6 +158,7 @@ MEMORY_TERMS_OF_STAGE = {
     COUNTING: ("fixed", "nodes"),
     COMMUNITIES: ("fixed", "data", "nodes", "memberships"),
     MIXTURES: ("fixed", "data", "nodes", "memberships", "scatter"),
+    COMPARISON: ("fixed", "data", "nodes", "memberships"),
     MEMBERSHIPS: ("fixed", "nodes", "memberships"),
 }
 
@@ -174,7 +183,7 @@ class Costs(NamedTuple):
 
 # Measured in November 2026 on a virtual x86-64 server, one core, NumPy 2.4, SciPy 1.17, scikit-learn 1.9. The memory of
 # nodes and memberships is raised to that of a fit of a million rows, which the benchmark does not include. "cuda" is an
-# NVIDIA H200 with torch.
+# NVIDIA H200 with torch; only the comparison of views, most of which runs on the host, has the figures of "cpu".
 COSTS: dict[str, Costs] = {
     "cpu": Costs(
         probes={"product": 0.00498, "gather": 0.0018},
@@ -196,6 +205,10 @@ COSTS: dict[str, Costs] = {
             "communities, densities": 1.76e-09,
             "mixtures": 4.35e-09,
             "mixtures, rows": 3.95e-08,
+            "comparison, fixed": 0.35,
+            "comparison, rows": 0.000519,
+            "comparison, clusters": 6.3e-07,
+            "comparison, pairs": 5.38e-10,
             "memberships": 2.02e-07,
         },
         bytes={
@@ -203,6 +216,7 @@ COSTS: dict[str, Costs] = {
             COUNTING: {"fixed": 134217728.0, "nodes": 900.0},
             COMMUNITIES: {"fixed": 134217728.0, "data": 1.0, "nodes": 900.0, "memberships": 10.0},
             MIXTURES: {"fixed": 134217728.0, "data": 1.0, "nodes": 900.0, "memberships": 10.0, "scatter": 24.0},
+            COMPARISON: {"fixed": 268435456.0, "data": 1.0, "nodes": 900.0, "memberships": 10.0},
             MEMBERSHIPS: {"fixed": 134217728.0, "nodes": 500.0, "memberships": 40.0},
         },
     ),
@@ -217,6 +231,9 @@ COSTS: dict[str, Costs] = {
             "communities, densities": 1.75e-09,
             "mixtures": 9.7e-10,
             "mixtures, rows": 3.52e-09,
+            "comparison, fixed": 2.0,
+            "comparison, rows": 0.000519,
+            "comparison, clusters": 6.3e-07,
             "memberships": 1.78e-09,
         },
         bytes={
@@ -224,6 +241,7 @@ COSTS: dict[str, Costs] = {
             COUNTING: {"fixed": 134217728.0, "nodes": 797.0},
             COMMUNITIES: {"fixed": 134217728.0, "data": 1.0, "nodes": 797.0, "memberships": 44.0},
             MIXTURES: {"fixed": 134217728.0, "data": 6.0, "nodes": 797.0, "memberships": 0.0, "scatter": 24.0},
+            COMPARISON: {"fixed": 1065827234.0, "data": 6.0, "nodes": 797.0, "memberships": 44.0},
             MEMBERSHIPS: {"fixed": 134217728.0, "nodes": 797.0, "memberships": 25.0},
         },
     ),
@@ -249,7 +267,7 @@ class StageCost:
     --------
     >>> import fiedler
     >>> [stage.name for stage in fiedler.estimate(5000, 100, n_clusters=10).stages]
-    ['neighbour graphs', 'searching communities', 'memberships']
+    ['neighbour graphs', 'searching communities', 'comparing views', 'memberships']
     """
 
     name: str
@@ -325,6 +343,7 @@ def estimate(
     n_clusters: int | Literal["auto"] = "auto",
     *,
     max_clusters: int = 20,
+    effort: str = "default",
     dtype: DTypeLike = np.float64,
     nnz_per_row: float | None = None,
     n_jobs: int | None = None,
@@ -340,6 +359,9 @@ def estimate(
         The number of clusters.
     max_clusters : int, default=20
         The largest number of clusters that 'auto' considers.
+    effort : {'fast', 'default', 'thorough'}, default='default'
+        How much is compared, as in ManifoldClustering; it is assumed that methods do not agree at once, and that the
+        partition of the rows themselves is chosen.
     dtype : dtype, default=float64
         The type of the data; only float32 is not converted to float64.
     nnz_per_row : float, optional
@@ -373,6 +395,7 @@ def estimate(
     is_single = np.dtype(dtype) == np.float32
     nnz = None if nnz_per_row is None else check_positive(nnz_per_row, "nnz_per_row")
     itemsize = 4 if is_single else 8
+    compared = choose(EFFORTS, effort, option="effort") if nnz is None else None
     with one_thread() as n_blas_threads:
         n_threads = effective_n_jobs(n_jobs) if n_jobs else n_blas_threads
     problem = Problem(
@@ -385,6 +408,8 @@ def estimate(
         search=_search(n, d, is_single, nnz is not None, device),
         n_threads=n_threads,
         n_jobs=effective_n_jobs(n_jobs) if n_jobs else 1,
+        n_compared=0 if compared is None else min(n, compared.max_rows),
+        max_searches=MAX_SEARCHES if compared is None else compared.max_searches,
     )
     return cost_of(problem, costs, machine_speed() if costs.probes else {})
 
@@ -451,6 +476,7 @@ def _speedup(stage: str, problem: Problem) -> float:
         GRAPHS: problem.n_threads,
         COUNTING: min(problem.n_jobs, 4),  # subsets
         COMMUNITIES: min(problem.n_jobs, 2),  # graphs
+        COMPARISON: min(problem.n_jobs, 2),  # three views, after the rows themselves
         MIXTURES: problem.n_threads,
     }.get(stage, 1)
     return 1 + THREAD_EFFICIENCY * (n_threads - 1)

@@ -167,7 +167,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     effort : {'fast', 'default', 'thorough'}, default='default'
         How much is compared, with ``graph='auto'`` and dense rows. 'fast' searches communities on two graphs, and
         mixtures. 'default' compares them with other methods and with whitened views of the rows, unless the methods
-        agree already, and 'thorough' in any case; of more than 10,000 (40,000) rows, a sample is compared.
+        agree already, and 'thorough' in any case; of more than 5,000 (20,000) rows, a sample is compared.
     random_state : int, RandomState or None, default=None
         Random seed or generator.
     n_jobs : int, optional
