@@ -4,8 +4,8 @@ All methods run in the rows themselves. If these agree, that is enough; otherwis
 is that of :mod:`.consensus`.
 
 Of many rows a random sample is compared, so that a million rows do not pay for several neighbour searches. Then only
-the chosen method is run on all rows, in its view. The best communities of all rows take part in the comparison, too, and
-are kept unless another partition of the sample has a clearly higher consensus. Rows are given the mean votes of the
+the chosen method is run on all rows, in its view. The best communities of all rows take part in the comparison, too,
+and are kept unless another partition of the sample has a clearly higher consensus. Rows are given the mean votes of the
 sampled rows in their cluster.
 """
 

@@ -12,6 +12,7 @@ from ..metrics import adjusted_rand_index
 from .candidates import MAX_CUT_RATIO, ROWS, Candidate
 
 UNCERTAIN_BELOW = 0.5  # a row without a larger membership is called uncertain
+CONTESTED_BELOW = 0.5  # share of the votes for the cluster of a row
 DISAGREEMENT_BELOW = 0.6  # consensus below which methods and views are said to disagree
 WIDTH = 88  # of the sentences, in characters
 AGREEMENT_WORDS = ((0.9, "All agree"), (0.7, "Most agree"), (-1.0, "They differ"))  # by adjusted Rand index
@@ -33,7 +34,9 @@ def format_report(
     why_no_mixture: str | None,
     memberships: Array,
     n_uncertain: int,
+    *,
     n_compared: int | None = None,
+    row_agreement: np.ndarray | None = None,
 ) -> str:
     """Write the whole report.
 
@@ -49,20 +52,23 @@ def format_report(
         The number of uncertain rows to list.
     n_compared : int, optional
         The number of rows on which methods and views were compared; None if they were not.
+    row_agreement : array of shape (n,), optional
+        The share of the votes for the cluster of each row.
     """
     memberships = to_numpy(memberships)
-    if n_compared is None:
-        choice, agreement = _choice_by_scores(candidates, chosen, why_no_mixture), _stability(candidates, chosen)
+    if n_compared is None or row_agreement is None:
+        sections = [
+            _choice_by_scores(candidates, chosen, why_no_mixture),
+            _candidate_table(candidates, chosen),
+            _stability(candidates, chosen),
+        ]
     else:
-        choice, agreement = _choice_by_consensus(candidates, chosen, len(memberships), n_compared), _views(candidates)
-    sections = [
-        choice,
-        _candidate_table(candidates, chosen),
-        agreement,
-        _cluster_table(memberships),
-        _uncertain_rows(memberships, n_uncertain),
-    ]
-    return "\n\n".join(sections)
+        sections = [
+            _choice_by_consensus(candidates, chosen, len(memberships), n_compared),
+            _candidate_table(_best_of_families(candidates, chosen), chosen),
+            _contested_rows(row_agreement),
+        ]
+    return "\n\n".join([*sections, _cluster_table(memberships), _uncertain_rows(memberships, n_uncertain)])
 
 
 def _head(chosen: Candidate, n_rows: int, n_candidates: int) -> str:
@@ -106,6 +112,15 @@ def _choice_by_scores(candidates: Sequence[Candidate], chosen: Candidate, why_no
     return fill(f"{_head(chosen, len(chosen.labels), len(candidates))} {reason}", WIDTH)
 
 
+def _best_of_families(candidates: Sequence[Candidate], chosen: Candidate) -> list[Candidate]:
+    """Return the partition of the highest consensus of every method in every view; the chosen one for its own."""
+    best = {(chosen.family, chosen.view): chosen}
+    for one in sorted(candidates, key=lambda one: -np.nan_to_num(one.consensus, nan=-1.0)):
+        if not np.isnan(one.consensus):
+            best.setdefault((one.family, one.view), one)
+    return list(best.values())
+
+
 def _candidate_table(candidates: Sequence[Candidate], chosen: Candidate) -> str:
     """List the candidates by consensus, or by cut where there is none; searches with the same result share a line."""
     lines = [f"{'partition':39s} {'view':17s}    K  consensus     cut  modularity"]
@@ -124,18 +139,10 @@ def _candidate_table(candidates: Sequence[Candidate], chosen: Candidate) -> str:
     return "\n".join(lines)
 
 
-def _views(candidates: Sequence[Candidate]) -> str:
-    """Say how far the best partition of every method in every view agrees with the others."""
-    best: dict[tuple[str, str], float] = {}
-    for one in candidates:
-        if not np.isnan(one.consensus):
-            key = (one.family, one.view)
-            best[key] = max(one.consensus, best.get(key, 0.0))
-    listed = ", ".join(
-        f"{family} on {view} {consensus:.2f}"
-        for (family, view), consensus in sorted(best.items(), key=lambda item: -item[1])
-    )
-    return fill(f"Highest mean agreement of each method and view with the others: {listed}.", WIDTH)
+def _contested_rows(row_agreement: np.ndarray) -> str:
+    count = int((row_agreement < CONTESTED_BELOW).sum())
+    share = f"{count:,} rows ({count / len(row_agreement):.1%})"
+    return fill(f"Contested: on {share}, less than half of the methods and views agree.", WIDTH)
 
 
 def _stability(candidates: Sequence[Candidate], chosen: Candidate) -> str:

@@ -488,7 +488,13 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         n_uncertain = check_int(n_uncertain, "n_uncertain", minimum=0)
         chosen = self._candidates[self.candidates_["chosen"].index(True)]
         report = format_report(
-            self._candidates, chosen, self._why_no_mixture, self.memberships_, n_uncertain, self._n_compared
+            self._candidates,
+            chosen,
+            self._why_no_mixture,
+            self.memberships_,
+            n_uncertain,
+            n_compared=self._n_compared,
+            row_agreement=self.row_agreement_,
         )
         return report if self.evidence_ is None else f"{self.evidence_}\n\n{report}"
 
