@@ -1,6 +1,7 @@
 """One rule chooses the number of clusters, for every estimator."""
 
 import inspect
+import warnings
 
 import numpy as np
 import pytest
@@ -23,9 +24,9 @@ from fiedler import (
     choose_n_clusters,
 )
 from fiedler.clustering import n_clusters as module
-from fiedler.clustering.n_clusters import count_clusters, relative_eigengaps, subgraph
+from fiedler.clustering.n_clusters import NClustersChoice, count_clusters, relative_eigengaps, subgraph
 from fiedler.core.eigen import smallest_eigenpairs
-from fiedler.errors import InputError
+from fiedler.errors import FiedlerWarning, InputError
 
 
 @pytest.fixture
@@ -148,3 +149,45 @@ def test_bad_arguments_give_one_sentence(blobs, arguments, options, sentence):
 def test_a_graph_needs_an_estimator_that_takes_graphs(blobs):
     with pytest.raises(InputError, match="KMeans cannot cluster a graph; pass rows"):
         choose_n_clusters(KNNGraph(9).build(blobs), estimator=KMeans())
+
+
+# ------------------------------------------------------------------------------------------------- persistent numbers
+
+
+def test_levels_are_the_local_maxima_of_the_stability():
+    choice = NClustersChoice(6, "r", [2, 3, 4, 5, 6, 7], None, stability=[0.84, 0.9, 0.7, 0.95, 0.94, 0.8])
+
+    assert choice.levels == [(3, 0.9), (6, 0.94)]
+    assert "persistent: 3 (0.90), 6 (0.94)" in str(choice)
+    assert NClustersChoice(3, "r", [2, 3], None).levels == []
+
+
+def test_clusters_of_clusters_have_several_levels(rng):
+    corners = np.array([[0, 0], [8, 0], [0, 8]])
+    parts = np.concatenate([corner + 1.2 * np.array([[1, 0], [-0.5, 0.9], [-0.5, -0.9]]) for corner in corners])
+    X = np.concatenate([part + 0.4 * rng.normal(size=(60, 2)) for part in parts])
+
+    model = ManifoldClustering(max_clusters=12, random_state=0).fit(X)
+
+    assert {3, 9} <= set(model.levels_["n_clusters"])
+    assert min(model.levels_["stability"]) >= 0.85
+
+
+@pytest.mark.parametrize(("stability", "is_stable"), [([0.5, 0.9], True), ([0.5, 0.6], False)])
+def test_no_number_is_stable(stability, is_stable):
+    choice = NClustersChoice(2, "r", [2, 3], None, stability=stability)
+
+    assert choice.is_stable == is_stable
+    assert ("no number of clusters is stable" in str(choice)) != is_stable
+    assert NClustersChoice(1, "r", [2, 3], None, stability=stability).is_stable
+
+
+def test_an_unstable_number_is_worth_a_warning(monkeypatch, rng):
+    X = rng.normal(size=(120, 2)) + np.repeat([[0, 0], [8, 0]], 60, axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ManifoldClustering(max_clusters=4, random_state=0).fit(X)
+
+    monkeypatch.setattr(module, "UNSTABLE_BELOW", 1.1)
+    with pytest.warns(FiedlerWarning, match="no number of clusters is stable, so 2 is a guess"):
+        ManifoldClustering(max_clusters=4, random_state=0).fit(X)

@@ -33,15 +33,26 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_data, check_int, check_n_clusters, check_n_jobs, check_rows_differ, check_seed, choose
+from .._validation import (
+    check_data,
+    check_fraction,
+    check_int,
+    check_n_clusters,
+    check_n_jobs,
+    check_rows_differ,
+    check_seed,
+    choose,
+)
 from ..core.backend import asarray_like, convert_like, namespace, one_hot, positive_part, to_numpy
 from ..core.progress import report_progress
 from ..core.rows import normalize_row_sums, take_rows
 from ..core.sparse import csr_parts, matmul
+from ..errors import InputError, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.labels import UNKNOWN
 from ..graph.neighbors import Edges
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part, group_means
@@ -63,11 +74,13 @@ from .candidates import (
 from .comparison import EFFORTS, MIN_ROWS, Comparer, Effort
 from .explain import format_report
 from .n_clusters import NClustersChoice, count_clusters, subgraph
+from .outliers import farthest, outlier_scores
 from .partial_supervision import PartialSupervision
 from .views import View
 
 GRAPH_SIZES = (5, DEFAULT_NEIGHBORS)  # neighbours in the two default graphs
 WALK = 0.7  # γ: a walk takes 2.3 steps on average
+OUTLIER = -1  # the label of rows that belong to no cluster
 
 
 class ClusterResult(NamedTuple):
@@ -106,6 +119,7 @@ def cluster(
     constraints: ConstraintsLike = None,
     max_clusters: int = 20,
     effort: Literal["fast", "default", "thorough"] = "default",
+    outliers: float | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -118,7 +132,7 @@ def cluster(
         The rows, or a graph on them.
     n_clusters : int or 'auto', default='auto'
         The number of clusters; 'auto' chooses it.
-    graph, max_clusters, effort, random_state, n_jobs, verbose
+    graph, max_clusters, effort, outliers, random_state, n_jobs, verbose
         As in :class:`ManifoldClustering`.
     y, constraints
         As in :meth:`ManifoldClustering.fit`.
@@ -144,6 +158,7 @@ def cluster(
         graph,
         max_clusters=max_clusters,
         effort=effort,
+        outliers=outliers,
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -168,6 +183,9 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         How much is compared, with ``graph='auto'`` and dense rows. 'fast' searches communities on two graphs, and
         mixtures. 'default' compares them with other methods and with whitened views of the rows, unless the methods
         agree already, and 'thorough' in any case; of more than 5,000 (20,000) rows, a sample is compared.
+    outliers : float or None, default=None
+        The share of the rows, those with the highest ``outlier_score_``, that belong to no cluster and get the label
+        -1; None labels all rows. Rows whose label is given keep it.
     random_state : int, RandomState or None, default=None
         Random seed or generator.
     n_jobs : int, optional
@@ -179,7 +197,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        The cluster of each row, the largest entry of its memberships.
+        The cluster of each row, the largest entry of its memberships; -1 for outliers, if ``outliers`` is given.
     memberships_ : array of shape (n_samples, n_clusters)
         The probability of each cluster for each row; rows sum to one.
     n_clusters_ : int
@@ -193,10 +211,15 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     row_agreement_ : ndarray of shape (n_samples,) or None
         The share of methods and views that agree on the cluster of each row; the mean of its cluster for rows outside
         the sample, if a sample was compared.
+    outlier_score_ : ndarray of shape (n_samples,) or None
+        How much farther the neighbours of each row are than those of the rows of its cluster: the logarithm of the
+        ratio of their distances, about 0 for most rows. None if the neighbours are not known, with a given graph.
     view_ : str
         The view of the rows in which the chosen partition was found, and in which new points are placed.
     evidence_ : NClustersChoice or None
         The evidence for the number of clusters, with ``n_clusters='auto'``.
+    levels_ : dict of lists or None
+        The persistent numbers of clusters, with ``n_clusters='auto'``: ``n_clusters`` and ``stability`` of each.
     graph_ : AffinityGraph
         The graph of the memberships: the denser one, with given must-links as edges.
     n_features_in_ : int
@@ -227,6 +250,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         *,
         max_clusters: int = 20,
         effort: Literal["fast", "default", "thorough"] = "default",
+        outliers: float | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -235,6 +259,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.graph = graph
         self.max_clusters = max_clusters
         self.effort = effort
+        self.outliers = outliers
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -266,6 +291,14 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         with report_progress(self), restore_on_failure(self), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows is one start among others
             self._fit(X, y, constraints)
+        if self.evidence_ is not None and not self.evidence_.is_stable:
+            warn(
+                f"no number of clusters is stable, so {self.n_clusters_} is a guess",
+                "look at report(), and give n_clusters if you know it",
+                code="unstable_n_clusters",
+                stacklevel=2,
+                n_clusters=self.n_clusters_,
+            )
         if self.verbose:
             print(self.report())
         return self
@@ -274,6 +307,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         rng = check_seed(self.random_state)
         check_n_jobs(self.n_jobs)
         choose(EFFORTS, self.effort, option="effort")
+        share = 0.0 if self.outliers is None else check_fraction(self.outliers, "outliers")
         if isinstance(self.graph, str):
             check_graph_name(self.graph, names=("auto", "precomputed"))
         if not isinstance(X, AffinityGraph):
@@ -287,6 +321,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         graphs = {name: attractive_part(graph) for name, graph in search_graphs.items()}
         self.evidence_ = self._count(graphs, supervision, rng) if self._n_clusters_is_auto() else None
         self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
+        self.levels_ = None if self.evidence_ is None else _levels(self.evidence_)
         effort = self._effort(supervision.n_known)
         max_searches = MAX_SEARCHES if effort is None else effort.max_searches
         scorer, candidates, leader = self._find_candidates(graphs, search_graphs, supervision, max_searches, rng)
@@ -295,6 +330,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             chosen = self._choose_by_scores(scorer, candidates, leader, supervision, seed)
             self._store_choice(candidates, chosen)
             self._set_memberships(chosen.labels, None, graph, supervision)
+            self._score_outliers(edges, share, supervision)
             return
         assert edges is not None
         rows = View(ROWS, None, self._fit_X, edges, graph, list(search_graphs.values())[-1])
@@ -303,6 +339,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self._store_choice(comparison.candidates, comparison.chosen, comparison.n_compared)
         self._fit_X, self._view = comparison.view.rows, comparison.view.transformer
         self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, supervision)
+        self._score_outliers(comparison.view.edges, share, supervision)
 
     # ------------------------------------------------------------------------------------------------- steps of fit
 
@@ -434,6 +471,23 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.row_agreement_ = None if votes is None else votes[rows, to_numpy(self.labels_)]
         self.graph_ = graph
 
+    def _score_outliers(self, edges: Edges | None, share: float, supervision: PartialSupervision) -> None:
+        """Compute outlier scores from the neighbours in the chosen view, and label a share of the rows -1."""
+        self.outlier_score_ = None if edges is None else outlier_scores(edges)
+        if not share:
+            return
+        if self.outlier_score_ is None:
+            raise InputError(
+                "outliers are scored by the distances to nearest neighbours, but a graph is given",
+                "use graph='auto', or outliers=None",
+                code="outliers_need_rows",
+                parameter="outliers",
+            )
+        labels = to_numpy(self.labels_).copy()
+        known = np.zeros(len(labels), dtype=bool) if supervision.labels is None else supervision.labels != UNKNOWN
+        labels[farthest(self.outlier_score_, share, known)] = OUTLIER
+        self.labels_ = asarray_like(labels, self.memberships_, dtype=self.labels_.dtype)
+
     # ------------------------------------------------------------------------------------------------ after the fit
 
     def predict_proba(self, X: MatrixLike) -> Array:
@@ -511,3 +565,11 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
 
     def _graph_is_default(self) -> bool:
         return isinstance(self.graph, str) and self.graph == "auto"
+
+
+def _levels(evidence: NClustersChoice) -> dict[str, list[Any]]:
+    """Return the persistent numbers of clusters and their stability, one column per key."""
+    return {
+        "n_clusters": [k for k, _ in evidence.levels],
+        "stability": [stability for _, stability in evidence.levels],
+    }

@@ -44,6 +44,8 @@ from .clusterability import MIN_CLUSTERABILITY, clusterability
 
 DEFAULT_CANDIDATES = range(1, 21)
 MAX_SAMPLED_ROWS = 2500  # a random sample of this size gives the same answer
+PERSISTENT_ABOVE = 0.85  # stability of a persistent number of clusters
+UNSTABLE_BELOW = 0.8  # largest stability below which no number is stable
 STABILITY_TOLERANCE = 0.05  # in the adjusted Rand index
 SMALLEST_EIGENVALUE = 0.003  # smaller ones are raised to it: their ratios depend on single edges between clusters
 
@@ -96,6 +98,29 @@ class NClustersChoice:
     clusterability: float | None = None
 
     @property
+    def levels(self) -> list[tuple[int, float]]:
+        """The numbers of clusters that are persistent, with their stability.
+
+        They are the local maxima of the stability of at least 0.85: clusters of clusters have several. The chosen
+        number stands for a maximum next to it.
+        """
+        if self.stability is None:
+            return []
+        padded = [-1.0, *self.stability, -1.0]
+        triples = zip(self.candidates, padded, padded[1:], padded[2:])
+        return [
+            (k, value)
+            for k, before, value, after in triples
+            if value >= PERSISTENT_ABOVE
+            and (k == self.n_clusters or (value >= max(before, after) and abs(k - self.n_clusters) > 1))
+        ]
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether some number of clusters is found again in random subsets, or one cluster was chosen."""
+        return self.n_clusters == 1 or self.stability is None or max(self.stability) >= UNSTABLE_BELOW
+
+    @property
     def title(self) -> str:
         """The number and the rule in a line."""
         return f"{self.n_clusters} {'cluster' if self.n_clusters == 1 else 'clusters'}, by {self.by}"
@@ -109,6 +134,10 @@ class NClustersChoice:
             quality = "-" if self.modularity is None else f"{self.modularity[i]:.4f}"
             mark = "  <" if k == self.n_clusters else ""
             lines.append(f"{k:3d}  {gap:>6s}  {stability:>13s}  {quality:>10s}{mark}")
+        if len(self.levels) > 1:
+            lines.append("persistent: " + ", ".join(f"{k} ({value:.2f})" for k, value in self.levels))
+        if not self.is_stable:
+            lines.append("no number of clusters is stable")
         if self.clusterability is not None:
             lines.append(
                 f"clusterability {self.clusterability:.2f}; up to {MIN_CLUSTERABILITY:.2f} for a single cluster"
