@@ -25,7 +25,7 @@ from fiedler.clustering.consensus import (
     with_consensus,
 )
 from fiedler.clustering.explain import disagreement
-from fiedler.clustering.views import COMMUNITIES, KMEANS, LINKAGE, MIXTURE, VIEWS, View, find_again, find_in_views
+from fiedler.clustering.views import COMMUNITIES, LINKAGE, VIEWS, View, find_in_views
 from fiedler.core.backend import to_numpy
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 
@@ -164,19 +164,12 @@ def test_all_views_have_partitions_of_two_methods(parallel):
     )
 
 
-@pytest.mark.parametrize(
-    ("family", "detail"),
-    [
-        (COMMUNITIES, "resolution 1"),
-        (LINKAGE, "local, Gini 0.1"),
-        (KMEANS, ""),
-        *((MIXTURE, f"from {start}") for start in (COMMUNITIES, LINKAGE, KMEANS)),
-    ],
-)
-def test_every_method_can_be_repeated_on_other_rows(family, detail):
-    X, y = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+def test_rows_join_the_cluster_of_most_of_their_nearest_sampled_rows():
+    sample, labels = np.array([[0.0], [1], [2], [3], [10], [11], [12], [13], [14]]), np.repeat([2, 0, 1], [4, 3, 2])
 
-    assert clustering_accuracy(y, find_again(View.of("rows", X), family, detail, y, 3, 0)) == 1
+    extended = comparison.extend(labels, sample, np.array([[1.4], [11.1], [14.0], [6.4]]))
+
+    assert_array_equal(extended, [2, 0, 0, 2])
 
 
 def test_rows_that_cannot_be_whitened_leave_that_view_out():
@@ -234,10 +227,10 @@ def test_many_rows_are_compared_on_a_sample(wide, parallel, monkeypatch):
     model = ManifoldClustering(3, random_state=0).fit(X)
 
     assert model.labels_.shape == model.row_agreement_.shape == (400,)
-    assert clustering_accuracy(y, model.labels_) > 0.98
+    assert clustering_accuracy(y, model.labels_) > 0.94
     assert (model.view_ != "rows") == wide
     assert "sample of 250 rows" in model.report().replace("\n", " ")
-    assert clustering_accuracy(y, model.predict(X)) > 0.98
+    assert clustering_accuracy(y, model.predict(X)) > 0.94
 
 
 def test_pairs_and_labels_of_many_rows_are_not_compared_on_a_sample(parallel, monkeypatch):

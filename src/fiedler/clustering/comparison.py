@@ -3,10 +3,10 @@
 All methods run in the rows themselves. If these agree, that is enough; otherwise the whitened views follow. The choice
 is that of :mod:`.consensus`.
 
-Of many rows a random sample is compared, so that a million rows do not pay for several neighbour searches. Then only
-the chosen method is run on all rows, in its view. The best communities of all rows take part in the comparison, too,
-and are kept unless another partition of the sample has a clearly higher consensus. Rows are given the mean votes of the
-sampled rows in their cluster.
+Of many rows a random sample is compared, so that a million rows do not pay for several neighbour searches. The best
+communities of all rows take part in the comparison, too, and are kept unless another partition of the sample has a
+clearly higher consensus. Then only the view of that partition is built for all rows, and every row joins the cluster of
+most of its nearest sampled rows. Rows are given the mean votes of the sampled rows in their cluster.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.backend import Array, to_numpy
 from ..core.rows import take_rows
 from ..graph.constraints import PairwiseConstraints
+from ..graph.neighbors import k_nearest
 from ..graph.recipes import DEFAULT_NEIGHBORS
 from .candidates import MAX_SEARCHES, ROWS, Candidate, PartitionScorer
 from .consensus import mean_votes, select_by_consensus, view_weights, vote_shares, with_consensus
-from .views import WHITENED, Partition, View, find_again, find_in_rows, find_in_views
+from .views import WHITENED, Partition, View, find_in_rows, find_in_views
 
 GRAPH = f"{DEFAULT_NEIGHBORS} neighbours"
 MIN_ROWS = 20  # fewer are not compared
-KEPT_WITHIN = 0.05  # of the highest consensus: the communities of all rows are kept, and no other view is built in full
+N_NEAREST = 5  # sampled rows that decide the cluster of a row outside the sample
+KEPT_WITHIN = 0.02  # of the highest consensus: the communities of all rows are kept, and no other view is built in full
 
 
 class Effort(NamedTuple):
@@ -154,7 +157,7 @@ class Comparer:
         return scorer.score(labels, family, GRAPH, detail, seconds, view=view, resolution=resolution)
 
     def _compare_sample(self, rows: View, found: Sequence[Candidate], leader: Candidate) -> Comparison:
-        """Compare a sample of the rows, and run the chosen method on all of them."""
+        """Compare a sample of the rows, and extend the chosen partition to all of them."""
         rng = np.random.RandomState(self.random_state)
         sample = np.sort(rng.choice(rows.rows.shape[0], self.effort.max_rows, replace=False))
         some = View.of(ROWS, take_rows(rows.rows, sample), n_jobs=self.n_jobs)
@@ -167,7 +170,8 @@ class Comparer:
             chosen, labels, view = of_leader, leader.labels, rows
         else:
             view = self._in_full(views[chosen.view], rows)
-            labels = find_again(view, chosen.family, chosen.detail, leader.labels, self.n_clusters, self.random_state)
+            labels = extend(chosen.labels, views[chosen.view].rows, view.rows)
+            labels[sample] = chosen.labels
         sampled = replace(chosen, labels=labels[sample])
         votes = vote_shares(candidates, sampled, self.n_clusters, self._weights(views))
         votes = mean_votes(votes, sampled.labels)[labels]
@@ -178,6 +182,25 @@ class Comparer:
         if view.transformer is None:
             return rows
         return View.of(view.name, view.transformer.transform(rows.rows), view.transformer, n_jobs=self.n_jobs)
+
+
+def extend(labels: np.ndarray, sample: Array, rows: Array) -> np.ndarray:
+    """Return the most frequent label among the nearest sampled rows of every row.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (m,)
+        Of the sampled rows.
+    sample : array of shape (m, d)
+    rows : array of shape (n, d)
+    """
+    nearest = to_numpy(k_nearest(sample, min(N_NEAREST, sample.shape[0]), queries=rows).columns)
+    n, width = rows.shape[0], int(labels.max()) + 1
+    ranked = labels[nearest].reshape(n, -1)
+    counts = np.zeros((n, width))
+    weights = 1 + 1e-6 * np.arange(ranked.shape[1], 0, -1)  # the nearest decides a tie
+    np.add.at(counts, (np.arange(n)[:, None], ranked), weights)
+    return counts.argmax(axis=1)
 
 
 def _restrict(scorer: PartitionScorer, candidate: Candidate, sample: np.ndarray) -> Candidate:

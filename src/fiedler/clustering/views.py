@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -165,7 +165,7 @@ def whitened_view(
 
 
 def find_communities(
-    view: View, n_clusters: int, random_state: int, details: tuple[str, ...] = tuple(RESOLUTIONS)
+    view: View, n_clusters: int, random_state: int, details: Iterable[str] = tuple(RESOLUTIONS)
 ) -> Iterator[Partition]:
     """Search communities on the graph of a view, at several resolutions."""
     rng = np.random.RandomState(random_state)
@@ -178,14 +178,12 @@ def find_communities(
         yield Partition(COMMUNITIES, view.name, detail, labels, seconds, result.resolution)
 
 
-def find_linkages(view: View, n_clusters: int, details: tuple[str, ...] | None = None) -> Iterator[Partition]:
+def find_linkages(view: View, n_clusters: int) -> Iterator[Partition]:
     """Cut spanning trees of the neighbours in a view by Genie's rule."""
     linkages = ROW_LINKAGES if view.name == ROWS else LINKAGES
-    details = tuple(linkages) if details is None else details
-    lengths = sorted({linkages[detail][0] for detail in details})
+    lengths = sorted({length for length, _ in linkages.values()})
     trees = dict(zip(lengths, spanning_trees(view.rows, view.edges, lengths)))
-    for detail in details:
-        length, threshold = linkages[detail]
+    for detail, (length, threshold) in linkages.items():
         start_time = time.perf_counter()
         labels = cut_tree(genie_merges(trees[length], threshold), n_clusters)
         yield Partition(LINKAGE, view.name, detail, labels, time.perf_counter() - start_time)
@@ -270,33 +268,3 @@ def find_in_views(
     found = [result for result in map_tasks(find, names, "comparing views", n_jobs) if result is not None]
     views = {view.name: view for view, _ in found}
     return views, [partition for _, partitions in found for partition in partitions]
-
-
-def find_again(
-    view: View, family: str, detail: str, communities: np.ndarray, n_clusters: int, random_state: int
-) -> np.ndarray:
-    """Return the labels that a method finds in a view of other rows, whose communities are known.
-
-    Parameters
-    ----------
-    view : View
-    family, detail : str
-        The method and its option, as in a `Partition`.
-    communities : ndarray of shape (n,)
-        Communities of the rows, from which a mixture may start.
-    n_clusters : int
-    random_state : int
-    """
-    if family == COMMUNITIES:
-        return next(find_communities(view, n_clusters, random_state, (detail,))).labels
-    if family == LINKAGE:
-        return next(find_linkages(view, n_clusters, (detail,))).labels
-    if family == KMEANS:
-        return find_kmeans(view.rows, n_clusters, random_state).labels
-    starts = {
-        COMMUNITIES: lambda: Partition(COMMUNITIES, ROWS, "", communities, 0.0),
-        LINKAGE: lambda: next(find_linkages(view, n_clusters)),
-        KMEANS: lambda: find_kmeans(view.rows, n_clusters, random_state),
-    }
-    start = next(make() for name, make in starts.items() if detail == f"from {name}")
-    return next((found.labels for found in find_mixtures(view, [start], n_clusters, random_state)), communities)
