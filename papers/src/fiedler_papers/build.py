@@ -22,6 +22,9 @@ CLASS_MODULES = {
     "NeighborhoodComponentsAnalysis": "sklearn.neighbors",
 }
 
+# Parameters whose default is another one than when the archived records were made.
+RECORDED_DEFAULTS: dict[str, dict[str, Any]] = {"ManifoldClustering": {"effort": "fast"}}
+
 
 def build(spec: Any) -> Any:
     """Build what a table describes: the class that it says to ``use``, its parameters built in the same way.
@@ -37,7 +40,8 @@ def build(spec: Any) -> Any:
     if name == "None":  # TOML has no null
         return None
     cls = getattr(import_module(choose(CLASS_MODULES, name, option="use")), name)
-    return cls(**{key: build(value) for key, value in spec.items() if key != "use"})
+    given = {key: build(value) for key, value in spec.items() if key != "use"}
+    return cls(**(RECORDED_DEFAULTS.get(name, {}) | given))
 
 
 def build_for(spec: dict[str, Any], *, k: int, seed: int, **settings: Any) -> Any:
