@@ -17,7 +17,6 @@ from fiedler.clustering.comparison import Effort
 from fiedler.clustering.consensus import (
     agreement_matrix,
     match_clusters,
-    mean_votes,
     rand_index,
     select_by_consensus,
     view_weights,
@@ -25,14 +24,16 @@ from fiedler.clustering.consensus import (
     with_consensus,
 )
 from fiedler.clustering.explain import disagreement
-from fiedler.clustering.views import COMMUNITIES, LINKAGE, VIEWS, View, find_in_views
+from fiedler.clustering.manifold import WALK
+from fiedler.clustering.views import COMMUNITIES, LINKAGE, VIEWS, View, find_communities, find_in_views
 from fiedler.core.backend import to_numpy
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 
 
 def a_candidate(labels, family="communities", view="rows", agreement=math.nan):
     labels = np.asarray(labels)
-    return Candidate(family, view, "g", "", labels, len(np.unique(labels)), 1.0, 0.5, 0.0, math.nan, agreement, 0.0)
+    n_clusters = len(np.unique(labels))
+    return Candidate(family, "g", "", labels, n_clusters, 1.0, 0.5, 0.0, math.nan, agreement, 0.0, view=view)
 
 
 @pytest.fixture
@@ -143,33 +144,26 @@ def test_matched_clusters_agree_on_as_many_rows_as_possible():
     assert_array_equal(match_clusters(np.array([2, 2, 1, 1, 1, 0]), reference, 3), [0, 0, 1, 1, 1, 2])
 
 
-def test_mean_votes_of_clusters():
-    votes = np.array([[1, 0, 0], [0.5, 0.5, 0], [0, 1, 0]])
-
-    assert_allclose(mean_votes(votes, np.array([0, 0, 1])), [[0.75, 0.25, 0], [0, 1, 0], [0, 0, 1]])
-
-
 # --------------------------------------------------------------------------------------------------------------- views
 
 
 def test_all_views_have_partitions_of_two_methods(parallel):
     rows = View.of("rows", parallel[0])
 
-    views, partitions = find_in_views(tuple(VIEWS[1:]), rows, 3, random_state=0)
+    views, partitions, eigengaps = find_in_views(tuple(VIEWS[1:]), rows, 3, random_state=0)
 
-    assert set(views) == set(VIEWS[1:])
+    assert set(views) == set(eigengaps) == set(VIEWS[1:])
+    assert max(eigengaps, key=eigengaps.get) == "whitened by rows"
     found = pd.DataFrame(partitions)
     assert {(view, family) for view in VIEWS[1:] for family in (COMMUNITIES, LINKAGE)} == set(
         zip(found.view, found.family)
     )
 
 
-def test_rows_join_the_cluster_of_most_of_their_nearest_sampled_rows():
-    sample, labels = np.array([[0.0], [1], [2], [3], [10], [11], [12], [13], [14]]), np.repeat([2, 0, 1], [4, 3, 2])
+def test_the_nearest_sampled_row_of_a_sampled_row_is_itself():
+    rows = np.array([[0.0], [0.4], [0.4], [5.0], [9.0]])
 
-    extended = comparison.extend(labels, sample, np.array([[1.4], [11.1], [14.0], [6.4]]))
-
-    assert_array_equal(extended, [2, 0, 0, 2])
+    assert_array_equal(comparison.nearest_sampled(rows, rows[[0, 2, 4]], np.array([0, 2, 4])), [0, 1, 1, 2, 2])
 
 
 def test_rows_that_cannot_be_whitened_leave_that_view_out():
@@ -197,19 +191,36 @@ def test_a_whitened_view_finds_parallel_clusters_and_places_new_rows_in_it(paral
     assert_allclose(fiedler.load(tmp_path / "model.npz").predict_proba(X), model.predict_proba(X))
 
 
-def test_agreement_enters_the_memberships(parallel):
+def test_memberships_are_the_printed_walk_over_labels_and_votes(parallel):
     X, _ = parallel
     model = ManifoldClustering(3, random_state=0).fit(X)
-    certain = ManifoldClustering(3, effort="fast", random_state=0).fit(X)
+    chosen = model._candidates[model.candidates_["chosen"].index(True)]
+    gaps = {name: find_communities(view, 3, 0, ())[1] for name, view in views_of(X).items()}
+    V = vote_shares(model._candidates, chosen, 3, view_weights(gaps))
+    H, s, W = np.eye(3)[chosen.labels], model.consensus_, model.graph_.weights.toarray()
+    P = W / W.sum(axis=1, keepdims=True)
 
-    assert certain.consensus_ is None
-    assert certain.row_agreement_ is None
-    assert 0 < model.consensus_ < 0.9
-    assert model.row_agreement_.shape == (400,)
-    assert model.memberships_.max(axis=1).mean() < certain.memberships_.max(axis=1).mean()
+    printed = (1 - WALK) * np.linalg.solve(np.eye(400) - WALK * P, s * H + (1 - s) * V)
+
+    assert 0 < s < 0.9
+    assert_allclose(model.memberships_, printed, atol=0.02)  # the seed of the cells is another one
+    assert_allclose(model.row_agreement_, V[np.arange(400), model.labels_], atol=0.05)
 
 
-def test_views_are_not_compared_if_the_methods_agree(rng):
+def views_of(X):
+    rows = View.of("rows", X)
+    return {"rows": rows, **find_in_views(tuple(VIEWS[1:]), rows, 3, 0)[0]}
+
+
+def test_without_comparison_there_is_no_agreement(parallel):
+    model = ManifoldClustering(3, effort="fast", random_state=0).fit(parallel[0])
+
+    assert model.consensus_ is None
+    assert model.row_agreement_ is None
+    assert model.view_ == "rows"
+
+
+def test_views_are_not_compared_if_the_methods_agree():
     X, _ = make_blobs(200, centers=[[0, 0], [20, 0], [0, 20]], random_state=0)
     seen = {
         effort: set(ManifoldClustering(3, effort=effort, random_state=0).fit(X).candidates_["view"])
@@ -243,11 +254,40 @@ def test_pairs_and_labels_of_many_rows_are_not_compared_on_a_sample(parallel, mo
 
 def test_partial_labels_number_the_clusters_of_any_view(parallel):
     X, y = parallel
-    known = np.where(np.arange(400) % 40 == 0, 2 - y, -1)
+    known = np.where(np.arange(400) % 40 == 0, (y + 1) % 3, -1)
 
     model = ManifoldClustering(3, random_state=0).fit(X, known)
 
-    assert np.mean(model.labels_ == 2 - y) > 0.97
+    assert model.view_.startswith("whitened")
+    assert np.mean(model.labels_ == (y + 1) % 3) > 0.97
+    assert model.row_agreement_.mean() > 0.4  # of the votes for these clusters, not for others
+
+
+def test_many_clusters_are_not_compared_on_a_small_sample(monkeypatch, rng):
+    monkeypatch.setitem(comparison.EFFORTS, "default", Effort(max_rows=60, enough=0.95, max_searches=1))
+
+    model = ManifoldClustering(7, random_state=0).fit(rng.normal(size=(100, 2)))
+
+    assert model.consensus_ is None
+
+
+def test_rows_outside_a_sample_have_votes_of_their_own(parallel, monkeypatch):
+    monkeypatch.setitem(comparison.EFFORTS, "default", Effort(max_rows=250, enough=math.inf, max_searches=1))
+
+    model = ManifoldClustering(3, random_state=0).fit(parallel[0])
+
+    assert len(np.unique(model.row_agreement_)) > 3
+
+
+def test_models_of_earlier_versions_can_be_used(parallel):
+    model = ManifoldClustering(3, effort="fast", random_state=0).fit(parallel[0])
+    expected = model.predict(parallel[0]), model.report()
+    for name in ("_view", "_n_compared", "view_", "consensus_", "row_agreement_", "levels_", "outlier_score_"):
+        del model.__dict__[name]
+
+    assert_array_equal(model.predict(parallel[0]), expected[0])
+    assert model.report() == expected[1]
+    assert Candidate("LapGMM", "g", "", np.zeros(2), 1, 1.0, 0.5, 0.0, 0.5, 1.0, 0.0).view == "rows"
 
 
 def test_the_same_choice_on_every_back_end(parallel, backend):
@@ -269,12 +309,13 @@ def test_unknown_effort_is_refused(parallel):
 # ----------------------------------------------------------------------------------------------------- in words
 
 
-def test_disagreement_is_said_in_words(rng, monkeypatch):
+def test_disagreement_is_said_in_words(rng):
     assert disagreement(None) is None
     assert disagreement(0.9) is None
     assert "do not agree" in disagreement(0.3)
-    model = ManifoldClustering(3, random_state=0).fit(rng.normal(size=(200, 5)))
+    X = rng.normal(size=(200, 5))
+    model = ManifoldClustering(3, random_state=0).fit(X)
 
     assert model.consensus_ < 0.6
     assert model.report().replace("\n", " ").startswith("Methods and views of the rows do not agree")
-    assert "do not agree" in fiedler.report.summarize(model, rng.normal(size=(200, 5)))["caution"]
+    assert "do not agree" in fiedler.report.summarize(model, X)["caution"]

@@ -50,9 +50,7 @@ def moons():
 
 
 def a_candidate(family="communities", cut=1.0, n_clusters=2, icl=np.nan, agreement=np.nan, resolution=0.5):
-    return Candidate(
-        family, "rows", "g", "", np.zeros(4, dtype=int), n_clusters, cut, 0.5, icl, resolution, agreement, 0.0
-    )
+    return Candidate(family, "g", "", np.zeros(4, dtype=int), n_clusters, cut, 0.5, icl, resolution, agreement, 0.0)
 
 
 def test_lower_resolution_is_selected_only_for_a_much_lower_cut():

@@ -154,11 +154,24 @@ def test_a_graph_needs_an_estimator_that_takes_graphs(blobs):
 # ------------------------------------------------------------------------------------------------- persistent numbers
 
 
-def test_levels_are_the_local_maxima_of_the_stability():
-    choice = NClustersChoice(6, "r", [2, 3, 4, 5, 6, 7], None, stability=[0.84, 0.9, 0.7, 0.95, 0.94, 0.8])
+@pytest.mark.parametrize(
+    ("chosen", "stability", "levels"),
+    [
+        (6, [0.84, 0.9, 0.7, 0.95, 0.94, 0.8], [(3, 0.9), (6, 0.94)]),
+        (6, [0.8, 0.8, 0.7, 0.86, 0.84, 0.8], [(5, 0.86)]),  # the chosen number is not persistent itself
+        (3, [1.0, 1.0, 1.0, 0.5, 0.9, 0.9], [(3, 1.0), (6, 0.9)]),  # equally stable neighbours count once
+        (2, [0.5, 0.6, 0.7, 0.6, 0.7, 0.7], []),
+        (1, [0.99, 0.6, 0.7, 0.6, 0.9, 0.7], []),
+    ],
+)
+def test_levels_are_the_local_maxima_of_the_stability(chosen, stability, levels):
+    choice = NClustersChoice(chosen, "r", [2, 3, 4, 5, 6, 7], None, stability=stability)
 
-    assert choice.levels == [(3, 0.9), (6, 0.94)]
-    assert "persistent: 3 (0.90), 6 (0.94)" in str(choice)
+    assert choice.levels == levels
+    assert ("persistent: 3 (0.90), 6 (0.94)" in str(choice)) == (levels == [(3, 0.9), (6, 0.94)])
+
+
+def test_levels_need_stability():
     assert NClustersChoice(3, "r", [2, 3], None).levels == []
 
 

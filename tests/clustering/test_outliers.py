@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
 from fiedler import KNNGraph, ManifoldClustering
-from fiedler.clustering.outliers import WALK, farthest, outlier_scores
+from fiedler.clustering.outliers import OUTLIER_WALK, farthest, outlier_scores
 from fiedler.core.backend import to_numpy
 from fiedler.graph.neighbors import k_nearest
 
@@ -21,7 +21,7 @@ def test_scores_are_the_printed_formula(rows, backend):
     n, r = len(rows), to_numpy(edges.distances).reshape(-1, 5).mean(axis=1)
     P = np.zeros((n, n))
     P[np.repeat(np.arange(n), 5), to_numpy(edges.columns)] = 1 / 5
-    printed = np.log(r) - (1 - WALK) * np.linalg.solve(np.eye(n) - WALK * P, np.log(r))
+    printed = np.log(r) - (1 - OUTLIER_WALK) * np.linalg.solve(np.eye(n) - OUTLIER_WALK * P, np.log(r))
 
     assert_allclose(outlier_scores(edges), printed, atol=5e-3)
 
@@ -44,6 +44,7 @@ def test_a_share_of_the_rows_is_labelled_on_demand(rows, backend):
     assert_array_equal(labels[:200], to_numpy(plain.labels_)[:200])
     assert_allclose(to_numpy(model.memberships_), to_numpy(plain.memberships_))
     assert (to_numpy(model.predict(backend(rows))) >= 0).all()
+    assert "outliers       6" in model.report()
 
 
 def test_rows_whose_label_is_known_are_no_outliers(rows):

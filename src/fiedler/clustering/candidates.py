@@ -1,9 +1,10 @@
-"""Candidate partitions: how they are generated, scored and chosen, without labels.
+"""Candidate partitions of graphs: how they are generated, scored and, where views are not compared, chosen.
 
     c(P) = [Π_g Ncut_g(P)]^(1/G),      Ncut_g(P) = Σ_k cut_g(A_k, rest) / vol_g(A_k)
 
 is the cut of a partition P: the geometric mean of its normalised cuts on the G graphs, so that no neighbourhood size
-counts more than another. The choice has two stages:
+counts more than another. With ``effort="fast"``, for sparse rows and on a graph alone, the choice has two stages;
+otherwise it is that of :mod:`.consensus`.
 
 1. *Communities* are searched on every graph; those of the lowest cut lead. The spectral partitions from which the
    search starts are listed but do not compete: the eigenvectors that make a cut small also cut tails off, which the
@@ -78,8 +79,6 @@ class Candidate:
     ----------
     family : str
         The method: 'spectral', 'communities', 'linkage', 'k-means', 'mixture' or 'LapGMM'.
-    view : str
-        The view of the rows in which it was found.
     graph : str
         The graph on which it was found.
     detail : str
@@ -99,13 +98,14 @@ class Candidate:
     agreement : float
         Fraction of the given labels and pairs that it satisfies; NaN without any.
     seconds : float
-        The time it took.
+        The time of the search or fit itself, without what it shares with others, such as the graph.
     consensus : float
         The mean agreement with the partitions of other methods and views; NaN where these are not compared.
+    view : str
+        The view of the rows in which it was found.
     """
 
     family: str
-    view: str
     graph: str
     detail: str
     labels: np.ndarray
@@ -117,6 +117,7 @@ class Candidate:
     agreement: float
     seconds: float
     consensus: float = math.nan
+    view: str = ROWS
 
 
 COLUMNS = (
@@ -182,7 +183,6 @@ class PartitionScorer:
         labels = to_numpy(labels).astype(np.int64)
         candidate = Candidate(
             family,
-            view,
             graph,
             detail,
             labels,
@@ -193,6 +193,7 @@ class PartitionScorer:
             resolution=resolution,
             agreement=math.nan if self.agreement is None else self.agreement(labels),
             seconds=seconds,
+            view=view,
         )
         log.info("%s %s in %s: cut %.4g, ICL %.4g", family, detail, view, candidate.cut, candidate.icl)
         return candidate

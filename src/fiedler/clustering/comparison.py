@@ -5,14 +5,15 @@ is that of :mod:`.consensus`.
 
 Of many rows a random sample is compared, so that a million rows do not pay for several neighbour searches. The best
 communities of all rows take part in the comparison, too, and are kept unless another partition of the sample has a
-clearly higher consensus. Then only the view of that partition is built for all rows, and every row joins the cluster of
-most of its nearest sampled rows. Rows are given the mean votes of the sampled rows in their cluster.
+clearly higher consensus. Otherwise only the view of the chosen partition is built for all rows, and every row joins the
+cluster of its nearest sampled row there. Rows outside the sample have the votes of their nearest sampled row.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -23,12 +24,12 @@ from ..graph.constraints import PairwiseConstraints
 from ..graph.neighbors import k_nearest
 from ..graph.recipes import DEFAULT_NEIGHBORS
 from .candidates import MAX_SEARCHES, ROWS, Candidate, PartitionScorer
-from .consensus import mean_votes, select_by_consensus, view_weights, vote_shares, with_consensus
+from .consensus import select_by_consensus, view_weights, vote_shares, with_consensus
 from .views import WHITENED, Partition, View, find_in_rows, find_in_views
 
 GRAPH = f"{DEFAULT_NEIGHBORS} neighbours"
 MIN_ROWS = 20  # fewer are not compared
-N_NEAREST = 5  # sampled rows that decide the cluster of a row outside the sample
+MIN_ROWS_PER_CLUSTER = 10  # of a sample; fewer are not compared
 KEPT_WITHIN = 0.02  # of the highest consensus: the communities of all rows are kept, and no other view is built in full
 
 
@@ -53,7 +54,7 @@ class Effort(NamedTuple):
 EFFORTS: dict[str, Effort | None] = {
     "fast": None,
     "default": Effort(max_rows=5_000, enough=0.95, max_searches=1),
-    "thorough": Effort(max_rows=20_000, enough=1.1, max_searches=MAX_SEARCHES),
+    "thorough": Effort(max_rows=20_000, enough=math.inf, max_searches=MAX_SEARCHES),
 }
 
 
@@ -124,29 +125,27 @@ class Comparer:
         """
         if rows.rows.shape[0] > self.effort.max_rows:
             return self._compare_sample(rows, found, leader)
-        candidates, views = self._find(rows, scorer, found, leader)
+        candidates, views, weights = self._find(rows, scorer, found, leader)
         chosen = select_by_consensus(candidates, self.n_known)
-        votes = vote_shares(candidates, chosen, self.n_clusters, self._weights(views))
+        votes = vote_shares(candidates, chosen, self.n_clusters, weights)
         return Comparison(candidates, chosen, chosen.labels, votes, views[chosen.view], rows.rows.shape[0])
 
     def _find(
         self, rows: View, scorer: PartitionScorer, found: Sequence[Candidate], leader: Candidate
-    ) -> tuple[list[Candidate], dict[str, View]]:
-        """Return all candidates with their consensus, and the views by name."""
+    ) -> tuple[list[Candidate], dict[str, View], dict[str, float]]:
+        """Return all candidates with their consensus, those found already first, the views, and their weights."""
         score = lambda partition: self._score(scorer, partition)  # noqa: E731
         start = Partition(leader.family, ROWS, leader.detail, leader.labels, leader.seconds)
-        candidates = [*found, *map(score, find_in_rows(rows, self.n_clusters, start, self.random_state))]
-        candidates = with_consensus(candidates, self._weights({ROWS: rows}))
+        partitions, eigengap = find_in_rows(rows, self.n_clusters, start, self.random_state)
+        views, weights = {ROWS: rows}, {ROWS: 1.0}
+        candidates = with_consensus([*found, *map(score, partitions)], weights)
         if self._is_enough(candidates):
-            return candidates, {ROWS: rows}
-        views, partitions = find_in_views(
+            return candidates, views, weights
+        others, partitions, eigengaps = find_in_views(
             tuple(WHITENED), rows, self.n_clusters, self.random_state, self.pairs, self.n_jobs
         )
-        views = {ROWS: rows, **views}
-        return with_consensus([*candidates, *map(score, partitions)], self._weights(views)), views
-
-    def _weights(self, views: dict[str, View]) -> dict[str, float]:
-        return view_weights({name: view.eigengaps[self.n_clusters] for name, view in views.items()})
+        weights = view_weights({ROWS: eigengap, **eigengaps})
+        return with_consensus([*candidates, *map(score, partitions)], weights), views | others, weights
 
     def _is_enough(self, candidates: Sequence[Candidate]) -> bool:
         return max(np.nan_to_num([one.consensus for one in candidates], nan=0.0)) >= self.effort.enough
@@ -157,25 +156,22 @@ class Comparer:
         return scorer.score(labels, family, GRAPH, detail, seconds, view=view, resolution=resolution)
 
     def _compare_sample(self, rows: View, found: Sequence[Candidate], leader: Candidate) -> Comparison:
-        """Compare a sample of the rows, and extend the chosen partition to all of them."""
+        """Compare a sample of the rows, and extend the chosen partition and the votes to all of them."""
         rng = np.random.RandomState(self.random_state)
         sample = np.sort(rng.choice(rows.rows.shape[0], self.effort.max_rows, replace=False))
         some = View.of(ROWS, take_rows(rows.rows, sample), n_jobs=self.n_jobs)
         scorer = PartitionScorer({GRAPH: some.graph}, self.n_clusters)
         restricted = [_restrict(scorer, one, sample) for one in found]
-        candidates, views = self._find(some, scorer, restricted, restricted[found.index(leader)])
-        chosen = select_by_consensus(candidates)
-        of_leader = candidates[found.index(leader)]  # the order is that of ``found``
+        candidates, views, weights = self._find(some, scorer, restricted, restricted[found.index(leader)])
+        chosen, of_leader = select_by_consensus(candidates), candidates[found.index(leader)]
         if np.nan_to_num(of_leader.consensus, nan=-1.0) >= chosen.consensus - KEPT_WITHIN:
-            chosen, labels, view = of_leader, leader.labels, rows
-        else:
-            view = self._in_full(views[chosen.view], rows)
-            labels = extend(chosen.labels, views[chosen.view].rows, view.rows)
-            labels[sample] = chosen.labels
-        sampled = replace(chosen, labels=labels[sample])
-        votes = vote_shares(candidates, sampled, self.n_clusters, self._weights(views))
-        votes = mean_votes(votes, sampled.labels)[labels]
-        return Comparison(candidates, chosen, labels, votes, view, len(sample))
+            chosen = of_leader
+        view = self._in_full(views[chosen.view], rows)
+        nearest = nearest_sampled(view.rows, views[chosen.view].rows, sample)
+        position = candidates.index(chosen)
+        labels = found[position].labels if position < len(found) else chosen.labels[nearest]
+        votes = vote_shares(candidates, chosen, self.n_clusters, weights)
+        return Comparison(candidates, chosen, labels, votes[nearest], view, len(sample))
 
     def _in_full(self, view: View, rows: View) -> View:
         """Return the view of all rows that corresponds to a view of the sample."""
@@ -184,23 +180,19 @@ class Comparer:
         return View.of(view.name, view.transformer.transform(rows.rows), view.transformer, n_jobs=self.n_jobs)
 
 
-def extend(labels: np.ndarray, sample: Array, rows: Array) -> np.ndarray:
-    """Return the most frequent label among the nearest sampled rows of every row.
+def nearest_sampled(rows: Array, sampled_rows: Array, sample: np.ndarray) -> np.ndarray:
+    """Return the position in the sample of the nearest sampled row of every row; of a sampled row, its own.
 
     Parameters
     ----------
-    labels : ndarray of shape (m,)
-        Of the sampled rows.
-    sample : array of shape (m, d)
     rows : array of shape (n, d)
+    sampled_rows : array of shape (m, d)
+    sample : ndarray of shape (m,)
+        Which rows they are.
     """
-    nearest = to_numpy(k_nearest(sample, min(N_NEAREST, sample.shape[0]), queries=rows).columns)
-    n, width = rows.shape[0], int(labels.max()) + 1
-    ranked = labels[nearest].reshape(n, -1)
-    counts = np.zeros((n, width))
-    weights = 1 + 1e-6 * np.arange(ranked.shape[1], 0, -1)  # the nearest decides a tie
-    np.add.at(counts, (np.arange(n)[:, None], ranked), weights)
-    return counts.argmax(axis=1)
+    nearest = to_numpy(k_nearest(sampled_rows, 1, queries=rows).columns).astype(np.int64)
+    nearest[sample] = np.arange(len(sample))
+    return nearest
 
 
 def _restrict(scorer: PartitionScorer, candidate: Candidate, sample: np.ndarray) -> Candidate:

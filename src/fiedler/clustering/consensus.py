@@ -90,19 +90,11 @@ def vote_shares(
         agreement = math.inf if one is chosen else rand_index(chosen.labels, one.labels)
         if agreement > closest.get(_family(one), (-math.inf, one))[0]:
             closest[_family(one)] = (agreement, one)
-    votes, total, rows = np.zeros((len(chosen.labels), n_clusters)), 0.0, np.arange(len(chosen.labels))
+    votes, total, rows = np.zeros((len(chosen.labels), n_clusters), np.float32), 0.0, np.arange(len(chosen.labels))
     for (view, _), (_, one) in closest.items():
         votes[rows, match_clusters(one.labels, chosen.labels, n_clusters)] += weights[view]
         total += weights[view]
     return votes / total
-
-
-def mean_votes(votes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the mean votes of the rows of each cluster, shape (k, k): what rows outside a sample are given."""
-    n_clusters = votes.shape[1]
-    sums, counts = np.zeros((n_clusters, n_clusters)), np.bincount(labels, minlength=n_clusters)
-    np.add.at(sums, labels, votes)
-    return np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], np.eye(n_clusters))
 
 
 def agreement_matrix(partitions: Sequence[np.ndarray]) -> np.ndarray:

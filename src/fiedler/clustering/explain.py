@@ -35,6 +35,7 @@ def format_report(
     memberships: Array,
     n_uncertain: int,
     *,
+    labels: Array,
     n_compared: int | None = None,
     row_agreement: np.ndarray | None = None,
 ) -> str:
@@ -50,12 +51,14 @@ def format_report(
     memberships : array of shape (n, k)
     n_uncertain : int
         The number of uncertain rows to list.
+    labels : array of shape (n,)
+        The cluster of each row; -1 for outliers.
     n_compared : int, optional
         The number of rows on which methods and views were compared; None if they were not.
     row_agreement : array of shape (n,), optional
         The share of the votes for the cluster of each row.
     """
-    memberships = to_numpy(memberships)
+    memberships, labels = to_numpy(memberships), to_numpy(labels)
     if n_compared is None or row_agreement is None:
         sections = [
             _choice_by_scores(candidates, chosen, why_no_mixture),
@@ -68,7 +71,7 @@ def format_report(
             _candidate_table(_best_of_families(candidates, chosen), chosen),
             _contested_rows(row_agreement),
         ]
-    return "\n\n".join([*sections, _cluster_table(memberships), _uncertain_rows(memberships, n_uncertain)])
+    return "\n\n".join([*sections, _cluster_table(memberships, labels), _uncertain_rows(memberships, n_uncertain)])
 
 
 def _head(chosen: Candidate, n_rows: int, n_candidates: int) -> str:
@@ -159,8 +162,8 @@ def _stability(candidates: Sequence[Candidate], chosen: Candidate) -> str:
     return fill(text, WIDTH)
 
 
-def _cluster_table(memberships: np.ndarray) -> str:
-    labels, n_clusters = memberships.argmax(axis=1), memberships.shape[1]
+def _cluster_table(memberships: np.ndarray, labels: np.ndarray) -> str:
+    n_clusters, n_outliers = memberships.shape[1], int((labels < 0).sum())
     lines = ["cluster     rows  confidence  nearest cluster"]
     for k in range(n_clusters):
         rows = memberships[labels == k]
@@ -171,6 +174,8 @@ def _cluster_table(memberships: np.ndarray) -> str:
         confidence, shared[k] = shared[k], -1
         nearest = int(shared.argmax())
         lines.append(f"{k:7d} {len(rows):8d} {confidence:11.3f} {nearest:16d}")
+    if n_outliers:
+        lines.append(f"outliers {n_outliers:7d}")
     return "\n".join(lines)
 
 

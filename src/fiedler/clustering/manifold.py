@@ -47,6 +47,7 @@ from ..core.backend import asarray_like, convert_like, namespace, one_hot, posit
 from ..core.progress import report_progress
 from ..core.rows import normalize_row_sums, take_rows
 from ..core.sparse import csr_parts, matmul
+from ..embedding.whitening import Whitening
 from ..errors import InputError, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
@@ -71,7 +72,7 @@ from .candidates import (
     select_by_likelihood,
     why_no_mixture,
 )
-from .comparison import EFFORTS, MIN_ROWS, Comparer, Effort
+from .comparison import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from .explain import format_report
 from .n_clusters import NClustersChoice, count_clusters, subgraph
 from .outliers import farthest, outlier_scores
@@ -182,7 +183,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     effort : {'fast', 'default', 'thorough'}, default='default'
         How much is compared, with ``graph='auto'`` and dense rows. 'fast' searches communities on two graphs, and
         mixtures. 'default' compares them with other methods and with whitened views of the rows, unless the methods
-        agree already, and 'thorough' in any case; of more than 5,000 (20,000) rows, a sample is compared.
+        agree already, and 'thorough' in any case; of more than 5,000 (20,000) rows, a sample is compared, but not where
+        labels or pairs are given.
     outliers : float or None, default=None
         The share of the rows, those with the highest ``outlier_score_``, that belong to no cluster and get the label
         -1; None labels all rows. Rows whose label is given keep it.
@@ -209,8 +211,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         The mean agreement (adjusted Rand index) of the chosen partition with the other methods and views: 1 if all
         agree. None if there was no comparison.
     row_agreement_ : ndarray of shape (n_samples,) or None
-        The share of methods and views that agree on the cluster of each row; the mean of its cluster for rows outside
-        the sample, if a sample was compared.
+        The share of methods and views that agree on the cluster of each row; for rows outside the sample, if a sample
+        was compared, that of the nearest sampled row.
     outlier_score_ : ndarray of shape (n_samples,) or None
         How much farther the neighbours of each row are than those of the rows of its cluster: the logarithm of the
         ratio of their distances, about 0 for most rows. None if the neighbours are not known, with a given graph.
@@ -242,6 +244,9 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     >>> model.predict_proba(X[:3]).shape
     (3, 10)
     """
+
+    _view: Whitening | None = None  # of models of earlier versions, too
+    _n_compared: int | None = None
 
     def __init__(
         self,
@@ -308,6 +313,13 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         check_n_jobs(self.n_jobs)
         choose(EFFORTS, self.effort, option="effort")
         share = 0.0 if self.outliers is None else check_fraction(self.outliers, "outliers")
+        if share and (isinstance(X, AffinityGraph) or not self._graph_is_default()):
+            raise InputError(
+                "outliers are scored by the distances to nearest neighbours, but a graph is given",
+                "use graph='auto', or outliers=None",
+                code="outliers_need_rows",
+                parameter="outliers",
+            )
         if isinstance(self.graph, str):
             check_graph_name(self.graph, names=("auto", "precomputed"))
         if not isinstance(X, AffinityGraph):
@@ -432,12 +444,17 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         return refined
 
     def _effort(self, n_known: int) -> Effort | None:
-        """Return how much is compared; None if nothing is, on a graph alone, for sparse, for few or for equal rows."""
+        """Return how much is compared; None if nothing is.
+
+        That is with ``effort='fast'``, on a graph alone, for sparse rows, for one cluster, for few rows, also per
+        cluster of a sample, and where known labels or pairs refer to more rows than a sample has.
+        """
         effort, X = EFFORTS[self.effort], self._fit_X
         if effort is None or not self._graph_is_default() or X is None or sp.issparse(X) or self.n_clusters_ == 1:
             return None
-        too_many = n_known and X.shape[0] > effort.max_rows  # labels and pairs refer to all rows, not to a sample
-        return None if too_many or X.shape[0] < MIN_ROWS else effort
+        is_sampled = X.shape[0] > effort.max_rows
+        too_few = X.shape[0] < MIN_ROWS or (is_sampled and effort.max_rows < MIN_ROWS_PER_CLUSTER * self.n_clusters_)
+        return None if too_few or (is_sampled and n_known) else effort
 
     def _store_choice(self, candidates: list[Candidate], chosen: Candidate, n_compared: int | None = None) -> None:
         """Store the table of candidates and how far they agree."""
@@ -474,15 +491,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     def _score_outliers(self, edges: Edges | None, share: float, supervision: PartialSupervision) -> None:
         """Compute outlier scores from the neighbours in the chosen view, and label a share of the rows -1."""
         self.outlier_score_ = None if edges is None else outlier_scores(edges)
-        if not share:
+        if not share or self.outlier_score_ is None:
             return
-        if self.outlier_score_ is None:
-            raise InputError(
-                "outliers are scored by the distances to nearest neighbours, but a graph is given",
-                "use graph='auto', or outliers=None",
-                code="outliers_need_rows",
-                parameter="outliers",
-            )
         labels = to_numpy(self.labels_).copy()
         known = np.zeros(len(labels), dtype=bool) if supervision.labels is None else supervision.labels != UNKNOWN
         labels[farthest(self.outlier_score_, share, known)] = OUTLIER
@@ -547,8 +557,9 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             self._why_no_mixture,
             self.memberships_,
             n_uncertain,
+            labels=self.labels_,
             n_compared=self._n_compared,
-            row_agreement=self.row_agreement_,
+            row_agreement=getattr(self, "row_agreement_", None),
         )
         return report if self.evidence_ is None else f"{self.evidence_}\n\n{report}"
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,19 +101,22 @@ class NClustersChoice:
     def levels(self) -> list[tuple[int, float]]:
         """The numbers of clusters that are persistent, with their stability.
 
-        They are the local maxima of the stability of at least 0.85: clusters of clusters have several. The chosen
-        number stands for a maximum next to it.
+        They are the local maxima of the stability of at least 0.85: clusters of clusters have several. Of equally
+        stable neighbours the smallest stands for all, and the chosen number for a maximum next to it, if it is above
+        the threshold, too. One cluster has no levels.
         """
-        if self.stability is None:
+        if self.stability is None or self.n_clusters == 1:
             return []
+        chosen = self.candidates.index(self.n_clusters)
+        stands_for_others = self.stability[chosen] >= PERSISTENT_ABOVE
+        levels = [chosen] if stands_for_others else []
         padded = [-1.0, *self.stability, -1.0]
-        triples = zip(self.candidates, padded, padded[1:], padded[2:])
-        return [
-            (k, value)
-            for k, before, value, after in triples
-            if value >= PERSISTENT_ABOVE
-            and (k == self.n_clusters or (value >= max(before, after) and abs(k - self.n_clusters) > 1))
-        ]
+        for value, run in groupby(enumerate(self.stability), key=lambda pair: pair[1]):
+            first, *_, last = [i for i, _ in run] * 2
+            is_peak = value >= PERSISTENT_ABOVE and value > padded[first] and value > padded[last + 2]
+            if is_peak and not (stands_for_others and first - 1 <= chosen <= last + 1):
+                levels.append(first)
+        return [(self.candidates[i], self.stability[i]) for i in sorted(levels)]
 
     @property
     def is_stable(self) -> bool:

@@ -20,7 +20,7 @@ from ..core.backend import to_numpy
 from ..core.interrupts import check_interrupt
 from ..graph.neighbors import Edges
 
-WALK = 0.95  # γ: 20 steps on average
+OUTLIER_WALK = 0.95  # γ: 20 steps on average
 PRECISION = 1e-3  # part of the walks that is cut off
 
 
@@ -42,12 +42,12 @@ def outlier_scores(edges: Edges) -> np.ndarray:
         ),
         shape=(n, n),
     )
-    visited, mean = log_distances, (1 - WALK) * log_distances
-    for _ in range(int(np.ceil(np.log(PRECISION) / np.log(WALK)))):
+    visited, mean = log_distances, (1 - OUTLIER_WALK) * log_distances
+    for _ in range(int(np.ceil(np.log(PRECISION) / np.log(OUTLIER_WALK)))):
         check_interrupt()
-        visited = WALK * (step @ visited)
-        mean = mean + (1 - WALK) * visited
-    return log_distances - mean - visited * WALK  # the rest of the walks stops where they are now
+        visited = OUTLIER_WALK * (step @ visited)
+        mean = mean + (1 - OUTLIER_WALK) * visited
+    return log_distances - mean - visited * OUTLIER_WALK  # the rest of the walks stops where they are now
 
 
 def farthest(scores: np.ndarray, share: float, kept: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -80,8 +80,6 @@ class View:
         Their self-tuned graph, connected, with known must-links as edges.
     search_graph : AffinityGraph
         The same with known pairs as weights of either sign.
-    eigengaps : dict
-        log λ_{k+1}/λ_k of the graph by k, where communities have been searched.
     """
 
     name: str
@@ -90,7 +88,6 @@ class View:
     edges: Edges
     graph: AffinityGraph
     search_graph: AffinityGraph
-    eigengaps: dict[int, float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -166,16 +163,16 @@ def whitened_view(
 
 def find_communities(
     view: View, n_clusters: int, random_state: int, details: Iterable[str] = tuple(RESOLUTIONS)
-) -> Iterator[Partition]:
-    """Search communities on the graph of a view, at several resolutions."""
+) -> tuple[list[Partition], float]:
+    """Search communities on the graph of a view, at several resolutions; return also its eigengap log λ_{K+1}/λ_K."""
     rng = np.random.RandomState(random_state)
-    search = MultilevelSearch.on(view.search_graph, n_clusters, rng)
-    view.eigengaps[n_clusters] = search.eigengap(n_clusters)
+    search, found = MultilevelSearch.on(view.search_graph, n_clusters, rng), []
     for detail in details:
         start_time = time.perf_counter()
         result = search.find(n_clusters, rng, resolution=RESOLUTIONS[detail])
         labels, seconds = to_numpy(result.labels), time.perf_counter() - start_time
-        yield Partition(COMMUNITIES, view.name, detail, labels, seconds, result.resolution)
+        found.append(Partition(COMMUNITIES, view.name, detail, labels, seconds, result.resolution))
+    return found, search.eigengap(n_clusters)
 
 
 def find_linkages(view: View, n_clusters: int) -> Iterator[Partition]:
@@ -227,12 +224,14 @@ def leading_components(X: Array, n_components: int, random_state: int) -> Array:
     return fit_pca(X, min(n_components, min(X.shape)), random_state=random_state)(X)
 
 
-def find_in_rows(rows: View, n_clusters: int, communities: Partition, random_state: int) -> list[Partition]:
-    """Return the partitions of all methods in the rows themselves, besides communities that are known already."""
-    found = [*find_communities(rows, n_clusters, random_state, ("resolution 1",)), *find_linkages(rows, n_clusters)]
-    found.append(find_kmeans(rows.rows, n_clusters, random_state))
-    linkage = next(partition for partition in found if partition.family == LINKAGE)
-    return [*found, *find_mixtures(rows, [communities, linkage, found[-1]], n_clusters, random_state)]
+def find_in_rows(
+    rows: View, n_clusters: int, communities: Partition, random_state: int
+) -> tuple[list[Partition], float]:
+    """Return the partitions of all methods in the rows themselves, besides known communities, and the eigengap."""
+    found, eigengap = find_communities(rows, n_clusters, random_state, ("resolution 1",))
+    linkages, means = list(find_linkages(rows, n_clusters)), find_kmeans(rows.rows, n_clusters, random_state)
+    mixtures = find_mixtures(rows, [communities, linkages[0], means], n_clusters, random_state)
+    return [*found, *linkages, means, *mixtures], eigengap
 
 
 def find_in_views(
@@ -242,8 +241,8 @@ def find_in_views(
     random_state: int,
     pairs: PairwiseConstraints | None = None,
     n_jobs: int | None = None,
-) -> tuple[dict[str, View], list[Partition]]:
-    """Return whitened views and the partitions found in them; one view is one step of progress.
+) -> tuple[dict[str, View], list[Partition], dict[str, float]]:
+    """Return whitened views, the partitions found in them, and their eigengaps; one view is one step of progress.
 
     Parameters
     ----------
@@ -259,12 +258,14 @@ def find_in_views(
         The number of threads, at most one per view.
     """
 
-    def find(name: str) -> tuple[View, list[Partition]] | None:
+    def find(name: str) -> tuple[View, list[Partition], float] | None:
         view = whitened_view(name, rows, n_clusters, random_state, pairs)
         if view is None:
             return None
-        return view, [*find_communities(view, n_clusters, random_state), *find_linkages(view, n_clusters)]
+        communities, eigengap = find_communities(view, n_clusters, random_state)
+        return view, [*communities, *find_linkages(view, n_clusters)], eigengap
 
     found = [result for result in map_tasks(find, names, "comparing views", n_jobs) if result is not None]
-    views = {view.name: view for view, _ in found}
-    return views, [partition for _, partitions in found for partition in partitions]
+    views = {view.name: view for view, _, _ in found}
+    partitions = [partition for _, of_view, _ in found for partition in of_view]
+    return views, partitions, {view.name: eigengap for view, _, eigengap in found}

@@ -26,7 +26,7 @@ class GaussianMixture(BaseMixture):
     ridge : float or 'oas', default=0.1
         Added to the variances, relative to the mean variance of the coordinates. 'oas' shrinks each full or tied
         covariance towards a multiple of the identity instead, the further the fewer rows it is estimated from (Oracle
-        Approximating Shrinkage); the objective need not rise in every iteration then.
+        Approximating Shrinkage; sample weights count as rows). The objective need not rise in every iteration then.
     pca : int, float or None, default=None
         Reduce the rows for the densities: to this number of principal components or, for a fraction, to this share of
         the variance.
