@@ -75,6 +75,25 @@ def test_rows_without_structure_are_one_cluster_unless_pairs_separate_them(run_f
     assert not paired.out.startswith("1 cluster")
 
 
+@pytest.mark.parametrize("effort", ["fast", "default"])
+def test_the_terminal_says_if_methods_and_views_do_not_agree(effort, run_fiedler, tmp_path, rng):
+    np.savetxt(tmp_path / "rows.csv", rng.normal(size=(120, 4)), delimiter=",", header="a,b,c,d", comments="")
+    common = ("cluster", tmp_path / "rows.csv", "-k", 4, "--effort", effort, "--force", "--out", tmp_path / "out")
+
+    text, result = run_fiedler(*common).out, json.loads(run_fiedler(*common, "--json").out)
+
+    assert ("do not agree" in text.replace("\n", " ")) == (effort == "default")
+    assert (result["caution"] is None) == (effort == "fast")
+    assert ("do not agree" in (tmp_path / "out" / "report.html").read_text()) == (effort == "default")
+
+
+def test_unknown_efforts_are_refused(run_fiedler, table):
+    result = run_fiedler("cluster", table, "--effort", "much")
+
+    assert result.code != 0
+    assert "effort 'much' is not known" in result.err
+
+
 def test_json_is_the_only_output(run_fiedler, table, tmp_path):
     result = run_fiedler(
         "cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--json", "--out", tmp_path / "o"
