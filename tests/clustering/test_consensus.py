@@ -24,7 +24,7 @@ from fiedler.clustering.consensus import (
     with_consensus,
 )
 from fiedler.clustering.explain import disagreement
-from fiedler.clustering.manifold import WALK
+from fiedler.clustering.memberships import WALK
 from fiedler.clustering.views import COMMUNITIES, LINKAGE, VIEWS, View, find_communities, find_in_views
 from fiedler.core.backend import to_numpy
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
@@ -282,7 +282,7 @@ def test_rows_outside_a_sample_have_votes_of_their_own(parallel, monkeypatch):
 def test_models_of_earlier_versions_can_be_used(parallel):
     model = ManifoldClustering(3, effort="fast", random_state=0).fit(parallel[0])
     expected = model.predict(parallel[0]), model.report()
-    for name in ("_view", "_n_compared", "view_", "consensus_", "row_agreement_", "levels_", "outlier_score_"):
+    for name in ("_view", "_n_compared", "view_", "consensus_", "row_agreement_", "outlier_score_"):
         del model.__dict__[name]
 
     assert_array_equal(model.predict(parallel[0]), expected[0])

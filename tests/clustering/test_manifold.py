@@ -25,7 +25,7 @@ from fiedler.clustering.candidates import (
     select_by_likelihood,
     why_no_mixture,
 )
-from fiedler.clustering.manifold import WALK
+from fiedler.clustering.memberships import WALK
 from fiedler.clustering.partial_supervision import PartialSupervision
 from fiedler.core.backend import to_numpy
 from fiedler.datasets import circles, load, two_moons
@@ -83,7 +83,7 @@ def test_memberships_are_the_probabilities_of_where_the_walk_stops(blobs):
 
 
 def test_the_cut_is_the_geometric_mean_over_graphs(blobs, rng):
-    graphs, labels = nested_graphs(self_tuned(), blobs[0], (5, 9)), rng.randint(3, size=150)
+    graphs, labels = nested_graphs(self_tuned(), blobs[0], (5, 9))[1], rng.randint(3, size=150)
 
     one, other = (normalized_cut(graph, labels) for graph in graphs)
 
@@ -121,7 +121,7 @@ def test_mixtures_need_as_many_rows_as_parameters(n, enough):
 
 
 def test_nested_graphs_are_the_graphs_built_one_by_one(blobs):
-    for size, graph in zip((3, 5, 9), nested_graphs(self_tuned(connect="mst"), blobs[0], (3, 5, 9))):
+    for size, graph in zip((3, 5, 9), nested_graphs(self_tuned(connect="mst"), blobs[0], (3, 5, 9))[1]):
         alone = KNNGraph(size, weight="local", symmetrize="mean", connect="mst").build(blobs[0])
         assert_allclose(graph.weights.toarray(), alone.weights.toarray(), rtol=1e-12)
 

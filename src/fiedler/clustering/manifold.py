@@ -5,19 +5,8 @@
    views of the rows, see :mod:`fiedler.clustering.views`.
 3. Choice: the partition on which methods and views agree most, see :mod:`fiedler.clustering.consensus`. With
    ``effort="fast"``, or on a graph alone, where there are no views, it is made by cut and likelihood.
-4. Memberships: a random walk starts at row i and stops with probability 1 - γ before every step; q_ik is the expected
-   share of the votes for cluster k where it stops,
-
-       Q = (1-γ) (I - γ D⁻¹W)⁻¹ [s H + (1-s) V],
-
-   with H the one-hot labels of the chosen partition, s its consensus (1 if there was no comparison), V the votes of
-   the methods and views, and the given labels in place.
-
-   A row deep inside a cluster on which all agree belongs to it; a row between two clusters, or one on which the views
-   disagree, is shared. New points take the first step of the walk, in the chosen view.
-
-The memberships are not those of LapGMM's Gaussians: in more than a few dimensions these are certain of every row,
-right or wrong, while the confidence of the walk is close to the accuracy (measured in the documentation).
+4. Memberships: by a random walk on the graph of the chosen view, over its labels and the votes of the others, see
+   :mod:`fiedler.clustering.memberships`. New points take the first step of the walk, in the chosen view.
 """
 
 from __future__ import annotations
@@ -43,9 +32,9 @@ from .._validation import (
     check_seed,
     choose,
 )
-from ..core.backend import asarray_like, convert_like, namespace, one_hot, positive_part, to_numpy
+from ..core.backend import asarray_like, convert_like, namespace, to_numpy
 from ..core.progress import report_progress
-from ..core.rows import normalize_row_sums, take_rows
+from ..core.rows import take_rows
 from ..core.sparse import csr_parts, matmul
 from ..embedding.whitening import Whitening
 from ..errors import InputError, warn
@@ -56,9 +45,8 @@ from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.labels import UNKNOWN
 from ..graph.neighbors import Edges
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
-from ..graph.pairs import add_links, attractive_part, group_means
-from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs_with_edges, self_tuned
-from ..graph.smoothing import resolvent
+from ..graph.pairs import add_links, attractive_part
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
 from .candidates import (
     MAX_SEARCHES,
     ROWS,
@@ -74,13 +62,13 @@ from .candidates import (
 )
 from .comparison import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from .explain import format_report
+from .memberships import walk_memberships
 from .n_clusters import NClustersChoice, count_clusters, subgraph
 from .outliers import farthest, outlier_scores
 from .partial_supervision import PartialSupervision
 from .views import View
 
 GRAPH_SIZES = (5, DEFAULT_NEIGHBORS)  # neighbours in the two default graphs
-WALK = 0.7  # γ: a walk takes 2.3 steps on average
 OUTLIER = -1  # the label of rows that belong to no cluster
 
 
@@ -333,7 +321,6 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         graphs = {name: attractive_part(graph) for name, graph in search_graphs.items()}
         self.evidence_ = self._count(graphs, supervision, rng) if self._n_clusters_is_auto() else None
         self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
-        self.levels_ = None if self.evidence_ is None else _levels(self.evidence_)
         effort = self._effort(supervision.n_known)
         max_searches = MAX_SEARCHES if effort is None else effort.max_searches
         scorer, candidates, leader = self._find_candidates(graphs, search_graphs, supervision, max_searches, rng)
@@ -368,7 +355,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         sizes = sorted({min(size, X.shape[0] - 1) for size in GRAPH_SIZES})
         recipe = self_tuned(sizes[-1], connect="mst", n_jobs=self.n_jobs)
         self._fit_X, self._fit_recipe = X, recipe
-        edges, graphs = nested_graphs_with_edges(recipe, X, sizes)
+        edges, graphs = nested_graphs(recipe, X, sizes)
         if supervision.pairs is not None:
             graphs = [add_links(graph, supervision.pairs) for graph in graphs]
         return {f"{size} neighbours": graph for size, graph in zip(sizes, graphs)}, edges
@@ -466,26 +453,16 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     def _set_memberships(
         self, labels: np.ndarray, votes: np.ndarray | None, graph: AffinityGraph, supervision: PartialSupervision
     ) -> None:
-        """Compute memberships by the random walk; labelled rows keep their cluster, hard groups share memberships."""
+        """Compute memberships and labels; the clusters are numbered as the known labels are."""
         reference = csr_parts(graph.weights)[0] if self._fit_X is None or sp.issparse(self._fit_X) else self._fit_X
-        numbering, n_found = supervision.numbering(labels, self.n_clusters_), len(np.unique(labels))
-        certain = one_hot(numbering[labels], self.n_clusters_, reference)
-        shares = certain
-        if votes is not None and self.consensus_ is not None:
+        numbering = supervision.numbering(labels, self.n_clusters_)
+        options: dict[str, Any] = {}
+        if votes is not None:
             votes = votes[:, np.argsort(numbering)]
-            of_others = asarray_like(votes, reference, dtype=reference.dtype)
-            shares = self.consensus_ * certain + (1 - self.consensus_) * of_others
-        for start, walk in ((shares, WALK), (shares, WALK / 2), (certain, WALK / 4), (certain, 0.0)):
-            H = supervision.clamp(start)  # shorter walks where a cluster would lose its last row
-            Q = normalize_row_sums(positive_part(resolvent(H, graph, walk, tol=1e-6)))  # up to rounding, they sum to 1
-            if supervision.pairs is not None and supervision.pairs.hard:
-                Q = group_means(Q, supervision.pairs.groups)
-            self.memberships_ = supervision.clamp(Q)
-            self.labels_ = namespace(Q).argmax(self.memberships_, axis=1)
-            if np.count_nonzero(np.bincount(to_numpy(self.labels_))) >= n_found:
-                break
-        rows = np.arange(len(labels))
-        self.row_agreement_ = None if votes is None else votes[rows, to_numpy(self.labels_)]
+            options = {"votes": votes, "consensus": self.consensus_}
+        Q = walk_memberships(numbering[labels], self.n_clusters_, graph, supervision, reference, **options)
+        self.memberships_, self.labels_ = Q, namespace(Q).argmax(Q, axis=1)
+        self.row_agreement_ = None if votes is None else votes[np.arange(len(labels)), to_numpy(self.labels_)]
         self.graph_ = graph
 
     def _score_outliers(self, edges: Edges | None, share: float, supervision: PartialSupervision) -> None:
@@ -570,17 +547,17 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         points = convert_like(check_data(X, estimator=self, reset=False), self._view.mean_)
         return self._view.transform(points)
 
+    @property
+    def levels_(self) -> dict[str, list[Any]] | None:
+        """The persistent numbers of clusters and their stability, one column per key."""
+        if self.evidence_ is None:
+            return None
+        numbers, stability = zip(*self.evidence_.levels) if self.evidence_.levels else ((), ())
+        return {"n_clusters": list(numbers), "stability": list(stability)}
+
     def _recipe(self) -> Any:
         """Return the recipe of the graph of the memberships; with 'auto' the denser of the two."""
         return self_tuned(GRAPH_SIZES[-1], connect="mst") if self._graph_is_default() else self.graph
 
     def _graph_is_default(self) -> bool:
         return isinstance(self.graph, str) and self.graph == "auto"
-
-
-def _levels(evidence: NClustersChoice) -> dict[str, list[Any]]:
-    """Return the persistent numbers of clusters and their stability, one column per key."""
-    return {
-        "n_clusters": [k for k, _ in evidence.levels],
-        "stability": [stability for _, stability in evidence.levels],
-    }

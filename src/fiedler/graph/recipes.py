@@ -397,13 +397,11 @@ def default_recipe(n_samples: int, **options: Any) -> KNNGraph:
     return self_tuned(min(DEFAULT_NEIGHBORS, n_samples - 1), **options)
 
 
-def nested_graphs(recipe: KNNGraph, X: Array, sizes: Iterable[int]) -> list[AffinityGraph]:
-    """Build one graph of ``recipe`` per number of neighbours in ``sizes``, on validated rows, with a single search."""
-    return nested_graphs_with_edges(recipe, X, sizes)[1]
+def nested_graphs(recipe: KNNGraph, X: Array, sizes: Iterable[int]) -> tuple[Edges, list[AffinityGraph]]:
+    """Build one graph of ``recipe`` per number of neighbours in ``sizes``, on validated rows, with a single search.
 
-
-def nested_graphs_with_edges(recipe: KNNGraph, X: Array, sizes: Iterable[int]) -> tuple[Edges, list[AffinityGraph]]:
-    """Build the graphs of `nested_graphs`; return also the nearest neighbours, as many as the largest graph has."""
+    The nearest neighbours, as many as the largest graph has, are returned as well.
+    """
     sizes = list(sizes)
     largest = max(sizes)
     edges, scales = clone(recipe).set_params(n_neighbors=largest)._search(X)
