@@ -5,7 +5,8 @@
    large splits clusters arbitrarily and so differently in every subset (Ben-Hur, Elisseeff & Guyon 2002).
 2. *Relative eigengap.* Of the candidates within `STABILITY_TOLERANCE` of the most stable one, the K of the largest
    log λ_(K+1) / λ_K is chosen, λ being the eigenvalues of the graph's normalised Laplacian: a graph of K well separated
-   groups has K small eigenvalues and then a gap [vonLuxburg07, 8.3].
+   groups has K small eigenvalues and then a gap [vonLuxburg07, 8.3]. Of equal gaps the last is taken: where λ_K and
+   λ_(K+1) are both zero, there are at least K + 1 groups without links.
 
 One cluster is always stable and has no gap before it. It is chosen where the rows have no more structure than a single
 Gaussian, see :mod:`.clusterability`.
@@ -376,7 +377,8 @@ def count_clusters(
     means, errors = agreement.mean(axis=1), agreement.std(axis=1, ddof=1) / np.sqrt(agreement.shape[1])
     coarse = search_hierarchy(graph, possible[-1], random_state).coarsest
     gaps = relative_eigengaps(coarse, possible, random_state)
-    best = int(np.argmax(np.where(means >= means.max() - STABILITY_TOLERANCE, gaps, -np.inf)))
+    stable_gaps = np.where(means >= means.max() - STABILITY_TOLERANCE, gaps, -np.inf)
+    best = int(np.flatnonzero(stable_gaps == stable_gaps.max())[-1])
     return NClustersChoice(
         1 if is_one else possible[best],
         "clusterability" if is_one else "stability, then eigengap",
