@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
 from sklearn.datasets import make_blobs
 
 import fiedler
@@ -25,7 +27,7 @@ from fiedler.clustering.consensus import (
 )
 from fiedler.clustering.explain import disagreement
 from fiedler.clustering.memberships import WALK
-from fiedler.clustering.views import COMMUNITIES, LINKAGE, VIEWS, View, find_communities, find_in_views
+from fiedler.clustering.views import COMMUNITIES, LINKAGE, WHITENED, View, find_communities, find_in_views
 from fiedler.core.backend import to_numpy
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 
@@ -150,12 +152,12 @@ def test_matched_clusters_agree_on_as_many_rows_as_possible():
 def test_all_views_have_partitions_of_two_methods(parallel):
     rows = View.of("rows", parallel[0])
 
-    views, partitions, eigengaps = find_in_views(tuple(VIEWS[1:]), rows, 3, random_state=0)
+    views, partitions, eigengaps = find_in_views(rows, 3, random_state=0)
 
-    assert set(views) == set(eigengaps) == set(VIEWS[1:])
+    assert set(views) == set(eigengaps) == set(WHITENED)
     assert max(eigengaps, key=eigengaps.get) == "whitened by rows"
     found = pd.DataFrame(partitions)
-    assert {(view, family) for view in VIEWS[1:] for family in (COMMUNITIES, LINKAGE)} == set(
+    assert {(view, family) for view in WHITENED for family in (COMMUNITIES, LINKAGE)} == set(
         zip(found.view, found.family)
     )
 
@@ -174,6 +176,13 @@ def test_rows_that_cannot_be_whitened_leave_that_view_out():
     assert clustering_accuracy(np.repeat([0, 1, 2], 20), model.labels_) == 1
 
 
+@pytest.mark.parametrize(("n_directions", "low"), [(10, True), (60, True), (300, False)])
+def test_rows_of_few_directions_are_low_dimensional(n_directions, low, rng):
+    X = rng.normal(size=(500, n_directions)) @ rng.normal(size=(n_directions, 400))
+
+    assert View.of("rows", X).is_low_dimensional == low
+
+
 # ----------------------------------------------------------------------------------------------------------- the model
 
 
@@ -189,6 +198,52 @@ def test_a_whitened_view_finds_parallel_clusters_and_places_new_rows_in_it(paral
     assert_array_equal(model.predict(X[train]), model.labels_)
     fiedler.save(model, tmp_path / "model.npz")
     assert_allclose(fiedler.load(tmp_path / "model.npz").predict_proba(X), model.predict_proba(X))
+
+
+@pytest.fixture
+def topics(rng):
+    """Documents of three topics of uneven size that share two thirds of their words; the last is empty."""
+    words = rng.dirichlet(np.full(600, 0.1), size=3) / 3 + rng.dirichlet(np.full(600, 0.3)) * 2 / 3
+    y = np.repeat([0, 1, 2], [240, 120, 61])
+    X = rng.poisson(rng.uniform(30, 90, size=421)[:, None] * words[y]).astype(float)
+    X[-1] = 0
+    return X, y
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_documents_are_compared_in_the_coordinates_of_lpi(form, topics, tmp_path):
+    X, y = topics
+    train = np.arange(421) % 5 < 4
+
+    model = ManifoldClustering(3, effort="thorough", random_state=0).fit(form(X[train]))
+
+    assert set(model.candidates_["view"]) == {"rows", "LPI"}
+    assert model.view_ == "LPI"
+    assert clustering_accuracy(y[train], model.labels_) > 0.95
+    assert clustering_accuracy(y[~train], model.predict(form(X[~train]))) > 0.9
+    assert_allclose(model.predict_proba(form(8 * X)), model.predict_proba(form(X)))  # by their directions
+    fiedler.save(model, tmp_path / "model.npz")
+    assert_allclose(fiedler.load(tmp_path / "model.npz").predict_proba(form(X)), model.predict_proba(form(X)))
+
+
+def test_rows_of_one_direction_have_no_other_view(rng):
+    X = sp.csr_array(rng.uniform(1, 9, size=(60, 1)) * np.eye(60)[0])
+
+    model = ManifoldClustering(2, effort="thorough", random_state=0).fit(X)
+
+    assert set(model.candidates_["view"]) == {"rows"}
+
+
+@pytest.mark.parametrize("data", ["parallel", "topics"])
+def test_views_ignore_the_output_that_is_configured_for_transformers(data, request):
+    X, _ = request.getfixturevalue(data)
+    expected = ManifoldClustering(3, random_state=0).fit(X)
+
+    with config_context(transform_output="pandas"):
+        model = ManifoldClustering(3, random_state=0).fit(X)
+
+        assert model.view_ != "rows"
+        assert_array_equal(model.predict(X), expected.predict(X))
 
 
 def test_memberships_are_the_printed_walk_over_labels_and_votes(parallel):
@@ -209,7 +264,7 @@ def test_memberships_are_the_printed_walk_over_labels_and_votes(parallel):
 
 def views_of(X):
     rows = View.of("rows", X)
-    return {"rows": rows, **find_in_views(tuple(VIEWS[1:]), rows, 3, 0)[0]}
+    return {"rows": rows, **find_in_views(rows, 3, 0)[0]}
 
 
 def test_without_comparison_there_is_no_agreement(parallel):
@@ -227,7 +282,7 @@ def test_views_are_not_compared_if_the_methods_agree():
         for effort in ("fast", "default", "thorough")
     }
 
-    assert seen == {"fast": {"rows"}, "default": {"rows"}, "thorough": set(VIEWS)}
+    assert seen == {"fast": {"rows"}, "default": {"rows"}, "thorough": {"rows", *WHITENED}}
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -85,6 +85,16 @@ def test_with_full_rank_the_embedding_is_the_eigenmap(wide, solver):
     assert_allclose(model.eigenvalues_, eigenmaps.eigenvalues_, atol=1e-8 if solver == "svd" else 1e-4)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_normalized_rows_have_unit_length(form, documents, rng):
+    longer = form(documents * rng.uniform(1, 5, size=(len(documents), 1)))
+
+    model = LPI(3, normalize=True).fit(longer)
+
+    assert_allclose(model.embedding_, LPI(3).fit_transform(documents), atol=1e-8)
+    assert_allclose(model.transform(longer), model.embedding_, atol=1e-8)
+
+
 def test_with_a_label_graph_it_is_discriminant_analysis(rng):
     """[lpi, section 4.2], for classes of unequal size."""
     y = np.repeat([0, 1, 2, 3], [8, 15, 30, 60])

@@ -3,8 +3,8 @@
     c(P) = [Π_g Ncut_g(P)]^(1/G),      Ncut_g(P) = Σ_k cut_g(A_k, rest) / vol_g(A_k)
 
 is the cut of a partition P: the geometric mean of its normalised cuts on the G graphs, so that no neighbourhood size
-counts more than another. With ``effort="fast"``, for sparse rows and on a graph alone, the choice has two stages;
-otherwise it is that of :mod:`.consensus`.
+counts more than another. With ``effort="fast"`` and on a graph alone, the choice has two stages; otherwise it is that
+of :mod:`.consensus`.
 
 1. *Communities* are searched on every graph; those of the lowest cut lead. The spectral partitions from which the
    search starts are listed but do not compete: the eigenvectors that make a cut small also cut tails off, which the

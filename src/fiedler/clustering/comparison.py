@@ -1,7 +1,7 @@
 """The comparison of views and methods: which partitions are found, on which rows, and which one they agree on.
 
-All methods run in the rows themselves. If these agree, that is enough; otherwise the whitened views follow. The choice
-is that of :mod:`.consensus`.
+All methods run in the rows themselves. If these agree, that is enough; otherwise the other views follow. The choice is
+that of :mod:`.consensus`.
 
 Of many rows a random sample is compared, so that a million rows do not pay for several neighbour searches. The best
 communities of all rows take part in the comparison, too, and are kept unless another partition of the sample has a
@@ -25,7 +25,7 @@ from ..graph.neighbors import k_nearest
 from ..graph.recipes import DEFAULT_NEIGHBORS
 from .candidates import MAX_SEARCHES, ROWS, Candidate, PartitionScorer
 from .consensus import select_by_consensus, view_weights, vote_shares, with_consensus
-from .views import WHITENED, Partition, View, find_in_rows, find_in_views
+from .views import Partition, View, find_in_rows, find_in_views
 
 GRAPH = f"{DEFAULT_NEIGHBORS} neighbours"
 MIN_ROWS = 20  # fewer are not compared
@@ -39,7 +39,7 @@ class Effort(NamedTuple):
     Attributes
     ----------
     max_rows : int
-        The largest number of rows; of more, a sample is compared.
+        The largest number of rows; of more, a sample is compared. Twice as many if there is only one other view.
     enough : float
         The consensus of a partition of the rows themselves above which no other view is compared.
     max_searches : int
@@ -123,8 +123,9 @@ class Comparer:
         leader : Candidate
             The best communities among them.
         """
-        if rows.rows.shape[0] > self.effort.max_rows:
-            return self._compare_sample(rows, found, leader)
+        max_rows = self.effort.max_rows * (1 if rows.is_low_dimensional else 2)
+        if rows.rows.shape[0] > max_rows:
+            return self._compare_sample(rows, found, leader, max_rows)
         candidates, views, weights = self._find(rows, scorer, found, leader)
         chosen = select_by_consensus(candidates, self.n_known)
         votes = vote_shares(candidates, chosen, self.n_clusters, weights)
@@ -141,9 +142,7 @@ class Comparer:
         candidates = with_consensus([*found, *map(score, partitions)], weights)
         if self._is_enough(candidates):
             return candidates, views, weights
-        others, partitions, eigengaps = find_in_views(
-            tuple(WHITENED), rows, self.n_clusters, self.random_state, self.pairs, self.n_jobs
-        )
+        others, partitions, eigengaps = find_in_views(rows, self.n_clusters, self.random_state, self.pairs, self.n_jobs)
         weights = view_weights({ROWS: eigengap, **eigengaps})
         return with_consensus([*candidates, *map(score, partitions)], weights), views | others, weights
 
@@ -155,10 +154,10 @@ class Comparer:
         family, view, detail, labels, seconds, resolution = partition
         return scorer.score(labels, family, GRAPH, detail, seconds, view=view, resolution=resolution)
 
-    def _compare_sample(self, rows: View, found: Sequence[Candidate], leader: Candidate) -> Comparison:
+    def _compare_sample(self, rows: View, found: Sequence[Candidate], leader: Candidate, n_sampled: int) -> Comparison:
         """Compare a sample of the rows, and extend the chosen partition and the votes to all of them."""
         rng = np.random.RandomState(self.random_state)
-        sample = np.sort(rng.choice(rows.rows.shape[0], self.effort.max_rows, replace=False))
+        sample = np.sort(rng.choice(rows.rows.shape[0], n_sampled, replace=False))
         some = View.of(ROWS, take_rows(rows.rows, sample), n_jobs=self.n_jobs)
         scorer = PartitionScorer({GRAPH: some.graph}, self.n_clusters)
         restricted = [_restrict(scorer, one, sample) for one in found]
@@ -177,7 +176,7 @@ class Comparer:
         """Return the view of all rows that corresponds to a view of the sample."""
         if view.transformer is None:
             return rows
-        return View.of(view.name, view.transformer.transform(rows.rows), view.transformer, n_jobs=self.n_jobs)
+        return View.of(view.name, view.transformer._embed(rows.rows), view.transformer, n_jobs=self.n_jobs)
 
 
 def nearest_sampled(rows: Array, sampled_rows: Array, sample: np.ndarray) -> np.ndarray:

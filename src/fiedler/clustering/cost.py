@@ -395,7 +395,7 @@ def estimate(
     is_single = np.dtype(dtype) == np.float32
     nnz = None if nnz_per_row is None else check_positive(nnz_per_row, "nnz_per_row")
     itemsize = 4 if is_single else 8
-    compared = choose(EFFORTS, effort, option="effort") if nnz is None else None
+    compared = choose(EFFORTS, effort, option="effort")
     with one_thread() as n_blas_threads:
         n_threads = effective_n_jobs(n_jobs) if n_jobs else n_blas_threads
     problem = Problem(
@@ -408,7 +408,7 @@ def estimate(
         search=_search(n, d, is_single, nnz is not None, device),
         n_threads=n_threads,
         n_jobs=effective_n_jobs(n_jobs) if n_jobs else 1,
-        n_compared=0 if compared is None else min(n, compared.max_rows),
+        n_compared=0 if compared is None else min(n, compared.max_rows * (1 if nnz is None else 2)),
         max_searches=MAX_SEARCHES if compared is None else compared.max_searches,
     )
     return cost_of(problem, costs, machine_speed() if costs.probes else {})

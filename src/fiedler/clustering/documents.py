@@ -36,6 +36,7 @@ from ..graph.recipes import is_pairwise, self_tuned
 from ..mixture.gaussian import GaussianMixture
 
 DOCUMENT_NEIGHBORS = 12  # of the default graph on all documents
+ALPHA = 0.1  # default ridge of the map
 ASSIGN = {"mixture": True, "kmeans": False}  # whether there are memberships
 
 
@@ -126,7 +127,7 @@ class LPIClustering(
         n_components: int | None = None,
         assign: Literal["mixture", "kmeans"] = "mixture",
         solver: Literal["auto", "svd", "regression"] = "auto",
-        alpha: float = 0.1,
+        alpha: float = ALPHA,
         fit_fraction: float = 1.0,
         n_init: int = 10,
         random_state: RandomState = None,

@@ -32,10 +32,11 @@ from .._validation import (
     check_seed,
     choose,
 )
-from ..core.backend import asarray_like, convert_like, namespace, to_numpy
+from ..core.backend import asarray_like, namespace, to_numpy
 from ..core.progress import report_progress
 from ..core.rows import take_rows
 from ..core.sparse import csr_parts, matmul
+from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
 from ..errors import InputError, warn
 from ..graph.affinity import AffinityGraph
@@ -169,10 +170,10 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     max_clusters : int, default=20
         The largest number of clusters that 'auto' considers.
     effort : {'fast', 'default', 'thorough'}, default='default'
-        How much is compared, with ``graph='auto'`` and dense rows. 'fast' searches communities on two graphs, and
-        mixtures. 'default' compares them with other methods and with whitened views of the rows, unless the methods
-        agree already, and 'thorough' in any case; of more than 5,000 (20,000) rows, a sample is compared, but not where
-        labels or pairs are given.
+        How much is compared, with ``graph='auto'``. 'fast' searches communities on two graphs, and mixtures. 'default'
+        compares them with other methods and with other views of the rows, whitened or, for documents and embeddings,
+        by :class:`LPI`, unless the methods agree already, and 'thorough' in any case. Of more than 5,000 (20,000) rows,
+        twice as many of documents and embeddings, a sample is compared, but not where labels or pairs are given.
     outliers : float or None, default=None
         The share of the rows, those with the highest ``outlier_score_``, that belong to no cluster and get the label
         -1; None labels all rows. Rows whose label is given keep it.
@@ -233,7 +234,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     (3, 10)
     """
 
-    _view: Whitening | None = None  # of models of earlier versions, too
+    _view: Whitening | LPI | None = None  # of models of earlier versions, too
     _n_compared: int | None = None
 
     def __init__(
@@ -433,11 +434,11 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     def _effort(self, n_known: int) -> Effort | None:
         """Return how much is compared; None if nothing is.
 
-        That is with ``effort='fast'``, on a graph alone, for sparse rows, for one cluster, for few rows, also per
-        cluster of a sample, and where known labels or pairs refer to more rows than a sample has.
+        That is with ``effort='fast'``, on a graph alone, for one cluster, for few rows, also per cluster of a sample,
+        and where known labels or pairs refer to more rows than a sample has.
         """
         effort, X = EFFORTS[self.effort], self._fit_X
-        if effort is None or not self._graph_is_default() or X is None or sp.issparse(X) or self.n_clusters_ == 1:
+        if effort is None or not self._graph_is_default() or X is None or self.n_clusters_ == 1:
             return None
         is_sampled = X.shape[0] > effort.max_rows
         too_few = X.shape[0] < MIN_ROWS or (is_sampled and effort.max_rows < MIN_ROWS_PER_CLUSTER * self.n_clusters_)
@@ -544,8 +545,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         """Validate new points and transform them to the chosen view."""
         if self._view is None:
             return super()._check_new_points(X)
-        points = convert_like(check_data(X, estimator=self, reset=False), self._view.mean_)
-        return self._view.transform(points)
+        return self._view._embed(check_data(X, estimator=self, reset=False))
 
     @property
     def levels_(self) -> dict[str, list[Any]] | None:

@@ -5,15 +5,20 @@ rows                     the rows as they are
 whitened by rows         scaled so that all rows scatter equally in all directions
 whitened by cells        so that the rows inside small cells do
 whitened by edges        so that neighbours in the graph do, by X'LX, the matrix of LPI [lpi, Eq. 1]
+LPI                      rows at unit length, mapped to the K - 1 coordinates of LPI
 =======================  =========================================================================================
 
 Which of them shows the clusters depends on the data: columns of different units or correlated columns hide clusters
-from the rows as they are, and whitening hides clusters that differ in the directions of largest scatter. In every view
+from the rows as they are, and whitening hides clusters that differ in the directions of largest scatter. Whitening
+rescales the leading principal components, and is a view of the same rows only if these hold most of the variance, as
+those of images and tables do. The variance of documents and of text embeddings is spread over hundreds of components;
+their other view is LPI, which finds few directions by the graph instead of by the variance. In every view
 
 - *communities* are searched on the self-tuned graph of nine neighbours, at the default resolution and at 1,
 - Genie's *linkage* cuts the spanning tree of these neighbours, with mutual and with local lengths,
 
-and on the rows also *k-means*, and *mixtures* with shrunken covariances, from k-means, communities and linkage.
+and where few dimensions suffice, on the leading principal components of rows and in the coordinates of LPI, also
+*k-means*, and *mixtures* from these partitions.
 """
 
 from __future__ import annotations
@@ -21,16 +26,20 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from ..core.backend import Array, to_numpy
+from ..core.backend import Array, namespace, to_numpy
 from ..core.blocks import map_tasks
 from ..core.kmeans import kmeans
 from ..core.pca import fit_pca
+from ..core.rows import sq_row_norms, take_rows
+from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
 from ..errors import InputError, SingularCovarianceError
 from ..graph.affinity import AffinityGraph
@@ -39,25 +48,28 @@ from ..graph.community import MultilevelSearch
 from ..graph.constraints import PairwiseConstraints
 from ..graph.neighbors import Edges
 from ..graph.pairs import add_links, attractive_part
-from ..graph.recipes import default_recipe
+from ..graph.recipes import default_recipe, self_tuned
 from ..graph.tree import EdgeLength, cut_tree, genie_merges, spanning_trees
 from ..mixture import GaussianMixture
 from ..mixture.statistics import group_statistics
 from ..mixture.supernodes import fit_supernodes
-from .candidates import MAX_ITERATIONS, ROWS, max_supernodes
+from .candidates import MAX_ITERATIONS, RIDGE, ROWS, max_supernodes
+from .documents import ALPHA, DOCUMENT_NEIGHBORS
 
 WHITENED: dict[str, Literal["rows", "cells", "edges"]] = {
     "whitened by rows": "rows",
     "whitened by cells": "cells",
     "whitened by edges": "edges",
 }
-VIEWS = (ROWS, *WHITENED)
+LPI_COORDINATES = "LPI"
 
+MIN_EXPLAINED = 0.75  # share of the variance that the leading principal components of low-dimensional rows hold ...
+MAX_EXPLAINED_ROWS = 5_000  # ... estimated from at most so many rows
 CELLS_PER_CLUSTER = 3  # for whitening by cells
 RESOLUTIONS = {"default resolution": None, "resolution 1": 1.0}
 LINKAGES: dict[str, tuple[EdgeLength, float]] = {"mutual, Gini 0.3": ("mutual", 0.3), "local, Gini 0.1": ("local", 0.1)}
 ROW_LINKAGES: dict[str, tuple[EdgeLength, float]] = {**LINKAGES, "mutual, Gini 0.1": ("mutual", 0.1)}
-KMEANS_COMPONENTS, MIXTURE_COMPONENTS = 50, 30  # principal components of the rows, at most
+WHITENING_COMPONENTS, KMEANS_COMPONENTS, MIXTURE_COMPONENTS = 50, 50, 30  # principal components of rows, at most
 KMEANS_STARTS = 3
 
 COMMUNITIES, LINKAGE, MIXTURE, KMEANS = "communities", "linkage", "mixture", "k-means"
@@ -70,8 +82,8 @@ class View:
     Attributes
     ----------
     name : str
-        One of `VIEWS`.
-    transformer : Whitening or None
+        `ROWS` or a key of `BUILDERS`.
+    transformer : Whitening, LPI or None
         The map from the rows to the view; None for the rows themselves.
     rows : array of shape (n, d)
     edges : Edges
@@ -83,7 +95,7 @@ class View:
     """
 
     name: str
-    transformer: Whitening | None
+    transformer: Whitening | LPI | None
     rows: Array
     edges: Edges
     graph: AffinityGraph
@@ -94,7 +106,7 @@ class View:
         cls,
         name: str,
         rows: Array,
-        transformer: Whitening | None = None,
+        transformer: Whitening | LPI | None = None,
         *,
         pairs: PairwiseConstraints | None = None,
         n_jobs: int | None = None,
@@ -103,6 +115,17 @@ class View:
         edges, graph = default_recipe(rows.shape[0], connect="mst", n_jobs=n_jobs).build_with_edges(rows)
         graph = graph if pairs is None else add_links(graph, pairs)
         return cls(name, transformer, rows, edges, attractive_part(graph), graph)
+
+    @cached_property
+    def is_low_dimensional(self) -> bool:
+        """Whether few principal components hold most of the variance; sparse rows are taken for documents."""
+        if sp.issparse(self.rows) or self.rows.shape[1] <= WHITENING_COMPONENTS:
+            return not sp.issparse(self.rows)
+        n = self.rows.shape[0]
+        some = take_rows(self.rows, np.arange(0, n, math.ceil(n / MAX_EXPLAINED_ROWS)))
+        variance = lambda X: float(namespace(X).sum(namespace(X).var(X, axis=0)))  # noqa: E731
+        explained = variance(leading_components(some, WHITENING_COMPONENTS, random_state=0))
+        return explained >= MIN_EXPLAINED * variance(some)
 
 
 class Partition(NamedTuple):
@@ -150,12 +173,43 @@ def whitened_view(
     """
     by = WHITENED[name]
     n_cells, graph = CELLS_PER_CLUSTER * n_clusters, rows.graph if by == "edges" else None
-    whitening = Whitening(by, n_cells=n_cells, graph=graph, random_state=random_state)
+    whitening = Whitening(
+        by, max_components=WHITENING_COMPONENTS, n_cells=n_cells, graph=graph, random_state=random_state
+    )
     try:
-        whitened = whitening.fit_transform(rows.rows)
+        whitened = whitening.fit(rows.rows)._embed(rows.rows)
     except InputError:  # neighbours that all coincide
         return None
     return View.of(name, whitened, whitening.set_params(graph=None), pairs=pairs)
+
+
+def lpi_view(
+    name: str, rows: View, n_clusters: int, random_state: int, pairs: PairwiseConstraints | None = None
+) -> View | None:
+    """Return the coordinates of rows in LPI; None if all rows have the same direction. Parameters as `whitened_view`.
+
+    A row of zeros has no direction and would be a neighbour of all others, so LPI is learned from the others.
+    """
+    X, nonzero = rows.rows, np.flatnonzero(to_numpy(sq_row_norms(rows.rows)) > 0)
+    recipe = self_tuned(min(DOCUMENT_NEIGHBORS, len(nonzero) - 1))
+    lpi = LPI(max(n_clusters - 1, 1), recipe, alpha=ALPHA, normalize=True, random_state=random_state)
+    try:
+        lpi._fit(X if len(nonzero) == X.shape[0] else take_rows(X, nonzero), None, allow_fewer=True)
+    except InputError:
+        return None
+    del lpi.embedding_, lpi.graph_  # the view has its own
+    return View.of(name, lpi._embed(X), lpi, pairs=pairs)
+
+
+BUILDERS: dict[str, Callable[..., View | None]] = {
+    **dict.fromkeys(WHITENED, whitened_view),
+    LPI_COORDINATES: lpi_view,
+}
+
+
+def other_views(rows: View) -> tuple[str, ...]:
+    """Return the names of the views with which the rows are compared."""
+    return tuple(WHITENED) if rows.is_low_dimensional else (LPI_COORDINATES,)
 
 
 # ---------------------------------------------------------------------------------------------------------- partitions
@@ -186,16 +240,18 @@ def find_linkages(view: View, n_clusters: int) -> Iterator[Partition]:
         yield Partition(LINKAGE, view.name, detail, labels, time.perf_counter() - start_time)
 
 
-def find_kmeans(X: Array, n_clusters: int, random_state: int) -> Partition:
-    """Run k-means on the leading principal components of the rows."""
+def find_kmeans(view: View, n_clusters: int, random_state: int) -> Partition:
+    """Run k-means on the leading principal components of a view."""
     start_time = time.perf_counter()
-    rows = leading_components(X, KMEANS_COMPONENTS, random_state)
+    rows = leading_components(view.rows, KMEANS_COMPONENTS, random_state)
     labels = to_numpy(kmeans(rows, n_clusters, n_init=KMEANS_STARTS, random_state=random_state).labels)
-    return Partition(KMEANS, ROWS, "", labels.astype(np.int64), time.perf_counter() - start_time)
+    return Partition(KMEANS, view.name, "", labels.astype(np.int64), time.perf_counter() - start_time)
 
 
-def find_mixtures(view: View, starts: list[Partition], n_clusters: int, random_state: int) -> Iterator[Partition]:
-    """Fit mixtures with shrunken full covariances from given partitions, on supernodes of the graph.
+def find_mixtures(
+    view: View, starts: list[Partition], n_clusters: int, random_state: int, ridge: float | Literal["oas"] = "oas"
+) -> Iterator[Partition]:
+    """Fit mixtures with full covariances from given partitions, on supernodes of the graph.
 
     Supernodes that a start divides are divided, so that EM begins from the start itself. A fit that ends in a singular
     covariance is left out.
@@ -206,7 +262,7 @@ def find_mixtures(view: View, starts: list[Partition], n_clusters: int, random_s
     for start in starts:
         start_time = time.perf_counter()
         parts, groups = np.unique(supernodes * n_clusters + start.labels, return_inverse=True)
-        model = GaussianMixture(n_clusters, ridge="oas", max_iter=MAX_ITERATIONS, random_state=random_state)
+        model = GaussianMixture(n_clusters, ridge=ridge, max_iter=MAX_ITERATIONS, random_state=random_state)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
@@ -214,7 +270,7 @@ def find_mixtures(view: View, starts: list[Partition], n_clusters: int, random_s
         except SingularCovarianceError:
             continue
         labels, seconds = to_numpy(fit.resp).argmax(axis=1)[groups], time.perf_counter() - start_time
-        yield Partition(MIXTURE, ROWS, f"from {start.family}", labels, seconds)
+        yield Partition(MIXTURE, view.name, f"from {start.family}", labels, seconds)
 
 
 def leading_components(X: Array, n_components: int, random_state: int) -> Array:
@@ -229,25 +285,35 @@ def find_in_rows(
 ) -> tuple[list[Partition], float]:
     """Return the partitions of all methods in the rows themselves, besides known communities, and the eigengap."""
     found, eigengap = find_communities(rows, n_clusters, random_state, ("resolution 1",))
-    linkages, means = list(find_linkages(rows, n_clusters)), find_kmeans(rows.rows, n_clusters, random_state)
+    linkages = list(find_linkages(rows, n_clusters))
+    if not rows.is_low_dimensional:
+        return [*found, *linkages], eigengap
+    means = find_kmeans(rows, n_clusters, random_state)
     mixtures = find_mixtures(rows, [communities, linkages[0], means], n_clusters, random_state)
     return [*found, *linkages, means, *mixtures], eigengap
 
 
+def find_in_view(view: View, n_clusters: int, random_state: int) -> tuple[list[Partition], float]:
+    """Return the partitions in a view other than the rows, and its eigengap."""
+    found, eigengap = find_communities(view, n_clusters, random_state)
+    found += find_linkages(view, n_clusters)
+    if view.name == LPI_COORDINATES:
+        means = find_kmeans(view, n_clusters, random_state)
+        found += [means, *find_mixtures(view, [means], n_clusters, random_state, RIDGE)]
+    return found, eigengap
+
+
 def find_in_views(
-    names: tuple[str, ...],
     rows: View,
     n_clusters: int,
     random_state: int,
     pairs: PairwiseConstraints | None = None,
     n_jobs: int | None = None,
 ) -> tuple[dict[str, View], list[Partition], dict[str, float]]:
-    """Return whitened views, the partitions found in them, and their eigengaps; one view is one step of progress.
+    """Return other views, the partitions found in them, and their eigengaps; one view is one step of progress.
 
     Parameters
     ----------
-    names : tuple of str
-        Keys of `WHITENED`.
     rows : View
         The rows themselves.
     n_clusters : int
@@ -259,13 +325,10 @@ def find_in_views(
     """
 
     def find(name: str) -> tuple[View, list[Partition], float] | None:
-        view = whitened_view(name, rows, n_clusters, random_state, pairs)
-        if view is None:
-            return None
-        communities, eigengap = find_communities(view, n_clusters, random_state)
-        return view, [*communities, *find_linkages(view, n_clusters)], eigengap
+        view = BUILDERS[name](name, rows, n_clusters, random_state, pairs)
+        return None if view is None else (view, *find_in_view(view, n_clusters, random_state))
 
-    found = [result for result in map_tasks(find, names, "comparing views", n_jobs) if result is not None]
+    found = [result for result in map_tasks(find, other_views(rows), "comparing views", n_jobs) if result is not None]
     views = {view.name: view for view, _, _ in found}
     partitions = [partition for _, of_view, _ in found for partition in of_view]
     return views, partitions, {view.name: eigengap for view, _, eigengap in found}

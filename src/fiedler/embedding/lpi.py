@@ -34,7 +34,7 @@ from ..core.backend import Array, asarray_like, convert_like, fix_signs, is_nump
 from ..core.eigen import widest_gap
 from ..core.linear import least_squares
 from ..core.progress import report_progress
-from ..core.rows import sq_row_norms
+from ..core.rows import normalize_rows, sq_row_norms
 from ..core.sparse import csr_parts, matmul, to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
@@ -216,6 +216,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     alpha : float, default=0.0
         Ridge on the map, in units of the mean of d_i ‖x_i - x̄‖². If there are few documents for the number of terms, a
         small ridge such as 0.1 makes the map of new documents more stable.
+    normalize : bool, default=False
+        Whether to scale rows to unit length first: documents and embeddings differ by direction.
     tol : float, default=1e-2
         Tolerance of 'regression' on the gradient of the least squares, relative to its initial value.
     random_state : int, RandomState or None, default=None
@@ -263,6 +265,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         *,
         solver: Literal["auto", "svd", "regression"] = "auto",
         alpha: float = 0.0,
+        normalize: bool = False,
         tol: float = 1e-2,
         random_state: RandomState = None,
     ) -> None:
@@ -270,6 +273,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.graph = graph
         self.solver = solver
         self.alpha = alpha
+        self.normalize = normalize
         self.tol = tol
         self.random_state = random_state
 
@@ -289,7 +293,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _fit(self, rows: Array, y: LabelsLike | None, *, allow_fewer: bool) -> Self:
         """Fit to validated rows; with ``allow_fewer``, in fewer dimensions if the rows do not have enough."""
         # A disconnected graph is common for texts and for classes, and no reason to warn: the map connects it.
-        recipe = self._recipe()
+        recipe, rows = self._recipe(), self._scale(rows)
         graph, self._fit_recipe = build_affinity(recipe, rows, y)
         if graph.has_negative_weights:
             raise InputError(
@@ -341,7 +345,10 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self._embed_validated(check_data(X, estimator=self, reset=False))
 
     def _embed_validated(self, rows: Array) -> Array:
-        return self._project(rows if sp.issparse(rows) else convert_like(rows, self.components_))
+        return self._project(self._scale(rows if sp.issparse(rows) else convert_like(rows, self.components_)))
+
+    def _scale(self, rows: Array) -> Array:
+        return normalize_rows(rows) if self.normalize else rows
 
     def _project(self, X: Array) -> Array:
         """Return (x - x̄)W; a sparse matrix stays sparse. [lpi, step 4]"""

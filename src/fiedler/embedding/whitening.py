@@ -231,6 +231,10 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         -------
         Y : array of shape (m, n_components)
         """
+        return self._embed(X)
+
+    def _embed(self, X: MatrixLike) -> Array:
+        """Return the whitened rows as `transform` does, but always as an array, never as a data frame."""
         check_is_fitted(self)
         rows = check_data(X, estimator=self, reset=False)
         return Projection(self.mean_, self.components_.T)(
