@@ -60,7 +60,7 @@ def measure_fiedler(model, X, resp, graph):
 
     The steps run in a loop as in ``fit``; the first two iterations are not counted.
     """
-    ridge = model.ridge * float(np.var(X, axis=0).mean())
+    ridge = model._relative_ridge(*X.shape) * float(np.var(X, axis=0).mean())
     hooks = model._hooks(MixtureProblem(X, kind=model.covariance_type, ridge=ridge, graph=graph))
     state, times = hooks.start(resp), []
     for _ in range(2 + REPEATS):

@@ -134,7 +134,7 @@ def test_only_stages_that_take_place_are_listed():
     assert names(5000, 10, "auto") == [GRAPHS, COUNTING, COMMUNITIES, MIXTURES, COMPARISON, MEMBERSHIPS]
     assert names(5000, 10, 5, effort="fast") == [GRAPHS, COMMUNITIES, MIXTURES, MEMBERSHIPS]
     assert names(1000, 100, 5) == [GRAPHS, COMMUNITIES, COMPARISON, MEMBERSHIPS]  # more parameters than rows
-    assert names(5000, 10_000, 5, nnz_per_row=40) == [GRAPHS, COMMUNITIES, MEMBERSHIPS]
+    assert names(5000, 10_000, 5, nnz_per_row=40) == [GRAPHS, COMMUNITIES, COMPARISON, MEMBERSHIPS]
 
 
 def test_cells_save_time_and_more_threads_too():

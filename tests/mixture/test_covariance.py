@@ -11,7 +11,7 @@ from fiedler.datasets import blobs
 from fiedler.errors import InputError, SingularCovarianceError
 from fiedler.metrics import clustering_accuracy
 from fiedler.mixture import covariance as module
-from fiedler.mixture.covariance import SHAPES, estimate, log_joint, n_parameters
+from fiedler.mixture.covariance import SHAPES, default_ridge, estimate, log_joint, n_parameters
 
 
 @pytest.fixture
@@ -184,6 +184,21 @@ def test_prepared_rows_have_the_same_densities(backend, rng, monkeypatch):
 
 
 # ----------------------------------------------------------------------------------------------------------- shrinkage
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "expected"),
+    [
+        ("full", 30, 0.1),  # three covariances of ten parameters each
+        ("full", 3000, 0.01),
+        ("full", 10**7, 0.001),
+        ("tied", 1000, 0.01),
+        ("diag", 1200, 0.01),
+        ("spherical", 300, 0.01),
+    ],
+)
+def test_the_default_ridge_is_the_printed_root_of_parameters_per_row(kind, n, expected):
+    assert_allclose(default_ridge(kind, 3, 4, n), expected)
 
 
 def printed_oas(X):

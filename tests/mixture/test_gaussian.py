@@ -9,7 +9,7 @@ from fiedler import GaussianMixture
 from fiedler._validation import check_data
 from fiedler.core.backend import to_numpy
 from fiedler.errors import NotConvergedWarning, SingularCovarianceError
-from fiedler.metrics import adjusted_rand_index
+from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 from fiedler.mixture import base, starts
 from fiedler.mixture.covariance import SHAPES, estimate
 
@@ -109,10 +109,25 @@ def test_sparse_rows_are_reduced_by_pca_without_being_densified():
     X[:100, :20] = 1
     X, start = X.tocsr(), np.repeat([0, 1], 100)
 
-    sparse, dense = (GaussianMixture(2, pca=3, init=start, random_state=0).fit(rows) for rows in (X, X.toarray()))
+    sparse, dense = (
+        GaussianMixture(2, ridge=0.1, pca=3, init=start, random_state=0).fit(rows) for rows in (X, X.toarray())
+    )
 
     assert_allclose(sparse.memberships_, dense.memberships_, atol=1e-3)
     assert_allclose(sparse.score(X), dense.score(X.toarray()), rtol=1e-2)
+
+
+@pytest.mark.parametrize("n_features", [2, 60])
+def test_the_default_ridge_suits_few_and_many_columns(n_features, rng):
+    """Twenty small clusters in a plane, which a tenth of the variance would blur; three in more columns than rows."""
+    k = 20 if n_features == 2 else 3
+    centers = 10 * np.stack(np.divmod(np.arange(k), 5), axis=1) @ np.eye(2, n_features)
+    y = np.arange(40 * k) % k
+    X = centers[y] + rng.normal(size=(40 * k, n_features))
+
+    model = GaussianMixture(k, n_init=5, random_state=0).fit(X)
+
+    assert clustering_accuracy(y, model.labels_) > 0.95
 
 
 @pytest.mark.parametrize("pca", [2, 0.8])

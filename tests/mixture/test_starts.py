@@ -180,7 +180,7 @@ def test_samples_lie_in_the_plane_of_the_components(backend):
 @pytest.mark.parametrize("model", [GaussianMixture, LapGMM, LCGMM])
 def test_every_model_can_predict_from_neighbours(model, backend):
     X, y = two_moons(n_samples=500, noise=0.05, random_state=0)
-    fitted, new = model(2, init=y[::2], max_iter=1, random_state=0).fit(backend(X[::2])), backend(X[1::2])
+    fitted, new = model(2, ridge=0.1, init=y[::2], max_iter=1, random_state=0).fit(backend(X[::2])), backend(X[1::2])
     by_density, by_both = (to_numpy(fitted.predict_proba(new, use_graph=use)) for use in (False, True))
 
     assert_allclose(by_both.sum(axis=1), 1, rtol=1e-6)

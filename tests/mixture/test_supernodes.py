@@ -12,7 +12,7 @@ from fiedler.datasets import blobs, two_moons
 from fiedler.errors import SingularCovarianceError
 from fiedler.metrics import clustering_accuracy
 from fiedler.mixture.base import natural_lam
-from fiedler.mixture.covariance import SHAPES, estimate, log_joint
+from fiedler.mixture.covariance import SHAPES, default_ridge, estimate, log_joint
 from fiedler.mixture.links import group_links, make_links, median_margin
 from fiedler.mixture.statistics import group_statistics
 from fiedler.mixture.supernodes import fit_supernodes
@@ -81,7 +81,7 @@ def test_the_objective_is_that_of_the_rows(kind, lam, supernodes):
 
 def test_the_components_are_estimated_from_the_rows(supernodes):
     X, groups, _, coarse, start = supernodes
-    ridge = 0.1 * X.var(axis=0).mean()
+    ridge = default_ridge("full", 3, X.shape[1], len(X)) * X.var(axis=0).mean()
     result = fit_supernodes(LapGMM(3, lam=1.0, max_iter=1), group_statistics(X, groups), coarse, start)
     expected = estimate(X, np.eye(3)[start[groups]], kind="full", ridge=ridge)
 
@@ -161,7 +161,7 @@ def test_small_supernodes_give_the_partition_of_the_rows(lam):
     centers = X[np.random.RandomState(0).choice(600, 80, replace=False)]
     groups = ((X[:, None, :] - centers) ** 2).sum(axis=2).argmin(axis=1)
     start = np.array([np.bincount(y[groups == g], minlength=2).argmax() for g in range(80)])
-    model = LapGMM(2, lam=lam)
+    model = LapGMM(2, lam=lam, ridge=0.1)
     result = fit_supernodes(model, group_statistics(X, groups), coarsen(graph, groups), start)
     rows = model.set_params(graph=graph, init=start[groups]).fit(X)
 

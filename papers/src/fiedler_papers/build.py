@@ -23,7 +23,12 @@ CLASS_MODULES = {
 }
 
 # Parameters whose default is another one than when the archived records were made.
-RECORDED_DEFAULTS: dict[str, dict[str, Any]] = {"ManifoldClustering": {"effort": "fast"}}
+RECORDED_DEFAULTS: dict[str, dict[str, Any]] = {
+    "ManifoldClustering": {"effort": "fast"},
+    "GaussianMixture": {"ridge": 0.1},
+    "LapGMM": {"ridge": 0.1},
+    "LCGMM": {"ridge": 0.1},
+}
 
 
 def build(spec: Any) -> Any:

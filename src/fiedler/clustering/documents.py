@@ -37,6 +37,7 @@ from ..mixture.gaussian import GaussianMixture
 
 DOCUMENT_NEIGHBORS = 12  # of the default graph on all documents
 ALPHA = 0.1  # default ridge of the map
+RIDGE = 0.1  # on the covariances of the mixture
 ASSIGN = {"mixture": True, "kmeans": False}  # whether there are memberships
 
 
@@ -187,7 +188,7 @@ class LPIClustering(
             self.__dict__.pop(name, None)
         if self._soft:
             seed = rng.randint(2**31 - 1)
-            mixture = GaussianMixture(k, init=best.labels, random_state=seed)
+            mixture = GaussianMixture(k, ridge=RIDGE, init=best.labels, random_state=seed)
             self.mixture_ = mixture._fit_validated(self.embedding_)
             self.labels_, self.cluster_centers_ = self.mixture_.labels_, self.mixture_.means_
             self.n_iter_, self.converged_ = self.mixture_.n_iter_, self.mixture_.converged_

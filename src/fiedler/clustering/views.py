@@ -53,8 +53,8 @@ from ..graph.tree import EdgeLength, cut_tree, genie_merges, spanning_trees
 from ..mixture import GaussianMixture
 from ..mixture.statistics import group_statistics
 from ..mixture.supernodes import fit_supernodes
-from .candidates import MAX_ITERATIONS, RIDGE, ROWS, max_supernodes
-from .documents import ALPHA, DOCUMENT_NEIGHBORS
+from .candidates import MAX_ITERATIONS, ROWS, max_supernodes
+from .documents import ALPHA, DOCUMENT_NEIGHBORS, RIDGE
 
 WHITENED: dict[str, Literal["rows", "cells", "edges"]] = {
     "whitened by rows": "rows",

@@ -37,7 +37,7 @@ from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_cons
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.out_of_sample import link_degrees
 from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
-from .covariance import SHAPES, Gaussians, draw, log_joint, n_parameters
+from .covariance import SHAPES, Gaussians, default_ridge, draw, log_joint, n_parameters
 from .em import EMResult, Step, run_em
 from .hooks import MixtureHooks, MixtureProblem
 from .links import make_links, median_margin
@@ -52,7 +52,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     n_clusters: int
     covariance_type: str
-    ridge: float | Literal["oas"]
+    ridge: float | Literal["auto", "oas"]
     pca: int | float | None
     init: Any
     n_init: int
@@ -138,7 +138,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         problem = MixtureProblem(
             Z,
             kind=self.covariance_type,
-            ridge=self._relative_ridge() * float(xp.mean(xp.var(Z, axis=0))),
+            ridge=self._relative_ridge(*Z.shape) * float(xp.mean(xp.var(Z, axis=0))),
             shrinks=self._shrinks(),
             graph=graph,
             sample_weight=_weights_like(sample_weight, Z),
@@ -182,11 +182,15 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     def _shrinks(self) -> bool:
         """Whether covariances are shrunken by the number of their rows."""
-        return isinstance(self.ridge, str) and bool(choose({"oas": True}, self.ridge, option="ridge"))
+        return isinstance(self.ridge, str) and choose({"auto": False, "oas": True}, self.ridge, option="ridge")
 
-    def _relative_ridge(self) -> float:
-        """Return what is added to the variances, relative to the mean variance of the coordinates."""
-        return SHRINKAGE_RIDGE if self._shrinks() else check_nonnegative(self.ridge, "ridge")
+    def _relative_ridge(self, n: int, d: int) -> float:
+        """Return what is added to the variances of n rows, relative to the mean variance of their d coordinates."""
+        if self._shrinks():
+            return SHRINKAGE_RIDGE
+        if isinstance(self.ridge, str):
+            return default_ridge(self.covariance_type, self.n_clusters, d, n)
+        return check_nonnegative(self.ridge, "ridge")
 
     def _check_options(self) -> None:
         """Check options before any work is done that takes time."""

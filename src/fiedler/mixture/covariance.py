@@ -19,7 +19,12 @@ times as far apart as they are wide still keep four digits of their covariance.
 The ridge ρ is noise: every row is assumed to carry a blur ε ~ N(0, ρI). Added to the variances in the M-step alone, a
 ridge maximises no likelihood; but Σ = S + ρI is exactly the maximiser of the expected log-density
 E log N(x + ε; μ, Σ) = log N(x; μ, Σ) - ½ρ tr Σ⁻¹, and with that as the density of the E-step too, the objective of EM
-never falls.
+never falls. How much is needed depends on how many covariance parameters p there are for the n rows; by default
+
+    ρ = max(10⁻³, 10⁻¹ min(1, √(p / n)))        times the mean variance of the columns,
+
+which follows the sampling error of the covariances: a tenth blurs the clusters of two columns, a thousandth leaves
+those of a hundred columns singular.
 
 With few rows per dimension, the eigenvalues of S_k spread too far: small ones are too small. *Shrinkage* moves each
 covariance towards a multiple of the identity, the further the fewer rows n_k it comes from [Chen, Wiesel, Eldar & Hero
@@ -63,6 +68,8 @@ from .statistics import (
 
 MAX_PREPARED_BYTES = 2**33  # on a device, for rows that are kept in a second form during a fit
 MAX_CANCELLATION = 300  # factor by which an error of single-precision sums, about 1e-6, may grow in the difference
+
+MIN_RIDGE, MAX_RIDGE = 1e-3, 0.1  # of the default, relative to the mean variance
 
 
 class Gaussians(NamedTuple):
@@ -500,6 +507,12 @@ def _log_constants(model: Gaussians) -> Array:
     shape, xp, d = SHAPES[model.kind], namespace(model.means), model.means.shape[1]
     constants = shape.log_det(model.factors, d) + xp.log(model.weights) - 0.5 * d * math.log(2 * math.pi)
     return constants - 0.5 * model.ridge * xp.sum(shape.precisions(model.factors, d), axis=-1)
+
+
+def default_ridge(kind: str, k: int, d: int, n: int) -> float:
+    """Compute max(10⁻³, 10⁻¹ min(1, √(p / n))) for n rows and p parameters of k covariances in d dimensions."""
+    p = choose(SHAPES, kind, option="covariance_type").n_parameters(k, d)
+    return max(MIN_RIDGE, MAX_RIDGE * min(1.0, math.sqrt(p / n)))
 
 
 def n_parameters(kind: str, k: int, d: int) -> int:

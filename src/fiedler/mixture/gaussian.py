@@ -23,10 +23,12 @@ class GaussianMixture(BaseMixture):
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
         The shape of the covariances: one matrix per component, one for all, variances along the axes, or one variance
         per component.
-    ridge : float or 'oas', default=0.1
-        Added to the variances, relative to the mean variance of the coordinates. 'oas' shrinks each full or tied
-        covariance towards a multiple of the identity instead, the further the fewer rows it is estimated from (Oracle
-        Approximating Shrinkage; sample weights count as rows). The objective need not rise in every iteration then.
+    ridge : float, 'auto' or 'oas', default='auto'
+        Added to the variances, relative to the mean variance of the coordinates. 'auto' is 0.1 if there are as many
+        parameters in the covariances as rows, and less, down to 0.001, for fewer parameters per row. 'oas' shrinks each
+        full or tied covariance towards a multiple of the identity instead, the further the fewer rows it is estimated
+        from (Oracle Approximating Shrinkage; sample weights count as rows); the objective need not rise in every
+        iteration then.
     pca : int, float or None, default=None
         Reduce the rows for the densities: to this number of principal components or, for a fraction, to this share of
         the variance.
@@ -82,7 +84,7 @@ class GaussianMixture(BaseMixture):
         graph: GraphLike = None,
         *,
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
-        ridge: float | Literal["oas"] = 0.1,
+        ridge: float | Literal["auto", "oas"] = "auto",
         pca: int | float | None = None,
         init: Literal["kmeans", "spectral", "community", "random", "auto"] | MatrixLike | LabelsLike = "kmeans",
         n_init: int = 1,

@@ -353,7 +353,7 @@ class LapGMM(BaseMixture):
         gamma: float = 0.9,
         n_smooth: int = 1,
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
-        ridge: float | Literal["oas"] = 0.1,
+        ridge: float | Literal["auto", "oas"] = "auto",
         pca: int | float | None = None,
         init: Literal["kmeans", "spectral", "community", "random", "auto"] | MatrixLike | LabelsLike = "community",
         n_init: int = 1,

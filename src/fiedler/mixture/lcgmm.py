@@ -132,7 +132,7 @@ class LCGMM(BaseMixture):
         lam: float = 0.1,
         negative_weights: Literal["auto", "signed", "clip"] = "auto",
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
-        ridge: float | Literal["oas"] = 0.1,
+        ridge: float | Literal["auto", "oas"] = "auto",
         pca: int | float | None = None,
         init: Literal["kmeans", "spectral", "community", "random", "auto"] | MatrixLike | LabelsLike = "community",
         n_init: int = 1,

@@ -94,10 +94,11 @@ def fit_supernodes(
         If a covariance is not positive definite.
     """
     Z = statistics.means + statistics.origin
+    n_rows = round(float(namespace(Z).sum(statistics.counts)))
     problem = SupernodeProblem(
         Z,
         kind=model.covariance_type,
-        ridge=model._relative_ridge() * statistics.mean_variance,
+        ridge=model._relative_ridge(n_rows, Z.shape[1]) * statistics.mean_variance,
         shrinks=model._shrinks(),
         graph=graph,
         sample_weight=statistics.counts,
