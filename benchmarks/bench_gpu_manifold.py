@@ -41,7 +41,6 @@ def measure(name, X, y, effort, reference=None):
         "effort": effort,
         "graph_s": graph_s,
         "recall": edges.recall,
-        "fit_s": fit_s,
     }
     return labels, row | {"fit_s": fit_s, "AC": clustering_accuracy(y, labels), "ARI with the CPU": ari}
 

@@ -27,7 +27,15 @@ from fiedler.clustering.consensus import (
 )
 from fiedler.clustering.explain import disagreement
 from fiedler.clustering.memberships import WALK
-from fiedler.clustering.views import COMMUNITIES, LINKAGE, WHITENED, View, find_communities, find_in_views
+from fiedler.clustering.views import (
+    COMMUNITIES,
+    LINKAGE,
+    WHITENED,
+    View,
+    find_communities,
+    find_in_views,
+    is_low_dimensional,
+)
 from fiedler.core.backend import to_numpy
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 
@@ -152,7 +160,7 @@ def test_matched_clusters_agree_on_as_many_rows_as_possible():
 def test_all_views_have_partitions_of_two_methods(parallel):
     rows = View.of("rows", parallel[0])
 
-    views, partitions, eigengaps = find_in_views(rows, 3, random_state=0)
+    views, partitions, eigengaps = find_in_views(tuple(WHITENED), rows, 3, random_state=0)
 
     assert set(views) == set(eigengaps) == set(WHITENED)
     assert max(eigengaps, key=eigengaps.get) == "whitened by rows"
@@ -180,7 +188,7 @@ def test_rows_that_cannot_be_whitened_leave_that_view_out():
 def test_rows_of_few_directions_are_low_dimensional(n_directions, low, rng):
     X = rng.normal(size=(500, n_directions)) @ rng.normal(size=(n_directions, 400))
 
-    assert View.of("rows", X).is_low_dimensional == low
+    assert is_low_dimensional(X) == low
 
 
 # ----------------------------------------------------------------------------------------------------------- the model
@@ -226,6 +234,26 @@ def test_documents_are_compared_in_the_coordinates_of_lpi(form, topics, tmp_path
     assert_allclose(fiedler.load(tmp_path / "model.npz").predict_proba(form(X)), model.predict_proba(form(X)))
 
 
+@pytest.mark.parametrize("n_known", [0, 40])
+def test_twice_as_many_documents_are_compared(n_known, topics, monkeypatch):
+    X, y = topics
+    monkeypatch.setitem(comparison.EFFORTS, "default", Effort(max_rows=250, enough=0.95, max_searches=1))
+    known = np.where(np.arange(421) % 421 < n_known, y, -1)
+
+    assert ManifoldClustering(3, random_state=0).fit(X, known)._n_compared == 421
+
+
+def test_clusters_in_many_directions_of_noise_are_found(rng):
+    """The variance is spread over all columns, but not because the rows are directions."""
+    y = rng.randint(3, size=600)
+    X = rng.normal(size=(600, 300)) + 0.35 * y[:, None]
+
+    model = ManifoldClustering(3, random_state=0).fit(X)
+
+    assert set(model.candidates_["view"]) == {"rows", "LPI"}
+    assert clustering_accuracy(y, model.labels_) > 0.95
+
+
 def test_rows_of_one_direction_have_no_other_view(rng):
     X = sp.csr_array(rng.uniform(1, 9, size=(60, 1)) * np.eye(60)[0])
 
@@ -264,7 +292,7 @@ def test_memberships_are_the_printed_walk_over_labels_and_votes(parallel):
 
 def views_of(X):
     rows = View.of("rows", X)
-    return {"rows": rows, **find_in_views(rows, 3, 0)[0]}
+    return {"rows": rows, **find_in_views(tuple(WHITENED), rows, 3, 0)[0]}
 
 
 def test_without_comparison_there_is_no_agreement(parallel):

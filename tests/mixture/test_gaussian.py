@@ -119,7 +119,7 @@ def test_sparse_rows_are_reduced_by_pca_without_being_densified():
 
 @pytest.mark.parametrize("n_features", [2, 60])
 def test_the_default_ridge_suits_few_and_many_columns(n_features, rng):
-    """Twenty small clusters in a plane, which a tenth of the variance would blur; three in more columns than rows."""
+    """Twenty small clusters in a plane, which a tenth of the variance blurs; three with more parameters than rows."""
     k = 20 if n_features == 2 else 3
     centers = 10 * np.stack(np.divmod(np.arange(k), 5), axis=1) @ np.eye(2, n_features)
     y = np.arange(40 * k) % k

@@ -1,6 +1,6 @@
 """The comparison of views and methods: which partitions are found, on which rows, and which one they agree on.
 
-All methods run in the rows themselves. If these agree, that is enough; otherwise the other views follow. The choice is
+Several methods run in the rows themselves. If these agree, that is enough; otherwise other views follow. The choice is
 that of :mod:`.consensus`.
 
 Of many rows a random sample is compared, so that a million rows do not pay for several neighbour searches. The best
@@ -25,7 +25,7 @@ from ..graph.neighbors import k_nearest
 from ..graph.recipes import DEFAULT_NEIGHBORS
 from .candidates import MAX_SEARCHES, ROWS, Candidate, PartitionScorer
 from .consensus import select_by_consensus, view_weights, vote_shares, with_consensus
-from .views import Partition, View, find_in_rows, find_in_views
+from .views import LPI_COORDINATES, WHITENED, Partition, View, find_in_rows, find_in_views
 
 GRAPH = f"{DEFAULT_NEIGHBORS} neighbours"
 MIN_ROWS = 20  # fewer are not compared
@@ -39,7 +39,7 @@ class Effort(NamedTuple):
     Attributes
     ----------
     max_rows : int
-        The largest number of rows; of more, a sample is compared. Twice as many if there is only one other view.
+        The largest number of rows; of more, a sample is compared. See `n_rows`.
     enough : float
         The consensus of a partition of the rows themselves above which no other view is compared.
     max_searches : int
@@ -49,6 +49,10 @@ class Effort(NamedTuple):
     max_rows: int
     enough: float
     max_searches: int
+
+    def n_rows(self, low_dimensional: bool) -> int:
+        """Return the largest number of rows that are compared: twice as many if there is only one other view."""
+        return self.max_rows if low_dimensional else 2 * self.max_rows
 
 
 EFFORTS: dict[str, Effort | None] = {
@@ -94,6 +98,8 @@ class Comparer:
     ----------
     effort : Effort
     n_clusters : int
+    low_dimensional : bool
+        Whether the other views are whitened, or LPI.
     random_state : int
     pairs : PairwiseConstraints, optional
         Known pairs of all rows, for the graphs of other views.
@@ -104,6 +110,7 @@ class Comparer:
 
     effort: Effort
     n_clusters: int
+    low_dimensional: bool
     random_state: int
     pairs: PairwiseConstraints | None = None
     n_known: int = 0
@@ -123,9 +130,8 @@ class Comparer:
         leader : Candidate
             The best communities among them.
         """
-        max_rows = self.effort.max_rows * (1 if rows.is_low_dimensional else 2)
-        if rows.rows.shape[0] > max_rows:
-            return self._compare_sample(rows, found, leader, max_rows)
+        if rows.rows.shape[0] > self.effort.n_rows(self.low_dimensional):
+            return self._compare_sample(rows, found, leader)
         candidates, views, weights = self._find(rows, scorer, found, leader)
         chosen = select_by_consensus(candidates, self.n_known)
         votes = vote_shares(candidates, chosen, self.n_clusters, weights)
@@ -142,7 +148,10 @@ class Comparer:
         candidates = with_consensus([*found, *map(score, partitions)], weights)
         if self._is_enough(candidates):
             return candidates, views, weights
-        others, partitions, eigengaps = find_in_views(rows, self.n_clusters, self.random_state, self.pairs, self.n_jobs)
+        names = tuple(WHITENED) if self.low_dimensional else (LPI_COORDINATES,)
+        others, partitions, eigengaps = find_in_views(
+            names, rows, self.n_clusters, self.random_state, self.pairs, self.n_jobs
+        )
         weights = view_weights({ROWS: eigengap, **eigengaps})
         return with_consensus([*candidates, *map(score, partitions)], weights), views | others, weights
 
@@ -154,10 +163,10 @@ class Comparer:
         family, view, detail, labels, seconds, resolution = partition
         return scorer.score(labels, family, GRAPH, detail, seconds, view=view, resolution=resolution)
 
-    def _compare_sample(self, rows: View, found: Sequence[Candidate], leader: Candidate, n_sampled: int) -> Comparison:
+    def _compare_sample(self, rows: View, found: Sequence[Candidate], leader: Candidate) -> Comparison:
         """Compare a sample of the rows, and extend the chosen partition and the votes to all of them."""
         rng = np.random.RandomState(self.random_state)
-        sample = np.sort(rng.choice(rows.rows.shape[0], n_sampled, replace=False))
+        sample = np.sort(rng.choice(rows.rows.shape[0], self.effort.n_rows(self.low_dimensional), replace=False))
         some = View.of(ROWS, take_rows(rows.rows, sample), n_jobs=self.n_jobs)
         scorer = PartitionScorer({GRAPH: some.graph}, self.n_clusters)
         restricted = [_restrict(scorer, one, sample) for one in found]

@@ -408,7 +408,7 @@ def estimate(
         search=_search(n, d, is_single, nnz is not None, device),
         n_threads=n_threads,
         n_jobs=effective_n_jobs(n_jobs) if n_jobs else 1,
-        n_compared=0 if compared is None else min(n, compared.max_rows * (1 if nnz is None else 2)),
+        n_compared=0 if compared is None else min(n, compared.n_rows(low_dimensional=nnz is None)),
         max_searches=MAX_SEARCHES if compared is None else compared.max_searches,
     )
     return cost_of(problem, costs, machine_speed() if costs.probes else {})

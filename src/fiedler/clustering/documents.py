@@ -290,7 +290,7 @@ class LPIClustering(
             recipe.set_params(n_neighbors=min(recipe.n_neighbors, len(rows) - 1))
         labels = None if y is None else check_labels(y, "y", n_samples=n)[rows]
         seed = rng.randint(2**31 - 1)
-        model = LPI(n_wanted, recipe, solver=self.solver, alpha=self.alpha, random_state=seed)
+        model = LPI(n_wanted, recipe, solver=self.solver, alpha=self.alpha, normalize=True, random_state=seed)
         return model._fit(X if len(rows) == n else take_rows(X, rows), labels, allow_fewer=n_components is None)
 
     def __sklearn_tags__(self) -> Tags:

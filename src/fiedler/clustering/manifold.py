@@ -67,7 +67,7 @@ from .memberships import walk_memberships
 from .n_clusters import NClustersChoice, count_clusters, subgraph
 from .outliers import farthest, outlier_scores
 from .partial_supervision import PartialSupervision
-from .views import View
+from .views import View, is_low_dimensional
 
 GRAPH_SIZES = (5, DEFAULT_NEIGHBORS)  # neighbours in the two default graphs
 OUTLIER = -1  # the label of rows that belong to no cluster
@@ -173,7 +173,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         How much is compared, with ``graph='auto'``. 'fast' searches communities on two graphs, and mixtures. 'default'
         compares them with other methods and with other views of the rows, whitened or, for documents and embeddings,
         by :class:`LPI`, unless the methods agree already, and 'thorough' in any case. Of more than 5,000 (20,000) rows,
-        twice as many of documents and embeddings, a sample is compared, but not where labels or pairs are given.
+        or twice as many documents or embeddings, a sample is compared; with labels or pairs, nothing is then.
     outliers : float or None, default=None
         The share of the rows, those with the highest ``outlier_score_``, that belong to no cluster and get the label
         -1; None labels all rows. Rows whose label is given keep it.
@@ -322,7 +322,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         graphs = {name: attractive_part(graph) for name, graph in search_graphs.items()}
         self.evidence_ = self._count(graphs, supervision, rng) if self._n_clusters_is_auto() else None
         self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
-        effort = self._effort(supervision.n_known)
+        effort, low_dimensional = self._effort(supervision.n_known)
         max_searches = MAX_SEARCHES if effort is None else effort.max_searches
         scorer, candidates, leader = self._find_candidates(graphs, search_graphs, supervision, max_searches, rng)
         graph, seed = list(graphs.values())[-1], int(rng.randint(2**31 - 1))
@@ -334,7 +334,9 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             return
         assert edges is not None
         rows = View(ROWS, None, self._fit_X, edges, graph, list(search_graphs.values())[-1])
-        comparer = Comparer(effort, self.n_clusters_, seed, supervision.pairs, supervision.n_known, self.n_jobs)
+        comparer = Comparer(
+            effort, self.n_clusters_, low_dimensional, seed, supervision.pairs, supervision.n_known, self.n_jobs
+        )
         comparison = comparer.compare(rows, scorer, candidates, leader)
         self._store_choice(comparison.candidates, comparison.chosen, comparison.n_compared)
         self._fit_X, self._view = comparison.view.rows, comparison.view.transformer
@@ -431,18 +433,20 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         candidates[candidates.index(chosen)] = refined
         return refined
 
-    def _effort(self, n_known: int) -> Effort | None:
-        """Return how much is compared; None if nothing is.
+    def _effort(self, n_known: int) -> tuple[Effort | None, bool]:
+        """Return how much is compared, None if nothing is, and whether the rows are low-dimensional.
 
-        That is with ``effort='fast'``, on a graph alone, for one cluster, for few rows, also per cluster of a sample,
-        and where known labels or pairs refer to more rows than a sample has.
+        Nothing is compared with ``effort='fast'``, on a graph alone, for one cluster, for few rows, also per cluster of
+        a sample, and where known labels or pairs refer to more rows than a sample has.
         """
         effort, X = EFFORTS[self.effort], self._fit_X
         if effort is None or not self._graph_is_default() or X is None or self.n_clusters_ == 1:
-            return None
-        is_sampled = X.shape[0] > effort.max_rows
-        too_few = X.shape[0] < MIN_ROWS or (is_sampled and effort.max_rows < MIN_ROWS_PER_CLUSTER * self.n_clusters_)
-        return None if too_few or (is_sampled and n_known) else effort
+            return None, True
+        low_dimensional = is_low_dimensional(X)
+        n_compared = effort.n_rows(low_dimensional)
+        is_sampled = X.shape[0] > n_compared
+        too_few = X.shape[0] < MIN_ROWS or (is_sampled and n_compared < MIN_ROWS_PER_CLUSTER * self.n_clusters_)
+        return None if too_few or (is_sampled and n_known) else effort, low_dimensional
 
     def _store_choice(self, candidates: list[Candidate], chosen: Candidate, n_compared: int | None = None) -> None:
         """Store the table of candidates and how far they agree."""

@@ -5,8 +5,8 @@
    large splits clusters arbitrarily and so differently in every subset (Ben-Hur, Elisseeff & Guyon 2002).
 2. *Relative eigengap.* Of the candidates within `STABILITY_TOLERANCE` of the most stable one, the K of the largest
    log λ_(K+1) / λ_K is chosen, λ being the eigenvalues of the graph's normalised Laplacian: a graph of K well separated
-   groups has K small eigenvalues and then a gap [vonLuxburg07, 8.3]. Of equal gaps the last is taken: where λ_K and
-   λ_(K+1) are both zero, there are at least K + 1 groups without links.
+   groups has K small eigenvalues and then a gap [vonLuxburg07, 8.3]. Eigenvalues below `SMALLEST_EIGENVALUE` count as
+   equal; where that makes all gaps zero they say nothing, and the largest of the stable numbers is taken.
 
 One cluster is always stable and has no gap before it. It is chosen where the rows have no more structure than a single
 Gaussian, see :mod:`.clusterability`.

@@ -17,8 +17,8 @@ their other view is LPI, which finds few directions by the graph instead of by t
 - *communities* are searched on the self-tuned graph of nine neighbours, at the default resolution and at 1,
 - Genie's *linkage* cuts the spanning tree of these neighbours, with mutual and with local lengths,
 
-and where few dimensions suffice, on the leading principal components of rows and in the coordinates of LPI, also
-*k-means*, and *mixtures* from these partitions.
+and on the leading principal components of dense rows, and in the coordinates of LPI, also *k-means*, and *mixtures*
+from these partitions.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -38,7 +37,7 @@ from ..core.backend import Array, namespace, to_numpy
 from ..core.blocks import map_tasks
 from ..core.kmeans import kmeans
 from ..core.pca import fit_pca
-from ..core.rows import sq_row_norms, take_rows
+from ..core.rows import random_subset, take_rows
 from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
 from ..errors import InputError, SingularCovarianceError
@@ -48,13 +47,13 @@ from ..graph.community import MultilevelSearch
 from ..graph.constraints import PairwiseConstraints
 from ..graph.neighbors import Edges
 from ..graph.pairs import add_links, attractive_part
-from ..graph.recipes import default_recipe, self_tuned
+from ..graph.recipes import default_recipe
 from ..graph.tree import EdgeLength, cut_tree, genie_merges, spanning_trees
 from ..mixture import GaussianMixture
 from ..mixture.statistics import group_statistics
 from ..mixture.supernodes import fit_supernodes
 from .candidates import MAX_ITERATIONS, ROWS, max_supernodes
-from .documents import ALPHA, DOCUMENT_NEIGHBORS, RIDGE
+from .documents import RIDGE, LPIClustering
 
 WHITENED: dict[str, Literal["rows", "cells", "edges"]] = {
     "whitened by rows": "rows",
@@ -116,17 +115,6 @@ class View:
         graph = graph if pairs is None else add_links(graph, pairs)
         return cls(name, transformer, rows, edges, attractive_part(graph), graph)
 
-    @cached_property
-    def is_low_dimensional(self) -> bool:
-        """Whether few principal components hold most of the variance; sparse rows are taken for documents."""
-        if sp.issparse(self.rows) or self.rows.shape[1] <= WHITENING_COMPONENTS:
-            return not sp.issparse(self.rows)
-        n = self.rows.shape[0]
-        some = take_rows(self.rows, np.arange(0, n, math.ceil(n / MAX_EXPLAINED_ROWS)))
-        variance = lambda X: float(namespace(X).sum(namespace(X).var(X, axis=0)))  # noqa: E731
-        explained = variance(leading_components(some, WHITENING_COMPONENTS, random_state=0))
-        return explained >= MIN_EXPLAINED * variance(some)
-
 
 class Partition(NamedTuple):
     """A partition and how it was found.
@@ -186,19 +174,13 @@ def whitened_view(
 def lpi_view(
     name: str, rows: View, n_clusters: int, random_state: int, pairs: PairwiseConstraints | None = None
 ) -> View | None:
-    """Return the coordinates of rows in LPI; None if all rows have the same direction. Parameters as `whitened_view`.
-
-    A row of zeros has no direction and would be a neighbour of all others, so LPI is learned from the others.
-    """
-    X, nonzero = rows.rows, np.flatnonzero(to_numpy(sq_row_norms(rows.rows)) > 0)
-    recipe = self_tuned(min(DOCUMENT_NEIGHBORS, len(nonzero) - 1))
-    lpi = LPI(max(n_clusters - 1, 1), recipe, alpha=ALPHA, normalize=True, random_state=random_state)
+    """Return the coordinates of rows in LPI; None if it cannot be learned from them. Parameters as `whitened_view`."""
     try:
-        lpi._fit(X if len(nonzero) == X.shape[0] else take_rows(X, nonzero), None, allow_fewer=True)
-    except InputError:
+        lpi = LPIClustering(n_clusters)._fit_map(rows.rows, None, n_clusters, np.random.RandomState(random_state))
+    except InputError:  # rows of one direction, or of one column
         return None
     del lpi.embedding_, lpi.graph_  # the view has its own
-    return View.of(name, lpi._embed(X), lpi, pairs=pairs)
+    return View.of(name, lpi._embed(rows.rows), lpi, pairs=pairs)
 
 
 BUILDERS: dict[str, Callable[..., View | None]] = {
@@ -207,9 +189,14 @@ BUILDERS: dict[str, Callable[..., View | None]] = {
 }
 
 
-def other_views(rows: View) -> tuple[str, ...]:
-    """Return the names of the views with which the rows are compared."""
-    return tuple(WHITENED) if rows.is_low_dimensional else (LPI_COORDINATES,)
+def is_low_dimensional(X: Array) -> bool:
+    """Whether few principal components hold most of the variance of rows; sparse rows are taken for documents."""
+    if sp.issparse(X) or X.shape[1] <= WHITENING_COMPONENTS:
+        return not sp.issparse(X)
+    share = min(1.0, MAX_EXPLAINED_ROWS / X.shape[0])
+    some = take_rows(X, random_subset(X.shape[0], share, np.random.RandomState(0)))
+    variance = lambda rows: float(namespace(rows).sum(namespace(rows).var(rows, axis=0)))  # noqa: E731
+    return variance(leading_components(some, WHITENING_COMPONENTS, random_state=0)) >= MIN_EXPLAINED * variance(some)
 
 
 # ---------------------------------------------------------------------------------------------------------- partitions
@@ -283,10 +270,13 @@ def leading_components(X: Array, n_components: int, random_state: int) -> Array:
 def find_in_rows(
     rows: View, n_clusters: int, communities: Partition, random_state: int
 ) -> tuple[list[Partition], float]:
-    """Return the partitions of all methods in the rows themselves, besides known communities, and the eigengap."""
+    """Return the partitions in the rows themselves, besides known communities, and the eigengap.
+
+    K-means and mixtures, which need the principal components, are left out for sparse rows.
+    """
     found, eigengap = find_communities(rows, n_clusters, random_state, ("resolution 1",))
     linkages = list(find_linkages(rows, n_clusters))
-    if not rows.is_low_dimensional:
+    if sp.issparse(rows.rows):
         return [*found, *linkages], eigengap
     means = find_kmeans(rows, n_clusters, random_state)
     mixtures = find_mixtures(rows, [communities, linkages[0], means], n_clusters, random_state)
@@ -304,6 +294,7 @@ def find_in_view(view: View, n_clusters: int, random_state: int) -> tuple[list[P
 
 
 def find_in_views(
+    names: Sequence[str],
     rows: View,
     n_clusters: int,
     random_state: int,
@@ -314,6 +305,8 @@ def find_in_views(
 
     Parameters
     ----------
+    names : sequence of str
+        Keys of `BUILDERS`.
     rows : View
         The rows themselves.
     n_clusters : int
@@ -328,7 +321,7 @@ def find_in_views(
         view = BUILDERS[name](name, rows, n_clusters, random_state, pairs)
         return None if view is None else (view, *find_in_view(view, n_clusters, random_state))
 
-    found = [result for result in map_tasks(find, other_views(rows), "comparing views", n_jobs) if result is not None]
+    found = [result for result in map_tasks(find, names, "comparing views", n_jobs) if result is not None]
     views = {view.name: view for view, _, _ in found}
     partitions = [partition for _, of_view, _ in found for partition in of_view]
     return views, partitions, {view.name: eigengap for view, _, eigengap in found}

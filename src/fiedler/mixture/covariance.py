@@ -23,8 +23,8 @@ never falls. How much is needed depends on how many covariance parameters p ther
 
     ρ = max(10⁻³, 10⁻¹ min(1, √(p / n)))        times the mean variance of the columns,
 
-which follows the sampling error of the covariances: a tenth blurs the clusters of two columns, a thousandth leaves
-those of a hundred columns singular.
+which follows the sampling error of the covariances: a tenth blurs clusters in two columns, a thousandth leaves
+covariances of a hundred columns nearly singular.
 
 With few rows per dimension, the eigenvalues of S_k spread too far: small ones are too small. *Shrinkage* moves each
 covariance towards a multiple of the identity, the further the fewer rows n_k it comes from [Chen, Wiesel, Eldar & Hero

@@ -25,10 +25,10 @@ class GaussianMixture(BaseMixture):
         per component.
     ridge : float, 'auto' or 'oas', default='auto'
         Added to the variances, relative to the mean variance of the coordinates. 'auto' is 0.1 if there are as many
-        parameters in the covariances as rows, and less, down to 0.001, for fewer parameters per row. 'oas' shrinks each
-        full or tied covariance towards a multiple of the identity instead, the further the fewer rows it is estimated
-        from (Oracle Approximating Shrinkage; sample weights count as rows); the objective need not rise in every
-        iteration then.
+        parameters in the covariances as rows, whatever their weights, and less for fewer, down to 0.001. 'oas' shrinks
+        each full or tied covariance towards a multiple of the identity instead, the further the fewer rows it is
+        estimated from (Oracle Approximating Shrinkage; sample weights count as rows); the objective need not rise in
+        every iteration then.
     pca : int, float or None, default=None
         Reduce the rows for the densities: to this number of principal components or, for a fraction, to this share of
         the variance.

@@ -76,8 +76,8 @@ function spectrumCharts() {
   const { values, gap: widest } = data.spectrum;
   const chosen = data.evidence && data.evidence.n_clusters < values.length ? data.evidence.n_clusters : null;
   const gap = chosen ?? widest; // the chosen number, so that this chart marks the same one as the others
-  const marked = chosen === null ? "the widest gap is" : "the chosen number of clusters is marked,";
-  const note = `The smallest eigenvalues of the graph’s normalised Laplacian; ${marked} after\u00a0${gap}.`;
+  const shaded = chosen === null ? "the widest gap is after" : "shaded is the gap after the chosen number of clusters,";
+  const note = `The smallest eigenvalues of the graph’s normalised Laplacian; ${shaded}\u00a0${gap}.`;
   return [chart({ title: "Spectrum", note, at: values.map((_, i) => i + 1), values, gap, stems: true })];
 }
 
