@@ -47,6 +47,7 @@ EXPORTS = {
 RECORDS = {
     "AffinityGraph": "fiedler.graph.affinity",
     "Candidate": "fiedler.clustering.candidates",
+    "Landmarks": "fiedler.clustering.manifold",
     "KernelConstants": "fiedler.graph.kernels",
     "FitHistory": "fiedler._records",
     "Gaussians": "fiedler.mixture.covariance",

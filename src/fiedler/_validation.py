@@ -175,6 +175,14 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
     float32 and float64 are kept, integers become float64. With an ``estimator`` its ``n_features_in_`` (and feature
     names) are set, or compared when ``reset`` is false.
     """
+    if array_api_compat.is_dask_array(X):
+        name = "" if estimator is None else f" of {type(estimator).__name__}"
+        raise InputError(
+            f"this method{name} does not take Dask arrays",
+            "pass X.compute() if the rows fit into memory, or a sample of them",
+            code="dask_array",
+            parameter="X",
+        )
     if is_foreign(X):
         return _check_foreign(X, estimator=estimator, reset=reset, min_samples=min_samples)
     options: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_min_samples": min_samples}

@@ -35,7 +35,9 @@ __all__ = [
     "NoKnownTermsWarning",
     "NotConvergedWarning",
     "NotFittedError",
+    "SchedulerError",
     "SingularCovarianceError",
+    "StorageError",
 ]
 
 
@@ -116,6 +118,18 @@ class MissingDependencyError(FiedlerError, ImportError):
     """An optional library is not installed."""
 
     default_code = "missing_dependency"
+
+
+class StorageError(FiedlerError, OSError):
+    """A block of rows cannot be written to or read from the work directory."""
+
+    default_code = "storage_failed"
+
+
+class SchedulerError(FiedlerError, OSError):
+    """A Dask scheduler or its workers cannot be used."""
+
+    default_code = "scheduler_failed"
 
 
 class SingularCovarianceError(InputError):

@@ -32,6 +32,7 @@ from ._validation import is_foreign
 from ._version import __version__
 from ._versions import versions
 from .core.backend import to_numpy
+from .core.block_versions import is_dask_array
 from .core.sparse import is_sparse, to_scipy
 from .errors import DataNotFoundError, FileFormatError, InputError, InputTypeError
 
@@ -253,7 +254,7 @@ def _class_by_name(name: str) -> type:
 
 
 def _state(instance: Any) -> dict[str, Any]:
-    """Return the attributes of an object, except callbacks and cached properties."""
+    """Return the attributes of an object, except callbacks, cached properties, and Dask arrays with all rows."""
     if is_dataclass(instance):
         return {field.name: getattr(instance, field.name) for field in fields(instance)}
     if isinstance(instance, tuple):
@@ -262,7 +263,9 @@ def _state(instance: Any) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(instance).items()
-        if not isinstance(getattr(cls, name, None), cached_property) and name not in CALLBACK_ATTRIBUTES
+        if not isinstance(getattr(cls, name, None), cached_property)
+        and name not in CALLBACK_ATTRIBUTES
+        and not (name.endswith("_") and is_dask_array(value))
     }
 
 

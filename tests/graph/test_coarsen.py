@@ -60,13 +60,13 @@ def test_modularity_with_repelling_weights_means_the_same_on_every_level(rows, r
     signed = add_links(graph, PairwiseConstraints([], rng.permutation(800)[:100].reshape(-1, 2), 800, strength=0.5))
     hierarchy = coarsen(signed, 60, rng)
     labels = rng.randint(5, size=hierarchy.coarsest.n_nodes)
-    expected = WeightedEdges.of(signed).boundary_gains(labels[hierarchy.supernodes], 5, 0.7).modularity
+    expected = WeightedEdges.of(signed).modularity(labels[hierarchy.supernodes], 5, 0.7)
 
     assert len(hierarchy.graphs) > 2
-    coarse = WeightedEdges.of(hierarchy.coarsest, hierarchy.attracting[-1]).boundary_gains(labels, 5, 0.7)
-    assert_allclose(coarse.modularity, expected)
-    without = WeightedEdges.of(hierarchy.coarsest).boundary_gains(labels, 5, 0.7)
-    assert abs(without.modularity - expected) > 1e-4  # the sums of weights alone do not know the volumes
+    coarse = WeightedEdges.of(hierarchy.coarsest, hierarchy.attracting[-1]).modularity(labels, 5, 0.7)
+    assert_allclose(coarse, expected)
+    without = WeightedEdges.of(hierarchy.coarsest).modularity(labels, 5, 0.7)
+    assert abs(without - expected) > 1e-4  # the sums of weights alone do not know the volumes
 
 
 def test_nodes_join_their_strongest_normalised_neighbour(rng):

@@ -20,10 +20,26 @@ from ..core.progress import format_seconds
 from ..io import Input, read_input
 from ..persistence import save
 from ..report import summarize, write_report, write_summary
+from .blocks import check_options, cluster_blocks
 from .fitting import FittedClustering, check_memory, expected_cost, fit, label_scores, save_labels
 from .methods import PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
-from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text
-from .output import Output, make_table
+from .options import (
+    Clusters,
+    Drop,
+    Id,
+    Json,
+    Labels,
+    Memory,
+    Quiet,
+    Scale,
+    Scheduler,
+    Seed,
+    Size,
+    Source,
+    Text,
+    Workdir,
+)
+from .output import MAX_LISTED_CLUSTERS, Output, cluster_cells, make_table
 from .results import (
     FILES,
     LABELS_FILE,
@@ -37,7 +53,6 @@ from .results import (
 )
 
 ANNOUNCED_SECONDS = 5.0  # expected time from which on it is said before the start
-MAX_LISTED_CLUSTERS = 30  # rows of the table in the terminal
 CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
 
 
@@ -71,6 +86,9 @@ def cluster(
     ] = "default",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output folder; default: out/<input name>.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results of another input.")] = False,
+    memory: Memory = None,
+    workdir: Workdir = None,
+    scheduler: Scheduler = None,
     no_memory_check: Annotated[
         bool, typer.Option("--no-memory-check", help="Start even if there seems to be too little memory.")
     ] = False,
@@ -83,6 +101,11 @@ def cluster(
     choose(EFFORTS, effort, option="effort")
     folder = out or Path("out") / source_name(source)
     check_folder(folder, source, force=force)
+    if memory or workdir or scheduler:
+        check_options(memory, method=method != "auto", labels=labels, pairs=pairs, id=id, text=text, size=size)
+        where = {"memory": memory, "workdir": workdir, "scheduler": scheduler}
+        cluster_blocks(output, source, n_clusters, folder, drop or (), scale, seed=seed, effort=effort, **where)
+        return
     with output.working(f"reading {source}"):
         data = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
         check_rows_for_clusters(data, n_clusters)
@@ -180,7 +203,7 @@ def _as_text(result: dict[str, Any], fitted: FittedClustering, folder: Path) -> 
     count = "1 cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
     title = f"{result['rows']} rows in {count}, by {result['method']}, in {fitted.seconds:.1f} s"
     columns = ("cluster", "rows", "share", *(["confidence"] if fitted.confidence is not None else []))
-    parts.append(make_table(title, *columns, rows=[_cells(row) for row in clusters[:MAX_LISTED_CLUSTERS]]))
+    parts.append(make_table(title, *columns, rows=[cluster_cells(row) for row in clusters[:MAX_LISTED_CLUSTERS]]))
     if len(clusters) > MAX_LISTED_CLUSTERS:
         parts.append(f"... and {len(clusters) - MAX_LISTED_CLUSTERS} more, in {LABELS_FILE}")
     if fitted.confidence is not None and (n_uncertain := int((fitted.confidence <= UNCERTAIN_BELOW).sum())):
@@ -191,10 +214,3 @@ def _as_text(result: dict[str, Any], fitted: FittedClustering, folder: Path) -> 
         scores = ", ".join(f"{name} {value:.3f}" for name, value in result["scores"].items())
         parts.append(f"agreement with the known labels: {scores}")
     return [*parts, f"written to {folder}: {', '.join(FILES)}"]
-
-
-def _cells(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Return a cluster's row of the table: label and name, size, share and, where known, confidence."""
-    confidence = () if row["confidence"] is None else (f"{row['confidence']:.2f}",)
-    label = row["label"] if row.get("name") is None else f"{row['label']} {row['name']}"
-    return (label, row["size"], f"{row['share']:.1%}", *confidence)

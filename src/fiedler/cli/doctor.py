@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import platform
+import tempfile
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import threadpoolctl
@@ -13,8 +15,11 @@ import threadpoolctl
 from .. import __version__
 from .._versions import version_of
 from ..datasets.store import cache_folder, data_folder
+from ..out_of_core.config import connect
+from ..out_of_core.run import check_workers
+from ..out_of_core.workspace import Workspace
 from .messages import one_line
-from .options import Json
+from .options import Json, Scheduler, Workdir
 from .output import Output, make_table, n_cores
 
 # Distributions that fiedler uses, and the extra that installs each.
@@ -29,17 +34,19 @@ PACKAGES = {
     "matplotlib": "plot",
     "pillow": "image",
     "pyarrow": "text",
+    "dask": "dask",
+    "distributed": "dask",
     "torch": "torch",
     "cupy-cuda12x": "cupy",
 }
 
 
-def doctor(json: Json = False) -> None:
-    """Show versions, array libraries, threads and folders, for example for a bug report."""
+def doctor(scheduler: Scheduler = None, workdir: Workdir = None, json: Json = False) -> None:
+    """Show versions, array libraries, threads and folders, for example for a bug report; test a Dask cluster."""
     packages = {name: version_of(name) for name in PACKAGES}
     import_module("sklearn.cluster")  # loads the libraries whose threads are listed
     threads = [f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpoolctl.threadpool_info()]
-    devices = _devices()
+    devices, workers = _devices(), None if scheduler is None else _workers(scheduler, workdir)
     result = {
         "fiedler": __version__,
         "python": platform.python_version(),
@@ -50,6 +57,7 @@ def doctor(json: Json = False) -> None:
         "devices": devices,
         "data_folder": None if data_folder() is None else str(data_folder()),
         "cache_folder": str(cache_folder()),
+        "workers": workers,
     }
     rows = [
         (name, version or "-", "" if version or extra == "required" else f"pip install 'fiedler[{extra}]'")
@@ -61,10 +69,21 @@ def doctor(json: Json = False) -> None:
         f"devices: {', '.join(devices) or 'CPU only'}",
         f"data folder (FIEDLER_DATA): {result['data_folder'] or 'not set'}; cache: {result['cache_folder']}\n",
     ]
+    if workers is not None:
+        where = "" if workdir is None else f" and see {str(workdir)!r}"
+        lines.insert(3, f"Dask scheduler {scheduler}: {len(workers)} workers, which have this version{where}")
     table = make_table("", "package", "version", "to install", rows=rows)
     for column in table.columns:
         column.justify = "left"
     Output(json=json).result(result, "\n".join(lines), table)
+
+
+def _workers(scheduler: str, workdir: Path | None) -> dict[str, str]:
+    """Check that the workers of a Dask cluster have this version, and see the work directory; return it by worker."""
+    with connect(scheduler) as client, tempfile.TemporaryDirectory() as folder:
+        if workdir is not None:
+            return check_workers(client, Workspace(workdir))
+        return check_workers(client, Workspace(folder), sees_files=False)
 
 
 def _devices() -> list[str]:

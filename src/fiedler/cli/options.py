@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,6 +33,19 @@ Scale = Annotated[
     str, typer.Option(help=f"auto, {', '.join(SCALES)}. auto is standard for tables, unit for images, else none.")
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Work in blocks, in files, within this memory, such as 4GB, for large inputs."),
+]
+Workdir = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Folder of the blocks: the same command after an interruption goes on from what is there."
+    ),
+]
+Scheduler = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Work in blocks on a Dask cluster, such as tcp://host:8786.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Suppress notes and progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback instead of a one-line error.")]

@@ -28,6 +28,7 @@ from ..core.progress import Stage, clock, describe_stages, listen
 from .messages import one_line, render
 
 DEFAULT_WIDTH = 200  # characters per line where no terminal sets a width
+MAX_LISTED_CLUSTERS = 30  # rows of the table in the terminal
 
 
 class Output(NamedTuple):
@@ -137,3 +138,10 @@ def make_table(title: str, *columns: str, rows: Iterable[Sequence[Any]]) -> Tabl
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))  # Text, so that brackets are not taken for markup
     return table
+
+
+def cluster_cells(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Return a cluster's row of the table: label and name, size, share and, where known, confidence."""
+    confidence = () if row["confidence"] is None else (f"{row['confidence']:.2f}",)
+    label = row["label"] if row.get("name") is None else f"{row['label']} {row['name']}"
+    return (label, row["size"], f"{row['share']:.1%}", *confidence)

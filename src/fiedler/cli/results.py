@@ -105,6 +105,8 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
         with _uninterrupted():
             folder.mkdir(parents=True, exist_ok=True)
             for path in draft.iterdir():
+                if path.is_dir():
+                    shutil.rmtree(folder / path.name, ignore_errors=True)
                 path.replace(folder / path.name)
     finally:
         with _uninterrupted():

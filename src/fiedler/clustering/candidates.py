@@ -52,7 +52,7 @@ from ..metrics import normalized_cut
 from ..mixture import LapGMM
 from ..mixture.covariance import statistics_icl
 from ..mixture.links import group_links
-from ..mixture.statistics import group_statistics, mean_origin
+from ..mixture.statistics import Statistics, group_statistics, mean_origin
 from ..mixture.supernodes import fit_supernodes
 
 log = logging.getLogger(__name__)
@@ -157,6 +157,17 @@ class PartitionScorer:
     X: Array | None = None
     agreement: Callable[[np.ndarray], float] | None = None
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether mixtures can be estimated."""
+        return self.X is not None
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of the rows."""
+        assert self.X is not None
+        return self.X.shape[1]
+
     @cached_property
     def origin(self) -> Array:
         """The point from which rows are measured in sums."""
@@ -200,10 +211,13 @@ class PartitionScorer:
 
     def icl(self, labels: np.ndarray) -> float:
         """Return the integrated completed likelihood of a partition per row; NaN without rows."""
-        if self.X is None:
+        if not self.has_rows:
             return math.nan
-        statistics = group_statistics(self.X, labels, origin=self.origin)
-        return statistics_icl(statistics, ridge=self.ridge, kinds=COVARIANCE_TYPES)
+        return statistics_icl(self.group_statistics(labels), ridge=self.ridge, kinds=COVARIANCE_TYPES)
+
+    def group_statistics(self, groups: np.ndarray) -> Statistics:
+        """Return the sums of the rows of each group."""
+        return group_statistics(self.X, groups, origin=self.origin)
 
 
 def mean_normalized_cut(graphs: Iterable[AffinityGraph], labels: np.ndarray) -> float:
@@ -322,12 +336,11 @@ def mixture_candidates(
         Known pairs of rows.
     random_state : int
     """
-    assert scorer.X is not None
     rng = np.random.RandomState(random_state)
-    supernodes = coarsen(hierarchy, max_supernodes(scorer.X.shape[1]), rng).supernodes
+    supernodes = coarsen(hierarchy, max_supernodes(scorer.n_features), rng).supernodes
     parts, supernodes = np.unique(supernodes * scorer.n_clusters + leader.labels, return_inverse=True)
     graph = contract(scorer.graphs[leader.graph], supernodes)
-    statistics = group_statistics(scorer.X, supernodes, origin=scorer.origin)
+    statistics = scorer.group_statistics(supernodes)
     init = parts % scorer.n_clusters
     links = group_links(constraints, supernodes, statistics.counts)
     candidates = []

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -88,6 +88,32 @@ class Comparison:
     votes: np.ndarray
     view: View
     n_compared: int
+
+
+class SampleComparison(NamedTuple):
+    """The result of a comparison of some rows.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+        With their consensus, those found before first.
+    chosen : Candidate
+        One of them.
+    votes : ndarray of shape (m, n_clusters)
+        The share of the votes for each of its clusters.
+    view : View
+        Its view of the sampled rows.
+    """
+
+    candidates: list[Candidate]
+    chosen: Candidate
+    votes: np.ndarray
+    view: View
+
+    @property
+    def position(self) -> int:
+        """The place of the chosen candidate in the list."""
+        return self.candidates.index(self.chosen)
 
 
 @dataclass(frozen=True)
@@ -167,19 +193,35 @@ class Comparer:
         """Compare a sample of the rows, and extend the chosen partition and the votes to all of them."""
         rng = np.random.RandomState(self.random_state)
         sample = np.sort(rng.choice(rows.rows.shape[0], self.effort.n_rows(self.low_dimensional), replace=False))
-        some = View.of(ROWS, take_rows(rows.rows, sample), n_jobs=self.n_jobs)
+        on_sample = [replace(one, labels=one.labels[sample]) for one in found]
+        compared = self.compare_sample(take_rows(rows.rows, sample), on_sample, found.index(leader))
+        view = self._in_full(compared.view, rows)
+        nearest = nearest_sampled(view.rows, compared.view.rows, sample)
+        chosen, position = compared.chosen, compared.position
+        labels = found[position].labels if position < len(found) else chosen.labels[nearest]
+        return Comparison(compared.candidates, chosen, labels, compared.votes[nearest], view, len(sample))
+
+    def compare_sample(self, rows: Array, found: Sequence[Candidate], leader: int) -> SampleComparison:
+        """Compare partitions of a sample of many rows, found on all of them, with those of other methods and views.
+
+        Parameters
+        ----------
+        rows : array of shape (m, d)
+            The sampled rows.
+        found : sequence of Candidate
+            The partitions of all rows, with their labels of the sampled ones.
+        leader : int
+            The place of the best communities among them.
+        """
+        some = View.of(ROWS, rows, n_jobs=self.n_jobs)
         scorer = PartitionScorer({GRAPH: some.graph}, self.n_clusters)
-        restricted = [_restrict(scorer, one, sample) for one in found]
-        candidates, views, weights = self._find(some, scorer, restricted, restricted[found.index(leader)])
-        chosen, of_leader = select_by_consensus(candidates), candidates[found.index(leader)]
+        restricted = [_score_again(scorer, one) for one in found]
+        candidates, views, weights = self._find(some, scorer, restricted, restricted[leader])
+        chosen, of_leader = select_by_consensus(candidates), candidates[leader]
         if np.nan_to_num(of_leader.consensus, nan=-1.0) >= chosen.consensus - KEPT_WITHIN:
             chosen = of_leader
-        view = self._in_full(views[chosen.view], rows)
-        nearest = nearest_sampled(view.rows, views[chosen.view].rows, sample)
-        position = candidates.index(chosen)
-        labels = found[position].labels if position < len(found) else chosen.labels[nearest]
         votes = vote_shares(candidates, chosen, self.n_clusters, weights)
-        return Comparison(candidates, chosen, labels, votes[nearest], view, len(sample))
+        return SampleComparison(candidates, chosen, votes, views[chosen.view])
 
     def _in_full(self, view: View, rows: View) -> View:
         """Return the view of all rows that corresponds to a view of the sample."""
@@ -203,10 +245,10 @@ def nearest_sampled(rows: Array, sampled_rows: Array, sample: np.ndarray) -> np.
     return nearest
 
 
-def _restrict(scorer: PartitionScorer, candidate: Candidate, sample: np.ndarray) -> Candidate:
-    """Return a candidate on the sampled rows, with its scores there."""
+def _score_again(scorer: PartitionScorer, candidate: Candidate) -> Candidate:
+    """Return a candidate with its scores on the sampled rows."""
     return scorer.score(
-        candidate.labels[sample],
+        candidate.labels,
         candidate.family,
         candidate.graph,
         candidate.detail,

@@ -38,6 +38,7 @@ def format_report(
     labels: Array,
     n_compared: int | None = None,
     row_agreement: np.ndarray | None = None,
+    sample: tuple[np.ndarray, int] | None = None,
 ) -> str:
     """Write the whole report.
 
@@ -57,21 +58,27 @@ def format_report(
         The number of rows on which methods and views were compared; None if they were not.
     row_agreement : array of shape (n,), optional
         The share of the votes for the cluster of each row.
+    sample : tuple of (array of shape (n,), int), optional
+        If these are some of the rows: which they are, and the number of all.
     """
     memberships, labels = to_numpy(memberships), to_numpy(labels)
+    numbers, n_rows = (np.arange(len(labels)), len(labels)) if sample is None else sample
     if n_compared is None or row_agreement is None:
         sections = [
-            _choice_by_scores(candidates, chosen, why_no_mixture),
+            _choice_by_scores(candidates, chosen, why_no_mixture, n_rows),
             _candidate_table(candidates, chosen),
             _stability(candidates, chosen),
         ]
     else:
         sections = [
-            _choice_by_consensus(candidates, chosen, len(memberships), n_compared),
+            _choice_by_consensus(candidates, chosen, n_rows, n_compared),
             _candidate_table(_best_of_families(candidates, chosen), chosen),
             _contested_rows(row_agreement),
         ]
-    return "\n\n".join([*sections, _cluster_table(memberships, labels), _uncertain_rows(memberships, n_uncertain)])
+    if len(numbers) < n_rows:
+        sections.append(f"What follows is about a random sample of {len(numbers):,} rows.")
+    uncertain = _uncertain_rows(memberships, n_uncertain, numbers)
+    return "\n\n".join([*sections, _cluster_table(memberships, labels), uncertain])
 
 
 def _head(chosen: Candidate, n_rows: int, n_candidates: int) -> str:
@@ -97,7 +104,9 @@ def _choice_by_consensus(candidates: Sequence[Candidate], chosen: Candidate, n_r
     return text if caution is None else f"{fill(caution, WIDTH)}\n\n{text}"
 
 
-def _choice_by_scores(candidates: Sequence[Candidate], chosen: Candidate, why_no_mixture: str | None) -> str:
+def _choice_by_scores(
+    candidates: Sequence[Candidate], chosen: Candidate, why_no_mixture: str | None, n_rows: int
+) -> str:
     if chosen.family == "LapGMM":
         reason = (
             f"Its normalised cut is at most {MAX_CUT_RATIO:g} times that of the best communities, and its integrated "
@@ -112,7 +121,7 @@ def _choice_by_scores(candidates: Sequence[Candidate], chosen: Candidate, why_no
             reason += f" Mixtures were not tried: {why_no_mixture}."
     if not np.isnan(chosen.agreement):
         reason += f" It agrees with {chosen.agreement:.0%} of the given labels and pairs."
-    return fill(f"{_head(chosen, len(chosen.labels), len(candidates))} {reason}", WIDTH)
+    return fill(f"{_head(chosen, n_rows, len(candidates))} {reason}", WIDTH)
 
 
 def _best_of_families(candidates: Sequence[Candidate], chosen: Candidate) -> list[Candidate]:
@@ -179,7 +188,7 @@ def _cluster_table(memberships: np.ndarray, labels: np.ndarray) -> str:
     return "\n".join(lines)
 
 
-def _uncertain_rows(memberships: np.ndarray, n_uncertain: int) -> str:
+def _uncertain_rows(memberships: np.ndarray, n_uncertain: int, numbers: np.ndarray) -> str:
     confidence = memberships.max(axis=1)
     count = int((confidence <= UNCERTAIN_BELOW).sum())
     summary = f"Uncertain: {count:,} rows ({count / len(confidence):.1%}) have no membership above {UNCERTAIN_BELOW:g}."
@@ -188,5 +197,5 @@ def _uncertain_rows(memberships: np.ndarray, n_uncertain: int) -> str:
     margins = np.partition(memberships, -2, axis=1)[:, -2:] @ [-1.0, 1.0]
     rows = np.argsort(margins, kind="stable")[:n_uncertain]
     best_two = np.argsort(-memberships[rows], axis=1, kind="stable")[:, :2]
-    listed = ", ".join(f"{row} ({first} or {second})" for row, (first, second) in zip(rows, best_two))
+    listed = ", ".join(f"{row} ({first} or {second})" for row, (first, second) in zip(numbers[rows], best_two))
     return fill(f"{summary} Smallest margins: rows {listed}.", WIDTH)

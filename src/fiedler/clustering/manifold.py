@@ -33,6 +33,7 @@ from .._validation import (
     choose,
 )
 from ..core.backend import asarray_like, namespace, to_numpy
+from ..core.block_versions import in_blocks
 from ..core.progress import report_progress
 from ..core.rows import take_rows
 from ..core.sparse import csr_parts, matmul
@@ -98,6 +99,26 @@ class ClusterResult(NamedTuple):
     labels: Array
     memberships: Array
     model: ManifoldClustering
+
+
+class Landmarks(NamedTuple):
+    """Some of the rows of a fit in blocks, which stand for all of them in predictions and reports.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (m,)
+        Which rows they are.
+    n_rows : int
+        The number of all rows.
+    memberships : ndarray of shape (m, n_clusters)
+    agreement : ndarray of shape (m,) or None
+        Their part of ``row_agreement_``.
+    """
+
+    numbers: np.ndarray
+    n_rows: int
+    memberships: np.ndarray
+    agreement: np.ndarray | None
 
 
 def cluster(
@@ -236,6 +257,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
 
     _view: Whitening | LPI | None = None  # of models of earlier versions, too
     _n_compared: int | None = None
+    _landmarks: Landmarks | None = None  # after a fit in blocks
 
     def __init__(
         self,
@@ -258,6 +280,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @in_blocks
     def fit(
         self,
         X: MatrixLike | AffinityGraph,
@@ -285,6 +308,11 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         with report_progress(self), restore_on_failure(self), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows is one start among others
             self._fit(X, y, constraints)
+        self._warn_and_print()
+        return self
+
+    def _warn_and_print(self) -> None:
+        """Warn about an uncertain number of clusters, and print the report if the model is verbose."""
         if self.evidence_ is not None and not self.evidence_.is_stable:
             warn(
                 f"no number of clusters is stable, so {self.n_clusters_} is a guess",
@@ -295,10 +323,10 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             )
         if self.verbose:
             print(self.report())
-        return self
 
     def _fit(self, X: Any, y: Any, constraints: ConstraintsLike) -> None:
         rng = check_seed(self.random_state)
+        self._landmarks = None
         check_n_jobs(self.n_jobs)
         choose(EFFORTS, self.effort, option="effort")
         share = 0.0 if self.outliers is None else check_fraction(self.outliers, "outliers")
@@ -482,6 +510,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------ after the fit
 
+    @in_blocks
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the memberships of new points: the mean of their neighbours', weighted as in the graph.
 
@@ -496,7 +525,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         memberships : array of shape (m, n_clusters)
         """
         check_is_fitted(self)
-        F = self.memberships_
+        F = self.memberships_ if self._landmarks is None else self._landmarks.memberships
         W, X = self._links_to(X, F)
         degrees = link_degrees(W, signed=False)
         xp = namespace(F)
@@ -504,6 +533,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         mean = matmul(W, F) / xp.where(sums > 0, sums, 1)
         return replace_coincident_rows(mean, F, W, to_numpy(degrees) == 0, X, self._fit_X)
 
+    @in_blocks
     def predict(self, X: MatrixLike) -> Array:
         """Return the most probable cluster of each new point.
 
@@ -533,15 +563,21 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         check_is_fitted(self)
         n_uncertain = check_int(n_uncertain, "n_uncertain", minimum=0)
         chosen = self._candidates[self.candidates_["chosen"].index(True)]
+        landmarks = self._landmarks
+        if landmarks is None:
+            Q, labels, agreement = self.memberships_, self.labels_, getattr(self, "row_agreement_", None)
+        else:
+            Q, labels, agreement = landmarks.memberships, landmarks.memberships.argmax(axis=1), landmarks.agreement
         report = format_report(
             self._candidates,
             chosen,
             self._why_no_mixture,
-            self.memberships_,
+            Q,
             n_uncertain,
-            labels=self.labels_,
+            labels=labels,
             n_compared=self._n_compared,
-            row_agreement=getattr(self, "row_agreement_", None),
+            row_agreement=agreement,
+            sample=None if landmarks is None else (landmarks.numbers, landmarks.n_rows),
         )
         return report if self.evidence_ is None else f"{self.evidence_}\n\n{report}"
 

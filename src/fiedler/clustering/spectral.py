@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_n_clusters, check_seed, choose
 from ..core.backend import namespace
+from ..core.block_versions import in_blocks
 from ..core.eigen import EigenSolver, LaplacianKind, check_eigen_options, smallest_eigenpairs
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
@@ -128,6 +129,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.eigen_max_iter = eigen_max_iter
         self.random_state = random_state
 
+    @in_blocks
     def fit(
         self,
         X: MatrixLike | AffinityGraph,
@@ -176,6 +178,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.n_connected_components_ = graph.components()[0]
         self.graph_, self._eigenvectors, self._fit_cut = graph, eigenpairs.vectors, self.cut
 
+    @in_blocks
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of each new point: the centre nearest to its Nyström coordinates.
 

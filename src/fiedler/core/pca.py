@@ -46,17 +46,8 @@ def fit_pca(X: Array, n_components: int | float, *, random_state: int | None = N
     -------
     Projection
     """
-    is_share = isinstance(n_components, numbers.Real) and 0 < float(n_components) < 1
     max_components = min(X.shape) - (1 if sp.issparse(X) else 0)  # the Lanczos method finds all but one
-    if not is_share and not (isinstance(n_components, numbers.Integral) and 1 <= int(n_components) <= max_components):
-        raise InputError(
-            f"pca={n_components!r} must be a share of the variance in (0, 1) or an integer from 1 to {max_components}",
-            "there are at most as many components as rows or columns, less one for sparse rows",
-            code="invalid_pca",
-            parameter="pca",
-            value=n_components,
-            max_components=max_components,
-        )
+    is_share = check_n_components(n_components, max_components)
     if not is_numpy(X):
         return _fit_on_device(X, n_components, is_share)
     if sp.issparse(X) and is_share:
@@ -70,6 +61,21 @@ def fit_pca(X: Array, n_components: int | float, *, random_state: int | None = N
     solver = "full" if is_share else "arpack" if sp.issparse(X) else "auto"
     model = PCA(n_components, svd_solver=solver, random_state=random_state).fit(X)
     return Projection(model.mean_.astype(X.dtype), np.ascontiguousarray(model.components_.T.astype(X.dtype)))
+
+
+def check_n_components(n_components: object, max_components: int) -> bool:
+    """Check the value of ``pca``; return whether it is a share of the variance."""
+    is_share = isinstance(n_components, numbers.Real) and 0 < float(n_components) < 1
+    if not is_share and not (isinstance(n_components, numbers.Integral) and 1 <= int(n_components) <= max_components):
+        raise InputError(
+            f"pca={n_components!r} must be a share of the variance in (0, 1) or an integer from 1 to {max_components}",
+            "there are at most as many components as rows or columns, less one for sparse rows",
+            code="invalid_pca",
+            parameter="pca",
+            value=n_components,
+            max_components=max_components,
+        )
+    return is_share
 
 
 def _fit_on_device(X: Array, n_components: int | float, is_share: bool) -> Projection:

@@ -214,7 +214,7 @@ class CommunitySearch:
             members = np.flatnonzero(labels == largest)
             second = members[halves[members] == 2 * largest + 1]
             labels[second if 0 < len(second) < len(members) else members[: len(members) // 2]] = empty
-        reached = self.edges.boundary_gains(labels, self.k, current.resolution).modularity
+        reached = self.edges.modularity(labels, self.k, current.resolution)
         return CommunityResult(labels, reached, current.resolution, len(np.unique(labels)))
 
     def fill_empty(self, labels: np.ndarray, gamma: float) -> np.ndarray:

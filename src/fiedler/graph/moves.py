@@ -40,14 +40,14 @@ class BoundaryGains(NamedTuple):
         The gain of each from each community, in units of Q · m.
     current : array of shape (b,)
         The gain of each from its own community.
-    modularity : float
-        Q of the partition.
+    crossing : float
+        The weight of the edges that leave a community, both directions.
     """
 
     nodes: Array
     gains: Array
     current: Array
-    modularity: float
+    crossing: float
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class WeightedEdges:
             return np.bincount(labels, self.degrees, minlength=k)
         return one_hot(labels, k, self.degrees).T @ self.degrees
 
-    def boundary_gains(self, labels: Array, k: int, gamma: float) -> BoundaryGains:
-        """Compute what the nodes on a boundary gain from every community, and the modularity."""
-        xp = namespace(self.weights)
+    def boundary_gains(self, labels: Array, volumes: Array, gamma: float) -> BoundaryGains:
+        """Compute what the nodes on a boundary gain from each community, of which the volumes are given."""
+        xp, k = namespace(self.weights), int(volumes.shape[0])
         leaving = xp.take(labels, self.rows) != xp.take(labels, self.columns)
         crossing = float(xp.sum(self.weights[leaving], dtype=xp.float64))
         listed = xp.nonzero(leaving | (self.weights < 0) if self.has_negative else leaving)[0]
@@ -118,15 +118,34 @@ class WeightedEdges:
         nodes = xp.take(rows, nodes)
         weight_to = sum_entries(position, targets, xp.take(self.weights, listed), (int(nodes.shape[0]), k))
 
-        volumes, degrees = self.volumes(labels, k), xp.take(self.degrees, nodes)
-        own = xp.take(labels, nodes)
+        degrees, own = xp.take(self.degrees, nodes), xp.take(labels, nodes)
         own_weight = xp.take(self.strengths, nodes) - xp.sum(weight_to, axis=1) + _own_column(weight_to, own)
         expected = (gamma / self.total) * degrees
         gains = weight_to - expected[:, None] * volumes[None, :]
         current = own_weight - expected * (xp.take(volumes, own) - degrees)
+        return BoundaryGains(nodes, gains, current, crossing)
+
+    def modularity(self, labels: Array, k: int, gamma: float) -> float:
+        """Return Q of a partition."""
+        volumes = self.volumes(labels, k)
+        return self._modularity(self.boundary_gains(labels, volumes, gamma).crossing, volumes, gamma)
+
+    def _modularity(self, crossing: float, volumes: Array, gamma: float) -> float:
+        """Return Q of a partition from the weight between its communities and their volumes."""
         squares = float(np.sum(to_numpy(volumes).astype(np.float64) ** 2))
-        modularity = (self.inside - crossing) / self.total - gamma * squares / self.total**2
-        return BoundaryGains(nodes, gains, current, modularity)
+        return (self.inside - crossing) / self.total - gamma * squares / self.total**2
+
+    def take_step(self, labels: Array, found: BoundaryGains, rounding: float, rng: np.random.RandomState) -> Array:
+        """Move a random half of the nodes that gain more than a rounding error; return ``labels`` itself if none do."""
+        xp, (nodes, gains, current, _) = namespace(self.degrees), found
+        would_gain = xp.max(gains, axis=1) > current + rounding if nodes.shape[0] else nodes
+        if not nodes.shape[0] or not bool(xp.any(would_gain)):
+            return labels
+        half = asarray_like(rng.random_sample(nodes.shape[0]) < 0.5, self.degrees)
+        moving = xp.nonzero(would_gain & half)[0]
+        moved = xp.asarray(labels, copy=True)
+        moved[xp.take(nodes, moving)] = xp.argmax(xp.take(gains, moving, axis=0), axis=1)
+        return moved
 
     def move(
         self,
@@ -137,25 +156,23 @@ class WeightedEdges:
         max_rounds: int = MAX_MOVE_ROUNDS,
     ) -> CommunityResult:
         """Move nodes among ``k`` communities in rounds, until none would gain; return the best partition seen."""
-        xp = namespace(self.degrees)
         rounding = 16 * eps(self.degrees) * self.total / self.n
         best, best_labels, n_without_gain = -np.inf, labels, 0
         for _ in range(max_rounds):
             check_interrupt()
-            nodes, gains, current, reached = self.boundary_gains(labels, k, gamma)
+            volumes = self.volumes(labels, k)
+            found = self.boundary_gains(labels, volumes, gamma)
+            reached = self._modularity(found.crossing, volumes, gamma)
             if reached > best + MIN_GAIN:
                 best, best_labels, n_without_gain = reached, labels, 0
             else:
                 n_without_gain += 1
-            if nodes.shape[0] == 0 or n_without_gain >= MAX_ROUNDS_WITHOUT_GAIN:
+            if n_without_gain >= MAX_ROUNDS_WITHOUT_GAIN:
                 break
-            would_gain = xp.max(gains, axis=1) > current + rounding
-            if not bool(xp.any(would_gain)):
+            moved = self.take_step(labels, found, rounding, rng)
+            if moved is labels:
                 break
-            half = asarray_like(rng.random_sample(nodes.shape[0]) < 0.5, self.degrees)
-            moving = xp.nonzero(would_gain & half)[0]
-            labels = xp.asarray(labels, copy=True)
-            labels[xp.take(nodes, moving)] = xp.argmax(xp.take(gains, moving, axis=0), axis=1)
+            labels = moved
         n_communities = int(np.count_nonzero(np.bincount(to_numpy(best_labels), minlength=k)))
         return CommunityResult(best_labels, best, gamma, n_communities)
 

@@ -48,7 +48,7 @@ from ..core.interrupts import is_worker_thread
 from ..core.progress import stage
 from ..core.rows import normalize_rows, row_norms, sq_row_norms, take_rows
 from ..errors import InputError, InputTypeError
-from .cells import nearest_cells, search_in_cells, split_into_cells
+from .cells import Cells, nearest_cells, search_in_cells, split_into_cells
 
 log = logging.getLogger(__name__)
 
@@ -299,32 +299,82 @@ def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs:
 # ------------------------------------------------------------------------------------------------ approximate searches
 
 
+@dataclass(frozen=True, eq=False)
+class CellSearch:
+    """A search in cells near that of each query, whose recall is known from the exact neighbours of a sample.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        The rows.
+    k : int
+        The number of neighbours.
+    cells : Cells
+    near : ndarray of shape (n_cells, n_cells)
+        For every cell, all cells by distance.
+    sample : ndarray of shape (m,)
+        The rows whose exact neighbours are known.
+    reach : ndarray of shape (m, 1)
+        The distance to the last of them.
+    ranks : ndarray of shape (m * k,)
+        How many of the nearest cells have to be searched to find each of them, ascending.
+    """
+
+    X: Array
+    k: int
+    cells: Cells
+    near: np.ndarray
+    sample: np.ndarray
+    reach: np.ndarray
+    ranks: np.ndarray
+
+    @classmethod
+    def of(cls, X: Array, k: int, n_jobs: int | None = None) -> CellSearch:
+        """Divide dense rows into cells, and search the neighbours of a sample exactly."""
+        per_root = CELLS_PER_ROOT if is_on_host(X) else DEVICE_CELLS_PER_ROOT
+        cells = split_into_cells(X, max(1, int(per_root * X.shape[0] ** 0.5)), n_iter=CELL_ITERATIONS)
+        near, sample = nearest_cells(cells), _sample(X)
+        n_exact = min(4 * k, X.shape[0] - 1)  # more than k, so that equally near rows are known
+        lengths, neighbors = map(to_numpy, _exact_rows(X, sample, n_exact, n_jobs))
+        reach, cell = (1 + 1e-5) * lengths[:, k - 1 : k], cells.of_rows()
+        rank = np.argsort(near, axis=1)[cell[sample][:, None], cell[neighbors]]  # cells that lead to each neighbour
+        ranks = np.sort(np.where(lengths <= reach, rank, len(cells)), axis=1)[:, :k]
+        return cls(X, k, cells, near, sample, reach, np.sort(ranks, axis=None))
+
+    def n_near(self, recall: float) -> int:
+        """Return the number of cells to search for a recall; they have more than k rows together."""
+        needed = 1 + int(self.ranks[int(np.ceil(recall * self.ranks.size)) - 1])
+        n_rows = np.cumsum(np.diff(self.cells.starts)[self.near], axis=1)
+        return max(needed, 1 + int(np.sum(n_rows <= self.k, axis=1).max()))
+
+    def is_worthwhile(self, n_near: int) -> bool:
+        """Whether so few cells have to be searched that it is faster than the exact search."""
+        return n_near <= MAX_NEAR_SHARE * len(self.cells)
+
+    def search(self, queries: Array | None, n_near: int, k: int, n_jobs: int | None = None) -> tuple[Array, Array]:
+        """Return the distances and indices of the ``k`` nearest rows in the ``n_near`` nearest cells."""
+        return search_in_cells(self.cells, self.near[:, :n_near], self.X, queries, k, n_jobs)
+
+    def search_rows(self, rows: np.ndarray, n_near: int, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the neighbours of some of the rows, on the host, without each row itself."""
+        found = self.search(take_rows(self.X, rows), n_near, self.k + 1, n_jobs)
+        return _drop_self((to_numpy(found[0]), to_numpy(found[1])), rows)
+
+
 def _cells(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
     """Compare the rows of each cell with those of the nearest cells, as many as a sample needs for `TARGET_RECALL`."""
     _check_dense("cells", X, metric, is_supported=not sp.issparse(X))
-    per_root = CELLS_PER_ROOT if is_on_host(X) else DEVICE_CELLS_PER_ROOT
-    cells = split_into_cells(X, max(1, int(per_root * X.shape[0] ** 0.5)), n_iter=CELL_ITERATIONS)
-    near, sample = nearest_cells(cells), _sample(X)
-    n_exact = min(4 * k, X.shape[0] - 1)  # more than k, so that equally near rows are known
-    lengths, neighbors = map(to_numpy, _exact_rows(X, sample, n_exact, n_jobs))
-    reach = (1 + 1e-5) * lengths[:, k - 1 : k]
-    cell = cells.of_rows()
-    rank = np.argsort(near, axis=1)[cell[sample][:, None], cell[neighbors]]  # how many cells lead to each neighbour
-    ranks = np.sort(np.where(lengths <= reach, rank, len(cells)), axis=1)[:, :k]
-    n_near = 1 + int(np.sort(ranks, axis=None)[int(np.ceil(TARGET_RECALL * ranks.size)) - 1])
-    n_rows = np.cumsum(np.diff(cells.starts)[near], axis=1)
-    n_near = max(n_near, 1 + int(np.sum(n_rows <= k, axis=1).max()))
-    if n_near > MAX_NEAR_SHARE * len(cells):
-        log.info("neighbours: %d of %d cells would have to be searched; searching exactly", n_near, len(cells))
+    search = CellSearch.of(X, k, n_jobs)
+    n_near, n_cells = search.n_near(TARGET_RECALL), len(search.cells)
+    if not search.is_worthwhile(n_near):
+        log.info("neighbours: %d of %d cells would have to be searched; searching exactly", n_near, n_cells)
         return _exact(X, queries, k, metric, n_jobs)
-    near = near[:, :n_near]
-    lengths, neighbors = map(to_numpy, search_in_cells(cells, near, X, take_rows(X, sample), k + 1, n_jobs))
-    recall = float(np.mean(_drop_self((lengths, neighbors), sample)[0] <= reach))
-    log.info("neighbours: %d of %d cells searched, recall %.4f on a sample", n_near, len(cells), recall)
+    recall = float(np.mean(search.search_rows(search.sample, n_near, n_jobs)[0] <= search.reach))
+    log.info("neighbours: %d of %d cells searched, recall %.4f on a sample", n_near, n_cells, recall)
     if recall < TARGET_RECALL:
         _warn_of_recall("the search in cells", recall)
         return _exact(X, queries, k, metric, n_jobs)
-    return *search_in_cells(cells, near, X, queries, k, n_jobs), recall
+    return *search.search(queries, n_near, k, n_jobs), recall
 
 
 def _faiss(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:

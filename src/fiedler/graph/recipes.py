@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, clone
 from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_data, check_int, check_positive, choose, did_you_mean, is_foreign
 from ..core.backend import Array, arange, asarray_like, namespace
+from ..core.block_versions import in_blocks
 from ..core.rows import normalize_rows
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
 from ..errors import InputError, InputTypeError
@@ -51,6 +52,7 @@ class _Recipe(BaseEstimator):
     connect: BridgeRule | None
     signed: bool
 
+    @in_blocks
     def build(self, X: MatrixLike) -> AffinityGraph:
         """Build the graph on the rows of ``X``.
 

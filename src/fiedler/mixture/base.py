@@ -27,6 +27,7 @@ from .._validation import (
     did_you_mean,
 )
 from ..core.backend import Array, asarray_like, convert_like, logsumexp, namespace, softmax, to_numpy
+from ..core.block_versions import in_blocks, is_dask_array
 from ..core.pca import Projection, fit_pca
 from ..core.progress import print_line, report_progress
 from ..core.sparse import matmul
@@ -69,6 +70,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     _model: Gaussians
     _projection: Projection | None
 
+    @in_blocks
     def fit(
         self,
         X: MatrixLike,
@@ -105,13 +107,14 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
                 )
             X = check_data(X, estimator=self, min_samples=2)
             result = self._fit(X, y, sample_weight, constraints)
-        self._warn_about_fit(result, stacklevel=3)
+        self._warn_about_fit(result, self._n_used(), stacklevel=4)
         return self
 
     def _fit_validated(self, X: Array, y: Any = None, sample_weight: Any = None, constraints: Any = None) -> Self:
         """Fit on validated rows: for estimators that contain a mixture."""
         self.n_features_in_ = X.shape[1]
-        self._warn_about_fit(self._fit(X, y, sample_weight, constraints), stacklevel=3)
+        result = self._fit(X, y, sample_weight, constraints)
+        self._warn_about_fit(result, self._n_used(), stacklevel=3)
         return self
 
     def fit_predict(
@@ -149,10 +152,14 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self._store(result, graph, X, projection)
         return result
 
-    def _warn_about_fit(self, result: EMResult[Any], *, stacklevel: int) -> None:
+    def _n_used(self) -> int:
+        """Return the number of clusters that contain rows."""
+        return len(np.unique(to_numpy(self.labels_)))
+
+    def _warn_about_fit(self, result: EMResult[Any], n_found: int, *, stacklevel: int) -> None:
         """Warn about non-convergence and empty clusters after a successful fit.
 
-        ``stacklevel`` is that of the caller of ``fit``.
+        ``n_found`` is the number of clusters that contain rows, and ``stacklevel`` that of the caller of ``fit``.
         """
         if not result.converged:
             warn(
@@ -162,7 +169,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
                 stacklevel=stacklevel,
                 max_iter=self.max_iter,
             )
-        n_clusters, n_found = self.memberships_.shape[1], len(np.unique(to_numpy(self.labels_)))
+        n_clusters = self.memberships_.shape[1]
         if n_found < n_clusters:
             warn(
                 f"only {n_found} of the {n_clusters} clusters contain any rows",
@@ -272,7 +279,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             start = STARTS[name](problem.Z, k, problem.graph, rng)
             yield align_to_known(problem.known, start)
 
-    def _run(self, start: Array, hooks: MixtureHooks[Any]) -> EMResult[Any]:
+    def _run(self, start: Any, hooks: Any) -> EMResult[Any]:
         """Run EM from one start."""
         return replace(run_em(hooks.start(start), hooks, **self._limits()), lam=hooks.lam)
 
@@ -289,23 +296,31 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         print_line(f"{name}: iteration {iteration}, objective {step.objective:.6g}, change {step.change:.1e}")
 
     def _store(self, best: EMResult[Any], graph: AffinityGraph | None, X: Array, projection: Projection | None) -> None:
-        self._model, self._projection = best.model, projection
+        self._store_components(best, best.resp.dtype)
+        self.memberships_ = best.resp
+        self.labels_ = namespace(best.resp).argmax(best.resp, axis=1)
+        self.graph_, self._fit_X, self._projection = graph, X, projection
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: Dask arrays with a value per row are left out, as in model files."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if not (name.endswith("_") and is_dask_array(value))}
+
+    def _store_components(self, best: EMResult[Any], dtype: Any) -> None:
+        """Store what does not have one value per row."""
         recipe = self._recipe()
         self._fit_recipe = clone(recipe) if hasattr(recipe, "build") else recipe  # set_params is for the next fit
-        xp, dtype = namespace(best.resp), best.resp.dtype
-        model = best.model
+        self._model = model = best.model
         self.weights_, self.means_, self.covariances_ = (
-            xp.astype(part, dtype) for part in (model.weights, model.means, model.covariances)
+            namespace(part).astype(part, dtype) for part in (model.weights, model.means, model.covariances)
         )
-        self.memberships_ = best.resp
-        self.labels_ = xp.argmax(best.resp, axis=1)
         self.history_, self.n_iter_, self.converged_ = best.history, best.n_iter, best.converged
         self.objective_ = float(best.history.objective[-1])
         self.likelihood_, self.penalty_ = (float(best.history[name][-1]) for name in ("likelihood", "penalty"))
-        self.graph_, self._fit_X = graph, X
 
     # ------------------------------------------------------------------------------------------------ after the fit
 
+    @in_blocks
     def predict_proba(self, X: MatrixLike, *, use_graph: bool = False) -> Array:
         """Compute the probability of every cluster for each new point.
 
@@ -329,6 +344,13 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         if not use_graph:
             return softmax(joint)
         rows: Any = self._fit_X
+        if rows is None:
+            raise InputError(
+                "the model was fitted to a Dask array, whose rows it does not keep",
+                "use use_graph=False",
+                code="dask_array",
+                parameter="use_graph",
+            )
         graph = as_affinity(self._fit_recipe, rows, validated=True) if self.graph_ is None else self.graph_
         W = link_new_points(self._fit_recipe, X, self._fit_X, graph)
         degrees, neighbor_sums = link_degrees(W, signed=False), matmul(W, self.memberships_)
@@ -339,7 +361,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def _check_rows(self, X: MatrixLike) -> Array:
         """Validate new rows and convert them to the library, device and precision of the training rows."""
         check_is_fitted(self)
-        return convert_like(check_data(X, estimator=self, reset=False), self._fit_X)
+        rows = check_data(X, estimator=self, reset=False)
+        return convert_like(rows, self.means_ if self._fit_X is None else self._fit_X)
 
     def _coordinates(self, X: Array) -> Array:
         """Return validated rows in the coordinates of the densities: as they are, or projected by ``pca``."""
@@ -348,6 +371,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def _neighbor_weight(self, log_joint: Array, graph: AffinityGraph) -> float:
         return natural_lam(log_joint, graph)
 
+    @in_blocks
     def predict(self, X: MatrixLike) -> Array:
         """Return the most probable cluster of each new point."""
         proba = self.predict_proba(X)

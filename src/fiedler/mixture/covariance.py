@@ -384,6 +384,12 @@ def estimate(
     return gaussians(sums(xp.float64), **options)
 
 
+def keeps_digits(statistics: Statistics, *, kind: str, ridge: float, shrinks: bool) -> bool:
+    """Whether statistics in single precision give covariances that have digits left."""
+    model = _unchecked_gaussians(statistics, kind=kind, ridge=ridge, shrinks=shrinks, mass=None)
+    return _cancellation(statistics, model) < MAX_CANCELLATION
+
+
 def gaussians(
     statistics: Statistics, *, kind: str, ridge: float, shrinks: bool = False, mass: Array | None = None
 ) -> Gaussians:

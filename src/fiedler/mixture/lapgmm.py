@@ -105,7 +105,7 @@ class _Variational(MixtureHooks[_SmoothedState]):
         xp = namespace(log_joint)
 
         def terms(q: Array, log_joint: Array, product: Array, last: Array) -> Array:
-            columns = (_evidence_bound(q, log_joint), xp.sum(q * product, axis=1), xp.sum(xp.abs(q - last), axis=1))
+            columns = (evidence_bound(q, log_joint), xp.sum(q * product, axis=1), xp.sum(xp.abs(q - last), axis=1))
             return xp.stack(columns, axis=1)
 
         rows = map_rows(terms, state.resp, log_joint, state.product, last_resp)
@@ -140,7 +140,7 @@ def smoothing_step(
     return map_rows(step, log_joint, resp, penalty_gradient / row_weight, bound / row_weight)
 
 
-def _evidence_bound(q: Array, log_joint: Array) -> Array:
+def evidence_bound(q: Array, log_joint: Array) -> Array:
     """Compute Σ_k q_k (log α_k p_k - log q_k) for every row."""
     xp = namespace(q)
     return xp.sum(q * (xp.where(q > 0, log_joint, 0) - safe_log(q)), axis=1)

@@ -162,7 +162,7 @@ class LCGMM(BaseMixture):
         L = problem.graph.laplacian()
         return _LocallyConsistent(problem, lam=lam, L=L, use_signed=use_signed, may_clip=may_clip)
 
-    def _warn_about_fit(self, result: EMResult[Any], *, stacklevel: int) -> None:
+    def _warn_about_fit(self, result: EMResult[Any], n_found: int, *, stacklevel: int) -> None:
         if result.state.clipped:
             warn(
                 "a covariance was not positive definite with negative weights, so they were clipped at zero",
@@ -171,4 +171,4 @@ class LCGMM(BaseMixture):
                 stacklevel=stacklevel,
                 lam=self.lam,
             )
-        super()._warn_about_fit(result, stacklevel=stacklevel + 1)
+        super()._warn_about_fit(result, n_found, stacklevel=stacklevel + 1)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_int, check_positive, choose
 from ..core.backend import Array, asarray_like, namespace, positive_part, to_numpy
+from ..core.block_versions import in_blocks
 from ..core.progress import report_progress
 from ..core.rows import normalize_row_sums
 from ..core.sparse import matmul
@@ -40,6 +41,19 @@ def normalize_class_mass(F: Array, proportions: Array) -> Array:
 
 
 NORMALIZE = {"cmn": normalize_class_mass}
+
+
+def check_alpha(alpha: object) -> float:
+    """Check how far labels spread."""
+    value = check_positive(alpha, "alpha")
+    if value < 1:
+        return value
+    raise InputError(
+        f"alpha must be between 0 and 1 (exclusive); got {alpha!r}",
+        code="invalid_parameter",
+        parameter="alpha",
+        value=alpha,
+    )
 
 
 class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -101,6 +115,9 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     1.0
     """
 
+    _landmark_distributions: np.ndarray | None = (
+        None  # after a fit in blocks, of the rows that new points are linked to
+    )
     _warns_if_disconnected = False  # components are fine if they contain a label; fit warns about the others
 
     def __init__(
@@ -118,6 +135,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
+    @in_blocks
     def fit(
         self,
         X: MatrixLike | AffinityGraph,
@@ -138,14 +156,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
                 parameter="constraints",
             )
         rescale = None if self.normalize is None else choose(NORMALIZE, self.normalize, option="normalize")
-        alpha = check_positive(self.alpha, "alpha")
-        if alpha >= 1:
-            raise InputError(
-                f"alpha must be between 0 and 1 (exclusive); got {alpha!r}",
-                code="invalid_parameter",
-                parameter="alpha",
-                value=alpha,
-            )
+        alpha = check_alpha(self.alpha)
         if y is None:
             raise InputError(
                 "LLGC requires y to be passed, but the target y is None",
@@ -154,6 +165,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
                 parameter="y",
             )
         with restore_on_failure(self):
+            self._landmark_distributions = None
             y = as_column(y)
             graph = self._build_graph(X, y, check_constraints(constraints, X))
             if graph.has_negative_weights:
@@ -180,6 +192,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._warn_if_undecided()
         return self
 
+    @in_blocks
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the class probabilities of new points: the weighted mean of their neighbours'.
 
@@ -190,6 +203,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         undecided = xp.sum(distributions, axis=1)[:, None] == 0
         return xp.where(undecided, 1 / distributions.shape[1], distributions)
 
+    @in_blocks
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the class of each new point; -1 where no label reaches."""
         return self._decode(to_numpy(self._distributions(X)))
@@ -217,7 +231,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _distributions(self, X: MatrixLike) -> Array:
         """Return the label distributions at new points; zeros where no label reaches."""
         check_is_fitted(self)
-        F = self.label_distributions_
+        F = self.label_distributions_ if self._landmark_distributions is None else self._landmark_distributions
         weights, X = self._links_to(X, F)
         rows = matmul(weights, F)
         unlinked = to_numpy(link_degrees(weights, signed=False)) == 0

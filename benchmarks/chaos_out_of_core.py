@@ -1,0 +1,164 @@
+"""Kill workers at random times, and whole fits by ``kill -9``: do labels stay the same, and how much work is repeated?
+
+    python benchmarks/chaos_out_of_core.py --seeds 30 --kills 20 --rows 20000
+
+Workers are killed by `distributed.chaos.KillWorker` in its three modes, each after a random time, and started again. A
+fit that was killed at a random moment is started again by the same command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import dask.array as da
+import distributed
+import numpy as np
+from distributed.chaos import KillWorker
+from measure import OUT, machine_info
+
+from fiedler import ManifoldClustering
+from fiedler.core.progress import listen
+from fiedler.datasets import tanh_manifold
+from fiedler.out_of_core import config_context
+
+K = 10
+MODES = ("sys.exit", "graceful", "segfault")
+CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+
+
+def rows_in_blocks(n_rows: int, n_blocks: int = 8) -> da.Array:
+    X, _ = tanh_manifold(n_rows, n_clusters=K, dtype="float32", random_state=0)
+    return da.from_array(X, chunks=(-(-n_rows // n_blocks), X.shape[1]))
+
+
+def fit(X: da.Array) -> np.ndarray:
+    return ManifoldClustering(K, random_state=0).fit(X).labels_.compute(scheduler="synchronous")
+
+
+class LossWatch(threading.Thread):
+    """Notes the step that is running whenever a worker has gone; a listener of :mod:`fiedler.core.progress`."""
+
+    def __init__(self, cluster: distributed.LocalCluster) -> None:
+        super().__init__(daemon=True)
+        self.cluster, self.step, self.losses, self.is_over = cluster, "start", Counter(), False
+
+    def begin(self, stage) -> None:
+        """Remember the step."""
+        self.step = stage.name.split("/")[0].rstrip("0123456789-.")
+
+    def advance(self, stage) -> None:
+        """Do nothing."""
+
+    def end(self, stage) -> None:
+        """Do nothing."""
+
+    def run(self) -> None:
+        """Compare the workers fifty times a second."""
+        known = set(self.cluster.scheduler.workers)
+        while not self.is_over:
+            now = set(self.cluster.scheduler.workers)
+            self.losses[self.step] += len(known - now)
+            known = now
+            time.sleep(0.02)
+
+
+def kill_workers(X: da.Array, expected: np.ndarray, n_seeds: int, seconds: float) -> list[str]:
+    """Fit while workers are killed; return lines of a report."""
+    rng, n_equal, losses = np.random.RandomState(0), 0, Counter()
+    for seed in range(n_seeds):
+        delay = rng.uniform(1.0, seconds)
+        with distributed.LocalCluster(**CLUSTER) as cluster, distributed.Client(cluster) as client:
+            cluster.adapt(minimum=2, maximum=2, interval="200ms")  # a nanny does not restart a worker that exits
+            client.register_plugin(KillWorker(delay=f"{delay:.2f} s", mode=MODES[seed % 3]))
+            watch = LossWatch(cluster)
+            watch.start()
+            with listen(watch):
+                n_equal += bool(np.array_equal(fit(X), expected))
+            watch.is_over = True
+            losses += watch.losses
+        print(f"seed {seed}, {MODES[seed % 3]}: {dict(watch.losses)}", file=sys.stderr, flush=True)
+    steps = ", ".join(f"{step} {count}" for step, count in losses.most_common())
+    return [
+        f"{n_equal} of {n_seeds} fits with killed workers have the labels of the undisturbed one;",
+        f"{sum(losses.values())} workers were lost, by the step that was running: {steps}",
+    ]
+
+
+def kill_fits(n_rows: int, expected: np.ndarray, n_kills: int) -> list[str]:
+    """Kill fits at random moments, and run the same command again; return lines of a report.
+
+    The share of the work that is done twice is that of the seconds of both runs together, without those of a run that
+    finds all blocks, beyond the seconds of an undisturbed run.
+    """
+    work, labels = OUT / "chaos", OUT / "chaos.npy"
+    command = [sys.executable, __file__, "--fit", str(n_rows), "--workdir", str(work), "--labels", str(labels)]
+
+    def run_to_the_end() -> float:
+        started = time.perf_counter()
+        subprocess.run(command, check=True)
+        return time.perf_counter() - started
+
+    shutil.rmtree(work, ignore_errors=True)
+    whole, idle = run_to_the_end(), run_to_the_end()  # in the second one all blocks are there
+    rng, n_equal, shares = np.random.RandomState(1), 0, []
+    for _ in range(n_kills):
+        shutil.rmtree(work, ignore_errors=True)
+        labels.unlink()
+        process, moment = subprocess.Popen(command, start_new_session=True), rng.uniform(0.1, 0.95) * whole
+        time.sleep(moment)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        seconds = run_to_the_end()
+        n_equal += bool(np.array_equal(np.load(labels), expected))
+        shares.append((moment + seconds - idle - whole) / whole)
+        print(f"killed after {moment:.1f} of {whole:.1f} s: then {seconds:.1f} s", file=sys.stderr, flush=True)
+    return [
+        f"{n_equal} of {n_kills} fits killed by kill -9 end with equal labels when the same command is run again;",
+        f"a whole run takes {whole:.1f} s, and {idle:.1f} s if all blocks are there; the share of the work that was",
+        f"done twice is {np.mean(shares):.1%} on average, {np.min(shares):.1%} to {np.max(shares):.1%}",
+    ]
+
+
+def fit_once(n_rows: int, workdir: Path, labels: Path) -> None:
+    """Fit in a work directory and write the labels: the command that is killed."""
+    with config_context(workdir, memory="3GB", n_workers=2):
+        np.save(labels, fit(rows_in_blocks(n_rows)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--fit", type=int)
+    parser.add_argument("--workdir", type=Path)
+    parser.add_argument("--labels", type=Path)
+    options = parser.parse_args()
+    if options.fit:
+        fit_once(options.fit, options.workdir, options.labels)
+        return
+    OUT.mkdir(parents=True, exist_ok=True)
+    X = rows_in_blocks(options.rows)
+    with distributed.LocalCluster(**CLUSTER) as cluster, distributed.Client(cluster):
+        fit(X)
+        started = time.perf_counter()
+        expected = fit(X)
+        seconds = time.perf_counter() - started
+    lines = kill_workers(X, expected, options.seeds, seconds)
+    lines += kill_fits(options.rows, expected, options.kills)
+    text = "\n".join([machine_info(), *lines, ""])
+    (OUT / "chaos_out_of_core.md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

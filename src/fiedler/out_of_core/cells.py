@@ -1,0 +1,260 @@
+"""Rows divided anew, by cells of nearby rows, so that most neighbours of a row are in its own block.
+
+The centres of the cells are found by k-means on a sample. Cells are joined to as many blocks as there are of the input,
+of about the same number of rows, by repeated bisection along the direction in which the centres vary most. A row
+belongs to the block of its nearest centre, its *home*, and is a *guest* in the nearest other block: it is searched for
+in both, and searches in both.
+
+Rows are numbered by block, and in a block by their order in the input. A row is known by this *node* in all graphs.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from ..core.backend import Array, row_blocks
+from ..core.kmeans import kmeans
+from ..core.rows import sq_row_norms, take_rows
+from .rows import RowBlocks, stack
+from .workspace import Workspace
+
+CELLS_PER_BLOCK = 8
+MAX_CELLS = 4096  # so many centres are compared with every row
+MIN_SAMPLED_PER_CELL = 4
+MAX_ITERATIONS = 10  # of k-means
+MIN_BLOCK_ROWS = 500  # on average; of fewer rows, most have neighbours in many other blocks
+MAX_BLOCK_ROWS = 2**17  # on average, for which a worker needs some hundred megabytes ...
+MAX_BLOCK_BYTES = 2**26  # ... fewer if rows are long
+MAX_FINER = 8  # times as many blocks as these limits ask for, if the input has as many
+
+
+@dataclass(frozen=True, eq=False)
+class CellBlocks:
+    """Rows in blocks of nearby rows.
+
+    Attributes
+    ----------
+    rows : RowBlocks
+        The rows in the blocks of the input.
+    step : str
+        The step that divided them.
+    counts : ndarray of shape (n_inputs, n_blocks)
+        The number of rows that each block has from each block of the input.
+    """
+
+    rows: RowBlocks
+    step: str
+    counts: np.ndarray
+
+    @classmethod
+    def divide(cls, rows: RowBlocks, sample: Array, prefix: str, random_state: int) -> CellBlocks:
+        """Divide rows by the cells of a sample.
+
+        Parameters
+        ----------
+        rows : RowBlocks
+        sample : array or CSR matrix of shape (m, d)
+            Some of the rows.
+        prefix : str
+            Of the names of the steps.
+        random_state : int
+        """
+        run = rows.run
+        n_blocks = count_blocks(rows)
+        run.once(f"{prefix}cells", lambda: find_cells(sample, n_blocks, random_state))
+        step = f"{prefix}division"
+        run.map(step, divide_block, rows.blocks, rows=rows.step, cells=f"{prefix}cells", n_blocks=n_blocks)
+        counts = np.zeros((len(rows.sizes), n_blocks), dtype=np.int64)
+        for block in rows.blocks:
+            counts[block] = run.workspace.read_one(step, block, "counts")
+        return cls(rows, step, counts)
+
+    @property
+    def n_blocks(self) -> int:
+        """The number of blocks."""
+        return self.counts.shape[1]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the rows of each block come from."""
+        return Layout(self.step, self.counts)
+
+    def nodes_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the nodes of some rows, given by their numbers in ascending order."""
+        home, rank = (self.rows.take(numbers, name, self.step).astype(np.int64) for name in ("home", "rank"))
+        origin = np.searchsorted(self.rows.starts, numbers, side="right") - 1
+        return self.layout.nodes(origin, home, rank)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Which nodes are the rows of each block: what a task knows of the other blocks.
+
+    Attributes
+    ----------
+    step : str
+        The step that divided the rows.
+    counts : ndarray of shape (n_inputs, n_blocks)
+    """
+
+    step: str
+    counts: np.ndarray
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """The first node of each block, and the number of nodes."""
+        return np.concatenate([[0], np.cumsum(self.counts.sum(axis=0))]).astype(np.int64)
+
+    @cached_property
+    def before(self) -> np.ndarray:
+        """The number of rows of each block that come from earlier blocks of the input."""
+        return np.concatenate([np.zeros_like(self.counts[:1]), np.cumsum(self.counts, axis=0)])[:-1]
+
+    @cached_property
+    def origins(self) -> list[int]:
+        """The blocks of the input that have rows."""
+        return [int(origin) for origin in np.flatnonzero(self.counts.sum(axis=1))]
+
+    @property
+    def n_blocks(self) -> int:
+        """The number of blocks."""
+        return self.counts.shape[1]
+
+    @property
+    def node_type(self) -> type[np.signedinteger]:
+        """The type of the numbers of nodes in files."""
+        return np.int32 if self.starts[-1] < 2**31 else np.int64
+
+    def size(self, block: int) -> int:
+        """Return the number of rows of a block."""
+        return int(self.starts[block + 1] - self.starts[block])
+
+    def blocks_of(self, nodes: np.ndarray) -> np.ndarray:
+        """Return the blocks to which nodes belong."""
+        return np.searchsorted(self.starts, nodes, side="right") - 1
+
+    def nodes(self, origin: np.ndarray | int, home: np.ndarray | int, rank: np.ndarray) -> np.ndarray:
+        """Return the nodes of rows from a block of the input, by home and rank among the rows with this home."""
+        return self.starts[home] + self.before[origin, home] + rank
+
+    def divide_by_origin(self, values: Mapping[str, Array], block: int) -> dict[str, Array]:
+        """Divide values of the nodes of a block by the blocks of the input from which they come."""
+        ends = np.cumsum(self.counts[:, block])
+        parts = [slice(int(end - size), int(end)) for end, size in zip(ends, self.counts[:, block])]
+        return {f"{name} {i}": array[part] for name, array in values.items() for i, part in enumerate(parts)}
+
+    def read_rows(self, workspace: Workspace, block: int) -> Array:
+        """Read the rows of a block, in the order of their nodes."""
+        return stack([workspace.read_one(self.step, origin, f"rows {block}") for origin in self.origins])
+
+    def read_guests(self, workspace: Workspace, block: int) -> tuple[Array, np.ndarray]:
+        """Read the guests of a block, and their nodes."""
+        guests, nodes = [], []
+        names = (f"guests {block}", f"guests' home {block}", f"guests' rank {block}")
+        for origin in self.origins:
+            rows, home, rank = workspace.read(self.step, origin, *names)
+            guests.append(rows)
+            nodes.append(self.nodes(origin, home, rank))
+        return stack(guests), np.concatenate(nodes)
+
+
+# ------------------------------------------------------------------------------------------------------------ the cells
+
+
+def count_blocks(rows: RowBlocks) -> int:
+    """Return the number of blocks into which rows are divided: that of the input, within limits of their size."""
+    row_bytes = 0 if rows.is_sparse else rows.dtype.itemsize * rows.n_features
+    needed = math.ceil(max(rows.n_rows / MAX_BLOCK_ROWS, rows.n_rows * row_bytes / MAX_BLOCK_BYTES))
+    n_blocks = min(max(len(rows.blocks), needed), MAX_FINER * needed)
+    return max(1, min(n_blocks, rows.n_rows // MIN_BLOCK_ROWS))
+
+
+def find_cells(sample: Array, n_blocks: int, random_state: int) -> dict[str, Array]:
+    """Return the centres of cells, and the block of each, in the order of the blocks."""
+    n_cells = min(CELLS_PER_BLOCK * n_blocks, MAX_CELLS, max(n_blocks, sample.shape[0] // MIN_SAMPLED_PER_CELL))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # repeated rows: some cells are empty
+        result = kmeans(sample, n_cells, n_init=1, max_iter=MAX_ITERATIONS, random_state=random_state)
+    centers = np.asarray(result.centers)
+    weights = np.bincount(result.labels, minlength=n_cells) + 1.0
+    blocks = join_cells(centers.astype(np.float64), weights, n_blocks)
+    order = np.argsort(blocks, kind="stable")
+    return {"centers": centers[order].astype(sample.dtype), "blocks": blocks[order]}
+
+
+def join_cells(centers: np.ndarray, weights: np.ndarray, n_blocks: int) -> np.ndarray:
+    """Join cells to blocks of about equal weight, by bisection along the direction of largest variance.
+
+    Examples
+    --------
+    >>> join_cells(np.array([[0.0], [5.0], [0.1], [5.1]]), np.ones(4), 2)
+    array([0, 1, 0, 1])
+    """
+    blocks = np.zeros(len(centers), dtype=np.int64)
+    waiting = [(np.arange(len(centers)), 0, n_blocks)]
+    while waiting:
+        cells, first, count = waiting.pop()
+        if count == 1:
+            blocks[cells] = first
+            continue
+        weight = weights[cells]
+        centred = centers[cells] - np.average(centers[cells], axis=0, weights=weight)
+        direction = np.linalg.svd(centred * np.sqrt(weight)[:, None], full_matrices=False)[2][0]
+        direction = direction * np.sign(direction[np.argmax(np.abs(direction))] or 1.0)
+        order, left = np.argsort(centred @ direction, kind="stable"), count // 2
+        share = np.cumsum(weight[order]) / weight.sum()
+        cut = int(np.clip(np.searchsorted(share, left / count) + 1, left, len(cells) - (count - left)))
+        waiting += [(cells[order[:cut]], first, left), (cells[order[cut:]], first + left, count - left)]
+    return blocks
+
+
+def divide_block(workspace: Workspace, block: int, *, rows: str, cells: str, n_blocks: int) -> dict[str, Array]:
+    """Divide the rows of a block of the input by their home, and by the block in which they are guests."""
+    X = workspace.read_one(rows, block, "rows")
+    centers, block_of_cell = workspace.read(cells, 0, "centers", "blocks")
+    home, second = two_nearest_blocks(X, centers, block_of_cell, n_blocks)
+    order = np.argsort(home, kind="stable")
+    counts = np.bincount(home, minlength=n_blocks)
+    rank = np.empty(len(home), dtype=np.int32)
+    rank[order] = np.arange(len(home)) - np.repeat(np.cumsum(counts) - counts, counts)
+    arrays: dict[str, Array] = {"home": home.astype(np.int32), "rank": rank, "counts": counts}
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    for target in range(n_blocks):
+        guests = np.flatnonzero(second == target)
+        arrays |= {
+            f"rows {target}": take_rows(X, order[ends[target] : ends[target + 1]]),
+            f"guests {target}": take_rows(X, guests),
+            f"guests' home {target}": home[guests].astype(np.int32),
+            f"guests' rank {target}": rank[guests],
+        }
+    return arrays
+
+
+def two_nearest_blocks(
+    X: Array, centers: np.ndarray, block_of_cell: np.ndarray, n_blocks: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the block of the nearest centre of each row, and the block nearest among the others, -1 if there is none.
+
+    The centres are in the order of their blocks.
+    """
+    n, firsts = X.shape[0], np.searchsorted(block_of_cell, np.arange(n_blocks))
+    home, second = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    shift = 0 if sp.issparse(X) else centers.mean(axis=0)  # near the origin fewer digits cancel
+    centers = centers - shift
+    half_sq_norms = 0.5 * sq_row_norms(centers)
+    for part in row_blocks(n, 16 * len(centers), X) if n else []:
+        products = (X[part] if sp.issparse(X) else X[part] - shift) @ centers.T
+        nearness = np.minimum.reduceat(half_sq_norms - np.asarray(products), firsts, axis=1)
+        home[part] = nearness.argmin(axis=1)
+        if n_blocks > 1:
+            nearness[np.arange(len(nearness)), home[part]] = np.inf
+            second[part] = nearness.argmin(axis=1)
+    return home, second

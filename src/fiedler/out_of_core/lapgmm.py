@@ -1,0 +1,361 @@
+"""LapGMM on a Dask array, by its variational solver, see :mod:`fiedler.mixture.lapgmm`.
+
+An iteration has two tasks per block. The first computes the densities of its rows and takes one step of the memberships
+from the last ones Q and the product LQ; it writes the new memberships and their statistics, the sums of which are the
+next components. The second computes the product of the new memberships, with those of other blocks at their border, and
+the penalty. From the same first memberships, the iterations are those in memory with the same graph.
+
+With λ by name, the margin of the densities is that of a sample of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from .._validation import check_n_clusters, check_nonnegative, check_seed
+from ..core.backend import Array, one_hot
+from ..core.kmeans import kmeans, nearest_center
+from ..core.progress import report_progress
+from ..errors import InputError, SingularCovarianceError
+from ..graph.community import RESOLUTION, communities
+from ..graph.estimator import restore_on_failure
+from ..mixture.covariance import Gaussians, gaussians
+from ..mixture.em import EMResult, EMState, Step, memberships_converged, run_em
+from ..mixture.lapgmm import LAM_GRIDS, LAM_TRIAL_ITERATIONS, LapGMM, evidence_bound, smoothing_step
+from ..mixture.links import median_margin
+from ..mixture.starts import memberships_from_array
+from .cells import Layout
+from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks
+from .memberships import collect_block
+from .mixture import Settings, components_arrays, make_settings, read_components
+from .moves import refine
+from .recipes import build_recipe, draw_sample
+from .rows import RowBlocks, store_values
+from .run import Run, describe, run_steps, token
+from .statistics import statistics_arrays, sum_statistics
+from .workspace import Workspace
+
+MAX_NODES = 200_000  # of the contracted graph, on which communities are searched for a start
+STARTS = ("community", "kmeans")
+
+
+def fit(model: LapGMM, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None) -> LapGMM:
+    """Fit LapGMM to a Dask array."""
+    model._check_options()
+    _check_supported(model, y, sample_weight, constraints)
+    seed = None if model.random_state is None else int(check_seed(model.random_state).randint(2**31 - 1))
+    init = None if isinstance(model.init, str) else model.init
+    about = describe(model, X, seed) | {"init": token(init)}
+    with report_progress(model), restore_on_failure(model):
+        result, n_found = run_steps(about, lambda run: _Fit(model, run, seed).fit(X, init))
+    model._warn_about_fit(result, n_found, stacklevel=4)
+    return model
+
+
+def _check_supported(model: LapGMM, y: Any, sample_weight: Any, constraints: Any) -> None:
+    """Raise an error for options that have no block version."""
+    for name, is_supported, hint in (
+        ("y", y is None or -1 not in np.asarray(y), "leave it out"),
+        ("sample_weight", sample_weight is None, "leave it out"),
+        ("constraints", constraints is None, "leave them out"),
+        ("solver", model.solver == "variational", "use solver='variational'"),
+        ("operator", isinstance(model.operator, str) and model.operator == "laplacian", "use operator='laplacian'"),
+        ("n_smooth", model.n_smooth == 1, "use n_smooth=1"),
+        ("n_init", model.n_init == 1, "use n_init=1"),
+        ("init", not isinstance(model.init, str) or model.init in STARTS, f"use one of {', '.join(STARTS)}, or labels"),
+    ):
+        if not is_supported:
+            raise InputError(
+                f"{name} has a value that LapGMM cannot use with Dask arrays",
+                hint,
+                code="not_out_of_core",
+                parameter=name,
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _State(EMState):
+    """The step with the memberships is ``resp``; ``product`` is that with their products with L."""
+
+    product: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockHooks:
+    """The steps of EM, see :class:`fiedler.mixture.em.Hooks`; memberships are in files."""
+
+    graph: GraphBlocks
+    settings: Settings
+    lam: float
+    numbers: Iterator[int]  # of the iterations
+
+    @property
+    def run(self) -> Run:
+        """The fit."""
+        return self.graph.cells.rows.run
+
+    def start(self, memberships: str) -> _State:
+        """Return the state before the first iteration."""
+        return _State(memberships, product=self._multiply(memberships, "start"))
+
+    def maximize(self, state: _State) -> tuple[Gaussians, _State]:
+        """Compute the components from the sums over all blocks."""
+        statistics = sum_statistics(self.run, str(state.resp), range(self.graph.cells.n_blocks))
+        return gaussians(statistics, **self.settings.of_components), state
+
+    def expect(self, model: Gaussians) -> str:
+        """Write the components, from which every block computes the densities."""
+        step = f"em/{next(self.numbers):04d}"
+        self.run.once(f"{step}-components", lambda: components_arrays(model))
+        return step
+
+    def refine(self, step: str, state: _State) -> _State:
+        """Take a step of the memberships in every block, and compute their products."""
+        self.run.map(
+            f"{step}-memberships",
+            step_block,
+            self.graph.cells.n_blocks,
+            layout=self.graph.cells.layout,
+            graph=self.graph.step,
+            size=self.graph.sizes[-1],
+            settings=self.settings,
+            components=f"{step}-components",
+            last=str(state.resp),
+            product=state.product,
+            lam=self.lam,
+        )
+        product = self._multiply(f"{step}-memberships", step)
+        return replace(state, resp=f"{step}-memberships", product=product)
+
+    def _multiply(self, memberships: str, step: str) -> str:
+        options = {"graph": self.graph.step, "size": self.graph.sizes[-1], "memberships": memberships}
+        self.run.map(f"{step}-products", product_block, self.graph.cells.n_blocks, **options)
+        return f"{step}-products"
+
+    def score(self, step: str, state: _State, last: str) -> Step:
+        """Compute J and its two terms, and drop the memberships before the last ones."""
+        n_blocks, n_rows = self.graph.cells.n_blocks, self.graph.cells.rows.n_rows
+        likelihood, change = (float(self.run.total(str(state.resp), name, n_blocks)) for name in ("bound", "change"))
+        penalty = self.lam * float(self.run.total(state.product, "penalty", n_blocks))
+        if last.startswith("em/"):
+            self.run.drop(last)
+            self.run.drop(last.replace("memberships", "products"))
+        return Step(likelihood - penalty, likelihood, penalty, change / n_rows)
+
+    def finish(self, model: Gaussians, state: _State) -> Gaussians:
+        """Return the components from which the memberships were computed."""
+        return model
+
+    def has_converged(self, steps: Sequence[Step], tol: float) -> bool:
+        """Test the memberships."""
+        return memberships_converged(steps, tol)
+
+    def quality(self, state: _State) -> tuple[int, float]:
+        """Return the number of clusters in use and the modularity of the partition."""
+        n_blocks = self.graph.cells.n_blocks
+        counts, volumes, crossing = (
+            self.run.total(state.product, name, n_blocks) for name in ("counts", "volumes", "crossing")
+        )
+        total = float(volumes.sum())
+        modularity = (total - float(crossing)) / total - RESOLUTION * float(np.sum((volumes / total) ** 2))
+        return int(np.count_nonzero(counts)), modularity
+
+
+@dataclass(eq=False)
+class _Fit:
+    """The fit of a model, step by step."""
+
+    model: LapGMM
+    run: Run
+    seed: int | None
+
+    def fit(self, X: Any, init: Any) -> tuple[EMResult[Any], int]:
+        """Run EM, store the result, and return it and the number of clusters that have rows."""
+        model, run = self.model, self.run
+        (seed,) = run.once("seed", lambda: {"seed": np.array(check_seed(self.seed).randint(2**31 - 1))}, "seed")
+        rows = RowBlocks.store(run, X)
+        k = check_n_clusters(model.n_clusters, rows.n_rows)
+        settings = make_settings(model, rows, k)
+        graph = build_recipe(rows, model._recipe(), int(seed))
+        hooks = BlockHooks(graph, settings, 0.0, count())
+        numbers, sample = draw_sample(graph.cells.rows, int(seed))
+        start = self._start(hooks, sample, k, init, int(seed))
+        result, hooks = self._search_lam(hooks, start, rows.take(numbers))
+        cells = graph.cells
+        step = str(result.state.resp)
+        run.map("ends", end_block, cells.n_blocks, layout=cells.layout, memberships=step)
+        names = ("labels", "memberships")
+        run.map("result", collect_block, rows.blocks, layout=cells.layout, ends="ends", names=names)
+        self._store(rows, result, settings, k)
+        return result, hooks.quality(result.state)[0]
+
+    def _store(self, rows: RowBlocks, result: EMResult[Any], settings: Settings, k: int) -> None:
+        model = self.model
+        model.n_features_in_ = rows.n_features
+        model._store_components(result, np.dtype(rows.dtype))
+        model.lam_ = result.lam
+        model._projection, model.graph_, model._fit_X = settings.projection, None, None
+        model.memberships_ = rows.as_dask("result", "memberships", (k,), rows.dtype)
+        model.labels_ = rows.as_dask("result", "labels", (), np.int64)
+
+    def _start(self, hooks: BlockHooks, sample: Array, k: int, init: Any, seed: int) -> str:
+        """Write first memberships in the order of the nodes; return their step."""
+        graph, model, cells = hooks.graph, self.model, hooks.graph.cells
+        rng = np.random.RandomState(seed)
+        options: dict[str, Any] = {"layout": cells.layout, "settings": hooks.settings}
+        if init is not None:
+            store_values(cells.rows, init, "init", np.asarray)
+            self.run.map("init-parts", divide_values, cells.rows.blocks, layout=cells.layout, values="init")
+            options["values"] = "init-parts"
+        elif model.init == "kmeans":
+            coordinates = sample if hooks.settings.projection is None else hooks.settings.projection(sample)
+            options["centers"] = np.asarray(kmeans(coordinates, k, n_init=10, random_state=rng).centers)
+        else:
+            options["labels"] = self._communities(graph, k, rng, seed)
+        self.run.map("memberships", start_block, cells.n_blocks, graph=graph.step, size=graph.sizes[-1], **options)
+        return "memberships"
+
+    def _communities(self, graph: GraphBlocks, k: int, rng: np.random.RandomState, seed: int) -> str:
+        """Search communities of the contracted graph; return the step with the refined labels of the nodes."""
+        coarse: CoarseGraphs = graph.contract(MAX_NODES, "", seed)
+
+        def search() -> dict[str, Array]:
+            found = communities(coarse.affinity(graph.sizes[-1]), k, random_state=rng)
+            return {"labels": np.asarray(found.labels), "gamma": np.array(found.resolution)}
+
+        labels, gamma = self.run.once("communities", search, "labels", "gamma")
+        return refine(coarse, labels, graph.sizes[-1], float(gamma), seed)
+
+    def _search_lam(self, hooks: BlockHooks, start: str, sample: Array) -> tuple[EMResult[Any], BlockHooks]:
+        """Run EM with λ as given, or try the values of the grid and continue the best run."""
+        model = self.model
+        limits = model._limits()
+        if not model._searches_lam():
+            hooks = replace(hooks, lam=check_nonnegative(model.lam, "lam", or_else="'auto' or 'natural'"))
+            return replace(run_em(hooks.start(start), hooks, **limits), lam=hooks.lam), hooks
+        max_iter = limits.pop("max_iter")
+        runs, failures = [], []
+        for lam in self._lam_grid(hooks, start, sample):
+            trial = replace(hooks, lam=lam)
+            try:
+                result = run_em(trial.start(start), trial, max_iter=min(LAM_TRIAL_ITERATIONS, max_iter), **limits)
+            except SingularCovarianceError as error:
+                failures.append(error)
+                continue
+            runs.append((trial.quality(result.state), replace(result, lam=lam), trial))
+            model._report_trial(lam, *runs[-1][0])
+            if len(runs) > 2 and all(n_clusters < runs[0][0][0] for (n_clusters, _), _, _ in runs[-2:]):
+                break
+        if not runs:
+            raise failures[0]
+        _, best, trial = max(runs, key=lambda run: run[0])
+        if best.converged or best.n_iter >= max_iter:
+            return best, trial
+        rest = run_em(best.state, trial, max_iter=max_iter - best.n_iter, **limits)
+        history, n_iter = best.history + rest.history, best.n_iter + rest.n_iter
+        return replace(rest, history=history, n_iter=n_iter, lam=best.lam), trial
+
+    def _lam_grid(self, hooks: BlockHooks, start: str, sample: Array) -> list[float]:
+        """Return multiples of the λ at which neighbours weigh as much as densities."""
+        components, _ = hooks.maximize(hooks.start(start))
+        margin = median_margin(hooks.settings.problem(sample, None, None).log_joint(components), None)
+        cells = hooks.graph.cells
+        total = float(self.run.total("start-products", "volumes", cells.n_blocks).sum())
+        degree = total / cells.rows.n_rows
+        scale = margin / (2 * degree) if degree > 0 else 0.0
+        return [factor * scale for factor in LAM_GRIDS[str(self.model.lam)]]
+
+
+# ---------------------------------------------------------------------------------------------- the work on one block
+
+
+def divide_values(workspace: Workspace, block: int, *, layout: Layout, values: str) -> dict[str, Array]:
+    """Divide given values of the rows of a block of the input by the home of the rows."""
+    given, home = workspace.read_one(values, block, "values"), workspace.read_one(layout.step, block, "home")
+    return {f"values {target}": given[home == target] for target in range(layout.n_blocks)}
+
+
+def start_block(
+    workspace: Workspace,
+    block: int,
+    *,
+    layout: Layout,
+    graph: str,
+    size: int,
+    settings: Settings,
+    values: str | None = None,
+    centers: np.ndarray | None = None,
+    labels: str | None = None,
+) -> dict[str, Array]:
+    """Return first memberships: those that are given, of the nearest centre, or of the communities."""
+    edges = BlockGraph.read(workspace, graph, block, size)
+    problem = settings.problem(layout.read_rows(workspace, block), None, None)
+    if values is not None:
+        given = np.concatenate([workspace.read_one(values, i, f"values {block}") for i in layout.origins])
+        resp = memberships_from_array(given, settings.k, problem.Z)
+    elif centers is not None:
+        resp = one_hot(nearest_center(problem.Z, centers)[0], settings.k, problem.Z)
+    else:
+        assert labels is not None
+        resp = one_hot(workspace.read_one(labels, block, OWN).astype(np.int64), settings.k, problem.Z)
+    return edges.share(resp) | statistics_arrays(settings.statistics(problem, resp, np.float64))
+
+
+def step_block(
+    workspace: Workspace,
+    block: int,
+    *,
+    layout: Layout,
+    graph: str,
+    size: int,
+    settings: Settings,
+    components: str,
+    last: str,
+    product: str,
+    lam: float,
+) -> dict[str, Array]:
+    """Take one step of the memberships of a block, and compute their statistics and their part of J."""
+    edges = BlockGraph.read(workspace, graph, block, size)
+    problem = settings.problem(layout.read_rows(workspace, block), None, None)
+    joint = problem.log_joint(read_components(workspace, components))
+    resp = workspace.read_one(last, block, OWN)
+    gradient = lam * workspace.read_one(product, block, OWN)
+    bound = (2 * lam * _degrees(edges)[:, None]).astype(resp.dtype)
+    moved = smoothing_step(joint, resp, gradient.astype(resp.dtype), bound)
+    sums = {"bound": evidence_bound(moved, joint), "change": np.abs(moved - resp).sum(axis=1)}
+    totals = {name: np.array(values.sum(dtype=np.float64)) for name, values in sums.items()}
+    return edges.share(moved) | statistics_arrays(settings.statistics(problem, moved, np.float64)) | totals
+
+
+def product_block(workspace: Workspace, block: int, *, graph: str, size: int, memberships: str) -> dict[str, Array]:
+    """Compute LQ of the nodes of a block, the penalty, and what the modularity of the partition needs."""
+    edges = BlockGraph.read(workspace, graph, block, size)
+    values, degrees = edges.receive(workspace, memberships), _degrees(edges)
+    own = values[: edges.n]
+    product = degrees[:, None] * own - edges.weights @ values
+    labels = values.argmax(axis=1)
+    rows = np.repeat(np.arange(edges.n), np.diff(edges.weights.indptr))
+    leaving = labels[rows] != labels[edges.weights.indices]
+    k = values.shape[1]
+    return {
+        OWN: product.astype(own.dtype),
+        "penalty": np.array(np.sum(own * product, dtype=np.float64)),
+        "crossing": np.array(edges.weights.data[leaving].sum(dtype=np.float64)),
+        "volumes": np.bincount(labels[: edges.n], degrees, minlength=k),
+        "counts": np.bincount(labels[: edges.n], minlength=k),
+    }
+
+
+def end_block(workspace: Workspace, block: int, *, layout: Layout, memberships: str) -> dict[str, Array]:
+    """Return labels and memberships of the nodes of a block, divided by blocks of the input."""
+    resp = workspace.read_one(memberships, block, OWN)
+    return layout.divide_by_origin({"labels": resp.argmax(axis=1).astype(np.int64), "memberships": resp}, block)
+
+
+def _degrees(edges: BlockGraph) -> np.ndarray:
+    return np.asarray(edges.weights.sum(axis=1, dtype=np.float64)).ravel()

@@ -1,0 +1,355 @@
+"""ManifoldClustering on a Dask array.
+
+The steps are those in memory, with the same functions wherever these work on one block or on one machine:
+
+1. Rows are written to files, and divided by cells of nearby rows (:mod:`.rows`, :mod:`.cells`).
+2. Neighbours are searched in every block, and the self-tuned graphs are made from them (:mod:`.neighbors`,
+   :mod:`.graph`).
+3. Every block groups its nodes. The contracted graphs, of at most `MAX_NODES` nodes, are searched by the code that
+   searches them in memory. Up to that many rows there are no groups, and the search is the same.
+4. Views and methods are compared on a sample of the rows, as they are in memory for many rows.
+5. The labels of groups become those of their rows, nodes move (:mod:`.moves`), and memberships follow from a walk
+   (:mod:`.memberships`), each with the values of other blocks at their border.
+
+The model keeps a sample of the rows with their memberships, the *landmarks*, by which new points are placed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from .._validation import check_int, check_n_clusters, check_n_jobs, check_seed, choose
+from ..clustering.candidates import (
+    MAX_SEARCHES,
+    ROWS,
+    Candidate,
+    graph_candidates,
+    mixture_candidates,
+    select_by_cut,
+    select_by_likelihood,
+    why_no_mixture,
+)
+from ..clustering.comparison import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
+from ..clustering.manifold import GRAPH_SIZES, Landmarks, ManifoldClustering
+from ..clustering.n_clusters import NClustersChoice, count_clusters
+from ..clustering.views import is_low_dimensional
+from ..core.backend import Array
+from ..core.progress import report_progress
+from ..core.rows import take_rows
+from ..errors import InputError, StorageError
+from ..graph.estimator import restore_on_failure
+from ..graph.labels import UNKNOWN
+from ..graph.recipes import self_tuned
+from ..persistence import load, save
+from .candidates import BlockScorer, pack_candidates, unpack_candidates
+from .cells import CellBlocks
+from .graph import CoarseGraphs, GraphBlocks
+from .memberships import compute_memberships
+from .moves import refine
+from .neighbors import search_method
+from .rows import RowBlocks
+from .run import Run, describe, run_steps
+from .workspace import Workspace
+
+MAX_NODES = 200_000  # of the graphs that are searched on one machine ...
+MAX_NODE_BYTES = 2**28  # ... fewer, if their means would take more memory
+MAX_LANDMARKS = 50_000
+MAX_LANDMARK_BYTES = 2**27  # fewer, if rows are long ...
+MIN_LANDMARKS = 10_000  # ... but at least so many, which are compared
+COMPARISON = "comparison"
+
+
+def fit(model: ManifoldClustering, X: Any, y: Any = None, *, constraints: Any = None) -> ManifoldClustering:
+    """Cluster the rows of a Dask array; ``labels_`` and ``memberships_`` are Dask arrays with its blocks."""
+    _check_options(model, y, constraints)
+    seed = None if model.random_state is None else int(check_seed(model.random_state).randint(2**31 - 1))
+    with report_progress(model), restore_on_failure(model):
+        run_steps(describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
+    model._warn_and_print()
+    return model
+
+
+def _check_options(model: ManifoldClustering, y: Any, constraints: Any) -> None:
+    """Raise an error for options that have no block version."""
+    choose(EFFORTS, model.effort, option="effort")
+    check_n_jobs(model.n_jobs)
+    unsupported = {
+        "labels y": y is not None and UNKNOWN in np.asarray(y),
+        "constraints": constraints is not None,
+        "outliers": bool(model.outliers),
+        "graph": not model._graph_is_default(),
+    }
+    for name, is_given in unsupported.items():
+        if is_given:
+            raise InputError(
+                f"ManifoldClustering does not take {name} with Dask arrays",
+                "leave it out, or pass X.compute() if the rows fit into memory",
+                code="not_out_of_core",
+                parameter=name.split()[-1],
+            )
+
+
+class Sample(NamedTuple):
+    """Some of the rows, from which cells and views are made, and which become the landmarks of the model.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (m,)
+        The numbers of the rows in the input, ascending.
+    rows : array or CSR matrix of shape (m, d)
+    """
+
+    numbers: np.ndarray
+    rows: Array
+
+
+class Choice(NamedTuple):
+    """The chosen partition.
+
+    Attributes
+    ----------
+    labels : str or None
+        The step with the labels of the nodes; None takes those of the nearest sampled rows.
+    compared : str or None
+        The step with the result of the comparison.
+    consensus : float
+    graph : GraphBlocks
+        The graph of its view.
+    landmarks : array
+        The sample in its view.
+    view : Whitening, LPI or None
+    """
+
+    labels: str | None
+    compared: str | None
+    consensus: float
+    graph: GraphBlocks
+    landmarks: Array
+    view: Any
+
+
+@dataclass(eq=False)
+class _Fit:
+    """The fit of a model, step by step; it is called again if a block is lost, and does the same again."""
+
+    model: ManifoldClustering
+    run: Run
+    seed: int | None
+
+    def fit(self, X: Any) -> None:
+        """Run the steps and store the results."""
+        model = self.model
+        seed, *seeds = self._seeds()
+        rows = RowBlocks.store(self.run, X)
+        _check_rows(rows)
+        sample = self._draw_sample(rows, seed)
+        graph = _build_graph(rows, sample.rows, "", seeds[0])
+        coarse = graph.contract(_max_nodes(rows), "", seeds[1])
+        model.evidence_ = self._count(sample.rows, seeds[2])
+        model.n_clusters_ = _n_clusters(model, rows.n_rows)
+        effort, low_dimensional = self._effort(sample.rows, rows.n_rows)
+        found, leader = self._find_candidates(coarse, effort, seeds[3])
+        if effort is None:
+            choice = self._choose_by_scores(coarse, found, leader, sample, seeds[4])
+        else:
+            comparer = Comparer(effort, model.n_clusters_, low_dimensional, seeds[5], n_jobs=model.n_jobs)
+            choice = self._choose_by_comparison(comparer, coarse, found, leader, sample, seeds)
+        result = compute_memberships(choice.graph, choice.labels, choice.compared, choice.consensus, model.n_clusters_)
+        self._store(rows, result, sample.numbers, choice)
+
+    def _seeds(self) -> list[int]:
+        """Return the seeds of the steps: without a random state others in every fit, but the same if a fit goes on."""
+        draw = lambda: {"seed": np.array(check_seed(self.seed).randint(2**31 - 1))}  # noqa: E731
+        (seed,) = self.run.once("seed", draw, "seed")
+        return [int(one) for one in np.random.RandomState(int(seed)).randint(2**31 - 1, size=7)]
+
+    # ------------------------------------------------------------------------------------------------------ the search
+
+    def _draw_sample(self, rows: RowBlocks, seed: int) -> Sample:
+        row_bytes = rows.dtype.itemsize * rows.n_features
+        size = MAX_LANDMARKS if rows.is_sparse else min(MAX_LANDMARKS, MAX_LANDMARK_BYTES // row_bytes)
+        numbers = rows.draw(max(MIN_LANDMARKS, size), np.random.RandomState(seed))
+        (sample,) = self.run.once("sample", lambda: {"rows": rows.take(numbers)}, "rows")
+        return Sample(numbers, sample)
+
+    def _count(self, sample: Array, seed: int) -> NClustersChoice | None:
+        """Choose the number of clusters by the sample."""
+        model = self.model
+        if not model._n_clusters_is_auto():
+            return None
+        recipe = self_tuned(min(GRAPH_SIZES[-1], sample.shape[0] - 1), connect="mst", n_jobs=model.n_jobs)
+        return count_clusters(
+            recipe._build(sample),
+            range(2, check_int(model.max_clusters, "max_clusters", minimum=2) + 1),
+            lambda some: recipe._build(take_rows(sample, some)),
+            random_state=np.random.RandomState(seed),
+            n_jobs=model.n_jobs,
+            rows=sample,
+        )
+
+    def _effort(self, sample: Array, n_rows: int) -> tuple[Effort | None, bool]:
+        """Return how much is compared, None if nothing is, and whether the rows are low-dimensional."""
+        effort, k = EFFORTS[self.model.effort], self.model.n_clusters_
+        if effort is None or k == 1:
+            return None, True
+        low_dimensional = is_low_dimensional(sample)
+        n_compared = min(n_rows, effort.n_rows(low_dimensional))
+        enough = n_compared >= (MIN_ROWS if n_compared == n_rows else MIN_ROWS_PER_CLUSTER * k)
+        return effort if enough else None, low_dimensional
+
+    def _find_candidates(self, coarse: CoarseGraphs, effort: Effort | None, seed: int) -> tuple[list[Candidate], int]:
+        """Search communities and mixtures on the contracted graphs; return partitions of their nodes."""
+        rows, model = coarse.graph.cells.rows, self.model
+        stand_in = None if rows.is_sparse else np.broadcast_to(np.float32(0), (rows.n_rows, rows.n_features))
+        model._why_no_mixture = why_no_mixture(stand_in, model.n_clusters_)
+
+        def search() -> dict[str, Array]:
+            has_mixtures = model._why_no_mixture is None
+            graphs = {f"{size} neighbours": coarse.connected(size) for size in coarse.graph.sizes}
+            scorer = BlockScorer(graphs, model.n_clusters_, coarse=coarse, estimates_mixtures=has_mixtures)
+            candidates, hierarchies = graph_candidates(
+                scorer,
+                graphs,
+                max_searches=MAX_SEARCHES if effort is None else effort.max_searches,
+                rng=np.random.RandomState(seed),
+                n_jobs=model.n_jobs,
+            )
+            place = candidates.index(select_by_cut(candidates))
+            if has_mixtures:
+                leader = candidates[place]
+                leader = candidates[place] = replace(leader, icl=scorer.likelihood(leader.labels))
+                hierarchy = hierarchies[leader.graph]
+                candidates += mixture_candidates(scorer, leader, hierarchy, constraints=None, random_state=seed)
+            return pack_candidates(candidates) | {"leader": np.array(place)}
+
+        labels, records, leader = self.run.once("candidates", search, "labels", "records", "leader")
+        return unpack_candidates(labels, records), int(leader)
+
+    # ------------------------------------------------------------------------------------------------------ the choice
+
+    def _choose_by_scores(
+        self, coarse: CoarseGraphs, found: list[Candidate], leader: int, sample: Sample, seed: int
+    ) -> Choice:
+        """Choose by cut and likelihood; a mixture is not refined on the rows, as it is in memory."""
+        rivals = [one for one in found if one.family == "LapGMM"]
+        chosen = select_by_likelihood(found[leader], rivals)
+        self.model._store_choice(found, chosen)
+        return Choice(_refined(coarse, chosen, seed), None, 1.0, coarse.graph, sample.rows, None)
+
+    def _choose_by_comparison(
+        self,
+        comparer: Comparer,
+        coarse: CoarseGraphs,
+        found: list[Candidate],
+        leader: int,
+        sample: Sample,
+        seeds: Sequence[int],
+    ) -> Choice:
+        """Choose by the agreement with other methods and views, on some of the sampled rows."""
+        run, graph = self.run, coarse.graph
+        size = min(len(sample.numbers), comparer.effort.n_rows(comparer.low_dimensional))
+        some = np.sort(np.random.RandomState(comparer.random_state).permutation(len(sample.numbers))[:size])
+        groups = coarse.groups_of(graph.cells.nodes_of(sample.numbers[some]))
+        view_file = run.workspace.folder / "view.npz"
+
+        def compare() -> dict[str, Array]:
+            on_sample = [replace(one, labels=one.labels[groups]) for one in found]
+            compared = comparer.compare_sample(take_rows(sample.rows, some), on_sample, leader)
+            if compared.view.transformer is not None:
+                save(compared.view.transformer, view_file)
+            return pack_candidates(compared.candidates) | {
+                "chosen": np.array(compared.position),
+                "of_chosen": compared.chosen.labels,
+                "votes": compared.votes,
+                "sampled": compared.view.rows,
+            }
+
+        labels, records, chosen_place = run.once(COMPARISON, compare, "labels", "records", "chosen")
+        candidates, place = unpack_candidates(labels, records), int(chosen_place)
+        chosen = candidates[place]
+        self.model._store_choice(candidates, chosen, size)
+        if chosen.view == ROWS:
+            step = _refined(coarse, found[place], seeds[4]) if place < len(found) else None
+            return Choice(step, COMPARISON, chosen.consensus, graph, sample.rows, None)
+        view, prefix = _load_view(view_file), f"{chosen.view.replace(' ', '-')}/"
+        run.map(f"{prefix}rows", transform_block, graph.cells.rows.blocks, rows=graph.cells.rows.step, view=view_file)
+        rows, landmarks = graph.cells.rows.transformed(f"{prefix}rows"), view._embed(sample.rows)
+        view_graph = _build_graph(rows, landmarks, prefix, seeds[0])
+        return Choice(None, COMPARISON, chosen.consensus, view_graph, landmarks, view)
+
+    # ------------------------------------------------------------------------------------------------------ the result
+
+    def _store(self, rows: RowBlocks, result: str, numbers: np.ndarray, choice: Choice) -> None:
+        """Store results as Dask arrays, and the landmarks."""
+        model, landmarks = self.model, choice.landmarks
+        model.n_features_in_ = rows.n_features
+        model.__dict__.pop("feature_names_in_", None)
+        model.labels_ = rows.as_dask(result, "labels", (), np.int64)
+        model.memberships_ = rows.as_dask(result, "memberships", (model.n_clusters_,), rows.dtype)
+        has_votes = choice.compared is not None
+        model.row_agreement_ = rows.as_dask(result, "agreement", (), np.float32) if has_votes else None
+        model.outlier_score_ = None
+        model._view, model._fit_X = choice.view, landmarks
+        model._fit_recipe = self_tuned(min(GRAPH_SIZES[-1], landmarks.shape[0] - 1))
+        model.graph_ = clone(model._fit_recipe).set_params(method=search_method(landmarks))._build(landmarks)
+        agreement = rows.take(numbers, "agreement", result) if has_votes else None
+        model._landmarks = Landmarks(numbers, rows.n_rows, rows.take(numbers, "memberships", result), agreement)
+
+
+def _n_clusters(model: ManifoldClustering, n_rows: int) -> int:
+    if model.evidence_ is not None:
+        return model.evidence_.n_clusters
+    return check_n_clusters(model.n_clusters, n_rows, or_else="'auto'")
+
+
+def _check_rows(rows: RowBlocks) -> None:
+    if rows.n_rows < 2:
+        raise InputError("X has only one row", "give at least two rows", code="too_few_rows", n_samples=rows.n_rows)
+    if not rows.is_sparse and not (rows.moments[1] > 0).any():
+        raise InputError("all rows of X are equal, so there is nothing to cluster", "check the data", code="equal_rows")
+
+
+def _max_nodes(rows: RowBlocks) -> int:
+    """Return the number of nodes, about, of the graphs that are searched on one machine."""
+    return MAX_NODES if rows.is_sparse else min(MAX_NODES, MAX_NODE_BYTES // (rows.dtype.itemsize * rows.n_features))
+
+
+def _build_graph(rows: RowBlocks, sample: Array, prefix: str, seed: int) -> GraphBlocks:
+    """Build the two default graphs of rows."""
+    cells = CellBlocks.divide(rows, sample, prefix, seed)
+    sizes = tuple(sorted({min(size, rows.n_rows - 1) for size in GRAPH_SIZES}))
+    return GraphBlocks.build(cells, sizes, prefix)
+
+
+def _refined(coarse: CoarseGraphs, chosen: Candidate, seed: int) -> str:
+    """Return the step with the labels of all nodes: communities are refined, other partitions are not."""
+    gamma = None if math.isnan(chosen.resolution) else chosen.resolution
+    return refine(coarse, chosen.labels, int(chosen.graph.split()[0]), gamma, seed)
+
+
+def _load_view(path: Path) -> Any:
+    """Load the map to the chosen view, which was saved with the comparison."""
+    try:
+        return load(path)
+    except (OSError, ValueError) as error:
+        raise StorageError(
+            f"the view in {str(path)!r} is damaged: {error}",
+            "run the same fit again, which makes it again",
+            code="damaged_block",
+            step=COMPARISON,
+            block=0,
+        ) from None
+
+
+def transform_block(workspace: Workspace, block: int, *, rows: str, view: Path) -> dict[str, Array]:
+    """Transform the rows of a block of the input to another view."""
+    transformed = _load_view(view)._embed(workspace.read_one(rows, block, "rows"))
+    return {"rows": sp.csr_array(transformed) if sp.issparse(transformed) else np.asarray(transformed)}

@@ -1,0 +1,75 @@
+"""Predictions for the rows of a Dask array, block by block, by any fitted estimator."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import import_optional
+from ..core.backend import Array
+from ..core.block_versions import is_dask_array
+from ..core.blocks import one_thread
+from .rows import check_shape, float_type
+
+
+def predict(model: Any, X: Any) -> Any:
+    """Return the cluster of each row as a Dask array with the blocks of ``X``."""
+    classes = getattr(model, "classes_", None)
+    dtype = (
+        np.dtype(np.int64) if classes is None else np.append(classes, "-1" if classes.dtype.kind in "US" else -1).dtype
+    )
+    return _map(model, X, _predict, dtype, (), {})
+
+
+def predict_proba(model: Any, X: Any, **options: Any) -> Any:
+    """Return the memberships of each row as a Dask array with the blocks of ``X``."""
+    check_is_fitted(model)
+    names = ("classes_", "n_clusters_", "n_clusters")
+    found = next(getattr(model, name) for name in names if hasattr(model, name))
+    width = (len(found) if np.ndim(found) else int(found),)
+    return _map(model, X, _predict_proba, float_type(X.dtype), width, options)
+
+
+def _map(model: Any, X: Any, method: Any, dtype: np.dtype, width: tuple[int, ...], options: dict[str, Any]) -> Any:
+    """Call a method of a model on all blocks, when the result is computed."""
+    check_is_fitted(model)
+    check_shape(X)
+    delayed = import_optional("dask", extra="dask", purpose="Dask arrays").delayed
+    return X.map_blocks(
+        method,
+        model=delayed(_light(model), pure=False),
+        options=options,
+        empty=np.empty((0, *width), dtype=dtype),
+        dtype=dtype,
+        chunks=(X.chunks[0], *((size,) for size in width)),
+        drop_axis=[] if width else [1],
+        meta=np.empty((0, *width), dtype=dtype),
+    )
+
+
+def _light(model: Any) -> Any:
+    """Return a copy of a model whose arrays with a value per training row, which predictions do not use, are empty."""
+    light = copy(model)
+    for name, value in vars(model).items():
+        if is_dask_array(value):
+            setattr(light, name, np.empty((0, *value.shape[1:]), dtype=value.dtype))
+        elif name == "init" and not isinstance(value, str):
+            setattr(light, name, None)
+    return light
+
+
+def _predict(rows: Array, *, model: Any, options: dict[str, Any], empty: np.ndarray) -> Array:
+    if not rows.shape[0]:
+        return empty
+    with one_thread():
+        return model.predict(rows).astype(empty.dtype, copy=False)
+
+
+def _predict_proba(rows: Array, *, model: Any, options: dict[str, Any], empty: np.ndarray) -> Array:
+    if not rows.shape[0]:
+        return empty
+    with one_thread():
+        return model.predict_proba(rows, **options).astype(empty.dtype, copy=False)

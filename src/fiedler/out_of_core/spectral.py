@@ -1,0 +1,294 @@
+"""SpectralClustering on a Dask array.
+
+The eigenvectors of the random walk D⁻¹W with the largest eigenvalues are found by Chebyshev-filtered subspace iteration
+[Zhou et al. 2006] on S = D^-½WD^-½. It starts with the eigenvectors of the contracted graph, each group's value for all
+of its nodes. A filter of degree `DEGREE` damps the eigenvalues between -1 and the smallest one that is kept; its steps
+are one task per block, with the vectors of other blocks at their border. Then the vectors are combined to
+orthonormal ones that diagonalise S (Rayleigh and Ritz), by sums of small matrices over all blocks.
+
+The centres of k-means are found on the rows of a sample, and moved by sums over all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from .._validation import check_int, check_n_clusters, check_positive, check_seed, choose
+from ..clustering.spectral import RELAXATIONS, SpectralClustering
+from ..core.backend import Array
+from ..core.eigen import smallest_eigenpairs
+from ..core.kmeans import kmeans, nearest_center
+from ..core.progress import report_progress, stage
+from ..errors import InputError, NotConvergedWarning, warn
+from ..graph.estimator import restore_on_failure
+from .cells import Layout
+from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks, read_groups
+from .memberships import collect_block
+from .recipes import build_recipe, draw_sample
+from .rows import RowBlocks
+from .run import Run, describe, run_steps
+from .workspace import Workspace
+
+MAX_NODES = 50_000  # of the contracted graph
+DEGREE = 8  # of the filter
+N_GUARDS = 4  # further vectors, so that the wanted ones converge faster
+MAX_ITERATIONS = 30
+MIN_TOL = 1e-5  # of the residuals: labels do not change below, and single precision does not go further
+MAX_LLOYD_ITERATIONS = 20
+
+
+def fit(model: SpectralClustering, X: Any, y: Any = None, *, constraints: Any = None) -> SpectralClustering:
+    """Cluster the rows of a Dask array; ``labels_`` and ``embedding_`` are Dask arrays with its blocks."""
+    if constraints is not None:
+        raise InputError(
+            "SpectralClustering does not take constraints with Dask arrays", "leave them out", code="not_out_of_core"
+        )
+    if choose(RELAXATIONS, model.cut, option="cut").laplacian != "random_walk":
+        raise InputError(
+            f"cut={model.cut!r} does not work with Dask arrays",
+            "use 'ncut' or 'njw'",
+            code="not_out_of_core",
+            parameter="cut",
+        )
+    seed = None if model.random_state is None else int(check_seed(model.random_state).randint(2**31 - 1))
+    with report_progress(model), restore_on_failure(model):
+        run_steps(describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
+    if not model.converged_:
+        warn(
+            f"the eigenvectors did not converge: the largest residual is {model.eigen_residuals_.max():.1e}",
+            "raise eigen_tol",
+            category=NotConvergedWarning,
+            stacklevel=4,
+        )
+    return model
+
+
+@dataclass(eq=False)
+class _Fit:
+    """The fit of a model, step by step."""
+
+    model: SpectralClustering
+    run: Run
+    seed: int | None
+
+    def fit(self, X: Any) -> None:
+        """Run the steps and store the results."""
+        model, run = self.model, self.run
+        (seed,) = run.once("seed", lambda: {"seed": np.array(check_seed(self.seed).randint(2**31 - 1))}, "seed")
+        rows = RowBlocks.store(run, X)
+        k = check_n_clusters(model.n_clusters, rows.n_rows)
+        graph = build_recipe(rows, model._recipe(), int(seed))
+        coarse = graph.contract(MAX_NODES, "", int(seed))
+        values, residuals, step = self._eigenvectors(coarse, k, int(seed))
+        numbers, landmarks = draw_sample(graph.cells.rows, int(seed))
+        places = graph.cells.nodes_of(numbers)
+        vectors = take_nodes(graph, step, places)[:, :k]
+        centers = self._centers(graph, step, vectors, k, int(seed))
+        cells = graph.cells
+        names = ("labels", "embedding")
+        run.map("ends", label_block, cells.n_blocks, layout=cells.layout, vectors=step, centers=centers, cut=model.cut)
+        run.map("result", collect_block, rows.blocks, layout=cells.layout, ends="ends", names=names)
+        model.n_features_in_ = rows.n_features
+        model.labels_ = rows.as_dask("result", "labels", (), np.int64)
+        model.embedding_ = rows.as_dask("result", "embedding", (k,), np.float64)
+        model.cluster_centers_ = centers
+        model.eigenvalues_, model.eigen_residuals_ = values, residuals
+        model.converged_ = bool((residuals <= self._tol).all())
+        model.n_connected_components_ = coarse.affinity(graph.sizes[-1]).components()[0]
+        model._eigenvectors, model._fit_cut = vectors, model.cut
+        model._fit_X, model._fit_recipe = landmarks, model._recipe()
+        model.graph_ = model._fit_recipe._build(landmarks)
+
+    @property
+    def _tol(self) -> float:
+        return max(check_positive(self.model.eigen_tol, "eigen_tol"), MIN_TOL)
+
+    # ------------------------------------------------------------------------------------------------- eigenvectors
+
+    def _eigenvectors(self, coarse: CoarseGraphs, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, str]:
+        """Return the smallest eigenvalues of the Laplacian, the residuals, and the step with the vectors D^-½ u."""
+        run, graph = self.run, coarse.graph
+        options = {"graph": graph.step, "size": graph.sizes[-1]}
+        places = {"groups": coarse.groups, "starts": coarse.starts}
+        n_vectors = min(k + N_GUARDS, int(coarse.starts[-1]))
+        run.once("coarse-vectors", lambda: self._coarse_vectors(coarse, n_vectors, seed))
+        step = "vectors/00-start"
+        run.map(step, start_block, graph.cells.n_blocks, **places, **options)
+        step, values, residuals = self._rotate(graph, step, "vectors/00", k)
+        limit = self.model.eigen_max_iter
+        max_iter = MAX_ITERATIONS if limit is None else check_int(limit, "eigen_max_iter")
+        with stage("eigenvectors", max_iter, at_most=True) as tick:
+            for number in range(1, max_iter + 1):
+                if (residuals[:k] <= self._tol).all():
+                    break
+                name = f"vectors/{number:02d}"
+                filtered = self._filter(graph, step, name, float(min(values[-1], 1 - 1e-3)))
+                step, values, residuals = self._rotate(graph, filtered, name, k)
+                tick()
+        return 1 - values[:k], residuals[:k], step
+
+    def _coarse_vectors(self, coarse: CoarseGraphs, n_vectors: int, seed: int) -> dict[str, Array]:
+        """Compute eigenvectors of the contracted graph; beyond its number of components, roughly."""
+        graph = coarse.affinity(coarse.graph.sizes[-1])
+        pairs = smallest_eigenpairs(
+            graph, n_vectors, kind="random_walk", tol=1e-3, random_state=np.random.RandomState(seed)
+        )
+        return {"vectors": np.asarray(pairs.vectors, dtype=np.float64)}
+
+    def _filter(self, graph: GraphBlocks, step: str, name: str, cutoff: float) -> str:
+        """Damp the eigenvalues between -1 and the cutoff, by a Chebyshev polynomial."""
+        options = {"graph": graph.step, "size": graph.sizes[-1]}
+        center, half_width = (cutoff - 1) / 2, (cutoff + 1) / 2
+        scale, previous, current = half_width / (1 - center), step, step
+        sigma = scale
+        for degree in range(1, DEGREE + 1):
+            following = f"{name}-filter-{degree:02d}"
+            new_sigma = 1 / (2 / scale - sigma) if degree > 1 else sigma
+            factors = {
+                "shift": center,
+                "factor": (1 if degree == 1 else 2) * new_sigma / half_width,
+                "back": 0.0 if degree == 1 else sigma * new_sigma,
+            }
+            self.run.map(
+                following, filter_block, graph.cells.n_blocks, current=current, previous=previous, **factors, **options
+            )
+            if degree > 2:
+                self.run.drop(previous)
+            previous, current, sigma = current, following, new_sigma
+        self.run.drop(previous)
+        return current
+
+    def _rotate(self, graph: GraphBlocks, step: str, name: str, k: int) -> tuple[str, np.ndarray, np.ndarray]:
+        """Combine vectors to orthonormal ones that diagonalise S; return their step, eigenvalues and residuals."""
+        run, n_blocks = self.run, graph.cells.n_blocks
+        options = {"graph": graph.step, "size": graph.sizes[-1]}
+        run.map(f"{name}-products", product_block, n_blocks, vectors=step, **options)
+        names = ("gram", "projected", "squared")
+        gram, projected, squared = (run.total(f"{name}-products", what, n_blocks) for what in names)
+        values, combination = scipy.linalg.eigh(projected, gram)
+        values, combination = values[::-1], combination[:, ::-1]
+        # ‖Su - μu‖² = u'S²u - μ² for a unit vector u with u'Su = μ
+        residuals = np.einsum("ij,ik,kj->j", combination, squared, combination) - values**2
+        run.map(f"{name}-rotated", rotate_block, n_blocks, vectors=step, combination=combination, **options)
+        run.drop(f"{name}-products")
+        return f"{name}-rotated", values, np.sqrt(np.maximum(residuals, 0))
+
+    # ------------------------------------------------------------------------------------------------------- k-means
+
+    def _centers(self, graph: GraphBlocks, step: str, sample: np.ndarray, k: int, seed: int) -> np.ndarray:
+        """Find centres on a sample, and move them by the means of all rows until few rows change."""
+        run, cut, n_blocks = self.run, self.model.cut, graph.cells.n_blocks
+        embedded = RELAXATIONS[cut].scale_rows(sample)
+        best = kmeans(embedded, k, n_init=self.model.n_init, random_state=np.random.RandomState(seed))
+        centers, inertia = np.asarray(best.centers), np.inf
+        for number in range(MAX_LLOYD_ITERATIONS):
+            name = f"centers-{number:02d}"
+            run.map(name, lloyd_block, n_blocks, vectors=step, centers=centers, cut=cut)
+            counts, sums, reached = (run.total(name, what, n_blocks) for what in ("counts", "sums", "inertia"))
+            centers = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centers)
+            if reached > (1 - 1e-4) * inertia:
+                break
+            inertia = reached
+        return centers
+
+
+# ------------------------------------------------------------------------------------------------ the work on one block
+
+
+def _inverse_roots(edges: BlockGraph) -> np.ndarray:
+    """Return D^-½ of the own nodes, 0 for nodes without edges."""
+    degrees = np.asarray(edges.weights.sum(axis=1, dtype=np.float64)).ravel()
+    return np.where(degrees > 0, 1 / np.sqrt(np.where(degrees > 0, degrees, 1)), 0.0)
+
+
+def start_block(
+    workspace: Workspace, block: int, *, graph: str, size: int, groups: str, starts: np.ndarray
+) -> dict[str, Array]:
+    """Give every node the values of its group. Vectors are kept as v = D^-½ u, of which the walk takes means."""
+    edges = BlockGraph.read(workspace, graph, block, size)
+    return edges.share(
+        workspace.read_one("coarse-vectors", 0, "vectors")[read_groups(workspace, block, groups, starts)]
+    )
+
+
+def _walked(edges: BlockGraph, values: Array) -> np.ndarray:
+    """Return D⁻¹W v at the own nodes."""
+    return _inverse_roots(edges)[:, None] ** 2 * (edges.weights @ values)
+
+
+def filter_block(
+    workspace: Workspace,
+    block: int,
+    *,
+    graph: str,
+    size: int,
+    current: str,
+    previous: str,
+    shift: float,
+    factor: float,
+    back: float,
+) -> dict[str, Array]:
+    """Make one step of the three-term recurrence of scaled Chebyshev polynomials."""
+    edges = BlockGraph.read(workspace, graph, block, size)
+    values = edges.receive(workspace, current)
+    result = factor * (_walked(edges, values) - shift * values[: edges.n])
+    if back:
+        result -= back * workspace.read_one(previous, block, OWN)
+    return edges.share(result)
+
+
+def product_block(workspace: Workspace, block: int, *, graph: str, size: int, vectors: str) -> dict[str, Array]:
+    """Return u'u, u'Su and u'S²u of the vectors u = D^½ v, summed over the nodes of a block."""
+    edges = BlockGraph.read(workspace, graph, block, size)
+    values = edges.receive(workspace, vectors)
+    own, walked = values[: edges.n], _walked(edges, values)
+    degrees = np.asarray(edges.weights.sum(axis=1, dtype=np.float64)).ravel()[:, None]
+    gram, projected, squared = (degrees * own).T @ own, (degrees * own).T @ walked, (degrees * walked).T @ walked
+    return {"gram": gram, "projected": (projected + projected.T) / 2, "squared": squared}
+
+
+def rotate_block(
+    workspace: Workspace, block: int, *, graph: str, size: int, vectors: str, combination: np.ndarray
+) -> dict[str, Array]:
+    """Combine the vectors."""
+    edges = BlockGraph.read(workspace, graph, block, size)
+    return edges.share(workspace.read_one(vectors, block, OWN) @ combination)
+
+
+def _embedding(workspace: Workspace, block: int, vectors: str, centers: np.ndarray, cut: str) -> np.ndarray:
+    return RELAXATIONS[cut].scale_rows(workspace.read_one(vectors, block, OWN)[:, : len(centers)])
+
+
+def lloyd_block(workspace: Workspace, block: int, *, vectors: str, centers: np.ndarray, cut: str) -> dict[str, Array]:
+    """Return the counts and sums of the rows of each centre, and the inertia."""
+    rows = _embedding(workspace, block, vectors, centers, cut)
+    labels, distances = nearest_center(rows, centers)
+    sums = np.stack([np.bincount(labels, column, minlength=len(centers)) for column in rows.T], axis=1)
+    counts = np.bincount(labels, minlength=len(centers))
+    return {"counts": counts, "sums": sums, "inertia": np.array(np.sum(distances))}
+
+
+def label_block(
+    workspace: Workspace, block: int, *, layout: Layout, vectors: str, centers: np.ndarray, cut: str
+) -> dict[str, Array]:
+    """Return labels and coordinates of the nodes of a block, divided by blocks of the input."""
+    rows = _embedding(workspace, block, vectors, centers, cut)
+    labels, _ = nearest_center(rows, centers)
+    return layout.divide_by_origin({"labels": labels.astype(np.int64), "embedding": rows}, block)
+
+
+def take_nodes(graph: GraphBlocks, step: str, nodes: np.ndarray) -> np.ndarray:
+    """Read the values of some nodes, in any order."""
+    layout, read = graph.cells.layout, graph.cells.rows.run.workspace.read_one
+    blocks, taken = layout.blocks_of(nodes), None
+    for block in np.unique(blocks):
+        here = blocks == block
+        values = read(step, int(block), OWN)
+        taken = np.empty((len(nodes), *values.shape[1:]), dtype=values.dtype) if taken is None else taken
+        taken[here] = values[nodes[here] - layout.starts[block]]
+    assert taken is not None
+    return taken

@@ -1,0 +1,178 @@
+"""Cells, neighbours, graphs, moves and walks in blocks, compared with those in memory."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from fiedler.datasets import tanh_manifold
+from fiedler.graph.affinity import AffinityGraph
+from fiedler.graph.coarsen import contract
+from fiedler.graph.community import modularity
+from fiedler.graph.neighbors import k_nearest
+from fiedler.graph.recipes import nested_graphs, self_tuned
+from fiedler.graph.smoothing import resolvent
+from fiedler.out_of_core.cells import CellBlocks, find_cells, join_cells, two_nearest_blocks
+from fiedler.out_of_core.graph import OWN, BlockGraph, GraphBlocks
+from fiedler.out_of_core.moves import refine
+from fiedler.out_of_core.rows import RowBlocks
+from fiedler.out_of_core.run import Run
+from fiedler.out_of_core.walk import walk
+from fiedler.out_of_core.workspace import Workspace
+
+da = pytest.importorskip("dask.array")
+pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return tanh_manifold(3000, n_clusters=5, ambient=10, random_state=0)
+
+
+@pytest.fixture
+def run(client, tmp_path):
+    return Run(Workspace(tmp_path / "work"), client)
+
+
+def build(run, X, n_blocks):
+    """Return the graphs of rows in some blocks, of which one is empty."""
+    sizes = [0, *(len(part) for part in np.array_split(X, n_blocks))]
+    blocks = RowBlocks.store(run, da.from_array(X, chunks=(tuple(sizes), X.shape[1])))
+    return GraphBlocks.build(CellBlocks.divide(blocks, X[::2], "", 0), (5, 9), "")
+
+
+def assemble(graph, size):
+    """Return the whole weight matrix, in the order of the rows."""
+    run, layout = graph.cells.rows.run, graph.cells.layout
+    n = int(layout.starts[-1])
+    parts = []
+    for block in range(layout.n_blocks):
+        rows = BlockGraph.read(run.workspace, graph.step, block, size)
+        halo = [
+            layout.starts[other] + BlockGraph.read(run.workspace, graph.step, other, size).exports[place]
+            for other in rows.neighbors
+            for place in [BlockGraph.read(run.workspace, graph.step, other, size).neighbors.index(block)]
+        ]
+        nodes = np.concatenate([layout.starts[block] + np.arange(rows.n), *halo])
+        entries = sp.coo_array(rows.weights)
+        shape = (rows.n, n)
+        parts.append(sp.coo_array((entries.data, (entries.row, nodes[entries.col])), shape=shape))
+    nodes = graph.cells.nodes_of(np.arange(n))
+    return sp.csr_array(sp.vstack(parts).tocsr()[nodes][:, nodes]), nodes
+
+
+def test_one_block_gives_the_graphs_in_memory(rows, run):
+    X, _ = rows
+    X = X[:900]  # too few for two blocks
+
+    graph = build(run, X, 1)
+
+    _, expected = nested_graphs(self_tuned(9), X, (5, 9))
+    for size, reference in zip((5, 9), expected):
+        weights, _ = assemble(graph, size)
+        weights.eliminate_zeros()
+        assert_allclose(weights.toarray(), reference.weights.toarray(), rtol=1e-12)
+
+
+def test_blocks_find_nearly_all_neighbors_and_symmetric_weights(rows, run):
+    X, _ = rows
+
+    graph = build(run, X, 6)
+
+    exact = k_nearest(X, 9).columns.reshape(-1, 9)
+    weights, nodes = assemble(graph, 9)
+    found = np.concatenate([run.workspace.read_one(graph.neighbors, block, "nodes") for block in range(6)])[nodes]
+    back = np.argsort(nodes)
+    recall = np.mean([len(set(back[some]) & set(true)) for some, true in zip(found, exact)]) / 9
+    assert graph.cells.n_blocks == 6
+    assert recall > 0.98
+    assert_allclose(weights.toarray(), weights.toarray().T, rtol=1e-12)
+    _, (_, reference) = nested_graphs(self_tuned(9), X, (5, 9))
+    assert abs(weights - reference.weights).sum() < 0.05 * reference.weights.sum()
+
+
+def test_the_graph_of_the_groups_is_the_contracted_graph(rows, run):
+    X, _ = rows
+    graph = build(run, X, 4)
+
+    coarse = graph.contract(400, "", 0)
+
+    weights, nodes = assemble(graph, 9)
+    groups = coarse.groups_of(nodes)
+    expected = contract(AffinityGraph(weights), groups)
+    found = coarse.affinity(9)
+    assert 300 < found.n_nodes < 800
+    assert_allclose(found.weights.toarray(), expected.weights.toarray(), rtol=1e-10)
+    assert_allclose(found.loops, expected.loops, rtol=1e-10)
+    assert coarse.connected(9).components()[0] == 1
+
+
+def test_without_groups_every_row_is_a_node(rows, run):
+    X, _ = rows
+
+    coarse = build(run, X, 3).contract(10_000, "", 0)
+
+    assert not coarse.is_coarse
+    assert coarse.affinity(5).n_nodes == 3000
+    assert coarse.affinity(5).loops is None
+
+
+def test_moves_raise_the_modularity_of_labels_of_groups(rows, run, rng):
+    X, y = rows
+    graph = build(run, X, 4)
+    coarse = graph.contract(300, "", 0)
+    weights, nodes = assemble(graph, 9)
+    groups = coarse.groups_of(nodes)
+    labels = np.zeros(coarse.starts[-1], dtype=np.int64)
+    labels[groups] = np.where(rng.uniform(size=3000) < 0.1, rng.randint(5, size=3000), y)
+
+    step = refine(coarse, labels, 9, 0.5, 0)
+
+    moved = np.concatenate([run.workspace.read_one(step, block, OWN) for block in range(4)])[nodes]
+    whole = AffinityGraph(weights)
+    assert modularity(whole, moved, resolution=0.5) > modularity(whole, labels[groups], resolution=0.5) + 0.02
+    kept = refine(coarse, labels, 9, None, 0)
+    unmoved = np.concatenate([run.workspace.read_one(kept, block, OWN) for block in range(4)])[nodes]
+    assert_array_equal(unmoved, labels[groups])
+
+
+def test_the_walk_is_the_resolvent(rows, run, rng):
+    X, y = rows
+    graph = build(run, X, 4)
+    weights, nodes = assemble(graph, 9)
+    P = np.eye(5)[y]
+    in_order = np.empty_like(P)
+    in_order[nodes] = P
+    for block in range(4):
+        edges = BlockGraph.read(run.workspace, graph.step, block, 9)
+        own = in_order[graph.cells.layout.starts[block] : graph.cells.layout.starts[block + 1]]
+        run.workspace.write("start", block, edges.share(own))
+
+    step = walk(graph, "start", 0.7, "")
+
+    found = np.concatenate([run.workspace.read_one(step, block, OWN) for block in range(4)])[nodes]
+    assert_allclose(found, resolvent(P, AffinityGraph(weights), 0.7), atol=1e-5)
+    assert walk(graph, "start", 0.0, "none-") == "start"
+    assert run.workspace.is_dropped("walk-005")
+
+
+def test_cells_are_joined_to_blocks_of_nearby_cells_of_equal_weight(rng):
+    centers = rng.normal(size=(64, 3))
+
+    blocks = join_cells(centers, np.ones(64), 5)
+
+    assert set(np.bincount(blocks)) <= {12, 13, 14}
+    spread = np.mean([centers[blocks == block].var(axis=0).sum() for block in range(5)])
+    assert spread < 0.75 * centers.var(axis=0).sum()
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_rows_go_to_the_two_nearest_blocks(is_sparse, rng):
+    X = rng.normal(size=(300, 4)) + 100 * (not is_sparse)
+    cells = find_cells(X, 3, 0)
+    distances = np.linalg.norm(X[:, None] - cells["centers"][None], axis=2)
+    by_block = np.stack([distances[:, cells["blocks"] == block].min(axis=1) for block in range(3)], axis=1)
+
+    home, second = two_nearest_blocks(sp.csr_array(X) if is_sparse else X, cells["centers"], cells["blocks"], 3)
+
+    assert_array_equal(np.stack([home, second], axis=1), np.argsort(by_block, axis=1)[:, :2])
