@@ -32,6 +32,7 @@ from fiedler.core import memory
 from fiedler.core.backend import BLOCK_BYTES
 from fiedler.core.memory import peak_memory_mb, reset_peak_memory
 from fiedler.datasets import tanh_manifold
+from fiedler.errors import InputError
 from fiedler.graph import neighbors
 from fiedler.graph.neighbors import APPROXIMATE_ABOVE, _exact_products, _prefers_cells
 
@@ -221,3 +222,21 @@ def test_the_table_is_readable():
 def test_invalid_sizes(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         fiedler.estimate(*arguments, **options)
+
+
+def test_a_fit_in_blocks_costs_less_time_with_more_workers_and_a_worker_needs_no_more_memory_for_more_rows():
+    few, many, wide = (
+        estimate(n, 50, 20, dtype="float32", n_workers=n_workers)
+        for n, n_workers in ((10**7, 2), (10**8, 2), (10**8, 200))
+    )
+
+    assert 8 < many.cpu_seconds / few.cpu_seconds < 14
+    assert wide.seconds < many.seconds / 50
+    assert abs(many.worker_bytes / few.worker_bytes - 1) < 0.05
+    assert many.client_bytes == few.client_bytes
+    assert 9 < many.disk_bytes / few.disk_bytes < 11
+    assert many.n_tasks > 9 * few.n_tasks
+    assert few.peak_bytes == 2 * few.worker_bytes + few.client_bytes
+    assert f"in {few.n_blocks} blocks on 2 workers" in str(few)
+    with pytest.raises(InputError, match="cost of sparse rows in blocks is not known"):
+        estimate(10**6, 1000, nnz_per_row=10, n_workers=2)

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 import fiedler
-from fiedler import KNNGraph, LapGMM, RadiusGraph, SpectralClustering
+from fiedler import GaussianMixture, KNNGraph, LapGMM, ManifoldClustering, RadiusGraph, SpectralClustering
 from fiedler.datasets import tanh_manifold
 from fiedler.errors import FiedlerWarning, InputError
 from fiedler.metrics import adjusted_rand_index
-from fiedler.out_of_core import spectral
+from fiedler.out_of_core import config_context, spectral
 from fiedler.supervision import LLGC
 
 da = pytest.importorskip("dask.array")
@@ -95,9 +96,9 @@ def test_eigenvectors_that_do_not_converge_are_reported(rows, client, monkeypatc
 def test_labels_spread_as_in_memory(normalize, rows, few, client, tmp_path):
     X, _ = rows
 
-    model = LLGC(normalize=normalize).fit(in_blocks(X), in_blocks(few))
+    model = LLGC(alpha=0.9, normalize=normalize).fit(in_blocks(X), in_blocks(few))
 
-    reference = LLGC(normalize=normalize).fit(X, few)
+    reference = LLGC(alpha=0.9, normalize=normalize).fit(X, few)
     found = model.transduction_.compute()
     assert np.mean(found == reference.transduction_) > 0.99
     assert_allclose(model.label_distributions_.compute().sum(axis=1), 1)
@@ -115,7 +116,7 @@ def test_names_of_classes_and_rows_that_no_label_reaches(client, rng):
     names[:10] = "near"
 
     with pytest.warns(FiedlerWarning, match=r"no label reaches 1000 row\(s\)"):
-        model = LLGC().fit(in_blocks(X, 4), names)
+        model = LLGC(alpha=0.9).fit(in_blocks(X, 4), names)
 
     assert_array_equal(model.transduction_.compute(), ["near"] * 1000 + ["-1"] * 1000)
     assert_array_equal(model.predict(in_blocks(X[:2], 1)).compute(), ["near"] * 2)
@@ -199,3 +200,61 @@ def test_options_of_lapgmm_without_a_block_version_say_so(options, arguments, ro
 
     with pytest.raises(InputError, match=f"{name} has a value that LapGMM cannot use with Dask arrays; "):
         LapGMM(5, **options).fit(in_blocks(rows[0]), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("model", "uses_labels"),
+    [
+        (GaussianMixture(5, pca=4, random_state=0), False),
+        (LapGMM(5, pca=4, lam="natural", random_state=0), False),
+        (SpectralClustering(5, graph=KNNGraph(10), random_state=0), False),
+        (LLGC(alpha=0.9), True),
+        (ManifoldClustering(5, effort="fast", random_state=0), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_second_fit_in_the_same_directory_makes_no_block_and_a_damaged_one_is_repaired(
+    model, uses_labels, rows, few, client, tmp_path, caplog
+):
+    X = in_blocks(rows[0][:1500], 3)
+    arguments = (X, few[:1500]) if uses_labels else (X,)
+    result = "transduction_" if uses_labels else "labels_"
+
+    def fit():
+        caplog.clear()
+        with config_context(tmp_path / "work"), caplog.at_level("INFO", logger="fiedler.out_of_core"):
+            labels = getattr(clone(model).fit(*arguments), result).compute()
+        return labels, caplog.messages[-1]
+
+    expected, _ = fit()
+    again, message = fit()
+    assert_array_equal(again, expected)
+    assert message.startswith("0 blocks were made")
+    for path in sorted((tmp_path / "work").rglob("*.npz"))[::7]:
+        path.unlink()
+    repaired, message = fit()
+    assert_array_equal(repaired, expected)
+    assert not message.startswith("0 blocks")
+
+
+def test_lapgmm_needs_the_rows_of_its_graph(rows, client):
+    with pytest.raises(InputError, match="graph has a value that LapGMM cannot use with Dask arrays; use metric="):
+        LapGMM(5, graph=KNNGraph(9, metric="cosine")).fit(in_blocks(rows[0]))
+
+
+def test_labels_in_one_block_spread_exactly_as_in_memory(rows, client):
+    """With names of classes as objects, as data frames have them, and a labelled row without edges."""
+    X = np.concatenate([rows[0][:600], np.full((1, 20), 1e3)])
+    names = np.array(["abcde"[label] for label in rows[1][:600]] + ["a"], dtype=object)
+    names[:580] = "-1"
+    graph = KNNGraph(5, symmetrize="mutual")
+
+    with pytest.warns(FiedlerWarning, match="no label reaches"):
+        model = LLGC(graph, alpha=0.9).fit(in_blocks(X, 2), names)
+    with pytest.warns(FiedlerWarning, match="no label reaches"):
+        reference = LLGC(graph, alpha=0.9).fit(X, names.astype(str))
+
+    assert_array_equal(model.transduction_.compute(), reference.transduction_)
+    assert_allclose(model.label_distributions_.compute(), reference.label_distributions_, atol=1e-4)
+    with pytest.raises(InputError, match="y contains NaN or infinity"):
+        LLGC().fit(in_blocks(X, 2), np.where(np.arange(601) < 3, np.nan, -1.0))

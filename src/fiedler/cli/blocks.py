@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -15,16 +15,19 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 
 from .._files import atomic_write
 from .._validation import choose, import_optional
-from ..clustering import ManifoldClustering
+from ..clustering import BlockCost, ManifoldClustering, estimate
+from ..clustering.cost_records import format_bytes
+from ..core.progress import format_seconds
 from ..core.rows import normalize_rows
 from ..errors import InputError
 from ..io import read_blocks
 from ..out_of_core import config_context, on_landmarks
 from ..out_of_core.config import parse_memory
+from ..out_of_core.rows import check_block, float_type
 from ..persistence import save
 from ..report import summarize, write_report, write_summary
 from .methods import NClusters
-from .output import MAX_LISTED_CLUSTERS, Output, cluster_cells, make_table
+from .output import MAX_LISTED_CLUSTERS, Output, cluster_cells, make_table, n_cores
 from .results import MODEL_FILE, PAGE_FILE, SUMMARY_FILE, atomic_folder, relative_source
 
 LABELS_FOLDER = "labels"
@@ -53,6 +56,7 @@ class ScaledBlocks(NamedTuple):
 def read_scaled(source: str, drop: Sequence[str], scale: str) -> ScaledBlocks:
     """Open a file in blocks, and scale the columns of a table to mean 0 and variance 1 unless told otherwise."""
     X = read_blocks(source, drop=drop)
+    X = X.astype(float_type(X.dtype))
     is_table = Path(source).suffix == ".parquet" or Path(source).is_dir()
     scale = ("standard" if is_table else "none") if scale == "auto" else scale
     choose(dict.fromkeys(BLOCK_SCALES), scale, option="scale", also=["auto"])
@@ -66,10 +70,10 @@ def read_scaled(source: str, drop: Sequence[str], scale: str) -> ScaledBlocks:
 
 
 def fit_scaler(X: Any) -> StandardScaler:
-    """Fit a scaler block by block; missing values are found by the clustering, which names their block."""
+    """Fit a scaler block by block; an error names the block and the row of a value that is not a number."""
     scaler = StandardScaler()
-    for block in X.blocks:
-        rows = block.compute()
+    for number, block in enumerate(X.blocks):
+        rows = check_block(block.compute(), number, n_features=X.shape[1], dtype=X.dtype)["rows"]
         if len(rows):
             scaler.partial_fit(rows)
     return scaler
@@ -150,6 +154,12 @@ def cluster_blocks(
     """Cluster a file in blocks; write Parquet parts, the model, and a summary and report of a sample."""
     with output.working(f"reading {source}"):
         data = read_scaled(source, drop, scale)
+    n_rows, n_columns = data.rows.shape
+    if not np.isnan(n_rows) and not where.get("scheduler"):
+        options: dict[str, Any] = {"effort": effort, "dtype": data.rows.dtype, "n_workers": n_cores()}
+        cost = cast("BlockCost", estimate(n_rows, n_columns, n_clusters, **options))
+        seconds_needed, disk = format_seconds(cost.seconds), format_bytes(cost.disk_bytes)
+        output.note(f"clustering {n_rows} rows will take about {seconds_needed} and {disk} of disk")
     with output.working(f"clustering {source} in {data.rows.numblocks[0]} blocks"):
         model, seconds = fit_blocks(data, n_clusters, seed=seed, effort=effort, **where)
     with output.working("writing the report"), atomic_folder(folder) as draft:

@@ -14,7 +14,7 @@ from rich.table import Table
 from .._registry import methods
 from .._validation import choose, first_few
 from ..clustering.comparison import EFFORTS
-from ..clustering.cost import format_bytes
+from ..clustering.cost_records import format_bytes
 from ..clustering.explain import UNCERTAIN_BELOW
 from ..core.progress import format_seconds
 from ..io import Input, read_input
@@ -115,8 +115,8 @@ def cluster(
         if not no_memory_check:
             check_memory(cost)
         if cost.seconds >= ANNOUNCED_SECONDS:
-            time, memory = format_seconds(cost.seconds), format_bytes(cost.peak_bytes)
-            output.note(f"clustering {data.n_rows} rows will take about {time} and up to {memory} of memory")
+            time, peak = format_seconds(cost.seconds), format_bytes(cost.peak_bytes)
+            output.note(f"clustering {data.n_rows} rows will take about {time} and up to {peak} of memory")
     with output.working(f"clustering {data.n_rows} rows"):
         fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs)
     if data.is_partially_labeled:

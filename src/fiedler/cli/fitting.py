@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from .._files import atomic_write
 from .._registry import methods
 from ..clustering import FitCost, choose_n_clusters, estimate
-from ..clustering.cost import format_bytes
+from ..clustering.cost_records import format_bytes
 from ..clustering.n_clusters import DEFAULT_CANDIDATES
 from ..core.backend import to_numpy
 from ..core.memory import available_memory, peak_memory_mb, reset_peak_memory

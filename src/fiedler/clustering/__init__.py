@@ -1,6 +1,8 @@
 """Clusterers: from rows, embeddings and graphs to labels."""
 
-from .cost import FitCost, StageCost, estimate
+from .block_cost import BlockCost
+from .cost import estimate
+from .cost_records import FitCost, StageCost
 from .documents import LPIClustering
 from .embed_kmeans import EmbedKMeans
 from .genie import GenieLinkage
@@ -9,6 +11,7 @@ from .n_clusters import NClustersChoice, choose_n_clusters
 from .spectral import SpectralClustering
 
 __all__ = [
+    "BlockCost",
     "ClusterResult",
     "EmbedKMeans",
     "FitCost",

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -30,7 +29,7 @@ from numpy.typing import DTypeLike
 from .._validation import check_int, check_n_clusters, check_n_jobs, check_positive, choose
 from ..core.backend import BLOCK_BYTES
 from ..core.blocks import one_thread
-from ..core.progress import format_seconds
+from ..errors import InputError
 from ..graph.community import n_search_nodes
 from ..graph.neighbors import (
     APPROXIMATE_ABOVE,
@@ -38,8 +37,10 @@ from ..graph.neighbors import (
     MAX_TREE_FEATURES,
     MAX_TREE_FEATURES_OF_MANY,
 )
+from .block_cost import block_cost
 from .candidates import MAX_SEARCHES, has_enough_rows, max_supernodes, n_searches
 from .comparison import EFFORTS
+from .cost_records import FitCost, StageCost
 from .n_clusters import MAX_SAMPLED_ROWS
 
 MEMORY_MARGIN = 1.15  # on the memory that the model gives, which is that of the largest of the measured fits
@@ -251,92 +252,6 @@ COSTS: dict[str, Costs] = {
 # ------------------------------------------------------------------------------------------------------- the estimate
 
 
-@dataclass(frozen=True)
-class StageCost:
-    """Expected cost of one stage of a fit.
-
-    Attributes
-    ----------
-    name : str
-    seconds, cpu_seconds : float
-        Time with the threads of this machine, and on all of its cores together.
-    peak_bytes : int
-        Memory during the stage, including the rows.
-
-    Examples
-    --------
-    >>> import fiedler
-    >>> [stage.name for stage in fiedler.estimate(5000, 100, n_clusters=10).stages]
-    ['neighbour graphs', 'searching communities', 'comparing views', 'memberships']
-    """
-
-    name: str
-    seconds: float
-    cpu_seconds: float
-    peak_bytes: int
-
-
-@dataclass(frozen=True)
-class FitCost:
-    """Expected cost of a fit of ManifoldClustering, see :func:`fiedler.estimate`.
-
-    Attributes
-    ----------
-    n_rows, n_columns, n_clusters : int
-        The size of the fit; of a number of clusters that is still to be chosen, the largest.
-    stages : tuple of StageCost
-        The stages in the order of the fit.
-    data_bytes : int
-        The memory of the rows themselves.
-
-    Examples
-    --------
-    >>> from fiedler.clustering import FitCost, StageCost
-    >>> print(FitCost(1000, 5, 3, (StageCost("mixtures", 2.0, 4.0, 3 * 10**8),), data_bytes=40_000))
-    1,000 x 5 rows, 3 clusters: about 2 s (4 s of CPU time), at most 300 MB
-      stage                   seconds    CPU s   memory
-      mixtures                    2.0      4.0   300 MB
-    """
-
-    n_rows: int
-    n_columns: int
-    n_clusters: int
-    stages: tuple[StageCost, ...]
-    data_bytes: int
-
-    @property
-    def seconds(self) -> float:
-        """The time of the fit; right within a factor of about two."""
-        return sum(stage.seconds for stage in self.stages)
-
-    @property
-    def cpu_seconds(self) -> float:
-        """The time on all cores together."""
-        return sum(stage.cpu_seconds for stage in self.stages)
-
-    @property
-    def peak_bytes(self) -> int:
-        """The peak of the memory, an upper estimate, including the rows."""
-        return max(stage.peak_bytes for stage in self.stages)
-
-    @property
-    def extra_bytes(self) -> int:
-        """The peak of the memory besides the rows."""
-        return self.peak_bytes - self.data_bytes
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.n_rows:,} x {self.n_columns:,} rows, {self.n_clusters} clusters: about "
-            f"{format_seconds(self.seconds)} ({format_seconds(self.cpu_seconds)} of CPU time), "
-            f"at most {format_bytes(self.peak_bytes)}",
-            f"  {'stage':<21} {'seconds':>9} {'CPU s':>8} {'memory':>8}",
-        ]
-        for stage in self.stages:
-            times = f"{stage.seconds:>9.1f} {stage.cpu_seconds:>8.1f}"
-            lines.append(f"  {stage.name:<21} {times} {format_bytes(stage.peak_bytes):>8}")
-        return "\n".join(lines)
-
-
 def estimate(
     n_rows: int,
     n_columns: int,
@@ -348,6 +263,7 @@ def estimate(
     nnz_per_row: float | None = None,
     n_jobs: int | None = None,
     device: str = "cpu",
+    n_workers: int | None = None,
 ) -> FitCost:
     """Estimate the time and the memory of a fit of ManifoldClustering.
 
@@ -370,11 +286,14 @@ def estimate(
         The number of threads, as in ManifoldClustering.
     device : {'cpu', 'cuda'}, default='cpu'
         Where the rows are; on an accelerator, the memory is that of the device, and times are those of an NVIDIA H200.
+    n_workers : int, optional
+        Estimate a fit in blocks instead, see :doc:`/out_of_core`, on so many worker processes of one core each.
 
     Returns
     -------
     FitCost
-        ``seconds``, ``cpu_seconds`` and ``peak_bytes``, and the same of each stage; ``print`` shows a table.
+        ``seconds``, ``cpu_seconds`` and ``peak_bytes``, and the same of each stage; ``print`` shows a table. In blocks,
+        a BlockCost, with ``worker_bytes``, ``client_bytes``, ``disk_bytes`` and ``moved_bytes`` as well.
 
     Notes
     -----
@@ -396,22 +315,44 @@ def estimate(
     nnz = None if nnz_per_row is None else check_positive(nnz_per_row, "nnz_per_row")
     itemsize = 4 if is_single else 8
     compared = choose(EFFORTS, effort, option="effort")
+    k = largest if counts else check_n_clusters(n_clusters, n, or_else="'auto'")
+    n_compared = 0 if compared is None else min(n, compared.n_rows(low_dimensional=nnz is None))
+    if n_workers is not None:
+        return _estimate_blocks(n, d, k, itemsize, nnz, check_int(n_workers, "n_workers"), n_compared)
     with one_thread() as n_blas_threads:
         n_threads = effective_n_jobs(n_jobs) if n_jobs else n_blas_threads
     problem = Problem(
         n,
         d,
-        largest if counts else check_n_clusters(n_clusters, n, or_else="'auto'"),
+        k,
         counts,
         bytes_per_row=d * itemsize if nnz is None else nnz * (itemsize + 4) + 4,
         nnz=nnz,
         search=_search(n, d, is_single, nnz is not None, device),
         n_threads=n_threads,
         n_jobs=effective_n_jobs(n_jobs) if n_jobs else 1,
-        n_compared=0 if compared is None else min(n, compared.n_rows(low_dimensional=nnz is None)),
+        n_compared=n_compared,
         max_searches=MAX_SEARCHES if compared is None else compared.max_searches,
     )
     return cost_of(problem, costs, machine_speed() if costs.probes else {})
+
+
+def _estimate_blocks(
+    n: int, d: int, k: int, itemsize: int, nnz: float | None, n_workers: int, n_compared: int
+) -> FitCost:
+    """Estimate a fit in blocks."""
+    if nnz is not None:
+        raise InputError(
+            "the cost of sparse rows in blocks is not known", "leave out nnz_per_row", parameter="nnz_per_row"
+        )
+    slowness = machine_speed()["product"] / COSTS["cpu"].probes["product"]
+    options: dict[str, Any] = {
+        "itemsize": itemsize,
+        "n_workers": n_workers,
+        "n_compared": n_compared,
+        "slowness": slowness,
+    }
+    return block_cost(n, d, k, **options)
 
 
 def _search(n: int, d: int, is_single: bool, is_sparse: bool, device: str) -> Search:
@@ -506,16 +447,3 @@ def _shortest(work: Callable[[], Any]) -> float:
         work()
         times.append(time.thread_time() - start)
     return min(times)
-
-
-def format_bytes(n_bytes: float) -> str:
-    """Format a number of bytes.
-
-    Examples
-    --------
-    >>> format_bytes(340e6), format_bytes(2.36e9), format_bytes(48e9)
-    ('340 MB', '2.4 GB', '48 GB')
-    """
-    if n_bytes < 0.95e9:
-        return f"{n_bytes / 1e6:.0f} MB"
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes < 9.5e9 else f"{n_bytes / 1e9:.0f} GB"

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_data
 from ..core.backend import Array, convert_like
+from ..core.block_versions import is_dask_array
 from ..core.progress import ProgressMixin
 from ..core.sparse import Sparse
 from ..errors import InputError, warn
@@ -62,6 +63,11 @@ class GraphEstimatorMixin(ProgressMixin):
     _warns_if_disconnected = True  # whether a disconnected graph is worth a warning
     _fit_X: Array | None
     _fit_recipe: Any
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: Dask arrays with a value per row are left out, as in model files."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if not (name.endswith("_") and is_dask_array(value))}
 
     def _recipe(self) -> Any:
         """Return the graph parameter, or the default recipe if it is None."""

@@ -55,11 +55,16 @@ def read_blocks(
     if not path.exists():
         raise DataNotFoundError(f"there is no file or folder {str(path)!r}", file=str(path))
     rows = None if block_rows is None else check_int(block_rows, "block_rows")
+    if path.suffix in (".npy", ".zarr") and (columns is not None or drop):
+        raise FileFormatError(
+            f"the columns of {path.name!r} have no names", "leave out columns and drop", file=path.name
+        )
     if path.suffix == ".npy":
         return _npy_blocks(path, rows)
     if path.suffix == ".zarr":
         array = import_optional("dask.array", extra="dask", purpose="Dask arrays").from_zarr(str(path))
-        return array.rechunk({0: rows or _default_rows(array.shape[1] * array.dtype.itemsize), 1: -1})
+        array = array.rechunk({0: rows or _default_rows(array.shape[1] * array.dtype.itemsize), 1: -1})
+        return array.map_blocks(_unchanged, stamp=_folder_stamp(path), dtype=array.dtype, meta=array._meta)
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files or files[0].suffix != ".parquet":
         raise FileFormatError(
@@ -123,7 +128,8 @@ def _parquet_blocks(
     groups = [(file, *group) for file in files for group in _row_groups(file)]
     if not groups:
         raise FileFormatError(f"{files[0].name!r} has no rows", file=files[0].name)
-    first = _parquet_part(str(groups[0][0]), [groups[0][1]], names)
+    file, group, _ = next((group for group in groups if group[2]), groups[0])
+    first = _parquet_part(str(file), [group], names)
     size = block_rows or _default_rows(first.shape[1] * first.dtype.itemsize)
     tasks: list[tuple[Any, ...]] = []
     sizes: list[int] = []
@@ -195,6 +201,16 @@ def _stack(tasks: Sequence[tuple[Any, ...]], sizes: Sequence[int], d: int, dtype
         if size
     ]
     return da.concatenate(blocks) if blocks else da.empty((0, d), dtype=dtype)
+
+
+def _unchanged(rows: np.ndarray, stamp: Any) -> np.ndarray:
+    return rows
+
+
+def _folder_stamp(folder: Path) -> tuple[int, int]:
+    """Return the size and the latest time of the files of a folder, by which Dask notices that it has changed."""
+    status = [path.stat() for path in folder.rglob("*") if path.is_file()]
+    return sum(one.st_size for one in status), max((one.st_mtime_ns for one in status), default=0)
 
 
 def _stamp(path: str) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from .._validation import (
     did_you_mean,
 )
 from ..core.backend import Array, asarray_like, convert_like, logsumexp, namespace, softmax, to_numpy
-from ..core.block_versions import in_blocks, is_dask_array
+from ..core.block_versions import in_blocks
 from ..core.pca import Projection, fit_pca
 from ..core.progress import print_line, report_progress
 from ..core.sparse import matmul
@@ -300,11 +300,6 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self.memberships_ = best.resp
         self.labels_ = namespace(best.resp).argmax(best.resp, axis=1)
         self.graph_, self._fit_X, self._projection = graph, X, projection
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: Dask arrays with a value per row are left out, as in model files."""
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if not (name.endswith("_") and is_dask_array(value))}
 
     def _store_components(self, best: EMResult[Any], dtype: Any) -> None:
         """Store what does not have one value per row."""

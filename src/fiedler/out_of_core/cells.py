@@ -14,7 +14,8 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,9 +23,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.backend import Array, row_blocks
 from ..core.kmeans import kmeans
-from ..core.rows import sq_row_norms, take_rows
+from ..core.rows import sq_row_norms
 from .rows import RowBlocks, stack
-from .workspace import Workspace
+from .workspace import Sliced, Workspace
 
 CELLS_PER_BLOCK = 8
 MAX_CELLS = 4096  # so many centres are compared with every row
@@ -46,13 +47,13 @@ class CellBlocks:
         The rows in the blocks of the input.
     step : str
         The step that divided them.
-    counts : ndarray of shape (n_inputs, n_blocks)
-        The number of rows that each block has from each block of the input.
+    layout : Layout
+        Where the rows of each block come from.
     """
 
     rows: RowBlocks
     step: str
-    counts: np.ndarray
+    layout: Layout
 
     @classmethod
     def divide(cls, rows: RowBlocks, sample: Array, prefix: str, random_state: int) -> CellBlocks:
@@ -68,24 +69,20 @@ class CellBlocks:
         random_state : int
         """
         run = rows.run
-        n_blocks = count_blocks(rows)
+        n_blocks = min(count_blocks(rows), max(1, sample.shape[0] // MIN_SAMPLED_PER_CELL))
         run.once(f"{prefix}cells", lambda: find_cells(sample, n_blocks, random_state))
         step = f"{prefix}division"
         run.map(step, divide_block, rows.blocks, rows=rows.step, cells=f"{prefix}cells", n_blocks=n_blocks)
         counts = np.zeros((len(rows.sizes), n_blocks), dtype=np.int64)
         for block in rows.blocks:
             counts[block] = run.workspace.read_one(step, block, "counts")
-        return cls(rows, step, counts)
+        run.once(f"{prefix}layout", lambda: {"counts": counts})
+        return cls(rows, step, Layout.read(run.workspace, step, f"{prefix}layout"))
 
     @property
     def n_blocks(self) -> int:
         """The number of blocks."""
-        return self.counts.shape[1]
-
-    @cached_property
-    def layout(self) -> Layout:
-        """Where the rows of each block come from."""
-        return Layout(self.step, self.counts)
+        return self.layout.n_blocks
 
     def nodes_of(self, numbers: np.ndarray) -> np.ndarray:
         """Return the nodes of some rows, given by their numbers in ascending order."""
@@ -98,15 +95,30 @@ class CellBlocks:
 class Layout:
     """Which nodes are the rows of each block: what a task knows of the other blocks.
 
+    It is sent to tasks as the name of its file, which every worker reads once.
+
     Attributes
     ----------
     step : str
         The step that divided the rows.
     counts : ndarray of shape (n_inputs, n_blocks)
+        The number of rows that each block has from each block of the input.
+    source : tuple
+        The arguments of `read`.
     """
 
     step: str
     counts: np.ndarray
+    source: tuple[Any, ...] = ()
+
+    @classmethod
+    def read(cls, workspace: Workspace, step: str, file: str) -> Layout:
+        """Read a layout from the file that the client has written."""
+        return cls(step, workspace.read_one(file, 0, "counts"), (workspace, step, file))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        workspace, step, file = self.source
+        return _read_layout, (str(workspace.folder), workspace.identity, step, file)
 
     @cached_property
     def starts(self) -> np.ndarray:
@@ -145,25 +157,29 @@ class Layout:
         """Return the nodes of rows from a block of the input, by home and rank among the rows with this home."""
         return self.starts[home] + self.before[origin, home] + rank
 
-    def divide_by_origin(self, values: Mapping[str, Array], block: int) -> dict[str, Array]:
+    def divide_by_origin(self, values: Mapping[str, Array], block: int) -> dict[str, Sliced]:
         """Divide values of the nodes of a block by the blocks of the input from which they come."""
-        ends = np.cumsum(self.counts[:, block])
-        parts = [slice(int(end - size), int(end)) for end, size in zip(ends, self.counts[:, block])]
-        return {f"{name} {i}": array[part] for name, array in values.items() for i, part in enumerate(parts)}
+        starts = np.concatenate([[0], np.cumsum(self.counts[:, block])])
+        return {name: Sliced(array, starts) for name, array in values.items()}
 
     def read_rows(self, workspace: Workspace, block: int) -> Array:
         """Read the rows of a block, in the order of their nodes."""
-        return stack([workspace.read_one(self.step, origin, f"rows {block}") for origin in self.origins])
+        return stack([workspace.read_part(self.step, origin, "rows", block) for origin in self.origins])
 
     def read_guests(self, workspace: Workspace, block: int) -> tuple[Array, np.ndarray]:
         """Read the guests of a block, and their nodes."""
         guests, nodes = [], []
-        names = (f"guests {block}", f"guests' home {block}", f"guests' rank {block}")
+        names = ("guests", "guests' home", "guests' rank")
         for origin in self.origins:
-            rows, home, rank = workspace.read(self.step, origin, *names)
+            rows, home, rank = (workspace.read_part(self.step, origin, name, block) for name in names)
             guests.append(rows)
             nodes.append(self.nodes(origin, home, rank))
         return stack(guests), np.concatenate(nodes)
+
+
+@lru_cache(maxsize=4)
+def _read_layout(folder: str, identity: str | None, step: str, file: str) -> Layout:
+    return Layout.read(Workspace(folder), step, file)
 
 
 # ------------------------------------------------------------------------------------------------------------ the cells
@@ -179,7 +195,8 @@ def count_blocks(rows: RowBlocks) -> int:
 
 def find_cells(sample: Array, n_blocks: int, random_state: int) -> dict[str, Array]:
     """Return the centres of cells, and the block of each, in the order of the blocks."""
-    n_cells = min(CELLS_PER_BLOCK * n_blocks, MAX_CELLS, max(n_blocks, sample.shape[0] // MIN_SAMPLED_PER_CELL))
+    n_cells = min(CELLS_PER_BLOCK * n_blocks, MAX_CELLS, sample.shape[0] // MIN_SAMPLED_PER_CELL)
+    n_cells = max(n_cells, n_blocks)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # repeated rows: some cells are empty
         result = kmeans(sample, n_cells, n_init=1, max_iter=MAX_ITERATIONS, random_state=random_state)
@@ -216,7 +233,9 @@ def join_cells(centers: np.ndarray, weights: np.ndarray, n_blocks: int) -> np.nd
     return blocks
 
 
-def divide_block(workspace: Workspace, block: int, *, rows: str, cells: str, n_blocks: int) -> dict[str, Array]:
+def divide_block(
+    workspace: Workspace, block: int, *, rows: str, cells: str, n_blocks: int
+) -> dict[str, Array | Sliced]:
     """Divide the rows of a block of the input by their home, and by the block in which they are guests."""
     X = workspace.read_one(rows, block, "rows")
     centers, block_of_cell = workspace.read(cells, 0, "centers", "blocks")
@@ -225,17 +244,14 @@ def divide_block(workspace: Workspace, block: int, *, rows: str, cells: str, n_b
     counts = np.bincount(home, minlength=n_blocks)
     rank = np.empty(len(home), dtype=np.int32)
     rank[order] = np.arange(len(home)) - np.repeat(np.cumsum(counts) - counts, counts)
-    arrays: dict[str, Array] = {"home": home.astype(np.int32), "rank": rank, "counts": counts}
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    for target in range(n_blocks):
-        guests = np.flatnonzero(second == target)
-        arrays |= {
-            f"rows {target}": take_rows(X, order[ends[target] : ends[target + 1]]),
-            f"guests {target}": take_rows(X, guests),
-            f"guests' home {target}": home[guests].astype(np.int32),
-            f"guests' rank {target}": rank[guests],
-        }
-    return arrays
+    guests = {"guests": X, "guests' home": home.astype(np.int32), "guests' rank": rank}
+    return {
+        "home": home.astype(np.int32),
+        "rank": rank,
+        "counts": counts,
+        "rows": Sliced.sorted_by(X, home, n_blocks),
+        **{name: Sliced.sorted_by(values, second, n_blocks) for name, values in guests.items()},
+    }
 
 
 def two_nearest_blocks(

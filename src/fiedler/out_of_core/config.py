@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ def config_context(
     scheduler: str | None = None,
     n_workers: int | None = None,
 ) -> Iterator[None]:
-    """Set where the fits inside the context do their work on Dask arrays.
+    """Set where the fits inside the context do their work on Dask arrays; what is not given stays as it is.
 
     Parameters
     ----------
@@ -72,13 +72,21 @@ def config_context(
     >>> with config_context("work", memory="4GB"):
     ...     pass  # model.fit(dask_array)
     """
-    config = Config(
-        None if workdir is None else Path(workdir).resolve(),
-        None if memory is None else parse_memory(memory),
-        scheduler,
-        None if n_workers is None else check_int(n_workers, "n_workers"),
-    )
-    token = _CONFIG.set(config)
+    if scheduler is not None and (memory is not None or n_workers is not None):
+        raise InputError(
+            "memory and n_workers are those of local workers, but a scheduler is given",
+            "leave them out, or leave out scheduler",
+            code="incompatible_parameters",
+            parameter="scheduler",
+        )
+    given: dict[str, Any] = {
+        "workdir": None if workdir is None else Path(workdir).resolve(),
+        "memory": None if memory is None else parse_memory(memory),
+        "scheduler": scheduler,
+        "n_workers": None if n_workers is None else check_int(n_workers, "n_workers"),
+    }
+    changes = {name: value for name, value in given.items() if value is not None}
+    token = _CONFIG.set(replace(_CONFIG.get(), **changes))
     try:
         yield
     finally:
@@ -174,6 +182,7 @@ def _local_cluster(distributed: Any, config: Config) -> Iterator[Any]:
             silence_logs=logging.ERROR,
         ) as cluster,
     ):
+        cluster.adapt(minimum=n_workers, maximum=n_workers, interval="500ms")  # start lost workers again
         yield cluster
 
 

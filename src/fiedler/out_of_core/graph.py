@@ -9,6 +9,7 @@ block writes the values of these for the other one, besides all of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,6 +67,11 @@ class BlockGraph:
     def n(self) -> int:
         """The number of own nodes."""
         return self.weights.shape[0]
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        """The sums of the weights of the own nodes, in double precision."""
+        return np.asarray(self.weights.sum(axis=1, dtype=np.float64)).ravel()
 
     def share(self, values: Array) -> dict[str, Array]:
         """Return the values of the own nodes, and for every joined block those that it needs, as arrays by name."""
@@ -198,7 +204,7 @@ def group_block(
     groups = np.arange(rows.n)
     if max_share < 1 and rows.n > 1:
         inner = sp.csr_array(rows.weights[:, : rows.n])
-        crossing = np.asarray(rows.weights.sum(axis=1)).ravel() - np.asarray(inner.sum(axis=1)).ravel()
+        crossing = rows.degrees - np.asarray(inner.sum(axis=1, dtype=np.float64)).ravel()
         local = AffinityGraph(inner, loops=np.maximum(crossing, 0).astype(inner.dtype))
         rng = np.random.RandomState([random_state, block])
         groups = coarsen(local, max(1, int(max_share * rows.n)), rng).supernodes

@@ -19,11 +19,13 @@ import numpy as np
 
 from .._validation import check_n_clusters, check_nonnegative, check_seed
 from ..core.backend import Array, one_hot
+from ..core.block_versions import is_dask_array
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
 from ..errors import InputError, SingularCovarianceError
 from ..graph.community import RESOLUTION, communities
 from ..graph.estimator import restore_on_failure
+from ..graph.labels import UNKNOWN
 from ..mixture.covariance import Gaussians, gaussians
 from ..mixture.em import EMResult, EMState, Step, memberships_converged, run_em
 from ..mixture.lapgmm import LAM_GRIDS, LAM_TRIAL_ITERATIONS, LapGMM, evidence_bound, smoothing_step
@@ -33,15 +35,16 @@ from .cells import Layout
 from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks
 from .memberships import collect_block
 from .mixture import Settings, components_arrays, make_settings, read_components
-from .moves import refine
+from .moves import modularity, refine
 from .recipes import build_recipe, draw_sample
 from .rows import RowBlocks, store_values
 from .run import Run, describe, run_steps, token
-from .statistics import statistics_arrays, sum_statistics
-from .workspace import Workspace
+from .statistics import read_statistics, statistics_arrays, sum_statistics
+from .workspace import Sliced, Workspace
 
 MAX_NODES = 200_000  # of the contracted graph, on which communities are searched for a start
 STARTS = ("community", "kmeans")
+START = "start"  # the name of the first memberships
 
 
 def fit(model: LapGMM, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None) -> LapGMM:
@@ -60,11 +63,12 @@ def fit(model: LapGMM, X: Any, y: Any = None, sample_weight: Any = None, *, cons
 def _check_supported(model: LapGMM, y: Any, sample_weight: Any, constraints: Any) -> None:
     """Raise an error for options that have no block version."""
     for name, is_supported, hint in (
-        ("y", y is None or -1 not in np.asarray(y), "leave it out"),
+        ("y", y is None or not (is_dask_array(y) or UNKNOWN in np.asarray(y)), "leave it out"),
         ("sample_weight", sample_weight is None, "leave it out"),
         ("constraints", constraints is None, "leave them out"),
         ("solver", model.solver == "variational", "use solver='variational'"),
         ("operator", isinstance(model.operator, str) and model.operator == "laplacian", "use operator='laplacian'"),
+        ("graph", getattr(model._recipe(), "metric", "euclidean") == "euclidean", "use metric='euclidean'"),
         ("n_smooth", model.n_smooth == 1, "use n_smooth=1"),
         ("n_init", model.n_init == 1, "use n_init=1"),
         ("init", not isinstance(model.init, str) or model.init in STARTS, f"use one of {', '.join(STARTS)}, or labels"),
@@ -78,16 +82,16 @@ def _check_supported(model: LapGMM, y: Any, sample_weight: Any, constraints: Any
             )
 
 
-@dataclass(frozen=True, eq=False)
-class _State(EMState):
-    """The step with the memberships is ``resp``; ``product`` is that with their products with L."""
-
-    product: str = ""
+MEMBERSHIPS, PRODUCTS, TOTALS = "memberships", "products", "totals"  # steps of an iteration, after its name
 
 
 @dataclass(frozen=True, eq=False)
 class BlockHooks:
-    """The steps of EM, see :class:`fiedler.mixture.em.Hooks`; memberships are in files."""
+    """The steps of EM, see :class:`fiedler.mixture.em.Hooks`; memberships are in files.
+
+    The memberships of an iteration are represented by its name: its steps are their blocks, the products with L, and
+    the sums over all blocks, which remain when the blocks of earlier iterations are dropped.
+    """
 
     graph: GraphBlocks
     settings: Settings
@@ -99,55 +103,72 @@ class BlockHooks:
         """The fit."""
         return self.graph.cells.rows.run
 
-    def start(self, memberships: str) -> _State:
-        """Return the state before the first iteration."""
-        return _State(memberships, product=self._multiply(memberships, "start"))
+    @property
+    def _blocks(self) -> dict[str, Any]:
+        return {"graph": self.graph.step, "size": self.graph.sizes[-1]}
 
-    def maximize(self, state: _State) -> tuple[Gaussians, _State]:
+    def start(self, name: str) -> EMState:
+        """Return the state before the first iteration, whose memberships are there."""
+        self._add_up(name)
+        return EMState(name)
+
+    def maximize(self, state: EMState) -> tuple[Gaussians, EMState]:
         """Compute the components from the sums over all blocks."""
-        statistics = sum_statistics(self.run, str(state.resp), range(self.graph.cells.n_blocks))
+        statistics = read_statistics(self.run.workspace, f"{state.resp}/{TOTALS}")
         return gaussians(statistics, **self.settings.of_components), state
 
     def expect(self, model: Gaussians) -> str:
-        """Write the components, from which every block computes the densities."""
-        step = f"em/{next(self.numbers):04d}"
-        self.run.once(f"{step}-components", lambda: components_arrays(model))
-        return step
+        """Write the components, from which every block computes the densities; return the name of the iteration."""
+        name = f"em/{next(self.numbers):04d}"
+        self.run.once(f"{name}/components", lambda: components_arrays(model))
+        return name
 
-    def refine(self, step: str, state: _State) -> _State:
-        """Take a step of the memberships in every block, and compute their products."""
+    def refine(self, name: str, state: EMState) -> EMState:
+        """Take a step of the memberships in every block."""
         self.run.map(
-            f"{step}-memberships",
+            f"{name}/{MEMBERSHIPS}",
             step_block,
             self.graph.cells.n_blocks,
             layout=self.graph.cells.layout,
-            graph=self.graph.step,
-            size=self.graph.sizes[-1],
             settings=self.settings,
-            components=f"{step}-components",
+            components=f"{name}/components",
             last=str(state.resp),
-            product=state.product,
             lam=self.lam,
+            **self._blocks,
         )
-        product = self._multiply(f"{step}-memberships", step)
-        return replace(state, resp=f"{step}-memberships", product=product)
+        self._add_up(name)
+        return replace(state, resp=name)
 
-    def _multiply(self, memberships: str, step: str) -> str:
-        options = {"graph": self.graph.step, "size": self.graph.sizes[-1], "memberships": memberships}
-        self.run.map(f"{step}-products", product_block, self.graph.cells.n_blocks, **options)
-        return f"{step}-products"
+    def _add_up(self, name: str) -> None:
+        """Compute the products of memberships with L, and all sums over the blocks."""
+        n_blocks, run = self.graph.cells.n_blocks, self.run
+        run.map(f"{name}/{PRODUCTS}", product_block, n_blocks, memberships=f"{name}/{MEMBERSHIPS}", **self._blocks)
 
-    def score(self, step: str, state: _State, last: str) -> Step:
+        def total() -> dict[str, Array]:
+            sums = {what: run.total(f"{name}/{MEMBERSHIPS}", what, n_blocks) for what in ("bound", "change")}
+            names = ("penalty", "crossing", "volumes", "counts of labels")
+            sums |= {what: run.total(f"{name}/{PRODUCTS}", what, n_blocks) for what in names}
+            return statistics_arrays(sum_statistics(run, f"{name}/{MEMBERSHIPS}", range(n_blocks))) | sums
+
+        run.once(f"{name}/{TOTALS}", total)
+
+    def _total(self, name: str, what: str) -> Any:
+        return self.run.workspace.read_one(f"{name}/{TOTALS}", 0, what)
+
+    def score(self, name: str, state: EMState, last: str) -> Step:
         """Compute J and its two terms, and drop the memberships before the last ones."""
-        n_blocks, n_rows = self.graph.cells.n_blocks, self.graph.cells.rows.n_rows
-        likelihood, change = (float(self.run.total(str(state.resp), name, n_blocks)) for name in ("bound", "change"))
-        penalty = self.lam * float(self.run.total(state.product, "penalty", n_blocks))
-        if last.startswith("em/"):
-            self.run.drop(last)
-            self.run.drop(last.replace("memberships", "products"))
-        return Step(likelihood - penalty, likelihood, penalty, change / n_rows)
+        n_rows = self.graph.cells.rows.n_rows
+        likelihood, penalty = float(self._total(name, "bound")), self.lam * float(self._total(name, "penalty"))
+        if last != START:
+            self.drop(last)
+        return Step(likelihood - penalty, likelihood, penalty, float(self._total(name, "change")) / n_rows)
 
-    def finish(self, model: Gaussians, state: _State) -> Gaussians:
+    def drop(self, name: str) -> None:
+        """Delete the blocks of an iteration, but not its sums."""
+        for step in (MEMBERSHIPS, PRODUCTS):
+            self.run.drop(f"{name}/{step}")
+
+    def finish(self, model: Gaussians, state: EMState) -> Gaussians:
         """Return the components from which the memberships were computed."""
         return model
 
@@ -155,15 +176,10 @@ class BlockHooks:
         """Test the memberships."""
         return memberships_converged(steps, tol)
 
-    def quality(self, state: _State) -> tuple[int, float]:
+    def quality(self, name: str) -> tuple[int, float]:
         """Return the number of clusters in use and the modularity of the partition."""
-        n_blocks = self.graph.cells.n_blocks
-        counts, volumes, crossing = (
-            self.run.total(state.product, name, n_blocks) for name in ("counts", "volumes", "crossing")
-        )
-        total = float(volumes.sum())
-        modularity = (total - float(crossing)) / total - RESOLUTION * float(np.sum((volumes / total) ** 2))
-        return int(np.count_nonzero(counts)), modularity
+        volumes, crossing = self._total(name, "volumes"), float(self._total(name, "crossing"))
+        return int(np.count_nonzero(self._total(name, "counts of labels"))), modularity(crossing, volumes, RESOLUTION)
 
 
 @dataclass(eq=False)
@@ -187,16 +203,17 @@ class _Fit:
         start = self._start(hooks, sample, k, init, int(seed))
         result, hooks = self._search_lam(hooks, start, rows.take(numbers))
         cells = graph.cells
-        step = str(result.state.resp)
+        step = f"{result.state.resp}/{MEMBERSHIPS}"
         run.map("ends", end_block, cells.n_blocks, layout=cells.layout, memberships=step)
         names = ("labels", "memberships")
         run.map("result", collect_block, rows.blocks, layout=cells.layout, ends="ends", names=names)
         self._store(rows, result, settings, k)
-        return result, hooks.quality(result.state)[0]
+        return result, hooks.quality(result.state.resp)[0]
 
     def _store(self, rows: RowBlocks, result: EMResult[Any], settings: Settings, k: int) -> None:
         model = self.model
         model.n_features_in_ = rows.n_features
+        model.__dict__.pop("feature_names_in_", None)
         model._store_components(result, np.dtype(rows.dtype))
         model.lam_ = result.lam
         model._projection, model.graph_, model._fit_X = settings.projection, None, None
@@ -217,8 +234,9 @@ class _Fit:
             options["centers"] = np.asarray(kmeans(coordinates, k, n_init=10, random_state=rng).centers)
         else:
             options["labels"] = self._communities(graph, k, rng, seed)
-        self.run.map("memberships", start_block, cells.n_blocks, graph=graph.step, size=graph.sizes[-1], **options)
-        return "memberships"
+        step = f"{START}/{MEMBERSHIPS}"
+        self.run.map(step, start_block, cells.n_blocks, graph=graph.step, size=graph.sizes[-1], **options)
+        return START
 
     def _communities(self, graph: GraphBlocks, k: int, rng: np.random.RandomState, seed: int) -> str:
         """Search communities of the contracted graph; return the step with the refined labels of the nodes."""
@@ -247,13 +265,16 @@ class _Fit:
             except SingularCovarianceError as error:
                 failures.append(error)
                 continue
-            runs.append((trial.quality(result.state), replace(result, lam=lam), trial))
+            runs.append((trial.quality(result.state.resp), replace(result, lam=lam), trial))
             model._report_trial(lam, *runs[-1][0])
             if len(runs) > 2 and all(n_clusters < runs[0][0][0] for (n_clusters, _), _, _ in runs[-2:]):
                 break
         if not runs:
             raise failures[0]
         _, best, trial = max(runs, key=lambda run: run[0])
+        for _, other, _ in runs:
+            if other is not best:
+                hooks.drop(str(other.state.resp))
         if best.converged or best.n_iter >= max_iter:
             return best, trial
         rest = run_em(best.state, trial, max_iter=max_iter - best.n_iter, **limits)
@@ -265,8 +286,7 @@ class _Fit:
         components, _ = hooks.maximize(hooks.start(start))
         margin = median_margin(hooks.settings.problem(sample, None, None).log_joint(components), None)
         cells = hooks.graph.cells
-        total = float(self.run.total("start-products", "volumes", cells.n_blocks).sum())
-        degree = total / cells.rows.n_rows
+        degree = float(self.run.workspace.read_one(f"{START}/{TOTALS}", 0, "volumes").sum()) / cells.rows.n_rows
         scale = margin / (2 * degree) if degree > 0 else 0.0
         return [factor * scale for factor in LAM_GRIDS[str(self.model.lam)]]
 
@@ -274,10 +294,10 @@ class _Fit:
 # ---------------------------------------------------------------------------------------------- the work on one block
 
 
-def divide_values(workspace: Workspace, block: int, *, layout: Layout, values: str) -> dict[str, Array]:
+def divide_values(workspace: Workspace, block: int, *, layout: Layout, values: str) -> dict[str, Sliced]:
     """Divide given values of the rows of a block of the input by the home of the rows."""
     given, home = workspace.read_one(values, block, "values"), workspace.read_one(layout.step, block, "home")
-    return {f"values {target}": given[home == target] for target in range(layout.n_blocks)}
+    return {"values": Sliced.sorted_by(given, home, layout.n_blocks)}
 
 
 def start_block(
@@ -296,14 +316,15 @@ def start_block(
     edges = BlockGraph.read(workspace, graph, block, size)
     problem = settings.problem(layout.read_rows(workspace, block), None, None)
     if values is not None:
-        given = np.concatenate([workspace.read_one(values, i, f"values {block}") for i in layout.origins])
+        given = np.concatenate([workspace.read_part(values, origin, "values", block) for origin in layout.origins])
         resp = memberships_from_array(given, settings.k, problem.Z)
     elif centers is not None:
         resp = one_hot(nearest_center(problem.Z, centers)[0], settings.k, problem.Z)
     else:
         assert labels is not None
         resp = one_hot(workspace.read_one(labels, block, OWN).astype(np.int64), settings.k, problem.Z)
-    return edges.share(resp) | statistics_arrays(settings.statistics(problem, resp, np.float64))
+    sums = {"bound": np.array(0.0), "change": np.array(0.0)}  # there were no components before
+    return edges.share(resp) | statistics_arrays(settings.statistics(problem, resp, np.float64)) | sums
 
 
 def step_block(
@@ -316,16 +337,15 @@ def step_block(
     settings: Settings,
     components: str,
     last: str,
-    product: str,
     lam: float,
 ) -> dict[str, Array]:
     """Take one step of the memberships of a block, and compute their statistics and their part of J."""
     edges = BlockGraph.read(workspace, graph, block, size)
     problem = settings.problem(layout.read_rows(workspace, block), None, None)
     joint = problem.log_joint(read_components(workspace, components))
-    resp = workspace.read_one(last, block, OWN)
-    gradient = lam * workspace.read_one(product, block, OWN)
-    bound = (2 * lam * _degrees(edges)[:, None]).astype(resp.dtype)
+    resp = workspace.read_one(f"{last}/{MEMBERSHIPS}", block, OWN)
+    gradient = lam * workspace.read_one(f"{last}/{PRODUCTS}", block, OWN)
+    bound = (2 * lam * edges.degrees[:, None]).astype(resp.dtype)
     moved = smoothing_step(joint, resp, gradient.astype(resp.dtype), bound)
     sums = {"bound": evidence_bound(moved, joint), "change": np.abs(moved - resp).sum(axis=1)}
     totals = {name: np.array(values.sum(dtype=np.float64)) for name, values in sums.items()}
@@ -335,7 +355,7 @@ def step_block(
 def product_block(workspace: Workspace, block: int, *, graph: str, size: int, memberships: str) -> dict[str, Array]:
     """Compute LQ of the nodes of a block, the penalty, and what the modularity of the partition needs."""
     edges = BlockGraph.read(workspace, graph, block, size)
-    values, degrees = edges.receive(workspace, memberships), _degrees(edges)
+    values, degrees = edges.receive(workspace, memberships), edges.degrees
     own = values[: edges.n]
     product = degrees[:, None] * own - edges.weights @ values
     labels = values.argmax(axis=1)
@@ -347,7 +367,7 @@ def product_block(workspace: Workspace, block: int, *, graph: str, size: int, me
         "penalty": np.array(np.sum(own * product, dtype=np.float64)),
         "crossing": np.array(edges.weights.data[leaving].sum(dtype=np.float64)),
         "volumes": np.bincount(labels[: edges.n], degrees, minlength=k),
-        "counts": np.bincount(labels[: edges.n], minlength=k),
+        "counts of labels": np.bincount(labels[: edges.n], minlength=k),
     }
 
 
@@ -355,7 +375,3 @@ def end_block(workspace: Workspace, block: int, *, layout: Layout, memberships: 
     """Return labels and memberships of the nodes of a block, divided by blocks of the input."""
     resp = workspace.read_one(memberships, block, OWN)
     return layout.divide_by_origin({"labels": resp.argmax(axis=1).astype(np.int64), "memberships": resp}, block)
-
-
-def _degrees(edges: BlockGraph) -> np.ndarray:
-    return np.asarray(edges.weights.sum(axis=1, dtype=np.float64)).ravel()

@@ -27,7 +27,7 @@ from .recipes import build_recipe, draw_sample
 from .rows import RowBlocks, store_values
 from .run import Run, describe, run_steps, token
 from .walk import n_iterations, walk
-from .workspace import Workspace
+from .workspace import Sliced, Workspace
 
 SEED = 0  # LLGC has no random state
 
@@ -105,6 +105,7 @@ class _Fit:
         model = self.model
         numbers, landmarks = draw_sample(graph.cells.rows, SEED)
         model.classes_, model.n_features_in_ = classes, rows.n_features
+        model.__dict__.pop("feature_names_in_", None)
         model.n_iter_, model.converged_ = n_iterations(alpha, tol), True
         model.label_distributions_ = rows.as_dask("result", "distributions", (len(classes),), np.float64)
         codes = rows.as_dask("result", "transduction", (), np.int64)
@@ -122,18 +123,22 @@ def _decode(codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def check_labels(values: np.ndarray) -> np.ndarray:
-    """Return the labels of the rows of a block, one-dimensional."""
-    if values.ndim == 1:
+    """Return the labels of the rows of a block, numbers or strings."""
+    if values.dtype == object:
+        values = np.asarray(values.tolist())
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise InputError("y contains NaN or infinity", "use -1 for unknown classes", code="not_finite", parameter="y")
+    if values.ndim == 1 and values.dtype.kind in "biufUS":
         return values
-    raise InputError(f"y must have one dimension; got {values.ndim}", code="wrong_shape", parameter="y")
+    raise InputError("y must have one class for each row, a number or a string", code="wrong_shape", parameter="y")
 
 
-def divide_labels(workspace: Workspace, block: int, *, layout: Layout, classes: np.ndarray) -> dict[str, Array]:
+def divide_labels(workspace: Workspace, block: int, *, layout: Layout, classes: np.ndarray) -> dict[str, Sliced]:
     """Number the labels of the rows of a block of the input, and divide them by the home of the rows."""
     values, home = workspace.read_one("y", block, "values"), workspace.read_one(layout.step, block, "home")
     places = np.minimum(np.searchsorted(classes, values), len(classes) - 1)
     codes = np.where(classes[places] == values, places, UNKNOWN).astype(np.int32)
-    return {f"codes {target}": codes[home == target] for target in range(layout.n_blocks)}
+    return {"codes": Sliced.sorted_by(codes, home, layout.n_blocks)}
 
 
 def start_block(
@@ -141,7 +146,7 @@ def start_block(
 ) -> dict[str, Array]:
     """Return D^-½ Y of the nodes of a block."""
     edges = BlockGraph.read(workspace, graph, block, size)
-    codes = np.concatenate([workspace.read_one("labels", origin, f"codes {block}") for origin in layout.origins])
+    codes = np.concatenate([workspace.read_part("labels", origin, "codes", block) for origin in layout.origins])
     Y = np.zeros((edges.n, n_classes))
     Y[codes != UNKNOWN, codes[codes != UNKNOWN]] = 1
     return edges.share(Y / _roots(edges))
@@ -149,8 +154,7 @@ def start_block(
 
 def _roots(edges: BlockGraph) -> np.ndarray:
     """Return the square roots of the degrees, 1 for nodes without edges."""
-    degrees = np.asarray(edges.weights.sum(axis=1, dtype=np.float64)).ravel()
-    return np.sqrt(np.where(degrees > 0, degrees, 1))[:, None]
+    return np.sqrt(np.where(edges.degrees > 0, edges.degrees, 1))[:, None]
 
 
 def scale_block(
@@ -158,7 +162,8 @@ def scale_block(
 ) -> dict[str, Array]:
     """Return F of the nodes of a block, and the mass of each class."""
     edges = BlockGraph.read(workspace, graph, block, size)
-    F = np.maximum(workspace.read_one(walked, block, OWN), 0) * _roots(edges) / (1 - alpha)
+    joined = edges.degrees[:, None] > 0  # a node without edges keeps its row
+    F = np.maximum(workspace.read_one(walked, block, OWN), 0) * np.where(joined, _roots(edges) / (1 - alpha), 1)
     return {OWN: F, "mass": F.sum(axis=0)}
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from .._validation import check_int, check_n_clusters, check_n_jobs, check_seed, choose
+from .._validation import check_int, check_n_clusters, check_n_jobs, check_rows_differ, check_seed, choose
 from ..clustering.candidates import (
     MAX_SEARCHES,
     ROWS,
@@ -42,6 +42,7 @@ from ..clustering.manifold import GRAPH_SIZES, Landmarks, ManifoldClustering
 from ..clustering.n_clusters import NClustersChoice, count_clusters
 from ..clustering.views import is_low_dimensional
 from ..core.backend import Array
+from ..core.block_versions import is_dask_array
 from ..core.progress import report_progress
 from ..core.rows import take_rows
 from ..errors import InputError, StorageError
@@ -82,7 +83,7 @@ def _check_options(model: ManifoldClustering, y: Any, constraints: Any) -> None:
     choose(EFFORTS, model.effort, option="effort")
     check_n_jobs(model.n_jobs)
     unsupported = {
-        "labels y": y is not None and UNKNOWN in np.asarray(y),
+        "labels y": y is not None and (is_dask_array(y) or UNKNOWN in np.asarray(y)),
         "constraints": constraints is not None,
         "outliers": bool(model.outliers),
         "graph": not model._graph_is_default(),
@@ -151,6 +152,7 @@ class _Fit:
         rows = RowBlocks.store(self.run, X)
         _check_rows(rows)
         sample = self._draw_sample(rows, seed)
+        check_rows_differ(sample.rows)
         graph = _build_graph(rows, sample.rows, "", seeds[0])
         coarse = graph.contract(_max_nodes(rows), "", seeds[1])
         model.evidence_ = self._count(sample.rows, seeds[2])
@@ -313,8 +315,6 @@ def _n_clusters(model: ManifoldClustering, n_rows: int) -> int:
 def _check_rows(rows: RowBlocks) -> None:
     if rows.n_rows < 2:
         raise InputError("X has only one row", "give at least two rows", code="too_few_rows", n_samples=rows.n_rows)
-    if not rows.is_sparse and not (rows.moments[1] > 0).any():
-        raise InputError("all rows of X are equal, so there is nothing to cluster", "check the data", code="equal_rows")
 
 
 def _max_nodes(rows: RowBlocks) -> int:

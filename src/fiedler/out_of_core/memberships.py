@@ -121,5 +121,5 @@ def collect_block(
     by_home = np.argsort(workspace.read_one(layout.step, block, "home"), kind="stable")
     places = np.empty_like(by_home)
     places[by_home] = np.arange(len(by_home))
-    read = lambda name: [workspace.read_one(ends, other, f"{name} {block}") for other in range(layout.n_blocks)]  # noqa: E731
+    read = lambda name: [workspace.read_part(ends, other, name, block) for other in range(layout.n_blocks)]  # noqa: E731
     return {name: take_rows(stack(read(name)), places) for name in names}

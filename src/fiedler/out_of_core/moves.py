@@ -54,16 +54,15 @@ def move_block(
 
 def _edges(rows: BlockGraph, total: float) -> WeightedEdges:
     """Return the edges of a block; its columns include the halo."""
-    degrees = np.asarray(rows.weights.sum(axis=1)).ravel()
-    inside = float(degrees.sum(dtype=np.float64))
+    degrees = rows.degrees.astype(rows.weights.dtype)
+    inside = float(rows.degrees.sum())
     return WeightedEdges(
         row_indices(rows.weights), rows.weights.indices, rows.weights.data, degrees, degrees, total, inside, False
     )
 
 
 def _volumes(labels: np.ndarray, rows: BlockGraph, k: int) -> dict[str, Array]:
-    degrees = np.asarray(rows.weights.sum(axis=1)).ravel()
-    return {"volumes": np.bincount(labels, degrees, minlength=k)}
+    return {"volumes": np.bincount(labels, rows.degrees, minlength=k)}
 
 
 def refine(coarse: CoarseGraphs, labels: np.ndarray, size: int, gamma: float | None, random_state: int) -> str:
@@ -98,7 +97,7 @@ def refine(coarse: CoarseGraphs, labels: np.ndarray, size: int, gamma: float | N
             volumes, following = run.total(current, "volumes", n_blocks), f"moves-{number:02d}"
             state = {"previous": current, "volumes": volumes, "gamma": gamma, "seed": random_state + number}
             run.map(following, move_block, n_blocks, **state, **options)
-            reached = _modularity(float(run.total(following, "crossing", n_blocks)), volumes, gamma)
+            reached = modularity(float(run.total(following, "crossing", n_blocks)), volumes, gamma)
             if reached > best + MIN_GAIN:
                 best_step, best, n_without_gain = current, reached, 0
             else:
@@ -110,7 +109,7 @@ def refine(coarse: CoarseGraphs, labels: np.ndarray, size: int, gamma: float | N
     return best_step
 
 
-def _modularity(crossing: float, volumes: np.ndarray, gamma: float) -> float:
+def modularity(crossing: float, volumes: np.ndarray, gamma: float) -> float:
     """Return Q from the weight between communities and their volumes."""
     total = float(volumes.sum())
     return (total - crossing) / total - gamma * float(np.sum((volumes / total) ** 2))

@@ -37,6 +37,8 @@ def build_recipe(rows: RowBlocks, recipe: Any, random_state: int) -> GraphBlocks
             f"choose at most {rows.n_rows - 1}",
             code="too_few_rows_for_neighbors",
             parameter="n_neighbors",
+            n_neighbors=n_neighbors,
+            n_samples=rows.n_rows,
         )
     cells = CellBlocks.divide(rows, draw_sample(rows, random_state)[1], "", random_state)
     rule = WeightRule(recipe.weight, recipe.symmetrize)
@@ -59,7 +61,7 @@ def check_recipe(recipe: Any) -> None:
         ("weight", recipe.weight in WEIGHTS, f"use one of {', '.join(WEIGHTS)}"),
         ("metric", recipe.metric in METRICS, f"use one of {', '.join(METRICS)}"),
         ("connect", recipe.connect is None, "use connect=None"),
-        ("method", isinstance(recipe.method, str), "use method='auto'"),
+        ("method", recipe.method in ("auto", "cells"), "use method='auto'"),
     ):
         if not is_supported:
             raise InputError(

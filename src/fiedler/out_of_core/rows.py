@@ -52,12 +52,19 @@ class RowBlocks:
         blocks = input_blocks(X)
         width = None if np.isnan(X.shape[1]) else int(X.shape[1])
         run.map_delayed(step, check_block, blocks, n_features=width, dtype=float_type(X.dtype))
-        return cls.found(run, step, len(blocks))
+        return cls._found(run, step, len(blocks), float_type(X.dtype))
 
     @classmethod
-    def found(cls, run: Run, step: str, n_blocks: int) -> RowBlocks:
+    def _found(cls, run: Run, step: str, n_blocks: int, dtype: np.dtype) -> RowBlocks:
         """Return the blocks that a step has written."""
         shapes = np.array([run.workspace.read_one(step, block, "shape") for block in range(n_blocks)])
+        kinds = {
+            bool(run.workspace.read_one(step, block, "is_sparse")) for block in np.flatnonzero(shapes[:, 0]).tolist()
+        }
+        if len(kinds) > 1:
+            raise InputError(
+                "some blocks of X are sparse and some are not", "use one kind", code="mixed_blocks", parameter="X"
+            )
         widths = shapes[shapes[:, 0] > 0, 1]
         if not len(widths):
             raise InputError("X has no rows", "check how it is read", code="no_rows", parameter="X")
@@ -69,9 +76,7 @@ class RowBlocks:
                 code="unequal_blocks",
                 block=other,
             )
-        first = int(np.flatnonzero(shapes[:, 0])[0])
-        X = run.workspace.read_one(step, first, "rows")
-        return cls(run, step, shapes[:, 0], int(widths[0]), X.dtype, sp.issparse(X))
+        return cls(run, step, shapes[:, 0], int(widths[0]), dtype, kinds.pop())
 
     def transformed(self, step: str) -> RowBlocks:
         """Return the same rows in other columns, as a step has written them for all blocks with rows."""
@@ -132,11 +137,19 @@ class RowBlocks:
         empty = np.empty((0, *width), dtype=dtype) if empty is None else empty
         chunks = (sizes, *((size,) for size in width))
         options = {"workspace": self.run.workspace, "step": step, "array": name, "empty": empty, "blocks": self.blocks}
+        options["identity"] = self.run.workspace.identity  # another fit in the same directory has other values
         return da.map_blocks(_read_block, **options, chunks=chunks, dtype=dtype, meta=empty)
 
 
 def _read_block(
-    *, workspace: Workspace, step: str, array: str, empty: Array, blocks: list[int], block_id: tuple[int, ...]
+    *,
+    workspace: Workspace,
+    step: str,
+    array: str,
+    empty: Array,
+    blocks: list[int],
+    identity: str | None,
+    block_id: tuple[int, ...],
 ) -> np.ndarray:
     """Read the values of one block of a Dask array; blocks without rows have no file."""
     return workspace.read_one(step, block_id[0], array) if block_id[0] in blocks else empty
@@ -225,7 +238,7 @@ def check_block(rows: Any, block: int, *, n_features: int | None, dtype: np.dtyp
     """Check the rows of a block of a Dask array."""
     rows = sp.csr_array(rows) if sp.issparse(rows) else np.asarray(rows)
     if rows.ndim == 2 and rows.shape[0] == 0:
-        return {"rows": rows.astype(dtype), "shape": np.array(rows.shape)}
+        return {"rows": rows.astype(dtype), "shape": np.array(rows.shape), "is_sparse": np.array(sp.issparse(rows))}
     try:
         checked = check_data(rows)
     except InputError as error:
@@ -239,7 +252,8 @@ def check_block(rows: Any, block: int, *, n_features: int | None, dtype: np.dtyp
             code="unequal_blocks",
             block=block,
         )
-    return {"rows": checked.astype(dtype, copy=False), "shape": np.array(checked.shape)} | _moments(checked)
+    facts = {"shape": np.array(checked.shape), "is_sparse": np.array(sp.issparse(checked))}
+    return {"rows": checked.astype(dtype, copy=False), **facts} | _moments(checked)
 
 
 def _moments(rows: Array) -> dict[str, Array]:

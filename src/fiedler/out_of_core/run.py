@@ -114,24 +114,39 @@ class Run:
         unknown = [block for block in there if (step, block) not in self._checked]
         intact = {block for block in there if (step, block) in self._checked}
         if unknown:
-            futures = [
-                self.client.submit(_is_intact, self.workspace, step, block, key=_key(f"check-{step}"), pure=False)
-                for block in unknown
-            ]
-            intact |= {block for block, is_intact in zip(unknown, self.client.gather(futures)) if is_intact}
+            self._check(step, unknown)
+            intact |= set(unknown) & self.workspace.finished(step)
+            damaged = sorted(set(unknown) - intact)
+            if damaged:
+                log.warning("%s: the blocks %s are damaged and are made again", step, damaged)
             self._checked |= {(step, block) for block in intact}
             self.n_found += len(intact & set(unknown))
             log.info("%s: found %d of %d blocks", step, len(intact), len(blocks))
         return [block for block in blocks if block not in intact]
 
+    def _check(self, step: str, blocks: list[int]) -> None:
+        """Delete the blocks that are damaged."""
+        waiting = blocks
+        while waiting:
+            submit = lambda block: self.client.submit(  # noqa: E731
+                _is_intact, self.workspace, step, block, key=_key(f"check-{step}"), pure=False
+            )
+            waiting = self._wait({submit(block): block for block in waiting}, lambda block: None)
+
     def _make(self, step: str, blocks: Sequence[int], submit: Callable[[int], Any]) -> None:
         """Submit the tasks of the blocks that are missing, and again those whose workers are lost."""
         missing, n_losses, started = self._missing(step, blocks), 0, time.perf_counter()
         waiting = missing
+
+        def finish(block: int) -> None:
+            self._checked.add((step, block))
+            self.n_made += 1
+            tick()
+
         with stage(step, len(blocks)) as tick:
             tick(len(blocks) - len(missing))
             while waiting:
-                lost = self._wait({submit(block): block for block in waiting}, step, tick)
+                lost = self._wait({submit(block): block for block in waiting}, finish)
                 n_losses += bool(lost)
                 if n_losses > MAX_LOSSES:
                     raise SchedulerError(
@@ -145,23 +160,28 @@ class Run:
         if missing:
             log.info("%s: made %d blocks in %.1f s", step, len(missing), time.perf_counter() - started)
 
-    def _wait(self, futures: dict[Any, int], step: str, tick: Callable[[], None]) -> list[int]:
+    def _wait(self, futures: dict[Any, int], finish: Callable[[int], None]) -> list[int]:
         """Wait for tasks; return the blocks whose workers were lost too often for the scheduler."""
         distributed = import_optional("distributed", extra="dask", purpose="Dask arrays")
-        lost, waiting = [], set(futures)
+        lost, waiting, alone_since = [], set(futures), None
         try:
             while waiting:
                 check_interrupt()
                 self._check_connection()
+                alone_since = None if self._has_workers() else alone_since or time.monotonic()
+                if alone_since is not None and time.monotonic() - alone_since > WORKER_SECONDS:
+                    raise SchedulerError(
+                        f"all workers are lost, and there was no other one for {WORKER_SECONDS} s",
+                        "start workers, and run the same fit again: with a work directory it goes on",
+                        code="no_workers",
+                    )
                 with suppress(TimeoutError, distributed.CancelledError):
                     distributed.wait(waiting, timeout=WAIT_SECONDS, return_when="FIRST_COMPLETED")
                 ended = {future for future in waiting if future.status != "pending"}
                 waiting -= ended
                 for future in ended:
                     if future.status == "finished":
-                        self._checked.add((step, futures[future]))
-                        self.n_made += 1
-                        tick()
+                        finish(futures[future])
                     elif future.status == "error" and not _is_loss(error := future.exception()):
                         raise error
                     else:
@@ -171,6 +191,9 @@ class Run:
                 self.client.cancel(list(futures), force=True)
             raise
         return sorted(lost)
+
+    def _has_workers(self) -> bool:
+        return bool(self.client.scheduler_info(n_workers=1)["workers"])
 
     def _check_connection(self) -> None:
         """Raise an error if the scheduler is gone."""
@@ -226,22 +249,28 @@ def run_steps(made_from: Mapping[str, Any], script: Callable[[Run], T]) -> T:
     workdir = get_config().workdir
     with running_client() as client:
         workspace = Workspace.temporary() if workdir is None else Workspace(workdir)
-        if workspace.claim(made_from):
-            log.info("going on from the blocks in %s", workspace.folder)
-        check_workers(client, workspace)
-        run = Run(workspace, client)
-        for _ in range(MAX_REPAIRS):
-            try:
-                result = script(run)
-            except StorageError as error:
-                if error.code not in ("missing_block", "damaged_block"):
-                    raise
-                failure = error
-                _repair(run, error)
-            else:
-                log.info("%d blocks were made and %d found", run.n_made, run.n_found)
-                return result
-        raise failure
+        workspace.folder.mkdir(parents=True, exist_ok=True)
+        with workspace.locked():
+            if workspace.claim(made_from):
+                log.info("going on from the blocks in %s", workspace.folder)
+            check_workers(client, workspace)
+            return _run_and_repair(Run(workspace, client), script)
+
+
+def _run_and_repair(run: Run, script: Callable[[Run], T]) -> T:
+    """Run the steps, and again as long as blocks turn out to be missing or damaged."""
+    for _ in range(MAX_REPAIRS):
+        try:
+            result = script(run)
+        except StorageError as error:
+            if error.code not in ("missing_block", "damaged_block"):
+                raise
+            failure = error
+            _repair(run, error)
+        else:
+            log.info("%d blocks were made and %d found", run.n_made, run.n_found)
+            return result
+    raise failure
 
 
 def _repair(run: Run, error: StorageError) -> None:

@@ -93,6 +93,7 @@ class _Fit:
         run.map("ends", label_block, cells.n_blocks, layout=cells.layout, vectors=step, centers=centers, cut=model.cut)
         run.map("result", collect_block, rows.blocks, layout=cells.layout, ends="ends", names=names)
         model.n_features_in_ = rows.n_features
+        model.__dict__.pop("feature_names_in_", None)
         model.labels_ = rows.as_dask("result", "labels", (), np.int64)
         model.embedding_ = rows.as_dask("result", "embedding", (k,), np.float64)
         model.cluster_centers_ = centers
@@ -126,8 +127,10 @@ class _Fit:
                 if (residuals[:k] <= self._tol).all():
                     break
                 name = f"vectors/{number:02d}"
-                filtered = self._filter(graph, step, name, float(min(values[-1], 1 - 1e-3)))
+                filtered, previous = self._filter(graph, step, name, float(min(values[-1], 1 - 1e-3))), step
                 step, values, residuals = self._rotate(graph, filtered, name, k)
+                for old in (previous, filtered):
+                    run.drop(old)
                 tick()
         return 1 - values[:k], residuals[:k], step
 
@@ -166,9 +169,13 @@ class _Fit:
         """Combine vectors to orthonormal ones that diagonalise S; return their step, eigenvalues and residuals."""
         run, n_blocks = self.run, graph.cells.n_blocks
         options = {"graph": graph.step, "size": graph.sizes[-1]}
-        run.map(f"{name}-products", product_block, n_blocks, vectors=step, **options)
         names = ("gram", "projected", "squared")
-        gram, projected, squared = (run.total(f"{name}-products", what, n_blocks) for what in names)
+
+        def total() -> dict[str, Array]:
+            run.map(f"{name}-products", product_block, n_blocks, vectors=step, **options)
+            return {what: run.total(f"{name}-products", what, n_blocks) for what in names}
+
+        gram, projected, squared = run.once(f"{name}-sums", total, *names)
         values, combination = scipy.linalg.eigh(projected, gram)
         values, combination = values[::-1], combination[:, ::-1]
         # ‖Su - μu‖² = u'S²u - μ² for a unit vector u with u'Su = μ
@@ -199,10 +206,9 @@ class _Fit:
 # ------------------------------------------------------------------------------------------------ the work on one block
 
 
-def _inverse_roots(edges: BlockGraph) -> np.ndarray:
-    """Return D^-½ of the own nodes, 0 for nodes without edges."""
-    degrees = np.asarray(edges.weights.sum(axis=1, dtype=np.float64)).ravel()
-    return np.where(degrees > 0, 1 / np.sqrt(np.where(degrees > 0, degrees, 1)), 0.0)
+def _inverse_degrees(edges: BlockGraph) -> np.ndarray:
+    """Return D⁻¹ of the own nodes, 0 for nodes without edges."""
+    return np.where(edges.degrees > 0, 1 / np.where(edges.degrees > 0, edges.degrees, 1), 0.0)
 
 
 def start_block(
@@ -217,7 +223,7 @@ def start_block(
 
 def _walked(edges: BlockGraph, values: Array) -> np.ndarray:
     """Return D⁻¹W v at the own nodes."""
-    return _inverse_roots(edges)[:, None] ** 2 * (edges.weights @ values)
+    return _inverse_degrees(edges)[:, None] * (edges.weights @ values)
 
 
 def filter_block(
@@ -246,7 +252,7 @@ def product_block(workspace: Workspace, block: int, *, graph: str, size: int, ve
     edges = BlockGraph.read(workspace, graph, block, size)
     values = edges.receive(workspace, vectors)
     own, walked = values[: edges.n], _walked(edges, values)
-    degrees = np.asarray(edges.weights.sum(axis=1, dtype=np.float64)).ravel()[:, None]
+    degrees = edges.degrees[:, None]
     gram, projected, squared = (degrees * own).T @ own, (degrees * own).T @ walked, (degrees * walked).T @ walked
     return {"gram": gram, "projected": (projected + projected.T) / 2, "squared": squared}
 

@@ -87,7 +87,7 @@ def step_block(
     rows = BlockGraph.read(workspace, graph, block, size)
     P = workspace.read_one(start, block, OWN)
     before = workspace.read_one(previous, block, OWN)
-    degrees = np.asarray(rows.weights.sum(axis=1)).ravel()
+    degrees = rows.degrees.astype(P.dtype)
     walked = rows.weights @ rows.receive(workspace, current)
     walked *= (gamma / np.where(degrees > 0, degrees, 1))[:, None]
     walked += np.where(degrees > 0, 1 - gamma, 1.0).astype(P.dtype)[:, None] * P  # a node without edges keeps its row
