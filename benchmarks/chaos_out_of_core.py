@@ -82,10 +82,11 @@ def kill_workers(X: da.Array, expected: np.ndarray, n_seeds: int, seconds: float
             watch = LossWatch(cluster)
             watch.start()
             with listen(watch):
-                n_equal += bool(np.array_equal(fit(X), expected))
-            watch.is_over = True
+                is_equal = bool(np.array_equal(fit(X), expected))
+            watch.is_over, n_equal = True, n_equal + is_equal
             losses += watch.losses
-        print(f"seed {seed}, {MODES[seed % 3]}: {dict(watch.losses)}", file=sys.stderr, flush=True)
+        lost = {step: count for step, count in watch.losses.items() if count}
+        print(f"seed {seed}, {MODES[seed % 3]}: equal {is_equal}, lost {lost}", file=sys.stderr, flush=True)
     steps = ", ".join(f"{step} {count}" for step, count in losses.most_common())
     return [
         f"{n_equal} of {n_seeds} fits with killed workers have the labels of the undisturbed one;",
@@ -153,8 +154,8 @@ def main() -> None:
         started = time.perf_counter()
         expected = fit(X)
         seconds = time.perf_counter() - started
-    lines = kill_workers(X, expected, options.seeds, seconds)
-    lines += kill_fits(options.rows, expected, options.kills)
+    lines = kill_workers(X, expected, options.seeds, seconds) if options.seeds else []
+    lines += kill_fits(options.rows, expected, options.kills) if options.kills else []
     text = "\n".join([machine_info(), *lines, ""])
     (OUT / "chaos_out_of_core.md").write_text(text)
     print(text)

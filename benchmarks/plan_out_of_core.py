@@ -31,8 +31,8 @@ def main() -> None:
                     "GB of the client": round(cost.client_bytes / 1e9, 1),
                     "TB of disk": round(cost.disk_bytes / 1e12, 2),
                     "TB moved": round(cost.moved_bytes / 1e12, 2),
-                    "hours of computing": round(cost.seconds / 3600, 2),
-                    "hours of transfer": round(transfer / 3600, 2),
+                    "hours of computing": f"{cost.seconds / 3600:.2g}",
+                    "hours of transfer": f"{transfer / 3600:.2g}",
                 }
             )
     print(markdown_table(rows))

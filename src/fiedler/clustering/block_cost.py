@@ -1,8 +1,8 @@
 """Expected cost of a fit of ManifoldClustering in blocks, see :mod:`fiedler.out_of_core`.
 
 As in :mod:`.cost`, every stage is a sum of terms whose coefficients were measured, by
-``python benchmarks/bench_out_of_core.py`` on two cores, with a million and ten million rows of 50 columns and 20
-clusters. Times are scaled by the same probes. Work on blocks is divided among the workers, that of the client is not.
+``python benchmarks/bench_out_of_core.py`` on two cores, with ten million rows of 50 columns and 20 clusters. Times are
+scaled by the same probes. Work on blocks is divided among the workers, that of the client is not.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ N_NEIGHBORS, MUTUAL = 9, 1.5  # of the graph, and entries of its matrix per neig
 WALK_STEPS, MOVE_ROUNDS, N_SUMS = 14, 10, 2
 HALO = 0.6  # rows in the halos of all blocks, per row
 TASK_SECONDS = 0.01  # that a task takes besides its work
+READ_SECONDS, N_DIVISIONS = (
+    3e-4,
+    7,
+)  # of reading a part of a file, and steps in which every block reads one of every file
 
 # CPU seconds on one core, and bytes
 SECONDS = {
     "rows": 3.0e-8,  # per value
     "division": 2.0e-10,  # per value and centre
-    "neighbours": 1.3e-6,  # per row and (column + 50)
+    "neighbours": 1.8e-6,  # per row and (column + 50)
     "graph": 1.4e-5,  # per row
     "sums": 3.5e-8,  # per value
     "moves": 4.0e-7,  # per row and round
@@ -127,7 +131,7 @@ def block_cost(n: int, d: int, k: int, *, itemsize: int, n_workers: int, n_compa
         + block_rows * (WORKER_BYTES["value"] * d * itemsize / 4 + WORKER_BYTES["row"] + WORKER_BYTES["membership"] * k)
     )
     client_bytes = round(CLIENT_BYTES["fixed"] + CLIENT_BYTES["node"] * n_nodes)
-    overhead = TASK_SECONDS * steps * n_blocks / len(stages.blocks)
+    overhead = (TASK_SECONDS * steps * n_blocks + READ_SECONDS * N_DIVISIONS * n_blocks**2) / len(stages.blocks)
     cost = {name: slowness * seconds + overhead for name, seconds in stages.blocks.items()}
     listed = [StageCost(name, seconds / n_workers, seconds, worker_bytes) for name, seconds in cost.items()]
     listed += [StageCost(name, slowness * s, slowness * s, client_bytes) for name, s in stages.client.items()]
