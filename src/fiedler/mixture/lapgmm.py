@@ -388,31 +388,44 @@ class LapGMM(BaseMixture):
 
     def _run(self, start: Array, hooks: MixtureHooks[Any]) -> EMResult[Any]:
         """Run EM from one start, with λ as given or searched for."""
-        return self._search_lam(start, hooks) if self._searches_lam() else super()._run(start, hooks)
+        if not self._searches_lam():
+            return super()._run(start, hooks)
+        grid, graph = self._lam_grid(start, hooks.problem), hooks.problem.graph
+        return self._search_lam(start, hooks, grid, lambda result: partition_quality(result.resp, graph))
 
-    def _search_lam(self, start: Array, hooks: MixtureHooks[Any]) -> EMResult[Any]:
+    def _search_lam(
+        self,
+        start: Any,
+        hooks: Any,
+        grid: Sequence[float],
+        quality: Callable[[EMResult[Any]], tuple[int, float]],
+        discard: Callable[[EMResult[Any]], None] | None = None,
+    ) -> EMResult[Any]:
         """Try the values of the grid for `LAM_TRIAL_ITERATIONS` iterations each and continue the best run.
 
         The best run has the most clusters and, among those, the highest modularity. The search stops after two values
-        in a row that lose clusters: larger ones seldom bring them back.
+        in a row that lose clusters: larger ones seldom bring them back. ``discard`` is called on the other runs.
         """
-        limits, graph = self._limits(), hooks.problem.graph
+        limits = self._limits()
         max_iter = limits.pop("max_iter")
         runs, failures = [], []
-        for lam in self._lam_grid(start, hooks.problem):
+        for lam in grid:
             trial = replace(hooks, lam=lam)
             try:
                 result = run_em(trial.start(start), trial, max_iter=min(LAM_TRIAL_ITERATIONS, max_iter), **limits)
             except SingularCovarianceError as error:
                 failures.append(error)
                 continue
-            runs.append((partition_quality(result.resp, graph), replace(result, lam=lam), trial))
+            runs.append((quality(result), replace(result, lam=lam), trial))
             self._report_trial(lam, *runs[-1][0])
             if len(runs) > 2 and all(n_clusters < runs[0][0][0] for (n_clusters, _), _, _ in runs[-2:]):
                 break
         if not runs:
             raise failures[0]
         _, best, trial = max(runs, key=lambda run: run[0])
+        for _, other, _ in runs:
+            if discard is not None and other is not best:
+                discard(other)
         if best.converged or best.n_iter >= max_iter:
             return best
         rest = run_em(best.state, trial, max_iter=max_iter - best.n_iter, **limits)

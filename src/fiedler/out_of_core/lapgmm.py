@@ -22,13 +22,13 @@ from ..core.backend import Array, one_hot
 from ..core.block_versions import is_dask_array
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
-from ..errors import InputError, SingularCovarianceError
+from ..errors import InputError
 from ..graph.community import RESOLUTION, communities
 from ..graph.estimator import restore_on_failure
 from ..graph.labels import UNKNOWN
 from ..mixture.covariance import Gaussians, gaussians
 from ..mixture.em import EMResult, EMState, Step, memberships_converged, run_em
-from ..mixture.lapgmm import LAM_GRIDS, LAM_TRIAL_ITERATIONS, LapGMM, evidence_bound, smoothing_step
+from ..mixture.lapgmm import LAM_GRIDS, LapGMM, evidence_bound, smoothing_step
 from ..mixture.links import median_margin
 from ..mixture.starts import memberships_from_array
 from .cells import Layout
@@ -201,7 +201,7 @@ class _Fit:
         hooks = BlockHooks(graph, settings, 0.0, count())
         numbers, sample = draw_sample(graph.cells.rows, int(seed))
         start = self._start(hooks, sample, k, init, int(seed))
-        result, hooks = self._search_lam(hooks, start, rows.take(numbers))
+        result = self._run_em(hooks, start, rows.take(numbers))
         cells = graph.cells
         step = f"{result.state.resp}/{MEMBERSHIPS}"
         run.map("ends", end_block, cells.n_blocks, layout=cells.layout, memberships=step)
@@ -249,37 +249,20 @@ class _Fit:
         labels, gamma = self.run.once("communities", search, "labels", "gamma")
         return refine(coarse, labels, graph.sizes[-1], float(gamma), seed)
 
-    def _search_lam(self, hooks: BlockHooks, start: str, sample: Array) -> tuple[EMResult[Any], BlockHooks]:
-        """Run EM with λ as given, or try the values of the grid and continue the best run."""
+    def _run_em(self, hooks: BlockHooks, start: str, sample: Array) -> EMResult[Any]:
+        """Run EM with λ as given, or searched for as in memory."""
         model = self.model
-        limits = model._limits()
-        if not model._searches_lam():
-            hooks = replace(hooks, lam=check_nonnegative(model.lam, "lam", or_else="'auto' or 'natural'"))
-            return replace(run_em(hooks.start(start), hooks, **limits), lam=hooks.lam), hooks
-        max_iter = limits.pop("max_iter")
-        runs, failures = [], []
-        for lam in self._lam_grid(hooks, start, sample):
-            trial = replace(hooks, lam=lam)
-            try:
-                result = run_em(trial.start(start), trial, max_iter=min(LAM_TRIAL_ITERATIONS, max_iter), **limits)
-            except SingularCovarianceError as error:
-                failures.append(error)
-                continue
-            runs.append((trial.quality(result.state.resp), replace(result, lam=lam), trial))
-            model._report_trial(lam, *runs[-1][0])
-            if len(runs) > 2 and all(n_clusters < runs[0][0][0] for (n_clusters, _), _, _ in runs[-2:]):
-                break
-        if not runs:
-            raise failures[0]
-        _, best, trial = max(runs, key=lambda run: run[0])
-        for _, other, _ in runs:
-            if other is not best:
-                hooks.drop(str(other.state.resp))
-        if best.converged or best.n_iter >= max_iter:
-            return best, trial
-        rest = run_em(best.state, trial, max_iter=max_iter - best.n_iter, **limits)
-        history, n_iter = best.history + rest.history, best.n_iter + rest.n_iter
-        return replace(rest, history=history, n_iter=n_iter, lam=best.lam), trial
+        if model._searches_lam():
+            name = lambda result: str(result.state.resp)  # noqa: E731
+            return model._search_lam(
+                start,
+                hooks,
+                self._lam_grid(hooks, start, sample),
+                quality=lambda result: hooks.quality(name(result)),
+                discard=lambda result: hooks.drop(name(result)),
+            )
+        hooks = replace(hooks, lam=check_nonnegative(model.lam, "lam", or_else="'auto' or 'natural'"))
+        return replace(run_em(hooks.start(start), hooks, **model._limits()), lam=hooks.lam)
 
     def _lam_grid(self, hooks: BlockHooks, start: str, sample: Array) -> list[float]:
         """Return multiples of the λ at which neighbours weigh as much as densities."""

@@ -19,7 +19,7 @@ from ..core.rows import normalize_row_sums
 from ..errors import InputError, warn
 from ..graph.estimator import restore_on_failure
 from ..graph.labels import UNKNOWN
-from ..supervision.llgc import LLGC, NORMALIZE, check_alpha
+from ..supervision.llgc import LLGC, NORMALIZE, check_alpha, check_any_label
 from .cells import Layout
 from .graph import OWN, BlockGraph, GraphBlocks
 from .memberships import collect_block
@@ -91,14 +91,7 @@ class _Fit:
                 found[label] = found.get(label, 0) + count
         unknown = {UNKNOWN, str(UNKNOWN)}
         classes = sorted(label for label in found if label not in unknown)
-        if not classes:
-            raise InputError(
-                "y contains no label, only -1",
-                "label at least one row of each class",
-                code="too_few_labels",
-                parameter="y",
-                n_classes=0,
-            )
+        check_any_label([bool(classes)])
         return np.array(classes), np.array([found[label] for label in classes], dtype=np.float64)
 
     def _store(self, rows: RowBlocks, graph: GraphBlocks, classes: np.ndarray, alpha: float, tol: float) -> int:

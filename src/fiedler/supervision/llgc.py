@@ -10,7 +10,7 @@ labels.
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -41,6 +41,18 @@ def normalize_class_mass(F: Array, proportions: Array) -> Array:
 
 
 NORMALIZE = {"cmn": normalize_class_mass}
+
+
+def check_any_label(known: Any) -> None:
+    """Raise an error if no row has a label."""
+    if not np.any(known):
+        raise InputError(
+            "y contains no label, only -1",
+            "label at least one row of each class",
+            code="too_few_labels",
+            parameter="y",
+            n_classes=0,
+        )
 
 
 def check_alpha(alpha: object) -> float:
@@ -216,14 +228,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _encode_labels(self, y: LabelsLike, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows have a label, and their labels as positions in ``classes_``."""
         known, labels = known_labels(y, n)
-        if not known.any():
-            raise InputError(
-                "y contains no label, only -1",
-                "label at least one row of each class",
-                code="too_few_labels",
-                parameter="y",
-                n_classes=0,
-            )
+        check_any_label(known)
         check_classes(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         return known, codes
