@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.backend import Array, row_blocks
 from ..core.kmeans import kmeans
 from ..core.rows import sq_row_norms
-from .rows import RowBlocks, stack
+from .rows import RowBlocks, select_values, stack
 from .workspace import Sliced, Workspace
 
 CELLS_PER_BLOCK = 8
@@ -85,10 +85,11 @@ class CellBlocks:
         return self.layout.n_blocks
 
     def nodes_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the nodes of some rows, given by their numbers in ascending order."""
-        home, rank = (self.rows.take(numbers, name, self.step).astype(np.int64) for name in ("home", "rank"))
-        origin = np.searchsorted(self.rows.starts, numbers, side="right") - 1
-        return self.layout.nodes(origin, home, rank)
+        """Return the nodes of some rows, given by their numbers."""
+        starts, step = self.rows.starts, f"{self.step}-places"
+        home, rank = select_values(self.rows.run, step, self.step, ("home", "rank"), numbers, starts)
+        origin = np.searchsorted(starts, numbers, side="right") - 1
+        return self.layout.nodes(origin, home.astype(np.int64), rank.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from ..graph.kernels import KernelConstants, KernelName, RowPairs, edge_weights
 from ..graph.recipes import SYMMETRIZE, SymmetrizeRule
 from .cells import CellBlocks, Layout
 from .neighbors import NO_NODE, search_neighbors
-from .rows import stack
+from .rows import select_values, stack
 from .workspace import Workspace
 
 OWN = "own"  # the array with the values of all nodes of a block
@@ -286,6 +286,11 @@ class GraphBlocks:
         cells.rows.run.map(step, weigh_block, cells.n_blocks, **options)
         return cls(cells, neighbors, step, sizes)
 
+    def select(self, nodes: np.ndarray, source: str, step: str) -> Array:
+        """Return the values that a step has written for some nodes, in a step of its own; see `select_values`."""
+        cells = self.cells
+        return select_values(cells.rows.run, step, source, (OWN,), nodes, cells.layout.starts)[0]
+
     def contract(self, max_nodes: int, prefix: str, random_state: int) -> CoarseGraphs:
         """Group nodes until about ``max_nodes`` groups are left, each within a block, and contract the graphs."""
         run, n_blocks = self.cells.rows.run, self.cells.n_blocks
@@ -357,14 +362,9 @@ class CoarseGraphs:
         return graph._connect(means, "mst")
 
     def groups_of(self, nodes: np.ndarray) -> np.ndarray:
-        """Return the groups of some nodes, in any order."""
-        workspace, layout = self.graph.cells.rows.run.workspace, self.graph.cells.layout
-        found, blocks = np.empty(len(nodes), dtype=np.int64), layout.blocks_of(nodes)
-        for block in np.unique(blocks):
-            here = blocks == block
-            groups = workspace.read_one(self.groups, int(block), OWN)
-            found[here] = self.starts[block] + groups[nodes[here] - layout.starts[block]]
-        return found
+        """Return the groups of some nodes."""
+        groups = self.graph.select(nodes, self.groups, f"{self.groups}-sampled")
+        return self.starts[self.graph.cells.layout.blocks_of(nodes)] + groups
 
 
 def read_groups(workspace: Workspace, block: int, groups: str, starts: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The landmarks of a model that was fitted in blocks, as a model of their own, for reports and plots."""
+"""The landmarks of a model that was fitted in blocks: which rows they are, and a model of their own for reports."""
 
 from __future__ import annotations
 
@@ -12,6 +12,64 @@ from ..clustering.manifold import ManifoldClustering
 from ..core.backend import Array
 from ..core.rows import take_rows
 from ..errors import InputError
+from .rows import RowBlocks, select_values
+from .workspace import Workspace
+
+MIN_CLUSTER_LANDMARKS = 100  # rows of a cluster that are landmarks, if it has so many
+
+
+# ---------------------------------------------------------------------------------------------------------- the choice
+
+
+def add_rare_clusters(rows: RowBlocks, result: str, numbers: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Add rows of the clusters of which a sample has few, so that new points can be placed in these.
+
+    Parameters
+    ----------
+    rows : RowBlocks
+    result : str
+        The step with the labels of the rows.
+    numbers : ndarray of shape (m,)
+        The sampled rows, in ascending order.
+    n_clusters : int
+
+    Returns
+    -------
+    ndarray
+        The numbers of all landmarks, in ascending order.
+    """
+    run = rows.run
+    (labels,) = select_values(run, "sampled-labels", result, ("labels",), numbers, rows.starts)
+    n_lacking = np.maximum(MIN_CLUSTER_LANDMARKS - np.bincount(labels, minlength=n_clusters), 0)
+    rare = np.flatnonzero(n_lacking)
+    if len(numbers) == rows.n_rows or not len(rare):
+        return numbers
+    run.map("rare-clusters", find_rare, rows.blocks, result=result, clusters=rare)
+    added = []
+    for cluster in rare:
+        parts = [rows.starts[b] + run.workspace.read_one("rare-clusters", b, f"rows {cluster}") for b in rows.blocks]
+        added.append(evenly_spaced(np.setdiff1d(np.concatenate(parts), numbers), n_lacking[cluster]))
+    return np.union1d(numbers, np.concatenate(added))
+
+
+def find_rare(workspace: Workspace, block: int, *, result: str, clusters: np.ndarray) -> dict[str, Array]:
+    """Return some rows of each of the clusters, by their places in a block."""
+    labels = workspace.read_one(result, block, "labels")
+    return {f"rows {c}": evenly_spaced(np.flatnonzero(labels == c), MIN_CLUSTER_LANDMARKS) for c in clusters}
+
+
+def evenly_spaced(numbers: np.ndarray, size: int) -> np.ndarray:
+    """Return ``size`` of the numbers, or all if there are no more.
+
+    Examples
+    --------
+    >>> evenly_spaced(np.arange(10, 20), 3)
+    array([10, 14, 19])
+    """
+    return numbers if len(numbers) <= size else numbers[np.linspace(0, len(numbers) - 1, size).astype(np.int64)]
+
+
+# ----------------------------------------------------------------------------------------------------- a model of them
 
 
 class LandmarkModel(NamedTuple):

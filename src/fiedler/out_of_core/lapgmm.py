@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import check_n_clusters, check_nonnegative, check_seed
+from .._validation import check_n_clusters, check_nonnegative
 from ..core.backend import Array, one_hot
 from ..core.block_versions import is_dask_array
 from ..core.kmeans import kmeans, nearest_center
@@ -38,7 +38,7 @@ from .mixture import Settings, components_arrays, make_settings, read_components
 from .moves import modularity, refine
 from .recipes import build_recipe, draw_sample
 from .rows import RowBlocks, store_values
-from .run import Run, describe, run_steps, token
+from .run import Run, describe, draw_seed, run_steps, token
 from .statistics import read_statistics, statistics_arrays, sum_statistics
 from .workspace import Sliced, Workspace
 
@@ -51,7 +51,7 @@ def fit(model: LapGMM, X: Any, y: Any = None, sample_weight: Any = None, *, cons
     """Fit LapGMM to a Dask array."""
     model._check_options()
     _check_supported(model, y, sample_weight, constraints)
-    seed = None if model.random_state is None else int(check_seed(model.random_state).randint(2**31 - 1))
+    seed = draw_seed(model.random_state)
     init = None if isinstance(model.init, str) else model.init
     about = describe(model, X, seed) | {"init": token(init)}
     with report_progress(model), restore_on_failure(model):
@@ -193,15 +193,15 @@ class _Fit:
     def fit(self, X: Any, init: Any) -> tuple[EMResult[Any], int]:
         """Run EM, store the result, and return it and the number of clusters that have rows."""
         model, run = self.model, self.run
-        (seed,) = run.once("seed", lambda: {"seed": np.array(check_seed(self.seed).randint(2**31 - 1))}, "seed")
+        seed = run.seed(self.seed)
         rows = RowBlocks.store(run, X)
         k = check_n_clusters(model.n_clusters, rows.n_rows)
         settings = make_settings(model, rows, k)
-        graph = build_recipe(rows, model._recipe(), int(seed))
+        graph = build_recipe(rows, model._recipe(), seed)
         hooks = BlockHooks(graph, settings, 0.0, count())
-        numbers, sample = draw_sample(graph.cells.rows, int(seed))
-        start = self._start(hooks, sample, k, init, int(seed))
-        result = self._run_em(hooks, start, rows.take(numbers))
+        numbers, sample = draw_sample(graph.cells.rows, seed)
+        start = self._start(hooks, sample, k, init, seed)
+        result = self._run_em(hooks, start, rows.select(numbers, "landmarks"))
         cells = graph.cells
         step = f"{result.state.resp}/{MEMBERSHIPS}"
         run.map("ends", end_block, cells.n_blocks, layout=cells.layout, memberships=step)

@@ -24,7 +24,7 @@ from .cells import Layout
 from .graph import OWN, BlockGraph, GraphBlocks
 from .memberships import collect_block
 from .recipes import build_recipe, draw_sample
-from .rows import RowBlocks, store_values
+from .rows import RowBlocks, select_values, store_values
 from .run import Run, describe, run_steps, token
 from .walk import n_iterations, walk
 from .workspace import Sliced, Workspace
@@ -105,7 +105,9 @@ class _Fit:
         model.transduction_ = codes.map_blocks(_decode, classes=classes, dtype=_decode(np.zeros(0, int), classes).dtype)
         model._fit_X, model._fit_recipe = landmarks, model._recipe()
         model.graph_ = model._fit_recipe._build(landmarks)
-        model._landmark_distributions = rows.take(numbers, "distributions", "result")
+        model._landmark_distributions = select_values(
+            self.run, "landmarks", "result", ("distributions",), numbers, rows.starts
+        )[0]
         return int(self.run.total("ends", "n_undecided", graph.cells.n_blocks))
 
 

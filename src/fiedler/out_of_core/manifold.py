@@ -16,9 +16,11 @@ The model keeps a sample of the rows with their memberships, the *landmarks*, by
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from .._validation import check_int, check_n_clusters, check_n_jobs, check_rows_differ, check_seed, choose
+from .._validation import check_int, check_n_clusters, check_n_jobs, check_rows_differ, choose
 from ..clustering.candidates import (
     MAX_SEARCHES,
     ROWS,
@@ -46,6 +48,7 @@ from ..core.block_versions import is_dask_array
 from ..core.progress import report_progress
 from ..core.rows import take_rows
 from ..errors import InputError, StorageError
+from ..graph.community import search_hierarchy
 from ..graph.estimator import restore_on_failure
 from ..graph.labels import UNKNOWN
 from ..graph.recipes import self_tuned
@@ -53,11 +56,12 @@ from ..persistence import load, save
 from .candidates import BlockScorer, pack_candidates, unpack_candidates
 from .cells import CellBlocks
 from .graph import CoarseGraphs, GraphBlocks
+from .landmarks import add_rare_clusters
 from .memberships import compute_memberships
 from .moves import refine
 from .neighbors import search_method
-from .rows import RowBlocks
-from .run import Run, describe, run_steps
+from .rows import RowBlocks, select_values
+from .run import Run, describe, draw_seed, run_steps
 from .workspace import Workspace
 
 MAX_NODES = 200_000  # of the graphs that are searched on one machine ...
@@ -71,7 +75,7 @@ COMPARISON = "comparison"
 def fit(model: ManifoldClustering, X: Any, y: Any = None, *, constraints: Any = None) -> ManifoldClustering:
     """Cluster the rows of a Dask array; ``labels_`` and ``memberships_`` are Dask arrays with its blocks."""
     _check_options(model, y, constraints)
-    seed = None if model.random_state is None else int(check_seed(model.random_state).randint(2**31 - 1))
+    seed = draw_seed(model.random_state)
     with report_progress(model), restore_on_failure(model):
         run_steps(describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
     model._warn_and_print()
@@ -148,7 +152,7 @@ class _Fit:
     def fit(self, X: Any) -> None:
         """Run the steps and store the results."""
         model = self.model
-        seed, *seeds = self._seeds()
+        seed, *seeds = np.random.RandomState(self.run.seed(self.seed)).randint(2**31 - 1, size=7).tolist()
         rows = RowBlocks.store(self.run, X)
         _check_rows(rows)
         sample = self._draw_sample(rows, seed)
@@ -167,20 +171,13 @@ class _Fit:
         result = compute_memberships(choice.graph, choice.labels, choice.compared, choice.consensus, model.n_clusters_)
         self._store(rows, result, sample.numbers, choice)
 
-    def _seeds(self) -> list[int]:
-        """Return the seeds of the steps: without a random state others in every fit, but the same if a fit goes on."""
-        draw = lambda: {"seed": np.array(check_seed(self.seed).randint(2**31 - 1))}  # noqa: E731
-        (seed,) = self.run.once("seed", draw, "seed")
-        return [int(one) for one in np.random.RandomState(int(seed)).randint(2**31 - 1, size=7)]
-
     # ------------------------------------------------------------------------------------------------------ the search
 
     def _draw_sample(self, rows: RowBlocks, seed: int) -> Sample:
         row_bytes = rows.dtype.itemsize * rows.n_features
         size = MAX_LANDMARKS if rows.is_sparse else min(MAX_LANDMARKS, MAX_LANDMARK_BYTES // row_bytes)
         numbers = rows.draw(max(MIN_LANDMARKS, size), np.random.RandomState(seed))
-        (sample,) = self.run.once("sample", lambda: {"rows": rows.take(numbers)}, "rows")
-        return Sample(numbers, sample)
+        return Sample(numbers, rows.select(numbers, "sample"))
 
     def _count(self, sample: Array, seed: int) -> NClustersChoice | None:
         """Choose the number of clusters by the sample."""
@@ -188,14 +185,20 @@ class _Fit:
         if not model._n_clusters_is_auto():
             return None
         recipe = self_tuned(min(GRAPH_SIZES[-1], sample.shape[0] - 1), connect="mst", n_jobs=model.n_jobs)
-        return count_clusters(
-            recipe._build(sample),
-            range(2, check_int(model.max_clusters, "max_clusters", minimum=2) + 1),
-            lambda some: recipe._build(take_rows(sample, some)),
-            random_state=np.random.RandomState(seed),
-            n_jobs=model.n_jobs,
-            rows=sample,
-        )
+
+        def count() -> dict[str, Array]:
+            choice = count_clusters(
+                recipe._build(sample),
+                range(2, check_int(model.max_clusters, "max_clusters", minimum=2) + 1),
+                lambda some: recipe._build(take_rows(sample, some)),
+                random_state=np.random.RandomState(seed),
+                n_jobs=model.n_jobs,
+                rows=sample,
+            )
+            return {"record": np.array(json.dumps(asdict(choice)))}
+
+        (record,) = self.run.once("number-of-clusters", count, "record")
+        return NClustersChoice(**json.loads(str(record)))
 
     def _effort(self, sample: Array, n_rows: int) -> tuple[Effort | None, bool]:
         """Return how much is compared, None if nothing is, and whether the rows are low-dimensional."""
@@ -217,23 +220,30 @@ class _Fit:
             has_mixtures = model._why_no_mixture is None
             graphs = {f"{size} neighbours": coarse.connected(size) for size in coarse.graph.sizes}
             scorer = BlockScorer(graphs, model.n_clusters_, coarse=coarse, estimates_mixtures=has_mixtures)
-            candidates, hierarchies = graph_candidates(
-                scorer,
-                graphs,
-                max_searches=MAX_SEARCHES if effort is None else effort.max_searches,
-                rng=np.random.RandomState(seed),
-                n_jobs=model.n_jobs,
-            )
+            candidates = self._find_communities(scorer, effort, seed)
             place = candidates.index(select_by_cut(candidates))
             if has_mixtures:
                 leader = candidates[place]
                 leader = candidates[place] = replace(leader, icl=scorer.likelihood(leader.labels))
-                hierarchy = hierarchies[leader.graph]
+                hierarchy = search_hierarchy(graphs[leader.graph], model.n_clusters_, np.random.RandomState(seed))
                 candidates += mixture_candidates(scorer, leader, hierarchy, constraints=None, random_state=seed)
             return pack_candidates(candidates) | {"leader": np.array(place)}
 
         labels, records, leader = self.run.once("candidates", search, "labels", "records", "leader")
         return unpack_candidates(labels, records), int(leader)
+
+    def _find_communities(self, scorer: BlockScorer, effort: Effort | None, seed: int) -> list[Candidate]:
+        """Search communities on the contracted graphs, in a step for each: a search that was interrupted is short."""
+        max_searches, found = MAX_SEARCHES if effort is None else effort.max_searches, []
+
+        def search(name: str, number: int) -> dict[str, Array]:
+            graph, rng = {name: scorer.graphs[name]}, np.random.RandomState([seed, number])
+            return pack_candidates(graph_candidates(scorer, graph, max_searches=max_searches, rng=rng)[0])
+
+        for number, name in enumerate(scorer.graphs):
+            arrays = self.run.once(f"communities-{number}", partial(search, name, number), "labels", "records")
+            found += unpack_candidates(*arrays)
+        return found
 
     # ------------------------------------------------------------------------------------------------------ the choice
 
@@ -299,11 +309,15 @@ class _Fit:
         has_votes = choice.compared is not None
         model.row_agreement_ = rows.as_dask(result, "agreement", (), np.float32) if has_votes else None
         model.outlier_score_ = None
+        with_rare = add_rare_clusters(rows, result, numbers, model.n_clusters_)
+        if len(with_rare) > len(numbers):
+            numbers, landmarks = with_rare, choice.graph.cells.rows.select(with_rare, "landmark-rows")
         model._view, model._fit_X = choice.view, landmarks
         model._fit_recipe = self_tuned(min(GRAPH_SIZES[-1], landmarks.shape[0] - 1))
         model.graph_ = clone(model._fit_recipe).set_params(method=search_method(landmarks))._build(landmarks)
-        agreement = rows.take(numbers, "agreement", result) if has_votes else None
-        model._landmarks = Landmarks(numbers, rows.n_rows, rows.take(numbers, "memberships", result), agreement)
+        names = ("memberships", "agreement") if has_votes else ("memberships",)
+        memberships, *agreement = select_values(self.run, "landmarks", result, names, numbers, rows.starts)
+        model._landmarks = Landmarks(numbers, rows.n_rows, memberships, agreement[0] if agreement else None)
 
 
 def _n_clusters(model: ManifoldClustering, n_rows: int) -> int:

@@ -33,7 +33,7 @@ from ..mixture.em import EMResult, EMState, Step, objective_converged
 from ..mixture.hooks import MixtureProblem
 from ..mixture.starts import memberships_from_array
 from ..mixture.statistics import Statistics, centered, component_blocks, weighted_statistics
-from .rows import RowBlocks, store_values
+from .rows import RowBlocks, select_values, store_values
 from .run import Run, describe, run_steps, token
 from .statistics import read_statistics, statistics_arrays, sum_statistics
 from .workspace import Workspace
@@ -350,8 +350,10 @@ class _Fit:
             yield sum_statistics(run, "start", rows.blocks)
             return
         numbers = self._sample(rows, settings.k, rng)
-        X = rows.take(numbers)
-        known = rows.take(numbers, "values", LABELS) if LABELS in settings.given else None
+        step = f"start-{number:02d}"
+        X, known = rows.select(numbers, f"{step}/rows"), None
+        if LABELS in settings.given:
+            (known,) = select_values(run, f"{step}/labels", LABELS, ("values",), numbers, rows.starts)
         problem = replace(settings.problem(X, None, known), graph=model._graph_for(X, None, None))
         for start in model._starts(problem, settings.k, rng):
             yield settings.statistics(problem, start, np.float64)

@@ -77,8 +77,7 @@ def draw_sample(rows: RowBlocks, random_state: int) -> tuple[np.ndarray, Array]:
     row_bytes = rows.dtype.itemsize * rows.n_features
     size = MAX_SAMPLED if rows.is_sparse else min(MAX_SAMPLED, max(1000, MAX_SAMPLE_BYTES // row_bytes))
     numbers = rows.draw(size, np.random.RandomState(random_state))
-    (sample,) = rows.run.once("sample", lambda: {"rows": rows.take(numbers)}, "rows")
-    return numbers, sample
+    return numbers, rows.select(numbers, "sample")
 
 
 def unit_block(workspace: Workspace, block: int, *, rows: str) -> dict[str, Array]:

@@ -104,16 +104,9 @@ class RowBlocks:
             return np.arange(self.n_rows)
         return np.sort(sample_without_replacement(self.n_rows, size, random_state=rng))
 
-    def take(self, numbers: np.ndarray, name: str = "rows", step: str | None = None) -> Array:
-        """Read some rows, or other values of rows, given by their numbers in ascending order."""
-        parts = np.split(numbers, np.searchsorted(numbers, self.starts[1:-1]))
-        read = self.run.workspace.read_one
-        taken = [
-            take_rows(read(step or self.step, block, name), part - start)
-            for block, (part, start) in enumerate(zip(parts, self.starts))
-            if len(part)
-        ]
-        return stack(taken)
+    def select(self, numbers: np.ndarray, step: str) -> Array:
+        """Return some rows, given by their numbers, in a step of its own; see `select_values`."""
+        return select_values(self.run, step, self.step, ("rows",), numbers, self.starts)[0]
 
     @cached_property
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
@@ -153,6 +146,44 @@ def _read_block(
 ) -> np.ndarray:
     """Read the values of one block of a Dask array; blocks without rows have no file."""
     return workspace.read_one(step, block_id[0], array) if block_id[0] in blocks else empty
+
+
+def select_values(
+    run: Run, step: str, source: str, names: tuple[str, ...], numbers: np.ndarray, starts: np.ndarray
+) -> tuple[Array, ...]:
+    """Return values of some rows or nodes: workers read the blocks and select them, this process joins the parts.
+
+    Parameters
+    ----------
+    run : Run
+    step : str
+        The name of the step that selects them.
+    source : str
+        The step that wrote the values.
+    names : tuple of str
+        The names of the arrays.
+    numbers : ndarray of shape (m,)
+        The numbers of the rows or nodes.
+    starts : ndarray of shape (n_blocks + 1,)
+        The first number of each block, and the number of all.
+    """
+    numbers, back = np.unique(numbers, return_inverse=True)
+    run.once(f"{step}-numbers", lambda: {"numbers": numbers, "starts": starts})
+    blocks = np.unique(np.searchsorted(starts, numbers, side="right") - 1).tolist()
+    run.map(step, select_block, blocks, source=source, names=names, numbers=f"{step}-numbers")
+    joined = (stack([run.workspace.read_one(step, block, name) for block in blocks]) for name in names)
+    is_sorted = np.array_equal(back, np.arange(len(numbers)))
+    return tuple(values if is_sorted else take_rows(values, back) for values in joined)
+
+
+def select_block(
+    workspace: Workspace, block: int, *, source: str, names: tuple[str, ...], numbers: str
+) -> dict[str, Array]:
+    """Select values of a block."""
+    wanted, starts = workspace.read(numbers, 0, "numbers", "starts")
+    first, last = np.searchsorted(wanted, starts[block : block + 2])
+    places = wanted[first:last] - starts[block]
+    return {name: take_rows(workspace.read_one(source, block, name), places) for name in names}
 
 
 def store_values(rows: RowBlocks, values: Any, step: str, check: Callable[[np.ndarray], np.ndarray]) -> None:

@@ -19,7 +19,7 @@ from uuid import uuid4
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._validation import import_optional
+from .._validation import check_seed, import_optional
 from .._version import __version__
 from ..core.backend import Array
 from ..core.blocks import one_thread
@@ -93,6 +93,11 @@ class Run:
             self.n_made += 1
             log.info("%s: made %d blocks in %.1f s", step, 1, time.perf_counter() - started)
         return self.workspace.read(step, 0, *names)
+
+    def seed(self, random_state: int | None) -> int:
+        """Return a seed: without a random state another one in every fit, but the same one if a fit goes on."""
+        draw = lambda: {"seed": np.array(check_seed(random_state).randint(2**31 - 1))}  # noqa: E731
+        return int(self.once("seed", draw, "seed")[0])
 
     def total(self, step: str, name: str, blocks: int | Sequence[int]) -> Any:
         """Return the sum of an array over blocks, always in the same order."""
@@ -336,6 +341,11 @@ def _probe(mark: str) -> Callable[[], tuple[str | None, bool]]:
         return fiedler.__version__, os.path.exists(mark)
 
     return probe
+
+
+def draw_seed(random_state: Any) -> int | None:
+    """Return a seed from a random state, by which a fit that goes on is recognised; None if none is given."""
+    return None if random_state is None else int(check_seed(random_state).randint(2**31 - 1))
 
 
 def describe(model: BaseEstimator, X: Any, seed: int | list[int] | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from .._validation import check_int, check_n_clusters, check_positive, check_seed, choose
+from .._validation import check_int, check_n_clusters, check_positive, choose
 from ..clustering.spectral import RELAXATIONS, SpectralClustering
 from ..core.backend import Array
 from ..core.eigen import smallest_eigenpairs
@@ -30,7 +30,7 @@ from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks, read_groups
 from .memberships import collect_block
 from .recipes import build_recipe, draw_sample
 from .rows import RowBlocks
-from .run import Run, describe, run_steps
+from .run import Run, describe, draw_seed, run_steps
 from .workspace import Workspace
 
 MAX_NODES = 50_000  # of the contracted graph
@@ -54,7 +54,7 @@ def fit(model: SpectralClustering, X: Any, y: Any = None, *, constraints: Any = 
             code="not_out_of_core",
             parameter="cut",
         )
-    seed = None if model.random_state is None else int(check_seed(model.random_state).randint(2**31 - 1))
+    seed = draw_seed(model.random_state)
     with report_progress(model), restore_on_failure(model):
         run_steps(describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
     if not model.converged_:
@@ -78,16 +78,15 @@ class _Fit:
     def fit(self, X: Any) -> None:
         """Run the steps and store the results."""
         model, run = self.model, self.run
-        (seed,) = run.once("seed", lambda: {"seed": np.array(check_seed(self.seed).randint(2**31 - 1))}, "seed")
+        seed = run.seed(self.seed)
         rows = RowBlocks.store(run, X)
         k = check_n_clusters(model.n_clusters, rows.n_rows)
-        graph = build_recipe(rows, model._recipe(), int(seed))
-        coarse = graph.contract(MAX_NODES, "", int(seed))
-        values, residuals, step = self._eigenvectors(coarse, k, int(seed))
-        numbers, landmarks = draw_sample(graph.cells.rows, int(seed))
-        places = graph.cells.nodes_of(numbers)
-        vectors = take_nodes(graph, step, places)[:, :k]
-        centers = self._centers(graph, step, vectors, k, int(seed))
+        graph = build_recipe(rows, model._recipe(), seed)
+        coarse = graph.contract(MAX_NODES, "", seed)
+        values, residuals, step = self._eigenvectors(coarse, k, seed)
+        numbers, landmarks = draw_sample(graph.cells.rows, seed)
+        vectors = graph.select(graph.cells.nodes_of(numbers), step, "landmarks")[:, :k]
+        centers = self._centers(graph, step, vectors, k, seed)
         cells = graph.cells
         names = ("labels", "embedding")
         run.map("ends", label_block, cells.n_blocks, layout=cells.layout, vectors=step, centers=centers, cut=model.cut)
@@ -285,16 +284,3 @@ def label_block(
     rows = _embedding(workspace, block, vectors, centers, cut)
     labels, _ = nearest_center(rows, centers)
     return layout.divide_by_origin({"labels": labels.astype(np.int64), "embedding": rows}, block)
-
-
-def take_nodes(graph: GraphBlocks, step: str, nodes: np.ndarray) -> np.ndarray:
-    """Read the values of some nodes, in any order."""
-    layout, read = graph.cells.layout, graph.cells.rows.run.workspace.read_one
-    blocks, taken = layout.blocks_of(nodes), None
-    for block in np.unique(blocks):
-        here = blocks == block
-        values = read(step, int(block), OWN)
-        taken = np.empty((len(nodes), *values.shape[1:]), dtype=values.dtype) if taken is None else taken
-        taken[here] = values[nodes[here] - layout.starts[block]]
-    assert taken is not None
-    return taken
