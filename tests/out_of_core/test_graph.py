@@ -170,9 +170,35 @@ def test_cells_are_joined_to_blocks_of_nearby_cells_of_equal_weight(rng):
 def test_rows_go_to_the_two_nearest_blocks(is_sparse, rng):
     X = rng.normal(size=(300, 4)) + 100 * (not is_sparse)
     cells = find_cells(X, 3, 0)
-    distances = np.linalg.norm(X[:, None] - cells["centers"][None], axis=2)
-    by_block = np.stack([distances[:, cells["blocks"] == block].min(axis=1) for block in range(3)], axis=1)
+    distances = np.linalg.norm(X[:, None] - cells.centers[cells.cells][None], axis=2)
+    by_block = np.stack([distances[:, cells.blocks == block].min(axis=1) for block in range(3)], axis=1)
 
-    home, second = two_nearest_blocks(sp.csr_array(X) if is_sparse else X, cells["centers"], cells["blocks"], 3)
+    home, second = two_nearest_blocks(sp.csr_array(X) if is_sparse else X, cells, 3)
 
     assert_array_equal(np.stack([home, second], axis=1), np.argsort(by_block, axis=1)[:, :2])
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_equal_rows_are_divided_among_blocks(is_sparse, rng):
+    X = rng.normal(size=(4000, 3))
+    X[:3000] = X[0]
+    rows = sp.csr_array(X) if is_sparse else X
+
+    home, second = two_nearest_blocks(rows, find_cells(rows, 8, 0), 8)
+
+    sizes, guests = np.bincount(home, minlength=8), np.bincount(second, minlength=8)
+    assert sizes.max() < 2 * 500
+    assert guests[np.unique(home[:3000])].max() < 3 * 500
+    assert (home != second).all()
+
+
+def test_rows_that_are_close_together_are_divided_by_their_places(rng):
+    near, far = rng.normal(size=(3000, 2)), 1e4 * rng.normal(size=(1000, 2))  # for k-means, the first are one point
+
+    cells = find_cells(np.concatenate([near, far]), 8, 0)
+
+    home, _ = two_nearest_blocks(near, cells, 8)
+    assert np.bincount(home).max() < 2 * 500
+    assert len(cells.cells) == len(cells.centers)  # none belongs to several blocks
+    spread = np.mean([near[home == block].var(axis=0).sum() for block in np.unique(home)])
+    assert spread < 0.5 * near.var(axis=0).sum()

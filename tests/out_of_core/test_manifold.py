@@ -105,6 +105,31 @@ def test_the_number_of_clusters_is_chosen_by_a_sample(client):
     assert model.evidence_.n_clusters == 4
 
 
+def test_the_number_of_clusters_is_not_chosen_again_when_a_fit_goes_on(client, tmp_path, monkeypatch):
+    X, _ = blobs(n_samples=300, n_clusters=3, n_features=2, noise=0.3, random_state=1)
+    model = ManifoldClustering("auto", max_clusters=4, effort="fast", random_state=0)
+    with config_context(tmp_path / "work"):
+        evidence = model.fit(in_blocks(X, 1)).evidence_
+        monkeypatch.setattr(manifold, "count_clusters", None)  # a call would fail
+
+        assert model.fit(in_blocks(X, 1)).evidence_ == evidence
+
+
+def test_rare_clusters_have_landmarks(client, monkeypatch, rng):
+    X = np.concatenate([rng.normal(size=(3000, 3)), rng.normal(size=(40, 3)) + 30])
+    monkeypatch.setattr(manifold, "MAX_LANDMARKS", 300)
+    monkeypatch.setattr(manifold, "MIN_LANDMARKS", 300)
+
+    model = ManifoldClustering(2, effort="fast", random_state=0).fit(in_blocks(X, 4))
+
+    labels, landmarks = model.labels_.compute(), model._landmarks
+    assert_array_equal(np.bincount(labels[3000:]).max(), 40)
+    assert set(range(3000, 3040)) <= set(landmarks.numbers.tolist())
+    assert_array_equal(landmarks.memberships, model.memberships_.compute()[landmarks.numbers])
+    assert_array_equal(model._fit_X, X[landmarks.numbers])
+    assert (model.predict(rng.normal(size=(20, 3)) + 30) == labels[-1]).all()
+
+
 def test_models_predict_blocks_are_saved_and_do_not_keep_the_rows(rows, client, tmp_path):
     X, _ = rows
     model = ManifoldClustering(5, effort="fast", random_state=0).fit(in_blocks(X))

@@ -3,7 +3,8 @@
 The centres of the cells are found by k-means on a sample. Cells are joined to as many blocks as there are of the input,
 of about the same number of rows, by repeated bisection along the direction in which the centres vary most. A row
 belongs to the block of its nearest centre, its *home*, and is a *guest* in the nearest other block: it is searched for
-in both, and searches in both.
+in both, and searches in both. A cell with more rows than a block should have is divided again; if its rows are equal,
+it belongs to several blocks, and its rows take turns.
 
 Rows are numbered by block, and in a block by their order in the input. A row is known by this *node* in all graphs.
 """
@@ -15,7 +16,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..core.backend import Array, row_blocks
 from ..core.kmeans import kmeans
-from ..core.rows import sq_row_norms
+from ..core.rows import sq_row_norms, take_rows
 from .rows import RowBlocks, select_values, stack
 from .workspace import Sliced, Workspace
 
@@ -31,6 +32,7 @@ CELLS_PER_BLOCK = 8
 MAX_CELLS = 4096  # so many centres are compared with every row
 MIN_SAMPLED_PER_CELL = 4
 MAX_ITERATIONS = 10  # of k-means
+MAX_DIVISIONS = 10  # of a large cell into smaller ones
 MIN_BLOCK_ROWS = 500  # on average; of fewer rows, most have neighbours in many other blocks
 MAX_BLOCK_ROWS = 2**17  # on average, for which a worker needs some hundred megabytes ...
 MAX_BLOCK_BYTES = 2**26  # ... fewer if rows are long
@@ -70,7 +72,7 @@ class CellBlocks:
         """
         run = rows.run
         n_blocks = min(count_blocks(rows), max(1, sample.shape[0] // MIN_SAMPLED_PER_CELL))
-        run.once(f"{prefix}cells", lambda: find_cells(sample, n_blocks, random_state))
+        run.once(f"{prefix}cells", lambda: find_cells(sample, n_blocks, random_state)._asdict())
         step = f"{prefix}division"
         run.map(step, divide_block, rows.blocks, rows=rows.step, cells=f"{prefix}cells", n_blocks=n_blocks)
         counts = np.zeros((len(rows.sizes), n_blocks), dtype=np.int64)
@@ -194,18 +196,53 @@ def count_blocks(rows: RowBlocks) -> int:
     return max(1, min(n_blocks, rows.n_rows // MIN_BLOCK_ROWS))
 
 
-def find_cells(sample: Array, n_blocks: int, random_state: int) -> dict[str, Array]:
-    """Return the centres of cells, and the block of each, in the order of the blocks."""
+class BlockCells(NamedTuple):
+    """Cells, and the blocks to which they belong.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_cells, d)
+    cells, blocks : ndarray of shape (m,)
+        Pairs of a cell and a block, in the order of the blocks; a cell of many equal rows belongs to several.
+    """
+
+    centers: np.ndarray
+    cells: np.ndarray
+    blocks: np.ndarray
+
+
+def find_cells(sample: Array, n_blocks: int, random_state: int) -> BlockCells:
+    """Divide the space by the centres of cells of a sample, and join cells to blocks of about equal size."""
     n_cells = min(CELLS_PER_BLOCK * n_blocks, MAX_CELLS, sample.shape[0] // MIN_SAMPLED_PER_CELL)
-    n_cells = max(n_cells, n_blocks)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # repeated rows: some cells are empty
-        result = kmeans(sample, n_cells, n_init=1, max_iter=MAX_ITERATIONS, random_state=random_state)
-    centers = np.asarray(result.centers)
-    weights = np.bincount(result.labels, minlength=n_cells) + 1.0
-    blocks = join_cells(centers.astype(np.float64), weights, n_blocks)
+    max_size = sample.shape[0] / n_blocks
+    centers, sizes = _divide_sample(sample, max(n_cells, n_blocks), max_size, random_state)
+    n_copies = np.ceil(sizes / max_size).astype(np.int64)
+    cells = np.repeat(np.arange(len(centers)), n_copies)
+    blocks = join_cells(centers[cells].astype(np.float64), (sizes / n_copies)[cells], n_blocks)
     order = np.argsort(blocks, kind="stable")
-    return {"centers": centers[order].astype(sample.dtype), "blocks": blocks[order]}
+    _, first, cells = np.unique(cells[order], return_index=True, return_inverse=True)
+    by_block = np.argsort(first)  # without copies, the centres are in the order of the pairs
+    return BlockCells(centers[by_block].astype(sample.dtype), np.argsort(by_block)[cells], blocks[order])
+
+
+def _divide_sample(sample: Array, n_cells: int, max_size: float, random_state: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the centres of cells and the number of their rows, at most ``max_size`` if these are not equal."""
+    waiting, centers, sizes = [(sample, n_cells, 0)], [], []
+    while waiting:
+        rows, count, depth = waiting.pop()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # repeated rows: some cells are empty
+            result = kmeans(rows, count, n_init=1, max_iter=MAX_ITERATIONS, random_state=random_state)
+        counts = np.bincount(result.labels, minlength=count)
+        for cell in np.flatnonzero(counts):
+            size = int(counts[cell])
+            if size > max(max_size, MIN_SAMPLED_PER_CELL) and depth < MAX_DIVISIONS and np.count_nonzero(counts) > 1:
+                own = take_rows(rows, np.flatnonzero(result.labels == cell))
+                waiting.append((own, min(math.ceil(CELLS_PER_BLOCK * size / max_size), size), depth + 1))
+            else:
+                centers.append(np.asarray(result.centers)[cell])
+                sizes.append(size)
+    return np.stack(centers), np.array(sizes)
 
 
 def join_cells(centers: np.ndarray, weights: np.ndarray, n_blocks: int) -> np.ndarray:
@@ -239,8 +276,7 @@ def divide_block(
 ) -> dict[str, Array | Sliced]:
     """Divide the rows of a block of the input by their home, and by the block in which they are guests."""
     X = workspace.read_one(rows, block, "rows")
-    centers, block_of_cell = workspace.read(cells, 0, "centers", "blocks")
-    home, second = two_nearest_blocks(X, centers, block_of_cell, n_blocks)
+    home, second = two_nearest_blocks(X, BlockCells(*workspace.read(cells, 0, *BlockCells._fields)), n_blocks)
     order = np.argsort(home, kind="stable")
     counts = np.bincount(home, minlength=n_blocks)
     rank = np.empty(len(home), dtype=np.int32)
@@ -255,23 +291,35 @@ def divide_block(
     }
 
 
-def two_nearest_blocks(
-    X: Array, centers: np.ndarray, block_of_cell: np.ndarray, n_blocks: int
-) -> tuple[np.ndarray, np.ndarray]:
+def two_nearest_blocks(X: Array, cells: BlockCells, n_blocks: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the block of the nearest centre of each row, and the block nearest among the others, -1 if there is none.
 
-    The centres are in the order of their blocks.
+    If the nearest cell belongs to several blocks, rows take turns.
     """
-    n, firsts = X.shape[0], np.searchsorted(block_of_cell, np.arange(n_blocks))
+    n, firsts, centers = X.shape[0], np.searchsorted(cells.blocks, np.arange(n_blocks)), cells.centers
     home, second = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
     shift = 0 if sp.issparse(X) else centers.mean(axis=0)  # near the origin fewer digits cancel
     centers = centers - shift
     half_sq_norms = 0.5 * sq_row_norms(centers)
     for part in row_blocks(n, 16 * len(centers), X) if n else []:
         products = (X[part] if sp.issparse(X) else X[part] - shift) @ centers.T
-        nearness = np.minimum.reduceat(half_sq_norms - np.asarray(products), firsts, axis=1)
-        home[part] = nearness.argmin(axis=1)
+        scores, turns = half_sq_norms - np.asarray(products), np.arange(part.start, part.stop)
+        if len(cells.cells) > len(centers):
+            scores = scores[:, cells.cells]
+        nearness = np.minimum.reduceat(scores, firsts, axis=1)
+        home[part] = _smallest_in_turn(nearness, turns)
         if n_blocks > 1:
             nearness[np.arange(len(nearness)), home[part]] = np.inf
-            second[part] = nearness.argmin(axis=1)
+            second[part] = _smallest_in_turn(nearness, turns)
     return home, second
+
+
+def _smallest_in_turn(values: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """Return the column of the smallest value in each row; of equal ones, that whose turn it is."""
+    is_smallest = values == values.min(axis=1, keepdims=True)
+    n_equal = np.count_nonzero(is_smallest, axis=1)
+    columns = is_smallest.argmax(axis=1)
+    several = np.flatnonzero(n_equal > 1)
+    positions = np.cumsum(is_smallest[several], axis=1)
+    columns[several] = (positions > (turns[several] % n_equal[several])[:, None]).argmax(axis=1)
+    return columns
