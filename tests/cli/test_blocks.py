@@ -53,7 +53,10 @@ def test_a_folder_of_tables_becomes_parts_a_model_and_a_report(folder, cluster, 
     model = fiedler.load(tmp_path / "out" / "model.npz")
     rows = np.stack([tables_column(source, j) for j in range(6)], axis=1)
     assert np.mean(model.predict(rows) == labels) > 0.99
-    assert json.loads(run_fiedler(*command).out)["clusters"] == result["clusters"]  # from the blocks that are there
+    again = run_fiedler(*command)
+    assert json.loads(again.out)["clusters"] == result["clusters"]
+    n_blocks = len(list((tmp_path / "work").rglob("[0-9]*.npz")))
+    assert f"note: found {n_blocks} finished blocks of " in again.err
 
 
 def tables_column(source, j):

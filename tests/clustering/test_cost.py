@@ -9,6 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 import fiedler
 from fiedler import ManifoldClustering, estimate
 from fiedler.clustering import FitCost, StageCost, cost
+from fiedler.clustering.block_cost import WALK_STEPS
 from fiedler.clustering.cost import (
     COMMUNITIES,
     COMPARISON,
@@ -28,6 +29,7 @@ from fiedler.clustering.cost import (
     block_bytes,
     cost_of,
 )
+from fiedler.clustering.memberships import WALK
 from fiedler.core import memory
 from fiedler.core.backend import BLOCK_BYTES
 from fiedler.core.memory import peak_memory_mb, reset_peak_memory
@@ -222,6 +224,12 @@ def test_the_table_is_readable():
 def test_invalid_sizes(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         fiedler.estimate(*arguments, **options)
+
+
+def test_the_steps_of_the_walk_in_blocks_are_counted():
+    walk = pytest.importorskip("fiedler.out_of_core.walk")
+
+    assert walk.n_iterations(WALK) == WALK_STEPS
 
 
 def test_a_fit_in_blocks_costs_less_time_with_more_workers_and_a_worker_needs_no_more_memory_for_more_rows():

@@ -41,6 +41,31 @@ def test_a_folder_of_tables_with_vectors_is_read_in_row_groups(rows, tmp_path):
         read_blocks(tmp_path)
 
 
+@pytest.mark.parametrize(("suffix", "compression"), [("feather", "zstd"), ("arrow", "uncompressed")])
+def test_nested_folders_of_arrow_files_are_read_in_record_batches(suffix, compression, rows, tmp_path):
+    feather = pytest.importorskip("pyarrow.feather")
+    for name, part in zip(("year=1", "year=2"), np.split(rows, [60])):
+        (tmp_path / name).mkdir()
+        table = pa.table({"name": ["a"] * len(part), **{f"x{j}": part[:, j] for j in range(4)}})
+        feather.write_feather(table, tmp_path / name / f"part.{suffix}", compression, chunksize=20)
+    (tmp_path / "_metadata.parquet").write_bytes(b"")  # left out, as every name with an underscore
+
+    blocks = read_blocks(tmp_path, drop=["name"], block_rows=40)
+
+    assert blocks.chunks == ((40, 20, 40), (4,))
+    assert_array_equal(blocks.compute(scheduler="synchronous"), rows)
+
+
+def test_an_arrow_data_set_is_read(rows, tmp_path):
+    dataset = pytest.importorskip("pyarrow.dataset")
+    table = pa.table({f"x{j}": rows[:, j] for j in range(4)})
+    dataset.write_dataset(table, tmp_path, format="parquet", max_rows_per_file=50, max_rows_per_group=50)
+
+    blocks = read_blocks(dataset.dataset(tmp_path), columns=["x2", "x0"])
+
+    assert_array_equal(blocks.compute(scheduler="synchronous"), rows[:, [2, 0]])
+
+
 def test_integers_and_lists_become_numbers_and_vectors(tmp_path):
     table = pa.table({"count": [1, 2, None], "vector": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]})
     parquet.write_table(table, tmp_path / "table.parquet")
@@ -82,7 +107,9 @@ def test_zarr_arrays_are_opened(rows, tmp_path):
 def test_mistakes_give_one_sentence(rows, tmp_path):
     (tmp_path / "broken.npy").write_bytes(b"nothing")
     (tmp_path / "broken.parquet").write_bytes(b"nothing")
+    (tmp_path / "broken.feather").write_bytes(b"nothing")
     (tmp_path / "rows.txt").write_text("1 2")
+    (tmp_path / "empty").mkdir()
     np.save(tmp_path / "flat.npy", rows.ravel())
     ragged = pa.table({"vector": [[1.0], [2.0, 3.0]]})
     parquet.write_table(ragged, tmp_path / "ragged.parquet")
@@ -95,6 +122,8 @@ def test_mistakes_give_one_sentence(rows, tmp_path):
         ("flat.npy", r"shape \(400,\)"),
         ("ragged.parquet", "differ in length"),
         ("broken.parquet", "cannot be read as Parquet"),
+        ("broken.feather", "cannot be read as Arrow"),
+        ("empty", "the folder 'empty' has no tables"),
     ]:
         with pytest.raises(FileFormatError, match=sentence):
             read_blocks(tmp_path / name)

@@ -24,6 +24,7 @@ from ..io import read_blocks
 from ..out_of_core import config_context, on_landmarks
 from ..out_of_core.config import parse_memory
 from ..out_of_core.rows import check_block, float_type
+from ..out_of_core.workspace import Workspace
 from ..persistence import save
 from ..report import summarize, write_report, write_summary
 from .methods import NClusters
@@ -57,7 +58,7 @@ def read_scaled(source: str, drop: Sequence[str], scale: str) -> ScaledBlocks:
     """Open a file in blocks, and scale the columns of a table to mean 0 and variance 1 unless told otherwise."""
     X = read_blocks(source, drop=drop)
     X = X.astype(float_type(X.dtype))
-    is_table = Path(source).suffix == ".parquet" or Path(source).is_dir()
+    is_table = Path(source).suffix not in (".npy", ".zarr")
     scale = ("standard" if is_table else "none") if scale == "auto" else scale
     choose(dict.fromkeys(BLOCK_SCALES), scale, option="scale", also=["auto"])
     if scale == "none":
@@ -160,6 +161,8 @@ def cluster_blocks(
         cost = cast("BlockCost", estimate(n_rows, n_columns, n_clusters, **options))
         seconds_needed, disk = format_seconds(cost.seconds), format_bytes(cost.disk_bytes)
         output.note(f"clustering {n_rows} rows will take about {seconds_needed} and {disk} of disk")
+    if where.get("workdir") and (found := Workspace(where["workdir"]).count_finished()).n_blocks:
+        output.note(f"found {found.n_blocks} finished blocks of {found.n_steps} steps in {where['workdir']}; going on")
     with output.working(f"clustering {source} in {data.rows.numblocks[0]} blocks"):
         model, seconds = fit_blocks(data, n_clusters, seed=seed, effort=effort, **where)
     with output.working("writing the report"), atomic_folder(folder) as draft:

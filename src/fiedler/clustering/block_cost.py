@@ -11,20 +11,16 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..core.block_sizes import CELLS_PER_BLOCK, MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, MAX_CELLS, MAX_NODE_BYTES, MAX_NODES
 from ..core.progress import format_seconds
 from .cost_records import FitCost, StageCost, format_bytes
 
-BLOCK_ROWS, BLOCK_BYTES = 2**17, 2**26  # of a block, at most
-CELLS_PER_BLOCK, MAX_CELLS = 8, 4096
-MAX_NODES, NODE_BYTES = 200_000, 2**28  # of the contracted graph
 N_NEIGHBORS, MUTUAL = 9, 1.5  # of the graph, and entries of its matrix per neighbour
 WALK_STEPS, MOVE_ROUNDS, N_SUMS = 14, 10, 2
 HALO = 0.6  # rows in the halos of all blocks, per row
 TASK_SECONDS = 0.01  # that a task takes besides its work
-READ_SECONDS, N_DIVISIONS = (
-    3e-4,
-    7,
-)  # of reading a part of a file, and steps in which every block reads one of every file
+READ_SECONDS = 3e-4  # of reading a part of a file ...
+N_DIVISIONS = 7  # ... and steps in which every block reads one of every file
 
 # CPU seconds on one core, and bytes
 SECONDS = {
@@ -121,8 +117,8 @@ def block_cost(n: int, d: int, k: int, *, itemsize: int, n_workers: int, n_compa
     slowness : float
         The time of this machine relative to the one of the measurements.
     """
-    n_blocks = max(1, math.ceil(max(n / BLOCK_ROWS, n * d * itemsize / BLOCK_BYTES)))
-    n_nodes = min(n, MAX_NODES, NODE_BYTES // (d * itemsize))
+    n_blocks = max(1, math.ceil(max(n / MAX_BLOCK_ROWS, n * d * itemsize / MAX_BLOCK_BYTES)))
+    n_nodes = min(n, MAX_NODES, MAX_NODE_BYTES // (d * itemsize))
     stages = _stages(n, d, k, n_blocks, n_nodes, n_compared)
     steps = 8 + N_SUMS + MOVE_ROUNDS + WALK_STEPS
     block_rows = n / n_blocks

@@ -10,33 +10,33 @@ from typing import Any
 import numpy as np
 
 from .._validation import check_int, import_optional
+from ..core.block_sizes import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS
 from ..errors import DataNotFoundError, FileFormatError
-
-BLOCK_BYTES = 2**26  # of a block, by default ...
-BLOCK_ROWS = 2**17  # ... and rows, at most
+from .arrow_files import FORMATS, count_rows, find_files, read_parts, read_schema
 
 
 def read_blocks(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Any,
     *,
     columns: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     block_rows: int | None = None,
 ) -> Any:
-    """Open the rows of a file or of a folder of Parquet files as a Dask array.
+    """Open the rows of a file or of a folder of tables as a Dask array.
 
     Parameters
     ----------
-    path : path
-        An ``.npy`` array, a ``.parquet`` file, a folder of such files (in the order of their names), or a Zarr array
-        (``.zarr``).
+    path : path or pyarrow.dataset.FileSystemDataset
+        An ``.npy`` array; a table in a Parquet (``.parquet``) or Arrow file (``.arrow``, ``.feather``, ``.ipc``); a
+        folder of tables, in the order of their names, those of subfolders included; a Zarr array (``.zarr``); or an
+        Arrow data set of local files. The columns that the names of subfolders stand for are not read.
     columns : sequence of str, optional
-        The columns of Parquet files, of numbers or of vectors; by default all.
+        The columns of tables, of numbers or of vectors; by default all.
     drop : sequence of str
-        Columns of Parquet files to leave out.
+        Columns of tables to leave out.
     block_rows : int, optional
-        The number of rows in a block; by default at most 64 MB and 131,072 rows. Blocks of Parquet files are made of
-        whole row groups.
+        The number of rows in a block; by default at most 64 MB and 131,072 rows. Blocks of tables are made of whole row
+        groups (Parquet) or record batches (Arrow).
 
     Returns
     -------
@@ -51,10 +51,10 @@ def read_blocks(
     >>> read_blocks(path, block_rows=40).chunks
     ((40, 40, 20), (3,))
     """
-    path = Path(path).resolve()  # workers may have another current folder
-    if not path.exists():
-        raise DataNotFoundError(f"there is no file or folder {str(path)!r}", file=str(path))
     rows = None if block_rows is None else check_int(block_rows, "block_rows")
+    if hasattr(path, "files") and hasattr(path, "schema"):  # an Arrow data set
+        return _table_blocks([_existing(file) for file in path.files], columns, drop, rows)
+    path = _existing(path)
     if path.suffix in (".npy", ".zarr") and (columns is not None or drop):
         raise FileFormatError(
             f"the columns of {path.name!r} have no names", "leave out columns and drop", file=path.name
@@ -65,18 +65,27 @@ def read_blocks(
         array = import_optional("dask.array", extra="dask", purpose="Dask arrays").from_zarr(str(path))
         array = array.rechunk({0: rows or _default_rows(array.shape[1] * array.dtype.itemsize), 1: -1})
         return array.map_blocks(_unchanged, stamp=_folder_stamp(path), dtype=array.dtype, meta=array._meta)
-    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-    if not files or files[0].suffix != ".parquet":
+    files = find_files(path) if path.is_dir() else [path]
+    if not files:
         raise FileFormatError(
-            f"{path.name!r} is neither an .npy, .parquet or .zarr file nor a folder of .parquet files",
-            "convert the data to one of these",
-            file=path.name,
+            f"the folder {path.name!r} has no tables", f"give a folder of {_ENDINGS} files", file=path.name
         )
-    return _parquet_blocks(files, columns, drop, rows)
+    return _table_blocks(files, columns, drop, rows)
+
+
+_ENDINGS = ", ".join(FORMATS)
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    """Return the absolute path of a file, since workers may have another current folder."""
+    absolute = Path(path).resolve()
+    if not absolute.exists():
+        raise DataNotFoundError(f"there is no file or folder {str(absolute)!r}", file=str(absolute))
+    return absolute
 
 
 def _default_rows(row_bytes: int) -> int:
-    return max(1, min(BLOCK_ROWS, BLOCK_BYTES // max(row_bytes, 1)))
+    return max(1, min(MAX_BLOCK_ROWS, MAX_BLOCK_BYTES // max(row_bytes, 1)))
 
 
 def _npy_blocks(path: Path, block_rows: int | None) -> Any:
@@ -103,11 +112,37 @@ def _npy_part(path: str, start: int, stop: int, stamp: Any = None) -> np.ndarray
     return np.array(_open_npy(path)[start:stop])
 
 
-def _parquet_blocks(
-    files: list[Path], columns: Sequence[str] | None, drop: Sequence[str], block_rows: int | None
-) -> Any:
-    """Group the row groups of each file to blocks; all files must have the columns of the first, of the same types."""
-    schemas = [_schema(file) for file in files]
+def _table_blocks(files: list[Path], columns: Sequence[str] | None, drop: Sequence[str], block_rows: int | None) -> Any:
+    """Group the parts of each file to blocks; all files must have the columns of the first, of the same types."""
+    for file in files:
+        if file.suffix not in FORMATS:
+            raise FileFormatError(
+                f"{file.name!r} is neither an array (.npy, .zarr) nor a table ({_ENDINGS})",
+                "convert the data to one of these",
+                file=file.name,
+            )
+    names = _check_columns(files, columns, drop)
+    parts = [(file, *part) for file in files for part in enumerate(count_rows(file))]
+    if not parts:
+        raise FileFormatError(f"{files[0].name!r} has no rows", file=files[0].name)
+    file, number, _ = next((part for part in parts if part[2]), parts[0])
+    first = read_parts(str(file), [number], names)
+    size = block_rows or _default_rows(first.shape[1] * first.dtype.itemsize)
+    tasks: list[tuple[Any, ...]] = []
+    sizes: list[int] = []
+    for file, number, n_rows in parts:
+        if tasks and tasks[-1][1] == str(file) and sizes[-1] < size:
+            tasks[-1][2].append(number)
+            sizes[-1] += n_rows
+        else:
+            tasks.append((_table_part, str(file), [number], names))
+            sizes.append(n_rows)
+    return _stack(tasks, sizes, first.shape[1], first.dtype)
+
+
+def _check_columns(files: list[Path], columns: Sequence[str] | None, drop: Sequence[str]) -> list[str]:
+    """Return the names of the columns, which all files must have."""
+    schemas = [read_schema(file) for file in files]
     names = [name for name in (schemas[0].names if columns is None else columns) if name not in drop]
     unknown = [name for name in drop if name not in schemas[0].names]
     if unknown or not names:
@@ -125,70 +160,11 @@ def _parquet_blocks(
                     file=file.name,
                     column=name,
                 )
-    groups = [(file, *group) for file in files for group in _row_groups(file)]
-    if not groups:
-        raise FileFormatError(f"{files[0].name!r} has no rows", file=files[0].name)
-    file, group, _ = next((group for group in groups if group[2]), groups[0])
-    first = _parquet_part(str(file), [group], names)
-    size = block_rows or _default_rows(first.shape[1] * first.dtype.itemsize)
-    tasks: list[tuple[Any, ...]] = []
-    sizes: list[int] = []
-    for file, group, n_rows in groups:
-        if tasks and tasks[-1][1] == str(file) and sizes[-1] < size:
-            tasks[-1][2].append(group)
-            sizes[-1] += n_rows
-        else:
-            tasks.append((_parquet_part, str(file), [group], names))
-            sizes.append(n_rows)
-    return _stack(tasks, sizes, first.shape[1], first.dtype)
+    return names
 
 
-def _schema(file: Path) -> Any:
-    parquet = import_optional("pyarrow.parquet", extra="text", purpose="Parquet files")
-    try:
-        return parquet.read_schema(file)
-    except (OSError, ValueError) as error:  # pyarrow's errors are among these
-        raise FileFormatError(f"{file.name!r} cannot be read as Parquet: {error}", file=file.name) from None
-
-
-def _row_groups(file: Path) -> list[tuple[int, int]]:
-    """Return the number and the size of every row group."""
-    metadata = import_optional("pyarrow.parquet", extra="text", purpose="Parquet files").read_metadata(file)
-    return [(group, metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
-
-
-def _parquet_part(path: str, groups: list[int], names: list[str], stamp: Any = None) -> np.ndarray:
-    """Read row groups of a file: columns of numbers, and of vectors, side by side."""
-    parquet = import_optional("pyarrow.parquet", extra="text", purpose="Parquet files")
-    table = parquet.ParquetFile(path).read_row_groups(groups, columns=names)
-    parts = [_column(table.column(name), name, Path(path).name) for name in names]
-    return np.concatenate(parts, axis=1)
-
-
-def _column(cells: Any, name: str, file: str) -> np.ndarray:
-    """Return a column as an array of shape (n, width); missing cells are NaN."""
-    types = import_optional("pyarrow.types", extra="text", purpose="Parquet files")
-    kind, array = cells.type, cells.combine_chunks()
-    if types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind):
-        values = array.flatten().to_numpy(zero_copy_only=False)
-        width = len(values) // max(len(array), 1)
-        if array.null_count or len(np.unique(array.value_lengths().to_numpy())) > 1:
-            raise FileFormatError(
-                f"the vectors in column {name!r} of {file!r} differ in length",
-                "choose other columns with columns=",
-                file=file,
-                column=name,
-            )
-        return values.reshape(len(array), width)
-    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        raise FileFormatError(
-            f"column {name!r} of {file!r} contains {kind}, which are not numbers",
-            "choose columns of numbers or vectors with columns=",
-            file=file,
-            column=name,
-        )
-    values = array.to_numpy(zero_copy_only=False)
-    return values.astype(values.dtype if values.dtype.kind == "f" else np.float64)[:, None]
+def _table_part(path: str, parts: list[int], names: list[str], stamp: Any = None) -> np.ndarray:
+    return read_parts(path, parts, names)
 
 
 def _stack(tasks: Sequence[tuple[Any, ...]], sizes: Sequence[int], d: int, dtype: Any) -> Any:

@@ -23,19 +23,16 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from ..core.backend import Array, row_blocks
+from ..core.block_sizes import CELLS_PER_BLOCK, MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, MAX_CELLS
 from ..core.kmeans import kmeans
 from ..core.rows import sq_row_norms, take_rows
 from .rows import RowBlocks, select_values, stack
 from .workspace import Sliced, Workspace
 
-CELLS_PER_BLOCK = 8
-MAX_CELLS = 4096  # so many centres are compared with every row
 MIN_SAMPLED_PER_CELL = 4
 MAX_ITERATIONS = 10  # of k-means
 MAX_DIVISIONS = 10  # of a large cell into smaller ones
 MIN_BLOCK_ROWS = 500  # on average; of fewer rows, most have neighbours in many other blocks
-MAX_BLOCK_ROWS = 2**17  # on average, for which a worker needs some hundred megabytes ...
-MAX_BLOCK_BYTES = 2**26  # ... fewer if rows are long
 MAX_FINER = 8  # times as many blocks as these limits ask for, if the input has as many
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from .._validation import check_n_clusters, check_nonnegative
 from ..core.backend import Array, one_hot
+from ..core.block_sizes import MAX_NODES
 from ..core.block_versions import is_dask_array
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
@@ -42,7 +43,6 @@ from .run import Run, describe, draw_seed, run_steps, token
 from .statistics import read_statistics, statistics_arrays, sum_statistics
 from .workspace import Sliced, Workspace
 
-MAX_NODES = 200_000  # of the contracted graph, on which communities are searched for a start
 STARTS = ("community", "kmeans")
 START = "start"  # the name of the first memberships
 

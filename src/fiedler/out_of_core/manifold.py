@@ -44,6 +44,7 @@ from ..clustering.manifold import GRAPH_SIZES, Landmarks, ManifoldClustering
 from ..clustering.n_clusters import NClustersChoice, count_clusters
 from ..clustering.views import is_low_dimensional
 from ..core.backend import Array
+from ..core.block_sizes import MAX_NODE_BYTES, MAX_NODES
 from ..core.block_versions import is_dask_array
 from ..core.progress import report_progress
 from ..core.rows import take_rows
@@ -64,8 +65,6 @@ from .rows import RowBlocks, select_values
 from .run import Run, describe, draw_seed, run_steps
 from .workspace import Workspace
 
-MAX_NODES = 200_000  # of the graphs that are searched on one machine ...
-MAX_NODE_BYTES = 2**28  # ... fewer, if their means would take more memory
 MAX_LANDMARKS = 50_000
 MAX_LANDMARK_BYTES = 2**27  # fewer, if rows are long ...
 MIN_LANDMARKS = 10_000  # ... but at least so many, which are compared

@@ -67,6 +67,13 @@ class Sliced(NamedTuple):
         return cls(take_rows(array, order), starts)
 
 
+class FinishedWork(NamedTuple):
+    """The number of steps of which there are blocks, and of these blocks."""
+
+    n_steps: int
+    n_blocks: int
+
+
 class Workspace:
     """The files of a fit.
 
@@ -135,6 +142,11 @@ class Workspace:
             return json.loads((self.folder / MANIFEST).read_text(encoding="utf-8")).get(ID)
         except FileNotFoundError:
             return None
+
+    def count_finished(self) -> FinishedWork:
+        """Return how much of a fit is done already."""
+        blocks = [path for path in self.folder.rglob("*.npz") if path.stem.isdigit()]
+        return FinishedWork(len({path.parent for path in blocks}), len(blocks))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
