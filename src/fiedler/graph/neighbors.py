@@ -49,6 +49,7 @@ from ..core.progress import stage
 from ..core.rows import normalize_rows, row_norms, sq_row_norms, take_rows
 from ..errors import InputError, InputTypeError
 from .cells import Cells, nearest_cells, search_in_cells, split_into_cells
+from .copies import Copies
 
 log = logging.getLogger(__name__)
 
@@ -364,6 +365,15 @@ class CellSearch:
 def _cells(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
     """Compare the rows of each cell with those of the nearest cells, as many as a sample needs for `TARGET_RECALL`."""
     _check_dense("cells", X, metric, is_supported=not sp.issparse(X))
+    copies = Copies.of(X, k) if queries is None and is_numpy(X) else None
+    if copies is None or not copies.n_groups:
+        return _in_cells(X, queries, k, metric, n_jobs)
+    searched = copies.distinct(X.shape[0])
+    distances, indices, recall = _in_cells(X[searched], None, k, metric, n_jobs)
+    return *copies.complete(X.shape[0], searched, distances, indices), recall
+
+
+def _in_cells(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
     search = CellSearch.of(X, k, n_jobs)
     n_near, n_cells = search.n_near(TARGET_RECALL), len(search.cells)
     if not search.is_worthwhile(n_near):

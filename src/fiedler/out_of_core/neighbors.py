@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.backend import Array
+from ..graph.copies import Copies
 from ..graph.kernels import LOCAL_NEIGHBOR
 from ..graph.neighbors import MAX_TREE_FEATURES_OF_MANY, CellSearch, SearchMethod, k_nearest
 from .cells import CellBlocks, Layout
@@ -57,9 +58,22 @@ def _lists(X: Array, nodes: np.ndarray, n_home: int, k: int, metric: str) -> tup
     found, distances = np.full((m, k), NO_NODE, dtype=np.int64), np.full((m, k), np.inf, dtype=X.dtype)
     size = min(k, m - 1)
     if size > 0:
-        lengths, indices = _search_in_cells(X, n_home, size, metric) or _search_exactly(X, size, metric)
+        lengths, indices = _search(X, n_home, size, metric)
         found[:, :size], distances[:, :size] = nodes[indices], lengths
     return found, distances
+
+
+def _search(X: Array, n_home: int, k: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Search in cells, or exactly where that is as fast."""
+    if search_method(X) != "cells":
+        return _search_exactly(X, k, metric)
+    copies = Copies.of(X, k)
+    if not copies.n_groups:
+        return _search_in_cells(X, n_home, k, metric) or _search_exactly(X, k, metric)
+    searched = copies.distinct(X.shape[0])
+    some, n_home = X[searched], int(np.searchsorted(searched, n_home))
+    found = _search_in_cells(some, n_home, k, metric) or _search_exactly(some, k, metric)
+    return copies.complete(X.shape[0], searched, *found)
 
 
 def _search_exactly(X: Array, k: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -72,8 +86,6 @@ def _search_in_cells(X: Array, n_home: int, k: int, metric: str) -> tuple[np.nda
 
     None if the exact search is as fast.
     """
-    if search_method(X) != "cells":
-        return None
     search = CellSearch.of(X, k)
     n_near = [search.n_near(recall) for recall in (HOME_RECALL, GUEST_RECALL)]
     if not search.is_worthwhile(n_near[0]):
