@@ -104,8 +104,8 @@ def kill_workers(X: da.Array, expected: np.ndarray, n_seeds: int, seconds: float
 def kill_fits(n_rows: int, n_blocks: int, expected: np.ndarray, n_kills: int) -> list[str]:
     """Kill fits at random moments, and run the same command again; return lines of a report.
 
-    The seconds of work are those of a run without those of one that finds all blocks. The share of the work that is done
-    twice is that of both runs together beyond the work of an undisturbed run.
+    The seconds of work are those of a run without those of one that finds all blocks. The share of the work that is
+    done twice is that of both runs together beyond the work of an undisturbed run.
     """
     work, labels = OUT / "chaos", OUT / "chaos.npy"
     command = [sys.executable, __file__, "--fit", str(n_rows), "--blocks", str(n_blocks)]

@@ -33,7 +33,7 @@ class Copies(NamedTuple):
     @classmethod
     def of(cls, X: np.ndarray, k: int) -> Copies:
         """Find the groups of dense rows; equal rows have the same product with a random vector."""
-        direction = np.random.RandomState(0).normal(size=X.shape[1]).astype(X.dtype)
+        direction = np.asarray(np.random.RandomState(0).normal(size=X.shape[1]), dtype=X.dtype)
         parts = list(row_blocks(len(X), 2 * X.itemsize * X.shape[1], X))
         products = np.concatenate([(X[part] * direction).sum(axis=1) for part in parts])  # X @ direction may differ
         order = np.argsort(products, kind="stable")
