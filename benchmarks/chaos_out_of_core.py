@@ -123,11 +123,13 @@ def kill_fits(n_rows: int, n_blocks: int, expected: np.ndarray, n_kills: int) ->
         seconds_idle.append(run_to_the_end())  # all blocks are there
     whole, idle = float(np.mean(seconds_whole)), float(np.mean(seconds_idle))
     rng, n_equal, shares = np.random.RandomState(1), 0, []
-    for _ in range(n_kills):
+    while len(shares) < n_kills:
         shutil.rmtree(work, ignore_errors=True)
-        labels.unlink()
-        process, moment = subprocess.Popen(command, start_new_session=True), rng.uniform(0.1, 0.95) * whole
+        labels.unlink(missing_ok=True)
+        process, moment = subprocess.Popen(command, start_new_session=True), rng.uniform(0.0, 1.0) * whole
         time.sleep(moment)
+        if process.poll() is not None:
+            continue  # it has ended
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         seconds = run_to_the_end()

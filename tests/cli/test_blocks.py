@@ -56,7 +56,7 @@ def test_a_folder_of_tables_becomes_parts_a_model_and_a_report(folder, cluster, 
     again = run_fiedler(*command)
     assert json.loads(again.out)["clusters"] == result["clusters"]
     n_blocks = len(list((tmp_path / "work").rglob("[0-9]*.npz")))
-    assert f"note: found {n_blocks} finished blocks of " in again.err
+    assert f" contains {n_blocks} finished blocks of " in again.err
 
 
 def tables_column(source, j):

@@ -32,13 +32,30 @@ def test_groups_of_more_than_k_equal_rows_are_found(rows):
 def test_all_but_a_few_of_each_group_are_searched(rows):
     X, numbers = rows
 
-    searched = Copies.of(X, K).distinct(len(X))
+    searched = Copies.of(X, K).searched(len(X))
 
     assert_array_equal(np.bincount(numbers[searched])[:4], [K + 1, 5, 4, 1])
     assert len(searched) == 300 - 35
 
 
-def test_the_neighbors_of_copies_are_others_that_follow_in_a_ring(rows):
+def test_zero_and_minus_zero_are_equal_and_huge_values_are_no_problem():
+    X = np.zeros((12, 3), dtype=np.float32)
+    X[::2, 1] = -0.0
+    X[6:, 0] = 3e38
+
+    assert sorted(np.diff(Copies.of(X, K).starts).tolist()) == [6, 6]
+
+
+@pytest.mark.parametrize("size", [100, 10_000])
+def test_no_half_of_equal_rows_is_cut_off_at_few_edges(size):
+    neighbors = Copies.of(np.zeros((size, 2)), 9).neighbors()
+
+    is_left = np.arange(size) < size // 2
+    crossing = np.mean(is_left[np.arange(size)][:, None] != is_left[neighbors])
+    assert crossing > 0.15  # whatever the size; at most 1/2, that of random neighbours
+
+
+def test_the_neighbors_of_copies_are_copies_and_all_are_neighbors_of_equally_many(rows):
     X, numbers = rows
     copies = Copies.of(X, K)
 

@@ -12,6 +12,7 @@ from fiedler.graph.community import modularity
 from fiedler.graph.neighbors import k_nearest
 from fiedler.graph.recipes import nested_graphs, self_tuned
 from fiedler.graph.smoothing import resolvent
+from fiedler.out_of_core import neighbors
 from fiedler.out_of_core.cells import CellBlocks, find_cells, join_cells, two_nearest_blocks
 from fiedler.out_of_core.graph import OWN, BlockGraph, GraphBlocks
 from fiedler.out_of_core.moves import refine
@@ -179,17 +180,42 @@ def test_rows_go_to_the_two_nearest_blocks(is_sparse, rng):
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_equal_rows_are_divided_among_blocks(is_sparse, rng):
+@pytest.mark.parametrize("equal", [slice(3000), slice(None, None, 2)], ids=["the first", "every second"])
+def test_equal_rows_are_divided_among_blocks(is_sparse, equal, rng):
     X = rng.normal(size=(4000, 3))
-    X[:3000] = X[0]
+    X[equal] = X[0]
     rows = sp.csr_array(X) if is_sparse else X
 
     home, second = two_nearest_blocks(rows, find_cells(rows, 8, 0), 8)
 
     sizes, guests = np.bincount(home, minlength=8), np.bincount(second, minlength=8)
     assert sizes.max() < 2 * 500
-    assert guests[np.unique(home[:3000])].max() < 3 * 500
+    assert sizes.min() > 0
+    assert guests[np.unique(home[equal])].max() < 3 * 500
     assert (home != second).all()
+
+
+def test_there_are_no_more_blocks_than_different_rows():
+    X = np.repeat(np.eye(3), 400, axis=0)
+
+    cells = find_cells(X, 4, 0)
+
+    assert set(cells.blocks) == {0, 1, 2}
+
+
+def test_a_block_with_copies_has_the_distances_of_the_exact_search(monkeypatch, rng):
+    monkeypatch.setattr(neighbors, "CELLS_ABOVE", 100)
+    X = rng.normal(size=(3000, 6))
+    is_copy = np.isin(np.arange(3000), rng.permutation(3000)[:1000])
+    X[is_copy] = X[is_copy][0]
+
+    found, lengths = neighbors._lists(X, np.arange(3000), 2000, 9, "euclidean")
+
+    expected = k_nearest(X, 9, method="exact").distances.reshape(-1, 9)
+    assert_array_equal(lengths[is_copy], 0)
+    assert is_copy[found[is_copy]].all()
+    assert np.mean(lengths[:2000] <= expected[:2000, -1:] + 1e-9) > 0.95  # those at home
+    assert_allclose(np.linalg.norm(X[:, None] - X[found], axis=2), lengths, atol=1e-6)
 
 
 def test_rows_that_are_close_together_are_divided_by_their_places(rng):

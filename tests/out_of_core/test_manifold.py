@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import fiedler
 from fiedler import ManifoldClustering, PairwiseConstraints
+from fiedler.clustering.candidates import graph_candidates
 from fiedler.datasets import blobs, tanh_manifold
 from fiedler.errors import InputError, SchedulerError
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
@@ -201,22 +203,38 @@ def test_a_block_that_is_damaged_during_the_fit_is_made_again(rows, client, tmp_
     assert len(times) == 2
 
 
-def test_killed_workers_change_nothing(rows, client):
-    """Each of the three modes ends workers, after four seconds on average; a fit takes about three."""
+@pytest.mark.parametrize("mode", ["sys.exit", "graceful", "segfault"])
+def test_killed_workers_change_nothing(mode, rows, client):
+    """The first worker ends after three seconds on average; a fit takes about two."""
     chaos = pytest.importorskip("distributed.chaos")
     X, _ = rows
-    blocks, model = in_blocks(X[:1200], 2), ManifoldClustering(5, effort="fast", random_state=0)
-    expected, n_fits = model.fit(blocks).labels_.compute(), 0
+    blocks, model = in_blocks(X[:1000], 2), ManifoldClustering(5, effort="fast", random_state=0)
+    expected = model.fit(blocks).labels_.compute()
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as other:
         cluster.adapt(minimum=2, maximum=2, interval="200ms")  # as fiedler's own cluster does
         first_workers = set(cluster.scheduler.workers)
-        for mode in ("sys.exit", "graceful", "segfault"):
-            other.register_plugin(chaos.KillWorker(delay="12 s", mode=mode), name=mode)
+        other.register_plugin(chaos.KillWorker(delay="6 s", mode=mode))
         while first_workers <= set(cluster.scheduler.workers):
             assert_array_equal(model.fit(blocks).labels_.compute(scheduler="synchronous"), expected)
-            n_fits += 1
-    assert n_fits > 0
+
+
+def test_searches_that_are_there_are_not_repeated(rows, client, tmp_path, monkeypatch):
+    X, _ = rows
+    blocks, model = in_blocks(X[:1200], 2), ManifoldClustering(5, effort="fast", random_state=0)
+    with config_context(tmp_path / "work"):
+        expected = model.fit(blocks).labels_.compute()
+        for step in ("candidates", "communities-1", "coarse-labels", "moves-00"):
+            shutil.rmtree(tmp_path / "work" / step)
+        searched = []
+
+        def search(scorer, graphs, **options):
+            searched.extend(graphs)
+            return graph_candidates(scorer, graphs, **options)
+
+        monkeypatch.setattr(manifold, "graph_candidates", search)
+        assert_array_equal(model.fit(blocks).labels_.compute(), expected)
+    assert searched == ["9 neighbours"]
 
 
 SCRIPT = """

@@ -37,6 +37,9 @@ def test_a_folder_of_tables_with_vectors_is_read_in_row_groups(rows, tmp_path):
 
     assert blocks.chunks == ((40, 20, 40), (4,))
     assert_array_equal(blocks.compute(scheduler="synchronous"), rows)
+    smaller = read_blocks(tmp_path, columns=["x", "vector"], block_rows=15)  # than row groups
+    assert smaller.chunks[0] == (15, 5) * 5
+    assert_array_equal(smaller.compute(scheduler="synchronous"), rows)
     with pytest.raises(FileFormatError, match=r"column 'name' of 'part-0\.parquet' contains string, .* columns="):
         read_blocks(tmp_path)
 
@@ -64,6 +67,9 @@ def test_an_arrow_data_set_is_read(rows, tmp_path):
     blocks = read_blocks(dataset.dataset(tmp_path), columns=["x2", "x0"])
 
     assert_array_equal(blocks.compute(scheduler="synchronous"), rows[:, [2, 0]])
+    for other in (dataset.dataset(tmp_path).filter(dataset.field("x0") > 0), dataset.dataset(table)):
+        with pytest.raises(FileFormatError, match=r"the Arrow data set .* write it to Parquet files"):
+            read_blocks(other)
 
 
 def test_integers_and_lists_become_numbers_and_vectors(tmp_path):
@@ -100,6 +106,9 @@ def test_a_changed_file_is_another_array(rows, tmp_path):
 def test_zarr_arrays_are_opened(rows, tmp_path):
     zarr = pytest.importorskip("zarr")
     zarr.save_array(str(tmp_path / "rows.zarr"), rows)
+    zarr.save_array(str(tmp_path / "flat.zarr"), rows.ravel())
+    with pytest.raises(FileFormatError, match=r"array of shape \(400,\)"):
+        read_blocks(tmp_path / "flat.zarr")
 
     assert_array_equal(read_blocks(tmp_path / "rows.zarr", block_rows=50).compute(scheduler="synchronous"), rows)
 
@@ -126,4 +135,4 @@ def test_mistakes_give_one_sentence(rows, tmp_path):
         ("empty", "the folder 'empty' has no tables"),
     ]:
         with pytest.raises(FileFormatError, match=sentence):
-            read_blocks(tmp_path / name)
+            read_blocks(tmp_path / name).compute(scheduler="synchronous")  # cells are looked at when they are read

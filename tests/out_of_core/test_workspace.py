@@ -99,9 +99,15 @@ def test_steps_that_are_not_needed_any_more_are_dropped_and_can_be_made_again(wo
 
     assert workspace.is_dropped("old")
     assert workspace.finished("old") == set()
-    assert workspace.forget_dropped()
+    workspace.forget_dropped()
     assert not workspace.is_dropped("old")
-    assert not workspace.forget_dropped()
+
+
+def test_a_directory_that_cannot_be_written_to_gives_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(StorageError, match="cannot be written to: Not a directory; choose another one"):
+        Workspace(tmp_path / "file" / "work").write("rows", 0, {"values": np.arange(3)})
 
 
 def test_a_temporary_directory_ends_with_the_last_object_that_refers_to_it():

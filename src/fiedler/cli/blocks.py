@@ -22,8 +22,9 @@ from ..core.rows import normalize_rows
 from ..errors import InputError
 from ..io import read_blocks
 from ..out_of_core import config_context, on_landmarks
-from ..out_of_core.config import parse_memory
-from ..out_of_core.rows import check_block, float_type
+from ..out_of_core.config import parse_memory, running_client
+from ..out_of_core.rows import add_moments, check_block, float_type, input_blocks
+from ..out_of_core.run import check_workers
 from ..out_of_core.workspace import Workspace
 from ..persistence import save
 from ..report import summarize, write_report, write_summary
@@ -71,13 +72,19 @@ def read_scaled(source: str, drop: Sequence[str], scale: str) -> ScaledBlocks:
 
 
 def fit_scaler(X: Any) -> StandardScaler:
-    """Fit a scaler block by block; an error names the block and the row of a value that is not a number."""
-    scaler = StandardScaler()
-    for number, block in enumerate(X.blocks):
-        rows = check_block(block.compute(), number, n_features=X.shape[1], dtype=X.dtype)["rows"]
-        if len(rows):
-            scaler.partial_fit(rows)
-    return scaler
+    """Fit a scaler in the workers; an error names the block and the row of a value that is not a number."""
+    dask = import_optional("dask", extra="dask", purpose="Dask arrays")
+    measure = dask.delayed(_measure_block, pure=False)
+    parts = dask.compute(*(measure(block, number) for number, block in enumerate(input_blocks(X))))
+    mean, variance = add_moments(part for part in parts if part[0])
+    deviation = np.sqrt(variance)
+    return StandardScaler().fit(np.stack([mean - deviation, mean + deviation]))  # two rows with these moments
+
+
+def _measure_block(rows: Any, block: int) -> tuple[int, np.ndarray, np.ndarray]:
+    """Return the number of rows of a block, their means, and the sums of squared deviations from these."""
+    checked = check_block(rows, block, n_features=None, dtype=float_type(rows.dtype))
+    return len(rows), checked.get("mean", np.zeros(0)), checked.get("deviations", np.zeros(0))
 
 
 def fit_blocks(
@@ -86,15 +93,11 @@ def fit_blocks(
     *,
     seed: int,
     effort: str,
-    workdir: Path | None,
-    memory: str | None,
-    scheduler: str | None,
 ) -> tuple[Pipeline, float]:
     """Cluster the rows; return the fitted pipeline and the seconds it took."""
     started = time.perf_counter()
     model = ManifoldClustering(n_clusters, effort=effort, random_state=seed)  # type: ignore[arg-type]
-    with config_context(workdir, memory=memory, scheduler=scheduler):
-        model.fit(data.rows)
+    model.fit(data.rows)
     return Pipeline([*data.steps, ("cluster", model)]), time.perf_counter() - started
 
 
@@ -121,7 +124,7 @@ def write_parts(folder: Path, model: ManifoldClustering) -> tuple[np.ndarray, np
 def sample_for_report(data: ScaledBlocks, model: ManifoldClustering) -> tuple[ManifoldClustering, Any, Any, np.ndarray]:
     """Return the model on a sample of the rows, these rows scaled and as they are, and their numbers."""
     sampled, _, numbers = on_landmarks(model, REPORT_ROWS)
-    rows = data.original[numbers].compute(scheduler="synchronous")
+    rows = data.original[numbers].compute()
     scaled = rows if not data.steps else data.steps[0][1].transform(rows)
     return sampled, scaled, rows, numbers
 
@@ -150,21 +153,43 @@ def cluster_blocks(
     *,
     seed: int,
     effort: str,
-    **where: Any,
+    workdir: Path | None,
+    memory: str | None,
+    scheduler: str | None,
 ) -> None:
     """Cluster a file in blocks; write Parquet parts, the model, and a summary and report of a sample."""
+    workspace = Workspace.temporary() if workdir is None else Workspace(workdir)
+    if workdir is not None and (found := workspace.count_finished()).n_blocks:
+        output.note(f"{workdir} contains {found.n_blocks} finished blocks of {found.n_steps} steps")
+    with config_context(workdir, memory=memory, scheduler=scheduler), running_client() as client:
+        check_workers(client, workspace)
+        _cluster_on_client(
+            output, source, n_clusters, folder, drop, scale, seed=seed, effort=effort, is_local=not scheduler
+        )
+
+
+def _cluster_on_client(
+    output: Output,
+    source: str,
+    n_clusters: NClusters,
+    folder: Path,
+    drop: Sequence[str],
+    scale: str,
+    *,
+    seed: int,
+    effort: str,
+    is_local: bool,
+) -> None:
     with output.working(f"reading {source}"):
         data = read_scaled(source, drop, scale)
     n_rows, n_columns = data.rows.shape
-    if not np.isnan(n_rows) and not where.get("scheduler"):
+    if not np.isnan(n_rows) and is_local:
         options: dict[str, Any] = {"effort": effort, "dtype": data.rows.dtype, "n_workers": n_cores()}
         cost = cast("BlockCost", estimate(n_rows, n_columns, n_clusters, **options))
         seconds_needed, disk = format_seconds(cost.seconds), format_bytes(cost.disk_bytes)
         output.note(f"clustering {n_rows} rows will take about {seconds_needed} and {disk} of disk")
-    if where.get("workdir") and (found := Workspace(where["workdir"]).count_finished()).n_blocks:
-        output.note(f"found {found.n_blocks} finished blocks of {found.n_steps} steps in {where['workdir']}; going on")
     with output.working(f"clustering {source} in {data.rows.numblocks[0]} blocks"):
-        model, seconds = fit_blocks(data, n_clusters, seed=seed, effort=effort, **where)
+        model, seconds = fit_blocks(data, n_clusters, seed=seed, effort=effort)
     with output.working("writing the report"), atomic_folder(folder) as draft:
         sizes, confidences = write_parts(draft / LABELS_FOLDER, model[-1])
         n_rows = int(sizes.sum())

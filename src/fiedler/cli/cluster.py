@@ -103,7 +103,7 @@ def cluster(
     check_folder(folder, source, force=force)
     if memory or workdir or scheduler:
         check_options(memory, method=method != "auto", labels=labels, pairs=pairs, id=id, text=text, size=size)
-        where = {"memory": memory, "workdir": workdir, "scheduler": scheduler}
+        where: dict[str, Any] = {"memory": memory, "workdir": workdir, "scheduler": scheduler}
         cluster_blocks(output, source, n_clusters, folder, drop or (), scale, seed=seed, effort=effort, **where)
         return
     with output.working(f"reading {source}"):

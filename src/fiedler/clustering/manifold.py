@@ -113,12 +113,21 @@ class Landmarks(NamedTuple):
     memberships : ndarray of shape (m, n_clusters)
     agreement : ndarray of shape (m,) or None
         Their part of ``row_agreement_``.
+    is_drawn : ndarray of shape (m,)
+        Whether they were drawn at random among all rows, or among those of a rare cluster.
     """
 
     numbers: np.ndarray
     n_rows: int
     memberships: np.ndarray
     agreement: np.ndarray | None
+    is_drawn: np.ndarray
+
+    def drawn(self) -> Landmarks:
+        """Return those that were drawn among all rows, of which clusters have about their share."""
+        agreement = None if self.agreement is None else self.agreement[self.is_drawn]
+        kept = (self.numbers[self.is_drawn], self.n_rows, self.memberships[self.is_drawn], agreement)
+        return Landmarks(*kept, self.is_drawn[self.is_drawn])
 
 
 def cluster(
@@ -567,6 +576,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         if landmarks is None:
             Q, labels, agreement = self.memberships_, self.labels_, getattr(self, "row_agreement_", None)
         else:
+            landmarks = landmarks.drawn()
             Q, labels, agreement = landmarks.memberships, landmarks.memberships.argmax(axis=1), landmarks.agreement
         report = format_report(
             self._candidates,

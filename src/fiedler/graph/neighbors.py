@@ -368,7 +368,7 @@ def _cells(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | N
     copies = Copies.of(X, k) if queries is None and is_numpy(X) else None
     if copies is None or not copies.n_groups:
         return _in_cells(X, queries, k, metric, n_jobs)
-    searched = copies.distinct(X.shape[0])
+    searched = copies.searched(X.shape[0])
     distances, indices, recall = _in_cells(X[searched], None, k, metric, n_jobs)
     return *copies.complete(X.shape[0], searched, distances, indices), recall
 

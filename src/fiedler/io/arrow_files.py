@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ import numpy as np
 
 from .._validation import import_optional
 from ..errors import FileFormatError
+
+BATCH_ROWS = 65_536  # that are read at a time
 
 arrow: Callable[[str], Any] = partial(import_optional, extra="text", purpose="Parquet and Arrow files")
 
@@ -26,13 +29,14 @@ class ArrowFormat(NamedTuple):
     count_rows : callable
         From the name of a file to the numbers of rows of its parts.
     read_parts : callable
-        From the name of a file, the numbers of some parts and the names of some columns to a table.
+        From the name of a file, the numbers of some parts and the names of some columns to tables of a few rows each,
+        one after another.
     """
 
     name: str
     read_schema: Callable[[str], Any]
     count_rows: Callable[[str], list[int]]
-    read_parts: Callable[[str, list[int], list[str]], Any]
+    read_parts: Callable[[str, list[int], list[str]], Iterator[Any]]
 
 
 def _parquet_schema(file: str) -> Any:
@@ -44,8 +48,8 @@ def _count_parquet_rows(file: str) -> list[int]:
     return [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
 
 
-def _read_parquet(file: str, parts: list[int], names: list[str]) -> Any:
-    return arrow("pyarrow.parquet").ParquetFile(file).read_row_groups(parts, columns=names)
+def _read_parquet(file: str, parts: list[int], names: list[str]) -> Iterator[Any]:
+    return arrow("pyarrow.parquet").ParquetFile(file).iter_batches(BATCH_ROWS, row_groups=parts, columns=names)
 
 
 def _open_ipc(file: str, fields: list[int] | None = None) -> Any:
@@ -63,10 +67,10 @@ def _count_ipc_rows(file: str) -> list[int]:
     return [reader.get_batch(part).num_rows for part in range(reader.num_record_batches)]
 
 
-def _read_ipc(file: str, parts: list[int], names: list[str]) -> Any:
+def _read_ipc(file: str, parts: list[int], names: list[str]) -> Iterator[Any]:
     schema = _ipc_schema(file)
     reader = _open_ipc(file, sorted(schema.get_field_index(name) for name in names))
-    return arrow("pyarrow").Table.from_batches([reader.get_batch(part) for part in parts])
+    return (reader.get_batch(part) for part in parts)
 
 
 PARQUET = ArrowFormat("Parquet", _parquet_schema, _count_parquet_rows, _read_parquet)
@@ -86,23 +90,42 @@ def _is_hidden(path: Path) -> bool:
 
 def read_schema(file: Path) -> Any:
     """Return the columns of a file and their types."""
-    kind = FORMATS[file.suffix]
-    try:
-        return kind.read_schema(str(file))
-    except (OSError, ValueError) as error:  # pyarrow's errors are among these
-        raise FileFormatError(f"{file.name!r} cannot be read as {kind.name}: {error}", file=file.name) from None
+    with _reading(file):
+        return FORMATS[file.suffix].read_schema(str(file))
 
 
 def count_rows(file: Path) -> list[int]:
     """Return the numbers of rows of the parts of a file."""
-    return FORMATS[file.suffix].count_rows(str(file))
+    with _reading(file):
+        return FORMATS[file.suffix].count_rows(str(file))
 
 
-def read_parts(path: str, parts: list[int], names: Sequence[str]) -> np.ndarray:
-    """Read parts of a file: columns of numbers, and of vectors, side by side."""
-    file = Path(path)
-    table = FORMATS[file.suffix].read_parts(path, parts, list(names))
+def read_parts(
+    path: str, parts: list[int], names: Sequence[str], start: int = 0, stop: int | None = None
+) -> np.ndarray:
+    """Read the rows of parts of a file, from ``start`` to ``stop``: numbers and vectors of columns side by side."""
+    file, n_read = Path(path), 0
+    batches: list[Any] = []
+    with _reading(file):
+        for batch in FORMATS[file.suffix].read_parts(path, parts, list(names)):
+            first, n_read = n_read, n_read + batch.num_rows
+            if n_read > start or not batches:
+                low, high = max(start - first, 0), batch.num_rows if stop is None else max(stop - first, 0)
+                batches.append(batch.slice(low, max(high - low, 0)))
+            if stop is not None and n_read >= stop:
+                break
+        table = arrow("pyarrow").Table.from_batches(batches)
     return np.concatenate([_column(table.column(name), name, file.name) for name in names], axis=1)
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """Say which file cannot be read."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # pyarrow's errors are among these
+        name = FORMATS[file.suffix].name
+        raise FileFormatError(f"{file.name!r} cannot be read as {name}: {error}", file=file.name) from None
 
 
 def _column(cells: Any, name: str, file: str) -> np.ndarray:

@@ -14,6 +14,8 @@ from ..core.block_sizes import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS
 from ..errors import DataNotFoundError, FileFormatError
 from .arrow_files import FORMATS, count_rows, find_files, read_parts, read_schema
 
+_ENDINGS = ", ".join(FORMATS)
+
 
 def read_blocks(
     path: str | os.PathLike[str] | Any,
@@ -35,8 +37,8 @@ def read_blocks(
     drop : sequence of str
         Columns of tables to leave out.
     block_rows : int, optional
-        The number of rows in a block; by default at most 64 MB and 131,072 rows. Blocks of tables are made of whole row
-        groups (Parquet) or record batches (Arrow).
+        The largest number of rows in a block; by default 131,072, or fewer in 64 MB. Blocks of tables are made of whole
+        row groups (Parquet) or record batches (Arrow) where these are not larger.
 
     Returns
     -------
@@ -52,8 +54,8 @@ def read_blocks(
     ((40, 40, 20), (3,))
     """
     rows = None if block_rows is None else check_int(block_rows, "block_rows")
-    if hasattr(path, "files") and hasattr(path, "schema"):  # an Arrow data set
-        return _table_blocks([_existing(file) for file in path.files], columns, drop, rows)
+    if hasattr(path, "get_fragments"):
+        return _table_blocks(_files_of_dataset(path), columns, drop, rows)
     path = _existing(path)
     if path.suffix in (".npy", ".zarr") and (columns is not None or drop):
         raise FileFormatError(
@@ -62,7 +64,9 @@ def read_blocks(
     if path.suffix == ".npy":
         return _npy_blocks(path, rows)
     if path.suffix == ".zarr":
+        import_optional("zarr", extra="zarr", purpose="Zarr arrays")
         array = import_optional("dask.array", extra="dask", purpose="Dask arrays").from_zarr(str(path))
+        _check_shape(array.shape, path)
         array = array.rechunk({0: rows or _default_rows(array.shape[1] * array.dtype.itemsize), 1: -1})
         return array.map_blocks(_unchanged, stamp=_folder_stamp(path), dtype=array.dtype, meta=array._meta)
     files = find_files(path) if path.is_dir() else [path]
@@ -71,9 +75,6 @@ def read_blocks(
             f"the folder {path.name!r} has no tables", f"give a folder of {_ENDINGS} files", file=path.name
         )
     return _table_blocks(files, columns, drop, rows)
-
-
-_ENDINGS = ", ".join(FORMATS)
 
 
 def _existing(path: str | os.PathLike[str]) -> Path:
@@ -91,14 +92,30 @@ def _default_rows(row_bytes: int) -> int:
 def _npy_blocks(path: Path, block_rows: int | None) -> Any:
     """Divide an array in a file; every task opens the file itself."""
     array = _open_npy(path)
-    if array.ndim != 2:
-        raise FileFormatError(
-            f"{path.name!r} contains an array of shape {array.shape}", "rows and columns are needed", file=path.name
-        )
+    _check_shape(array.shape, path)
     n, size = len(array), block_rows or _default_rows(array.shape[1] * array.dtype.itemsize)
     parts = [(start, min(start + size, n)) for start in range(0, n, size)]
     tasks = [(_npy_part, str(path), *part) for part in parts]
     return _stack(tasks, [stop - start for start, stop in parts], array.shape[1], array.dtype)
+
+
+def _check_shape(shape: tuple[int, ...], path: Path) -> None:
+    if len(shape) != 2:
+        raise FileFormatError(
+            f"{path.name!r} contains an array of shape {shape}", "rows and columns are needed", file=path.name
+        )
+
+
+def _files_of_dataset(dataset: Any) -> list[Path]:
+    """Return the files of an Arrow data set, which must be local and contain no other rows than those of the set."""
+    files = [_existing(file) for file in getattr(dataset, "files", [])]
+    n_rows = sum(sum(count_rows(file)) for file in files if file.suffix in FORMATS)
+    if not files or n_rows != dataset.count_rows():
+        raise FileFormatError(
+            "the Arrow data set is filtered, or not made of files" if files else "the Arrow data set has no files",
+            "write it to Parquet files first, with pyarrow.dataset.write_dataset",
+        )
+    return files
 
 
 def _open_npy(path: str | Path) -> np.ndarray:
@@ -122,21 +139,22 @@ def _table_blocks(files: list[Path], columns: Sequence[str] | None, drop: Sequen
                 file=file.name,
             )
     names = _check_columns(files, columns, drop)
-    parts = [(file, *part) for file in files for part in enumerate(count_rows(file))]
+    parts = [(file, number, n_rows) for file in files for number, n_rows in enumerate(count_rows(file)) if n_rows]
     if not parts:
         raise FileFormatError(f"{files[0].name!r} has no rows", file=files[0].name)
-    file, number, _ = next((part for part in parts if part[2]), parts[0])
-    first = read_parts(str(file), [number], names)
+    first = read_parts(str(parts[0][0]), [parts[0][1]], names, stop=1)
     size = block_rows or _default_rows(first.shape[1] * first.dtype.itemsize)
     tasks: list[tuple[Any, ...]] = []
     sizes: list[int] = []
     for file, number, n_rows in parts:
-        if tasks and tasks[-1][1] == str(file) and sizes[-1] < size:
+        if tasks and tasks[-1][1] == str(file) and sizes[-1] + n_rows <= size:
             tasks[-1][2].append(number)
             sizes[-1] += n_rows
-        else:
-            tasks.append((_table_part, str(file), [number], names))
-            sizes.append(n_rows)
+            continue
+        for start in range(0, n_rows, size):
+            stop = min(start + size, n_rows)
+            tasks.append((_table_part, str(file), [number], names, start, stop if stop < n_rows else None))
+            sizes.append(stop - start)
     return _stack(tasks, sizes, first.shape[1], first.dtype)
 
 
@@ -163,8 +181,10 @@ def _check_columns(files: list[Path], columns: Sequence[str] | None, drop: Seque
     return names
 
 
-def _table_part(path: str, parts: list[int], names: list[str], stamp: Any = None) -> np.ndarray:
-    return read_parts(path, parts, names)
+def _table_part(
+    path: str, parts: list[int], names: list[str], start: int, stop: int | None, stamp: Any = None
+) -> np.ndarray:
+    return read_parts(path, parts, names, start, stop)
 
 
 def _stack(tasks: Sequence[tuple[Any, ...]], sizes: Sequence[int], d: int, dtype: Any) -> Any:

@@ -3,8 +3,8 @@
 The centres of the cells are found by k-means on a sample. Cells are joined to as many blocks as there are of the input,
 of about the same number of rows, by repeated bisection along the direction in which the centres vary most. A row
 belongs to the block of its nearest centre, its *home*, and is a *guest* in the nearest other block: it is searched for
-in both, and searches in both. A cell with more rows than a block should have is divided again; if its rows are equal,
-it belongs to several blocks, and its rows take turns.
+in both, and searches in both. A cell with far more rows than a block should have is divided again; if its rows are
+equal, it belongs to several blocks, and each of its rows to one of these, drawn at random.
 
 Rows are numbered by block, and in a block by their order in the input. A row is known by this *node* in all graphs.
 """
@@ -32,6 +32,8 @@ from .workspace import Sliced, Workspace
 MIN_SAMPLED_PER_CELL = 4
 MAX_ITERATIONS = 10  # of k-means
 MAX_DIVISIONS = 10  # of a large cell into smaller ones
+MAX_CELL_SIZE = 2  # rows of a cell that is not divided, relative to those of a block
+SEED = 0  # of the blocks of equal rows
 MIN_BLOCK_ROWS = 500  # on average; of fewer rows, most have neighbours in many other blocks
 MAX_FINER = 8  # times as many blocks as these limits ask for, if the input has as many
 
@@ -69,7 +71,8 @@ class CellBlocks:
         """
         run = rows.run
         n_blocks = min(count_blocks(rows), max(1, sample.shape[0] // MIN_SAMPLED_PER_CELL))
-        run.once(f"{prefix}cells", lambda: find_cells(sample, n_blocks, random_state)._asdict())
+        (blocks,) = run.once(f"{prefix}cells", lambda: find_cells(sample, n_blocks, random_state)._asdict(), "blocks")
+        n_blocks = int(blocks[-1]) + 1
         step = f"{prefix}division"
         run.map(step, divide_block, rows.blocks, rows=rows.step, cells=f"{prefix}cells", n_blocks=n_blocks)
         counts = np.zeros((len(rows.sizes), n_blocks), dtype=np.int64)
@@ -211,10 +214,11 @@ class BlockCells(NamedTuple):
 def find_cells(sample: Array, n_blocks: int, random_state: int) -> BlockCells:
     """Divide the space by the centres of cells of a sample, and join cells to blocks of about equal size."""
     n_cells = min(CELLS_PER_BLOCK * n_blocks, MAX_CELLS, sample.shape[0] // MIN_SAMPLED_PER_CELL)
-    max_size = sample.shape[0] / n_blocks
-    centers, sizes = _divide_sample(sample, max(n_cells, n_blocks), max_size, random_state)
-    n_copies = np.ceil(sizes / max_size).astype(np.int64)
+    block_size = sample.shape[0] / n_blocks
+    centers, sizes = _divide_sample(sample, max(n_cells, n_blocks), block_size, random_state)
+    n_copies = np.where(sizes > MAX_CELL_SIZE * block_size, np.ceil(sizes / block_size), 1).astype(np.int64)
     cells = np.repeat(np.arange(len(centers)), n_copies)
+    n_blocks = min(n_blocks, len(cells))  # fewer, if there are few different rows
     blocks = join_cells(centers[cells].astype(np.float64), (sizes / n_copies)[cells], n_blocks)
     order = np.argsort(blocks, kind="stable")
     _, first, cells = np.unique(cells[order], return_index=True, return_inverse=True)
@@ -222,8 +226,9 @@ def find_cells(sample: Array, n_blocks: int, random_state: int) -> BlockCells:
     return BlockCells(centers[by_block].astype(sample.dtype), np.argsort(by_block)[cells], blocks[order])
 
 
-def _divide_sample(sample: Array, n_cells: int, max_size: float, random_state: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the centres of cells and the number of their rows, at most ``max_size`` if these are not equal."""
+def _divide_sample(sample: Array, n_cells: int, block_size: float, random_state: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the centres of cells and the number of their rows, which are not many more than those of a block."""
+    max_size = max(MAX_CELL_SIZE * block_size, 2 * MIN_SAMPLED_PER_CELL)
     waiting, centers, sizes = [(sample, n_cells, 0)], [], []
     while waiting:
         rows, count, depth = waiting.pop()
@@ -233,9 +238,10 @@ def _divide_sample(sample: Array, n_cells: int, max_size: float, random_state: i
         counts = np.bincount(result.labels, minlength=count)
         for cell in np.flatnonzero(counts):
             size = int(counts[cell])
-            if size > max(max_size, MIN_SAMPLED_PER_CELL) and depth < MAX_DIVISIONS and np.count_nonzero(counts) > 1:
+            if size > max_size and depth < MAX_DIVISIONS and np.count_nonzero(counts) > 1:
                 own = take_rows(rows, np.flatnonzero(result.labels == cell))
-                waiting.append((own, min(math.ceil(CELLS_PER_BLOCK * size / max_size), size), depth + 1))
+                n_parts = min(math.ceil(CELLS_PER_BLOCK * size / block_size), size // MIN_SAMPLED_PER_CELL)
+                waiting.append((own, n_parts, depth + 1))
             else:
                 centers.append(np.asarray(result.centers)[cell])
                 sizes.append(size)
@@ -291,32 +297,33 @@ def divide_block(
 def two_nearest_blocks(X: Array, cells: BlockCells, n_blocks: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the block of the nearest centre of each row, and the block nearest among the others, -1 if there is none.
 
-    If the nearest cell belongs to several blocks, rows take turns.
+    If the nearest cell belongs to several blocks, one of them is drawn at random, always the same.
     """
     n, firsts, centers = X.shape[0], np.searchsorted(cells.blocks, np.arange(n_blocks)), cells.centers
+    draws = np.random.RandomState(SEED).randint(2**31 - 1, size=n)
     home, second = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
     shift = 0 if sp.issparse(X) else centers.mean(axis=0)  # near the origin fewer digits cancel
     centers = centers - shift
     half_sq_norms = 0.5 * sq_row_norms(centers)
     for part in row_blocks(n, 16 * len(centers), X) if n else []:
         products = (X[part] if sp.issparse(X) else X[part] - shift) @ centers.T
-        scores, turns = half_sq_norms - np.asarray(products), np.arange(part.start, part.stop)
+        scores = half_sq_norms - np.asarray(products)
         if len(cells.cells) > len(centers):
             scores = scores[:, cells.cells]
         nearness = np.minimum.reduceat(scores, firsts, axis=1)
-        home[part] = _smallest_in_turn(nearness, turns)
+        home[part] = _smallest(nearness, draws[part])
         if n_blocks > 1:
             nearness[np.arange(len(nearness)), home[part]] = np.inf
-            second[part] = _smallest_in_turn(nearness, turns)
+            second[part] = _smallest(nearness, draws[part])
     return home, second
 
 
-def _smallest_in_turn(values: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    """Return the column of the smallest value in each row; of equal ones, that whose turn it is."""
+def _smallest(values: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Return the column of the smallest value in each row; of equal ones, that which a random number selects."""
     is_smallest = values == values.min(axis=1, keepdims=True)
     n_equal = np.count_nonzero(is_smallest, axis=1)
     columns = is_smallest.argmax(axis=1)
     several = np.flatnonzero(n_equal > 1)
     positions = np.cumsum(is_smallest[several], axis=1)
-    columns[several] = (positions > (turns[several] % n_equal[several])[:, None]).argmax(axis=1)
+    columns[several] = (positions > (draws[several] % n_equal[several])[:, None]).argmax(axis=1)
     return columns

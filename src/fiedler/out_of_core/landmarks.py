@@ -15,7 +15,7 @@ from ..errors import InputError
 from .rows import RowBlocks, select_values
 from .workspace import Workspace
 
-MIN_CLUSTER_LANDMARKS = 100  # rows of a cluster that are landmarks, if it has so many
+MIN_CLUSTER_LANDMARKS = 100  # rows of a cluster that are landmarks, if it has so many; fewer of many clusters
 
 
 # ---------------------------------------------------------------------------------------------------------- the choice
@@ -38,24 +38,31 @@ def add_rare_clusters(rows: RowBlocks, result: str, numbers: np.ndarray, n_clust
     ndarray
         The numbers of all landmarks, in ascending order.
     """
-    run = rows.run
-    (labels,) = select_values(run, "sampled-labels", result, ("labels",), numbers, rows.starts)
-    n_lacking = np.maximum(MIN_CLUSTER_LANDMARKS - np.bincount(labels, minlength=n_clusters), 0)
-    rare = np.flatnonzero(n_lacking)
-    if len(numbers) == rows.n_rows or not len(rare):
+    if len(numbers) == rows.n_rows:
         return numbers
-    run.map("rare-clusters", find_rare, rows.blocks, result=result, clusters=rare)
-    added = []
-    for cluster in rare:
-        parts = [rows.starts[b] + run.workspace.read_one("rare-clusters", b, f"rows {cluster}") for b in rows.blocks]
-        added.append(evenly_spaced(np.setdiff1d(np.concatenate(parts), numbers), n_lacking[cluster]))
+    run, n_wanted = rows.run, min(MIN_CLUSTER_LANDMARKS, len(numbers) // n_clusters)
+    (labels,) = select_values(run, "sampled-labels", result, ("labels",), numbers, rows.starts)
+    n_lacking = np.maximum(n_wanted - np.bincount(labels, minlength=n_clusters), 0)
+    if not n_lacking.any():
+        return numbers
+    run.map("rare-clusters", find_rare, rows.blocks, result=result, is_rare=n_lacking > 0, n_wanted=n_wanted)
+    parts = [run.workspace.read("rare-clusters", block, "places", "labels") for block in rows.blocks]
+    places = np.concatenate([rows.starts[block] + part for block, (part, _) in zip(rows.blocks, parts)])
+    of_places = np.concatenate([part for _, part in parts])
+    is_new = ~np.isin(places, numbers)
+    places, of_places = places[is_new], of_places[is_new]
+    added = [evenly_spaced(places[of_places == c], n_lacking[c]) for c in np.flatnonzero(n_lacking)]
     return np.union1d(numbers, np.concatenate(added))
 
 
-def find_rare(workspace: Workspace, block: int, *, result: str, clusters: np.ndarray) -> dict[str, Array]:
-    """Return some rows of each of the clusters, by their places in a block."""
+def find_rare(workspace: Workspace, block: int, *, result: str, is_rare: np.ndarray, n_wanted: int) -> dict[str, Array]:
+    """Return some rows of the rare clusters, by their places in a block, and the labels of these."""
     labels = workspace.read_one(result, block, "labels")
-    return {f"rows {c}": evenly_spaced(np.flatnonzero(labels == c), MIN_CLUSTER_LANDMARKS) for c in clusters}
+    rows = np.flatnonzero(is_rare[labels])
+    rows = rows[np.argsort(labels[rows], kind="stable")]
+    groups = np.split(rows, np.flatnonzero(np.diff(labels[rows])) + 1)
+    places = np.concatenate([evenly_spaced(group, n_wanted) for group in groups])
+    return {"places": places, "labels": labels[places]}
 
 
 def evenly_spaced(numbers: np.ndarray, size: int) -> np.ndarray:
@@ -93,6 +100,8 @@ class LandmarkModel(NamedTuple):
 def on_landmarks(model: ManifoldClustering, max_rows: int | None = None) -> LandmarkModel:
     """Return a model on its landmarks alone, as plots and reports need it.
 
+    They are those that were drawn at random, so that clusters have about their share of the rows.
+
     Parameters
     ----------
     model : ManifoldClustering
@@ -105,9 +114,9 @@ def on_landmarks(model: ManifoldClustering, max_rows: int | None = None) -> Land
         raise InputError(
             "the model was not fitted to a Dask array, so it has no landmarks", "use it as it is", code="no_landmarks"
         )
-    chosen = np.arange(len(landmarks.numbers))
+    chosen = np.flatnonzero(landmarks.is_drawn)
     if max_rows is not None and len(chosen) > check_int(max_rows, "max_rows", minimum=2):
-        chosen = np.sort(np.random.RandomState(0).permutation(len(chosen))[:max_rows])
+        chosen = np.sort(np.random.RandomState(0).permutation(chosen)[:max_rows])
     sampled, rows = copy(model), take_rows(model._fit_X, chosen)
     sampled._landmarks = None
     sampled._fit_X, sampled.graph_ = rows, model._fit_recipe._build(rows)

@@ -199,9 +199,9 @@ class _Fit:
         settings = make_settings(model, rows, k)
         graph = build_recipe(rows, model._recipe(), seed)
         hooks = BlockHooks(graph, settings, 0.0, count())
-        numbers, sample = draw_sample(graph.cells.rows, seed)
+        _, sample = draw_sample(graph.cells.rows, seed)
         start = self._start(hooks, sample, k, init, seed)
-        result = self._run_em(hooks, start, rows.select(numbers, "landmarks"))
+        result = self._run_em(hooks, start, sample)
         cells = graph.cells
         step = f"{result.state.resp}/{MEMBERSHIPS}"
         run.map("ends", end_block, cells.n_blocks, layout=cells.layout, memberships=step)
@@ -231,7 +231,8 @@ class _Fit:
             options["values"] = "init-parts"
         elif model.init == "kmeans":
             coordinates = sample if hooks.settings.projection is None else hooks.settings.projection(sample)
-            options["centers"] = np.asarray(kmeans(coordinates, k, n_init=10, random_state=rng).centers)
+            find = lambda: {"centers": np.asarray(kmeans(coordinates, k, n_init=10, random_state=rng).centers)}  # noqa: E731
+            (options["centers"],) = self.run.once("centers", find, "centers")
         else:
             options["labels"] = self._communities(graph, k, rng, seed)
         step = f"{START}/{MEMBERSHIPS}"
@@ -297,7 +298,10 @@ def start_block(
 ) -> dict[str, Array]:
     """Return first memberships: those that are given, of the nearest centre, or of the communities."""
     edges = BlockGraph.read(workspace, graph, block, size)
-    problem = settings.problem(layout.read_rows(workspace, block), None, None)
+    rows = layout.read_rows(workspace, block)
+    if not edges.n:
+        return _without_rows(edges, rows, settings)
+    problem = settings.problem(rows, None, None)
     if values is not None:
         given = np.concatenate([workspace.read_part(values, origin, "values", block) for origin in layout.origins])
         resp = memberships_from_array(given, settings.k, problem.Z)
@@ -308,6 +312,14 @@ def start_block(
         resp = one_hot(workspace.read_one(labels, block, OWN).astype(np.int64), settings.k, problem.Z)
     sums = {"bound": np.array(0.0), "change": np.array(0.0)}  # there were no components before
     return edges.share(resp) | statistics_arrays(settings.statistics(problem, resp, np.float64)) | sums
+
+
+def _without_rows(edges: BlockGraph, rows: Array, settings: Settings) -> dict[str, Array]:
+    """Return the results of a block without rows: sums of zero, which are those of a row of weight zero."""
+    problem = settings.problem(np.zeros((1, rows.shape[1]), dtype=rows.dtype), None, None)
+    weightless = settings.statistics(problem, np.zeros((1, settings.k), dtype=rows.dtype), np.float64)
+    sums = {"bound": np.array(0.0), "change": np.array(0.0)}
+    return edges.share(np.zeros((0, settings.k), dtype=rows.dtype)) | statistics_arrays(weightless) | sums
 
 
 def step_block(
@@ -324,7 +336,10 @@ def step_block(
 ) -> dict[str, Array]:
     """Take one step of the memberships of a block, and compute their statistics and their part of J."""
     edges = BlockGraph.read(workspace, graph, block, size)
-    problem = settings.problem(layout.read_rows(workspace, block), None, None)
+    rows = layout.read_rows(workspace, block)
+    if not edges.n:
+        return _without_rows(edges, rows, settings)
+    problem = settings.problem(rows, None, None)
     joint = problem.log_joint(read_components(workspace, components))
     resp = workspace.read_one(f"{last}/{MEMBERSHIPS}", block, OWN)
     gradient = lam * workspace.read_one(f"{last}/{PRODUCTS}", block, OWN)

@@ -224,6 +224,7 @@ class _Fit:
             if has_mixtures:
                 leader = candidates[place]
                 leader = candidates[place] = replace(leader, icl=scorer.likelihood(leader.labels))
+                # made again, since the searches may be those of an earlier run
                 hierarchy = search_hierarchy(graphs[leader.graph], model.n_clusters_, np.random.RandomState(seed))
                 candidates += mixture_candidates(scorer, leader, hierarchy, constraints=None, random_state=seed)
             return pack_candidates(candidates) | {"leader": np.array(place)}
@@ -275,7 +276,8 @@ class _Fit:
             on_sample = [replace(one, labels=one.labels[groups]) for one in found]
             compared = comparer.compare_sample(take_rows(sample.rows, some), on_sample, leader)
             if compared.view.transformer is not None:
-                save(compared.view.transformer, view_file)
+                with run.workspace.writing():
+                    save(compared.view.transformer, view_file)
             return pack_candidates(compared.candidates) | {
                 "chosen": np.array(compared.position),
                 "of_chosen": compared.chosen.labels,
@@ -308,15 +310,16 @@ class _Fit:
         has_votes = choice.compared is not None
         model.row_agreement_ = rows.as_dask(result, "agreement", (), np.float32) if has_votes else None
         model.outlier_score_ = None
-        with_rare = add_rare_clusters(rows, result, numbers, model.n_clusters_)
-        if len(with_rare) > len(numbers):
-            numbers, landmarks = with_rare, choice.graph.cells.rows.select(with_rare, "landmark-rows")
+        drawn, numbers = numbers, add_rare_clusters(rows, result, numbers, model.n_clusters_)
+        if len(numbers) > len(drawn):
+            landmarks = choice.graph.cells.rows.select(numbers, "landmark-rows")
         model._view, model._fit_X = choice.view, landmarks
         model._fit_recipe = self_tuned(min(GRAPH_SIZES[-1], landmarks.shape[0] - 1))
         model.graph_ = clone(model._fit_recipe).set_params(method=search_method(landmarks))._build(landmarks)
         names = ("memberships", "agreement") if has_votes else ("memberships",)
         memberships, *agreement = select_values(self.run, "landmarks", result, names, numbers, rows.starts)
-        model._landmarks = Landmarks(numbers, rows.n_rows, memberships, agreement[0] if agreement else None)
+        is_drawn = np.isin(numbers, drawn)
+        model._landmarks = Landmarks(numbers, rows.n_rows, memberships, agreement[0] if agreement else None, is_drawn)
 
 
 def _n_clusters(model: ManifoldClustering, n_rows: int) -> int:

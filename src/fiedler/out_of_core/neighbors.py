@@ -64,13 +64,11 @@ def _lists(X: Array, nodes: np.ndarray, n_home: int, k: int, metric: str) -> tup
 
 
 def _search(X: Array, n_home: int, k: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """Search in cells, or exactly where that is as fast."""
-    if search_method(X) != "cells":
-        return _search_exactly(X, k, metric)
-    copies = Copies.of(X, k)
-    if not copies.n_groups:
+    """Search in cells, or exactly where that is as fast; of dense rows that occur many times, only a few."""
+    copies = Copies.of(X, k) if X.shape[0] > CELLS_ABOVE and not sp.issparse(X) else None
+    if copies is None or not copies.n_groups:
         return _search_in_cells(X, n_home, k, metric) or _search_exactly(X, k, metric)
-    searched = copies.distinct(X.shape[0])
+    searched = copies.searched(X.shape[0])
     some, n_home = X[searched], int(np.searchsorted(searched, n_home))
     found = _search_in_cells(some, n_home, k, metric) or _search_exactly(some, k, metric)
     return copies.complete(X.shape[0], searched, *found)
@@ -86,6 +84,8 @@ def _search_in_cells(X: Array, n_home: int, k: int, metric: str) -> tuple[np.nda
 
     None if the exact search is as fast.
     """
+    if search_method(X) != "cells":
+        return None
     search = CellSearch.of(X, k)
     n_near = [search.n_near(recall) for recall in (HOME_RECALL, GUEST_RECALL)]
     if not search.is_worthwhile(n_near[0]):

@@ -5,7 +5,7 @@ The blocks of the array are computed once; all later steps read files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -111,14 +111,9 @@ class RowBlocks:
     @cached_property
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """The mean and the variance of each column of dense rows, in double precision."""
-        count, mean, deviations = 0, np.zeros(self.n_features), np.zeros(self.n_features)
-        for block in self.blocks:
-            size = int(self.sizes[block])
-            mean_here, deviations_here = self.run.workspace.read(self.step, block, "mean", "deviations")
-            difference, count = mean_here - mean, count + size
-            deviations = deviations + deviations_here + difference**2 * (size * (count - size) / count)
-            mean = mean + difference * (size / count)
-        return mean, deviations / count
+        read = self.run.workspace.read
+        parts = ((int(self.sizes[block]), *read(self.step, block, "mean", "deviations")) for block in self.blocks)
+        return add_moments(parts)
 
     def as_dask(self, step: str, name: str, width: tuple[int, ...], dtype: Any, empty: Array | None = None) -> Any:
         """Return values that a step has written for all blocks with rows, as a Dask array with the blocks of the rows.
@@ -168,7 +163,8 @@ def select_values(
         The first number of each block, and the number of all.
     """
     numbers, back = np.unique(numbers, return_inverse=True)
-    run.once(f"{step}-numbers", lambda: {"numbers": numbers, "starts": starts})
+    (stored,) = run.once(f"{step}-numbers", lambda: {"numbers": numbers, "starts": starts}, "numbers")
+    assert np.array_equal(stored, numbers), f"the step {step} selects other rows"
     blocks = np.unique(np.searchsorted(starts, numbers, side="right") - 1).tolist()
     run.map(step, select_block, blocks, source=source, names=names, numbers=f"{step}-numbers")
     joined = (stack([run.workspace.read_one(step, block, name) for block in blocks]) for name in names)
@@ -285,6 +281,22 @@ def check_block(rows: Any, block: int, *, n_features: int | None, dtype: np.dtyp
         )
     facts = {"shape": np.array(checked.shape), "is_sparse": np.array(sp.issparse(checked))}
     return {"rows": checked.astype(dtype, copy=False), **facts} | _moments(checked)
+
+
+def add_moments(parts: Iterable[tuple[int, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and variance of the columns of all rows, from those of blocks of rows.
+
+    Parameters
+    ----------
+    parts : iterable of tuples
+        The number of rows, the mean, and the sum of squared deviations from it, of each block that has rows.
+    """
+    count, mean, deviations = 0, np.zeros(()), np.zeros(())
+    for size, mean_here, deviations_here in parts:
+        difference, count = mean_here - mean, count + size
+        deviations = deviations + deviations_here + difference**2 * (size * (count - size) / count)
+        mean = mean + difference * (size / count)
+    return mean, deviations / count
 
 
 def _moments(rows: Array) -> dict[str, Array]:

@@ -185,12 +185,13 @@ class Run:
                 ended = {future for future in waiting if future.status != "pending"}
                 waiting -= ended
                 for future in ended:
+                    block = futures.pop(future)  # else the scheduler makes it again if its worker is lost later
                     if future.status == "finished":
-                        finish(futures[future])
+                        finish(block)
                     elif future.status == "error" and not _is_loss(error := future.exception()):
                         raise error
                     else:
-                        lost.append(futures[future])
+                        lost.append(block)
         except BaseException:
             if self.client.status == "running":
                 self.client.cancel(list(futures), force=True)
@@ -254,7 +255,8 @@ def run_steps(made_from: Mapping[str, Any], script: Callable[[Run], T]) -> T:
     workdir = get_config().workdir
     with running_client() as client:
         workspace = Workspace.temporary() if workdir is None else Workspace(workdir)
-        workspace.folder.mkdir(parents=True, exist_ok=True)
+        with workspace.writing():
+            workspace.folder.mkdir(parents=True, exist_ok=True)
         with workspace.locked():
             if workspace.claim(made_from):
                 log.info("going on from the blocks in %s", workspace.folder)

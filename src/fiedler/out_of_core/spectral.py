@@ -170,13 +170,13 @@ class _Fit:
         options = {"graph": graph.step, "size": graph.sizes[-1]}
         names = ("gram", "projected", "squared")
 
-        def total() -> dict[str, Array]:
+        def diagonalise() -> dict[str, Array]:
             run.map(f"{name}-products", product_block, n_blocks, vectors=step, **options)
-            return {what: run.total(f"{name}-products", what, n_blocks) for what in names}
+            gram, projected, squared = (run.total(f"{name}-products", what, n_blocks) for what in names)
+            values, combination = scipy.linalg.eigh(projected, gram)
+            return {"values": values[::-1], "combination": combination[:, ::-1], "squared": squared}
 
-        gram, projected, squared = run.once(f"{name}-sums", total, *names)
-        values, combination = scipy.linalg.eigh(projected, gram)
-        values, combination = values[::-1], combination[:, ::-1]
+        values, combination, squared = run.once(f"{name}-basis", diagonalise, "values", "combination", "squared")
         # ‖Su - μu‖² = u'S²u - μ² for a unit vector u with u'Su = μ
         residuals = np.einsum("ij,ik,kj->j", combination, squared, combination) - values**2
         run.map(f"{name}-rotated", rotate_block, n_blocks, vectors=step, combination=combination, **options)
@@ -189,8 +189,9 @@ class _Fit:
         """Find centres on a sample, and move them by the means of all rows until few rows change."""
         run, cut, n_blocks = self.run, self.model.cut, graph.cells.n_blocks
         embedded = RELAXATIONS[cut].scale_rows(sample)
-        best = kmeans(embedded, k, n_init=self.model.n_init, random_state=np.random.RandomState(seed))
-        centers, inertia = np.asarray(best.centers), np.inf
+        rng, n_init = np.random.RandomState(seed), self.model.n_init
+        find = lambda: {"centers": np.asarray(kmeans(embedded, k, n_init=n_init, random_state=rng).centers)}  # noqa: E731
+        (centers,), inertia = run.once("first-centers", find, "centers"), np.inf
         for number in range(MAX_LLOYD_ITERATIONS):
             name = f"centers-{number:02d}"
             run.map(name, lloyd_block, n_blocks, vectors=step, centers=centers, cut=cut)

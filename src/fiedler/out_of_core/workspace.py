@@ -39,7 +39,7 @@ from ..errors import InputError, StorageError
 
 MANIFEST, LOCK, ID = "manifest.json", "lock", "id"
 DROPPED = "dropped"  # the file in the place of the blocks of a finished step that are not needed any more
-FORMAT = 1
+FORMAT = 2
 LOCAL_HEADER = "<4s5H3I2H"  # of a member of a zip archive; the last two numbers are the lengths of name and extra field
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 DAMAGED = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, struct.error)  # errors of damaged archives
@@ -113,7 +113,7 @@ class Workspace:
             found = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
         except FileNotFoundError:
             self._refuse_foreign_files()
-            with atomic_write(self.folder / MANIFEST) as draft:
+            with self.writing(), atomic_write(self.folder / MANIFEST) as draft:
                 draft.write_text(json.dumps({**manifest, ID: secrets.token_hex(8)}, indent=1), encoding="utf-8")
             return False
         except (OSError, ValueError) as error:
@@ -153,7 +153,7 @@ class Workspace:
         """Keep other fits out of the directory; the lock of a process that has ended does not count."""
         path, own = self.folder / LOCK, f"{os.getpid()} {socket.gethostname()}"
         try:
-            with open(path, "x", encoding="utf-8") as file:
+            with self.writing(), open(path, "x", encoding="utf-8") as file:
                 file.write(own)
         except FileExistsError:
             if _is_running(path):
@@ -188,19 +188,32 @@ class Workspace:
     def write(self, step: str, block: int, arrays: Mapping[str, Array | Sliced]) -> None:
         """Write the arrays of a block, dense, CSR or in parts; the file is complete or does not exist."""
         path = self.path(step, block)
-        try:
+        with self.writing():
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_write(path) as draft, open(draft, "wb") as file:
                 np.savez(file, **_flat(arrays))  # type: ignore[arg-type]  # its other argument is a bool
                 file.flush()
                 os.fsync(file.fileno())
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Say what is wrong if the directory cannot be written to."""
+        try:
+            yield
         except OSError as error:
-            if error.errno not in NO_SPACE:
+            if isinstance(error, StorageError | FileExistsError):
                 raise
+            if error.errno in NO_SPACE:
+                raise StorageError(
+                    f"the disk of the work directory {str(self.folder)!r} is full",
+                    "free some space and run the same fit again: it goes on from the blocks that are finished",
+                    code="disk_full",
+                    file=str(self.folder),
+                ) from None
             raise StorageError(
-                f"the disk of the work directory {str(self.folder)!r} is full",
-                "free some space and run the same fit again: it goes on from the blocks that are finished",
-                code="disk_full",
+                f"the work directory {str(self.folder)!r} cannot be written to: {error.strerror or error}",
+                "choose another one",
+                code="not_writable",
                 file=str(self.folder),
             ) from None
 
@@ -282,12 +295,10 @@ class Workspace:
         """Whether the blocks of a step were made, used, and deleted."""
         return (self.folder / step / DROPPED).exists()
 
-    def forget_dropped(self) -> bool:
-        """Make all dropped steps again, since a block that was made from them is lost; return whether there are any."""
-        marks = list(self.folder.rglob(DROPPED))
-        for mark in marks:
+    def forget_dropped(self) -> None:
+        """Have all dropped steps made again, since a block that was made from them is lost."""
+        for mark in list(self.folder.rglob(DROPPED)):
             shutil.rmtree(mark.parent)
-        return bool(marks)
 
 
 def _is_running(lock: Path) -> bool:
