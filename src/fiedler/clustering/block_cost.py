@@ -26,7 +26,7 @@ N_DIVISIONS = 7  # ... and steps in which every block reads one of every file
 SECONDS = {
     "rows": 3.0e-8,  # per value
     "division": 2.0e-10,  # per value and centre
-    "neighbours": 1.8e-6,  # per row and (column + 50)
+    "neighbours": 1.5e-6,  # per row and (column + 50)
     "graph": 1.4e-5,  # per row
     "sums": 3.5e-8,  # per value
     "moves": 4.0e-7,  # per row and round
@@ -153,7 +153,7 @@ def block_cost(n: int, d: int, k: int, *, itemsize: int, n_workers: int, n_compa
 
 
 def _stages(n: int, d: int, k: int, n_blocks: int, n_nodes: int, n_compared: int) -> BlockStages:
-    n_cells = min(CELLS_PER_BLOCK * n_blocks, MAX_CELLS)
+    n_cells = max(min(CELLS_PER_BLOCK * n_blocks, MAX_CELLS), n_blocks)
     return BlockStages(
         {
             "rows and cells": SECONDS["rows"] * n * d + SECONDS["division"] * n * d * n_cells,
