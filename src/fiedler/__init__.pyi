@@ -14,6 +14,7 @@ from . import persistence as persistence
 from . import plots as plots
 from . import report as report
 from . import supervision as supervision
+from . import table as table
 from . import text as text
 from ._records import FitHistory as FitHistory
 from .clustering.cost import estimate as estimate

@@ -28,6 +28,7 @@ SUBPACKAGES = (
     "plots",
     "report",
     "supervision",
+    "table",
     "text",
 )
 
@@ -47,9 +48,11 @@ EXPORTS = {
 RECORDS = {
     "AffinityGraph": "fiedler.graph.affinity",
     "Candidate": "fiedler.clustering.candidates",
+    "ColumnEncoding": "fiedler.table.encoder",
     "Landmarks": "fiedler.clustering.manifold",
     "KernelConstants": "fiedler.graph.kernels",
     "FitHistory": "fiedler._records",
+    "GaussianOfRows": "fiedler.core.missing",
     "Gaussians": "fiedler.mixture.covariance",
     "LowRankAffinity": "fiedler.graph.landmarks",
     "NClustersChoice": "fiedler.clustering.n_clusters",
@@ -242,6 +245,7 @@ ESTIMATORS: dict[str, Estimator] = {
         _row("MPCKMeans", "baselines.mpckmeans", "Baselines", _THREE, top_level=False),
         _row("TransductiveSVM", "baselines.tsvm", "Baselines", {}, top_level=False),
         _row("DocumentVectorizer", "text.vectorize", "Text", top_level=False),
+        _row("TableEncoder", "table.encoder", "Tables", {}, top_level=False),
         _row("KNNGraph", "graph.recipes", "Graphs", {"n_neighbors": 5}, {"n_neighbors": 5, "weight": "local"}),
         _row("RadiusGraph", "graph.recipes", "Graphs", {"radius": 4.0}),
         _row("FullGraph", "graph.recipes", "Graphs", {"weight": "heat", "bandwidth": 1.5}),

@@ -1,11 +1,18 @@
-"""Read tables by column: CSV with any of the usual delimiters, and Parquet."""
+"""Read tables by column: CSV with the usual delimiters, encodings and compressions, Excel, JSON lines, and Parquet."""
 
 from __future__ import annotations
 
+import bz2
+import codecs
 import csv
+import gzip
 import io
+import json
+import lzma
 import re
 import sys
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ._validation import import_optional
-from .errors import FileFormatError
+from .errors import FileFormatError, warn
 
 DELIMITERS = ",;\t|"  # in order of preference
 PARQUET_FLOATS = ("halffloat", "float", "double")  # names of the floating-point types in Parquet files
@@ -25,11 +32,12 @@ class Table(NamedTuple):
     Attributes
     ----------
     columns : dict of str to list or array
-        Cells of each column: lists of strings from a CSV file, arrays for the numeric columns of a Parquet file.
+        Cells of each column: lists of strings from a CSV file, of numbers, strings and dates from an Excel file, arrays
+        for the numeric columns of a Parquet file.
     numbers : list of int
         Where each row is in the file, counted from 1.
     unit : {'line', 'row'}
-        What ``numbers`` counts: lines of a CSV file, rows of a Parquet file.
+        What ``numbers`` counts: lines of a CSV file, rows of other files.
     """
 
     columns: dict[str, Any]
@@ -40,6 +48,114 @@ class Table(NamedTuple):
     def locations(self) -> list[str]:
         """Location of each row in words, such as ``line 7``."""
         return [f"{self.unit} {number}" for number in self.numbers]
+
+
+# ------------------------------------------------------------------------------------------------------------- text
+
+
+def read_text(path: Path) -> str:
+    """Read a text file in any usual encoding, compressed or not."""
+    return decode(decompress(path), path.name)
+
+
+def decompress(path: Path) -> bytes:
+    """Read a file, decompressed if its ending is one of `COMPRESSIONS`."""
+    opener = COMPRESSIONS.get(path.suffix.lower())
+    if opener is None:
+        return path.read_bytes()
+    try:
+        return opener(path)
+    except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, zlib.error) as error:
+        if isinstance(error, FileNotFoundError | PermissionError):
+            raise
+        raise FileFormatError(
+            f"{path.name!r} cannot be decompressed ({error})",
+            "compress it again",
+            code="invalid_compression",
+            file=path.name,
+        ) from None
+
+
+def _read_gzip(path: Path) -> bytes:
+    with gzip.open(path) as file:
+        return file.read()
+
+
+def _read_bz2(path: Path) -> bytes:
+    with bz2.open(path) as file:
+        return file.read()
+
+
+def _read_xz(path: Path) -> bytes:
+    with lzma.open(path) as file:
+        return file.read()
+
+
+def _read_zip(path: Path) -> bytes:
+    with zipfile.ZipFile(path) as archive:
+        members = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX")]
+        if len(members) != 1:
+            raise FileFormatError(
+                f"{path.name!r} contains {len(members)} files", "give one of them", code="several_files", file=path.name
+            )
+        return archive.read(members[0])
+
+
+def _read_zstd(path: Path) -> bytes:
+    pyarrow = import_optional("pyarrow", extra="text", purpose="Zstandard files")
+    with pyarrow.input_stream(str(path), compression="zstd") as stream:
+        return stream.read()
+
+
+COMPRESSIONS = {".gz": _read_gzip, ".bz2": _read_bz2, ".xz": _read_xz, ".zip": _read_zip, ".zst": _read_zstd}
+
+
+def decode(content: bytes, name: str) -> str:
+    r"""Decode text: UTF-8, UTF-16 or UTF-32 by its mark, else UTF-8, or Windows-1252 with a warning.
+
+    Examples
+    --------
+    >>> decode("\ufeffZürich".encode("utf-16-le"), "cities.csv")
+    'Zürich'
+    """
+    for mark, encoding in MARKS:
+        if content.startswith(mark):
+            try:
+                return content.decode(encoding)
+            except UnicodeDecodeError as error:
+                raise _not_text(name, encoding, error.start) from None
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if b"\0" in content:
+            raise _not_text(name, "UTF-8", error.start) from None
+    text = content.decode("cp1252", errors="replace")
+    warn(
+        f"{name!r} is not UTF-8, and was read as Windows-1252 (Latin-1)",
+        "save it as UTF-8 if letters are wrong",
+        code="not_utf8",
+        stacklevel=2,
+        file=name,
+    )
+    return text
+
+
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def _not_text(name: str, encoding: str, byte: int) -> FileFormatError:
+    return FileFormatError(
+        f"{name!r} is not {encoding} text (byte {byte})", "save it as UTF-8", code="not_utf8", file=name, byte=byte
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- CSV
 
 
 def csv_table(content: str, name: str) -> Table:
@@ -53,7 +169,7 @@ def csv_table(content: str, name: str) -> Table:
     Table(columns={'height': ['1.5'], 'width': ['2']}, numbers=[2], unit='line')
     """
     unquoted_header = re.sub(r'"[^"]*"', "", content.partition("\n")[0])  # quoted text contains no delimiter
-    delimiter = next((mark for mark in DELIMITERS if mark in unquoted_header), ",")
+    delimiter = max(DELIMITERS, key=unquoted_header.count)  # the first of equally frequent ones
     with _unlimited_field_size():
         reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
         try:
@@ -159,6 +275,85 @@ def _unlimited_field_size() -> Iterator[None]:
         yield
     finally:
         csv.field_size_limit(previous)
+
+
+# ---------------------------------------------------------------------------------------------------- other formats
+
+
+def excel_table(path: Path) -> Table:
+    """Read the first sheet of an Excel or OpenDocument file."""
+    calamine = import_optional("python_calamine", extra="table", purpose="Excel files")
+    try:
+        workbook = calamine.CalamineWorkbook.from_path(str(path))
+        sheets = [sheet for name in workbook.sheet_names if (sheet := workbook.get_sheet_by_name(name)).height]
+        rows = sheets[0].to_python() if sheets else []
+    except calamine.CalamineError as error:
+        raise FileFormatError(
+            f"{path.name!r} cannot be read as a spreadsheet ({error})",
+            "save it again",
+            code="invalid_spreadsheet",
+            file=path.name,
+        ) from None
+    if len(sheets) > 1:
+        warn(
+            f"{path.name!r} has {len(sheets)} sheets; the first one, {sheets[0].name!r}, was read",
+            "save another one as a file of its own",
+            code="several_sheets",
+            stacklevel=2,
+            file=path.name,
+        )
+    header = [str(title).strip() for title in rows[0]] if rows else []
+    _check_header(header, path.name)
+    numbered = [(number, row) for number, row in enumerate(rows[1:], 2) if any(cell != "" for cell in row)]
+    columns = {title: [_or_none(row[i]) for _, row in numbered] for i, title in enumerate(header)}
+    return Table(columns, [number for number, _ in numbered], "row")
+
+
+def _or_none(cell: Any) -> Any:
+    return None if cell == "" else cell
+
+
+def json_lines_table(content: str, name: str) -> Table:
+    """Read a table of JSON objects, one per line; a field that an object does not have is missing."""
+    records, numbers = [], []
+    for number, line in enumerate(content.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            record, problem = None, f"is not JSON: {error}"
+        else:
+            problem = "is not an object with fields"
+        if not isinstance(record, dict):
+            raise FileFormatError(
+                f"{name!r}, line {number} {problem}",
+                'write one object per line, such as {"id": 1, "text": "..."}',
+                code="invalid_json",
+                file=name,
+                line=number,
+            )
+        records.append(record)
+        numbers.append(number)
+    titles = dict.fromkeys(title for record in records for title in record)
+    return Table({title: [record.get(title) for record in records] for title in titles}, numbers, "line")
+
+
+def join_tables(tables: dict[str, Table]) -> Table:
+    """Join the tables of several files, by name, that have the same columns."""
+    (first_name, first), *others = tables.items()
+    for name, table in others:
+        if set(table.columns) != set(first.columns):
+            differing = sorted(set(table.columns) ^ set(first.columns))
+            raise FileFormatError(
+                f"{name!r} and {first_name!r} differ in the columns {', '.join(map(repr, differing))}",
+                "give all files the same columns",
+                code="different_columns",
+                file=name,
+            )
+    n_rows = sum(len(table.numbers) for table in tables.values())
+    join = lambda title: [cell for table in tables.values() for cell in table.columns[title]]  # noqa: E731
+    return Table({title: join(title) for title in first.columns}, list(range(1, n_rows + 1)), "row")
 
 
 def parquet_table(path: Path) -> Table:

@@ -46,8 +46,8 @@ def test_cluster_writes_labels_a_model_and_a_report(run_fiedler, table, tmp_path
     assert result.code == 0, result.err
     assert file_names(tmp_path / "out") == FILES
     rows = labels_in(tmp_path / "out" / "labels.csv")
-    assert list(rows[0]) == ["id", "label", "confidence", "cluster_0", "cluster_1", "cluster_2"]
-    assert [row["id"] for row in rows] == [f"r{i}" for i in range(60)]
+    assert list(rows[0]) == ["name", "label", "confidence", "cluster_0", "cluster_1", "cluster_2"]
+    assert [row["name"] for row in rows] == [f"r{i}" for i in range(60)]
     assert clustering_accuracy(clouds[1], [int(row["label"]) for row in rows]) == 1
     shares = np.array([[float(row[f"cluster_{k}"]) for k in range(3)] for row in rows])
     assert_allclose(shares.sum(axis=1), 1, atol=2e-4)
@@ -169,9 +169,9 @@ def test_partially_known_labels_guide_the_clustering(joined, run_fiedler, table,
     assert len(np.unique(labels[np.isin(clouds[1], joined)])) == 1
     assert "agreement with the known labels" not in result.out
     assert "note: the known labels of 18 of 60 rows guide the clustering: cluster 0 is 'apart', cluster 1" in result.err
-    assert {(row["label"], row["name"]) for row in rows} == {("0", "apart"), ("1", "together")}
+    assert {(row["label"], row["cluster_name"]) for row in rows} == {("0", "apart"), ("1", "together")}
     new = run_fiedler("predict", tmp_path / "out", table, "--id", "name").out.splitlines()
-    assert new[0].startswith("id,label,name,confidence")
+    assert new[0].startswith("name,label,cluster_name,confidence")
     assert {line.split(",")[2] for line in new[1:]} == {"apart", "together"}
 
 
@@ -321,7 +321,7 @@ def test_predictions_to_standard_output_and_to_a_file(run_fiedler, table, tmp_pa
     shown = run_fiedler("predict", tmp_path, mixed, "--id", "name")
     kept = run_fiedler("predict", tmp_path, mixed, "--id", "name", "--out", tmp_path / "new.csv")
 
-    assert shown.out.splitlines()[0] == "id,label,confidence,cluster_0,cluster_1,cluster_2"
+    assert shown.out.splitlines()[0] == "name,label,confidence,cluster_0,cluster_1,cluster_2"
     assert (tmp_path / "new.csv").read_text() == shown.out
     assert kept.out == f"5 rows; written to {tmp_path / 'new.csv'}\n"
     assert [row["label"] for row in labels_in(tmp_path / "new.csv")] == [

@@ -21,9 +21,21 @@ from ..io import Input, read_input
 from ..persistence import save
 from ..report import summarize, write_report, write_summary
 from .blocks import check_options, cluster_blocks
-from .fitting import FittedClustering, check_memory, expected_cost, fit, label_scores, save_labels
+from .fitting import (
+    FittedClustering,
+    check_append,
+    check_memory,
+    expected_cost,
+    fit,
+    label_scores,
+    save_labels,
+    save_table,
+)
 from .methods import PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
 from .options import (
+    AsCategory,
+    AsNumber,
+    AsText,
     Clusters,
     Drop,
     Id,
@@ -37,7 +49,10 @@ from .options import (
     Size,
     Source,
     Text,
+    Weight,
     Workdir,
+    parse_columns,
+    parse_weights,
 )
 from .output import MAX_LISTED_CLUSTERS, Output, cluster_cells, make_table
 from .results import (
@@ -46,6 +61,7 @@ from .results import (
     MODEL_FILE,
     PAGE_FILE,
     SUMMARY_FILE,
+    TABLE_FILE,
     atomic_folder,
     check_folder,
     relative_source,
@@ -74,6 +90,10 @@ def cluster(
     id: Id = None,
     text: Text = None,
     drop: Drop = None,
+    as_category: AsCategory = None,
+    as_number: AsNumber = None,
+    as_text: AsText = None,
+    weight: Weight = None,
     size: Size = None,
     scale: Scale = "auto",
     seed: Seed = 0,
@@ -84,6 +104,9 @@ def cluster(
             "views of the rows) or thorough."
         ),
     ] = "default",
+    append: Annotated[
+        bool, typer.Option("--append", help="Write the whole table with cluster and confidence, to table.csv, as well.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output folder; default: out/<input name>.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the results of another input.")] = False,
     memory: Memory = None,
@@ -102,13 +125,37 @@ def cluster(
     folder = out or Path("out") / source_name(source)
     check_folder(folder, source, force=force)
     if memory or workdir or scheduler:
-        check_options(memory, method=method != "auto", labels=labels, pairs=pairs, id=id, text=text, size=size)
+        kinds = {"as-category": as_category, "as-number": as_number, "as-text": as_text, "weight": weight}
+        check_options(
+            memory,
+            method=method != "auto",
+            labels=labels,
+            pairs=pairs,
+            id=id,
+            text=text,
+            size=size,
+            append=append,
+            **kinds,
+        )
         where: dict[str, Any] = {"memory": memory, "workdir": workdir, "scheduler": scheduler}
-        cluster_blocks(output, source, n_clusters, folder, drop or (), scale, seed=seed, effort=effort, **where)
+        dropped = parse_columns(drop)
+        cluster_blocks(output, source, n_clusters, folder, dropped, scale, seed=seed, effort=effort, **where)
         return
     with output.working(f"reading {source}"):
-        data = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
+        data = read_input(
+            source,
+            labels=labels,
+            id=id,
+            text=text,
+            drop=parse_columns(drop),
+            as_category=parse_columns(as_category),
+            as_number=parse_columns(as_number),
+            as_text=parse_columns(as_text),
+            weight=parse_weights(weight),
+            size=size,
+        )
         check_rows_for_clusters(data, n_clusters)
+        check_append(data, append)
         prepared = prepare(data, scale)
     if method == "auto":  # other methods have no model of their cost
         cost = expected_cost(prepared, n_clusters, effort)
@@ -131,20 +178,22 @@ def cluster(
         }
         notes = _notes(data, fitted, source=relative_source(folder, source), id=id, text=text, size=size)
         summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
-        _write_results(folder, data, fitted, notes, summary)
+        _write_results(folder, data, fitted, notes, summary, append=append)
     clusters = [{name: row[name] for name in CLUSTER_FIELDS if name in row} for row in summary["clusters"]]
     result = {
         "rows": data.n_rows,
         "method": method,
         "n_clusters": fitted.n_clusters,
         "clusters": clusters,
+        "columns": None if data.encoder is None else data.encoder.uses_,
         "evidence": summary["evidence"],
         "caution": summary["caution"],
         "scores": label_scores(data, fitted.labels),
         "seconds": round(fitted.seconds, 3),
-        "files": {name: str(folder / name) for name in FILES},
+        "files": {name: str(folder / name) for name in (*FILES, *([TABLE_FILE] if append else []))},
     }
-    output.result(result, *_as_text(result, fitted, folder))
+    plan = [] if data.encoder is None else [f"{data.encoder.plan_}\n"]
+    output.result(result, *plan, *_as_text(result, fitted, folder))
 
 
 def _explain_guidance(data: Input) -> str:
@@ -155,11 +204,20 @@ def _explain_guidance(data: Input) -> str:
 
 
 def _write_results(
-    folder: Path, data: Input, fitted: FittedClustering, notes: dict[str, Any], summary: dict[str, Any]
+    folder: Path,
+    data: Input,
+    fitted: FittedClustering,
+    notes: dict[str, Any],
+    summary: dict[str, Any],
+    *,
+    append: bool,
 ) -> None:
     """Write all files, or none."""
     with atomic_folder(folder) as draft:
-        save_labels(draft / LABELS_FILE, data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names)
+        names = (fitted.cluster_names, data.id_name)
+        save_labels(draft / LABELS_FILE, data.row_names, fitted.labels, fitted.memberships, *names)
+        if append:
+            save_table(draft / TABLE_FILE, data, fitted.labels, fitted.confidence)
         save(fitted.model, draft / MODEL_FILE, notes=notes)
         write_summary(summary, draft / SUMMARY_FILE)
         write_report(summary, draft / PAGE_FILE)
@@ -171,6 +229,7 @@ def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]
         "kind": data.kind,
         "feature_names": data.feature_names,
         "image_shape": data.image_shape and list(data.image_shape),
+        "id_name": None if data.id_name == "id" and data.table is None else data.id_name,
         "cluster_names": fitted.cluster_names,
         **more,
     }
@@ -184,8 +243,8 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
         ids=data.row_names,
         texts=data.X if data.kind == "texts" else None,
         images=None if data.image_shape is None else np.asarray(data.X).reshape(-1, *data.image_shape),
-        original=data.X if data.kind == "table" else None,
-        feature_names=fitted.model[0].get_feature_names_out() if data.kind == "texts" else data.feature_names,
+        original=_in_original_units(data, prepared),
+        feature_names=_feature_names(data, fitted),
         truth=data.labels if fully_labeled else None,
         class_names=data.class_names if fully_labeled else None,
         evidence=fitted.evidence,
@@ -194,6 +253,19 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
         command=shlex.join(["fiedler", *sys.argv[1:]]),
         **about,
     )
+
+
+def _in_original_units(data: Input, prepared: PreparedRows) -> Any:
+    """Return the columns of a table in their own units; None for other rows."""
+    if data.encoder is not None:
+        return data.encoder.complete(data.X)
+    return data.X if data.kind == "table" else None
+
+
+def _feature_names(data: Input, fitted: FittedClustering) -> Any:
+    if data.kind in ("texts", "mixed"):
+        return fitted.model[0].get_feature_names_out()
+    return data.feature_names
 
 
 def _as_text(result: dict[str, Any], fitted: FittedClustering, folder: Path) -> list[str | Table]:
@@ -213,4 +285,4 @@ def _as_text(result: dict[str, Any], fitted: FittedClustering, folder: Path) -> 
     if result["scores"]:
         scores = ", ".join(f"{name} {value:.3f}" for name, value in result["scores"].items())
         parts.append(f"agreement with the known labels: {scores}")
-    return [*parts, f"written to {folder}: {', '.join(FILES)}"]
+    return [*parts, f"written to {folder}: {', '.join(result['files'])}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
+from collections.abc import Container
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -200,10 +201,40 @@ def save_labels(
     labels: np.ndarray,
     memberships: np.ndarray | None,
     cluster_names: list[str | None] | None = None,
+    id_name: str = "id",
 ) -> None:
     """Write :func:`write_labels` to a file, completely or not at all."""
     with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        write_labels(file, ids, labels, memberships, cluster_names)
+        write_labels(file, ids, labels, memberships, cluster_names, id_name)
+
+
+def check_append(data: Input, append: bool) -> None:
+    """Raise an error if there is no table to which results could be added."""
+    if append and data.table is None:
+        raise InputError(
+            "--append is for tables, but the input is not one", "leave it out", code="no_table", parameter="append"
+        )
+
+
+def save_table(path: Path, data: Input, labels: np.ndarray, confidence: np.ndarray | None) -> None:
+    """Write the columns of a table as they are in the file, with the cluster and the confidence of each row."""
+    assert data.table is not None
+    added: dict[str, Any] = {"cluster": labels.tolist()}
+    if confidence is not None:
+        added["confidence"] = [f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in confidence]
+    names = [_unused(name, data.table.columns) for name in added]
+    cells = [*data.table.columns.values(), *added.values()]
+    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*data.table.columns, *names])
+        writer.writerows(zip(*cells))
+
+
+def _unused(name: str, taken: Container[str]) -> str:
+    """Return a name that no column has."""
+    while name in taken:
+        name = f"{name}_"
+    return name
 
 
 def write_labels(
@@ -212,12 +243,13 @@ def write_labels(
     labels: np.ndarray,
     memberships: np.ndarray | None,
     cluster_names: list[str | None] | None = None,
+    id_name: str = "id",
 ) -> None:
     """Write one CSV row per sample: id, label, name of the cluster (if there are any), confidence and memberships."""
     writer = csv.writer(file, lineterminator="\n")
     shares = np.empty((len(labels), 0)) if memberships is None else memberships
     soft = [] if memberships is None else ["confidence", *(f"cluster_{k}" for k in range(shares.shape[1]))]
-    writer.writerow(["id", "label", *(["name"] if cluster_names else []), *soft])
+    writer.writerow([id_name, "label", *(["cluster_name"] if cluster_names else []), *soft])
     for row_id, label, row in zip(ids, labels.tolist(), shares):
         name = [cluster_names[label] or ""] if cluster_names else []
         numbers = [row.max(), *row] if soft else []

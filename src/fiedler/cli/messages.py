@@ -81,8 +81,10 @@ SENTENCES = {
 # Hints that replace those of the library, by code; the problem is stated as in Python.
 HINTS = {
     "image_sizes_differ": "resize all to the same size, such as --size 32",
+    "mixed_column": "correct these cells or empty them, or use --as-category or --drop for the columns",
     "nested_column": "save them as an NPY file, or leave the column out with --drop",
     "no_columns": "--labels, --id, --text and --drop are for tables",
+    "no_features": "drop fewer columns, or use --as-category for some",
     "no_labels": "choose another --labels column, or none",
     "no_such_field": "choose another with --text",
     "no_such_source": "check the path; 'fiedler data list' lists the data sets",

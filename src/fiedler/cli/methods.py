@@ -34,7 +34,8 @@ SCALES: dict[str, Callable[[], Any] | None] = {
 SCALES_FOR_SPARSE = ("unit", "none")  # those that keep zeros
 
 # Scales of --scale auto: columns of a table differ in their units, images in their brightness.
-DEFAULT_SCALE = {"table": "standard", "array": "none", "images": "unit", "texts": "none"}
+# The columns of a mixed table have the same variance already.
+DEFAULT_SCALE = {"table": "standard", "mixed": "none", "array": "none", "images": "unit", "texts": "none"}
 
 
 class PreparedRows(NamedTuple):
@@ -46,12 +47,14 @@ class PreparedRows(NamedTuple):
 
 
 def prepare(data: Input, scale: str = "auto") -> PreparedRows:
-    """Turn texts into term weights, scale the rows, and check that they differ."""
+    """Turn texts into term weights and mixed columns into numbers, scale the rows, and check that they differ."""
     steps, rows = [], data.X
     if data.kind == "texts":
         vectorizer = DocumentVectorizer("tfidf")
         with naming_texts_without_terms(data, lambda: vectorizer.empty_rows_):
             steps, rows = [("terms", vectorizer)], vectorizer.fit_transform(rows)
+    if data.encoder is not None:
+        steps, rows = [("table", data.encoder)], data.encoder.fit_transform(rows)
     check_range(rows.data if sp.issparse(rows) else rows)
     scale = DEFAULT_SCALE[data.kind] if scale == "auto" else scale
     make_scaler = choose(SCALES, scale, option="scale", also=["auto"])

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..errors import InputError
 from .methods import SCALES
 
 Source = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="CSV, Parquet, NPY or NPZ file, JSON lines, folder of images or .txt files, or name of a data set.",
+        help="Table (CSV, Excel, Parquet, JSON lines), NPY or NPZ array, folder of tables, images or .txt files, name "
+        "of a data set, or - for a CSV table on standard input.",
     ),
 ]
 Clusters = Annotated[str, typer.Option("-k", "--clusters", metavar="K", help="Number of clusters, or auto.")]
@@ -27,11 +30,49 @@ Labels = Annotated[
 ]
 Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="Column of row names.")]
 Text = Annotated[str | None, typer.Option(metavar="COL", help="Column of texts to cluster.")]
-Drop = Annotated[list[str] | None, typer.Option(metavar="COL", help="Column to leave out; may be repeated.")]
+Drop = Annotated[list[str] | None, typer.Option(metavar="COLS", help="Columns to leave out, separated by commas.")]
+AsCategory = Annotated[
+    list[str] | None, typer.Option("--as-category", metavar="COLS", help="Columns of numbers that are codes.")
+]
+AsNumber = Annotated[
+    list[str] | None, typer.Option("--as-number", metavar="COLS", help="Columns that are numbers, such as an id.")
+]
+AsText = Annotated[
+    list[str] | None, typer.Option("--as-text", metavar="COLS", help="Columns of free text, compared by their words.")
+]
+Weight = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL=FACTOR", help="Weight of a column of a table, 1 for the others; may be repeated."),
+]
 Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Resize images to N x N pixels.")]
 Scale = Annotated[
     str, typer.Option(help=f"auto, {', '.join(SCALES)}. auto is standard for tables, unit for images, else none.")
 ]
+
+
+def parse_columns(values: Sequence[str] | None) -> list[str]:
+    """Return the names of columns, which are separated by commas or given one by one."""
+    return [name.strip() for value in values or () for name in value.split(",") if name.strip()]
+
+
+def parse_weights(values: Sequence[str] | None) -> dict[str, float]:
+    """Return the weights of columns from texts such as ``age=2``."""
+    weights = {}
+    for value in values or ():
+        name, _, factor = value.rpartition("=")
+        try:
+            weights[name] = float(factor)
+        except ValueError:
+            raise InputError(
+                f"--weight {value!r} is not a column and a number",
+                "write it as in --weight age=2",
+                code="invalid_parameter",
+                parameter="weight",
+                value=value,
+            ) from None
+    return weights
+
+
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
 Memory = Annotated[
     str | None,

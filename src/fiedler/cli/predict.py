@@ -14,15 +14,21 @@ from sklearn.pipeline import Pipeline
 from ..core.backend import to_numpy
 from ..errors import InputError
 from ..io import Input, read_input
-from ..io.tables import TABLES
+from ..io.tables import read_table, table_ending
 from ..persistence import load, read_notes
 from .fitting import save_labels, write_labels
 from .methods import naming_texts_without_terms
-from .options import Drop, Id, Json, Quiet, Size, Source, Text
+from .options import Drop, Id, Json, Quiet, Size, Source, Text, parse_columns
 from .output import Output
 from .results import MODEL_FILE, check_file
 
-KIND_NAMES = {"table": "a table", "array": "an array", "images": "images", "texts": "texts"}
+KIND_NAMES = {
+    "table": "a table",
+    "mixed": "a table",
+    "array": "an array",
+    "images": "images",
+    "texts": "texts",
+}
 
 
 def predict(
@@ -52,36 +58,47 @@ def predict(
     check_file(out)
     with output.working(f"reading {source}"):
         options = _reading_options(source, notes, text=text, size=size)
-        if needed := set(drop or ()) & set(options.get("features", ())):
+        dropped = parse_columns(drop)
+        if needed := set(dropped) & set(options.get("features", ())):
             raise InputError(
                 f"the model needs the column {min(needed)!r}",
                 "do not drop it",
                 code="column_needed",
                 column=min(needed),
             )
-        data = read_input(source, id=id, drop=drop or (), **options)
+        data = read_input(source, id=id or _id_column(source, notes), drop=dropped, **options)
     _check_matches_model(data, fitted, notes)
     with output.working(f"predicting {data.n_rows} rows"), _naming_texts(data, fitted):
         memberships = to_numpy(fitted.predict_proba(data.X)) if hasattr(fitted, "predict_proba") else None
         labels = to_numpy(fitted.predict(data.X)) if memberships is None else memberships.argmax(axis=1)
     cluster_names = notes.get("cluster_names")
     if out is not None:
-        save_labels(out, data.row_names, labels, memberships, cluster_names)
+        save_labels(out, data.row_names, labels, memberships, cluster_names, data.id_name)
     if json:
         confidence = {} if memberships is None else {"confidence": memberships.max(axis=1).tolist()}
         output.result({"ids": data.row_names, "labels": labels.tolist(), **confidence})
     elif out is None:
-        write_labels(sys.stdout, data.row_names, labels, memberships, cluster_names)
+        write_labels(sys.stdout, data.row_names, labels, memberships, cluster_names, data.id_name)
     else:
         output.result({}, f"{data.n_rows} rows; written to {out}")
 
 
 def _reading_options(source: str, notes: dict[str, Any], *, text: str | None, size: int | None) -> dict[str, Any]:
     """Return the options with which the model's input was read: text column, features, or size of images."""
-    if Path(source).suffix.lower() in TABLES:
+    if source == "-" or table_ending(Path(source)) is not None:
         text = text or notes.get("text")
-        return {"text": text, "features": [] if text else notes.get("feature_names") or [], "size": size}
+        is_mixed = notes.get("kind") == "mixed"
+        features = [] if text or is_mixed else notes.get("feature_names") or []
+        return {"text": text, "features": features, "is_new": is_mixed, "size": size}
     return {"text": text, "size": size or (notes.get("size") if Path(source).is_dir() else None)}
+
+
+def _id_column(source: str, notes: dict[str, Any]) -> str | None:
+    """Return the column of row names of the model's table, if a table of new rows has it as well."""
+    name, path = notes.get("id_name"), Path(source)
+    if notes.get("kind") != "mixed" or name is None or source == "-" or table_ending(path) is None:
+        return None
+    return name if name in read_table(path).columns else None
 
 
 def _naming_texts(data: Input, fitted: Any) -> AbstractContextManager[None]:
@@ -107,7 +124,7 @@ def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> Non
             code="wrong_image_shape",
         )
     n_features = getattr(fitted, "n_features_in_", None)
-    if data.kind != "texts" and n_features not in (None, data.X.shape[1]):
+    if data.kind not in ("texts", "mixed") and n_features not in (None, data.X.shape[1]):
         raise InputError(
             f"the model was fitted to {n_features} columns, but the input has {data.X.shape[1]}",
             "use the same columns",

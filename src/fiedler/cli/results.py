@@ -11,17 +11,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .._tables import COMPRESSIONS
 from ..errors import InputError
 from ..persistence import read_notes
 
 DRAFT_PREFIX = ".fiedler-"  # of temporary folders
 LABELS_FILE, MODEL_FILE, SUMMARY_FILE, PAGE_FILE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
 
+TABLE_FILE = "table.csv"  # of --append
+
 
 def source_name(source: str) -> str:
-    """Return the short name of an input: a file without its ending, a folder, or a data set."""
+    """Return the short name of an input: a file without its endings, a folder, or a data set."""
+    if source == "-":
+        return "stdin"
     path = Path(source)
-    return path.resolve().name if path.is_dir() else path.stem
+    if path.is_dir():
+        return path.resolve().name
+    return Path(path.stem).stem if path.suffix.lower() in COMPRESSIONS else path.stem
 
 
 def relative_source(folder: Path, source: str) -> str:

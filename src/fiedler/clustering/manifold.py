@@ -49,6 +49,8 @@ from ..graph.neighbors import Edges
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
+from ..table import TableEncoder
+from ..table.frames import is_mixed
 from .candidates import (
     MAX_SEARCHES,
     ROWS,
@@ -148,8 +150,9 @@ def cluster(
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n, d), or AffinityGraph
-        The rows, or a graph on them.
+    X : array or CSR matrix of shape (n, d), data frame, or AffinityGraph
+        The rows, or a graph on them. A data frame of pandas, polars or pyarrow may have columns of any kind and missing
+        values, see :class:`fiedler.io.TableEncoder`.
     n_clusters : int or 'auto', default='auto'
         The number of clusters; 'auto' chooses it.
     graph, max_clusters, effort, outliers, random_state, n_jobs, verbose
@@ -232,6 +235,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     row_agreement_ : ndarray of shape (n_samples,) or None
         The share of methods and views that agree on the cluster of each row; for rows outside the sample, if a sample
         was compared, that of the nearest sampled row.
+    encoder_ : TableEncoder or None
+        Turns the rows of a data frame with columns of any kind into numbers, if there was one.
     outlier_score_ : ndarray of shape (n_samples,) or None
         How much farther the neighbours of each row are than those of the rows of its cluster: the logarithm of the
         ratio of their distances, about 0 for most rows. None if the neighbours are not known, with a given graph.
@@ -301,8 +306,9 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d), AffinityGraph, or affinity matrix if ``graph='precomputed'``
-            The rows.
+        X : array or CSR matrix of shape (n, d), data frame, AffinityGraph, or affinity matrix
+            The rows; the matrix if ``graph='precomputed'``. A data frame with columns that are not numbers, or with
+            missing values, is encoded first.
         y : array of shape (n,), optional
             Clusters 0..n_clusters-1 of some rows, -1 where unknown; labelled rows keep their cluster. Ignored if it
             contains no -1, as every clusterer ignores the true labels that pipelines and searches pass (but a recipe
@@ -348,6 +354,9 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             )
         if isinstance(self.graph, str):
             check_graph_name(self.graph, names=("auto", "precomputed"))
+        self.encoder_ = TableEncoder() if is_mixed(X) else None
+        if self.encoder_ is not None:
+            X = self.encoder_.fit_transform(X)
         if not isinstance(X, AffinityGraph):
             X = check_data(X, estimator=self, min_samples=2)
         n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
@@ -592,7 +601,10 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         return report if self.evidence_ is None else f"{self.evidence_}\n\n{report}"
 
     def _check_new_points(self, X: MatrixLike) -> Array:
-        """Validate new points and transform them to the chosen view."""
+        """Validate new points, encode those of a table, and transform them to the chosen view."""
+        encoder = getattr(self, "encoder_", None)  # None also in files of earlier versions
+        if encoder is not None and not isinstance(X, np.ndarray):
+            X = encoder.transform(X)
         if self._view is None:
             return super()._check_new_points(X)
         return self._view._embed(check_data(X, estimator=self, reset=False))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
+from .._tables import decode
 from .._validation import did_you_mean
 from ..datasets import list_datasets, load
 from ..errors import DataNotFoundError, FileFormatError, InputError
@@ -17,7 +19,10 @@ from ..text.read import is_hidden, read_documents
 from .arrays import from_array, from_npy, from_npz
 from .images import from_images, is_image
 from .record import Input, Roles, table_options_error
-from .tables import TABLES
+from .tables import TABLES, from_table, read_table, read_tables, table_ending, text_to_table
+
+JSON_LINES = (".jsonl", ".ndjson")
+STDIN = "standard input"
 
 
 def read_input(
@@ -28,6 +33,11 @@ def read_input(
     text: str | None = None,
     drop: Sequence[str] = (),
     features: Sequence[str] = (),
+    as_category: Sequence[str] = (),
+    as_number: Sequence[str] = (),
+    as_text: Sequence[str] = (),
+    weight: Mapping[str, float] | None = None,
+    is_new: bool = False,
     size: int | None = None,
 ) -> Input:
     r"""Read the rows of a file, a folder, or a data set by its name.
@@ -35,9 +45,10 @@ def read_input(
     Parameters
     ----------
     source : path or str
-        A ``.csv``, ``.tsv`` or ``.parquet`` table, an ``.npy`` array, an ``.npz`` file with an array ``X`` or a sparse
-        matrix, a ``.jsonl`` or ``.txt`` file of texts, a folder of images or of ``.txt`` files, or a name of
-        :func:`fiedler.datasets.list_datasets`.
+        A table (``.csv`` or ``.tsv`` in any usual encoding and compression, ``.xlsx``, ``.xls``, ``.ods``,
+        ``.parquet``), an ``.npy`` array, an ``.npz`` file with an array ``X`` or a sparse matrix, a ``.jsonl`` file of
+        texts or of objects with fields, a ``.txt`` file of texts, a folder of tables, of images or of ``.txt`` files,
+        a name of :func:`fiedler.datasets.list_datasets`, or ``"-"`` for a CSV table on standard input.
     labels : str, optional
         Column of known classes, or the array of them in an ``.npz`` file; empty cells, and -1 in arrays, mean that
         the class is unknown. A data set has its own labels.
@@ -48,7 +59,11 @@ def read_input(
     drop : sequence of str
         Columns to leave out.
     features : sequence of str
-        Columns to use, in this order; by default all without another role.
+        Columns of numbers to use, in this order; by default all columns without another role, of any kind.
+    as_category, as_number, as_text, weight
+        As in :class:`fiedler.io.TableEncoder`.
+    is_new : bool
+        Whether these are new rows for a model, which decides how columns are used.
     size : int, optional
         Resize images to this many pixels per side.
 
@@ -60,14 +75,17 @@ def read_input(
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "boxes.csv"
-    >>> _ = path.write_text("name,height,width\na,1,2\nb,1.5,2\n")
+    >>> _ = path.write_text("name,height,width\na,1,2\nb,1.5,2.5\n")
     >>> data = read_input(path, id="name")
     >>> data.row_names, data.feature_names, data.X.tolist()
-    (['a', 'b'], ['height', 'width'], [[1.0, 2.0], [1.5, 2.0]])
+    (['a', 'b'], ['height', 'width'], [[1.0, 2.0], [1.5, 2.5]])
     """
     if not str(source):
         raise InputError("the name of the input is empty", "give a file, a folder or a data set", code="empty_source")
-    path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features))
+    kinds = (tuple(as_category), tuple(as_number), tuple(as_text), tuple((weight or {}).items()))
+    path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features), *kinds, is_new)
+    if str(source) == "-":
+        return from_table(text_to_table(decode(sys.stdin.buffer.read(), "standard input"), STDIN), roles, STDIN)
     if not path.exists():
         return _from_dataset(str(source), roles)
     if path.is_dir():
@@ -83,10 +101,13 @@ def read_input(
             code="size_without_images",
             file=path.name,
         )
+    ending = table_ending(path)
+    if ending is not None and (ending not in JSON_LINES or roles != Roles(text=roles.text)):
+        return from_table(read_table(path), roles, path.name)
     ending = path.suffix.lower()
     if ending not in INPUT_READERS:
         raise FileFormatError(
-            f"{path.name!r} has none of the known endings {', '.join(INPUT_READERS)}",
+            f"{path.name!r} has none of the known endings {', '.join(dict.fromkeys([*TABLES, *INPUT_READERS]))}",
             "convert it to one of these formats",
             code="unsupported_file_type",
             file=path.name,
@@ -121,10 +142,13 @@ def _as_images(data: Any) -> np.ndarray:
 
 
 def _from_folder(folder: Path, roles: Roles, size: int | None) -> Input:
-    """Read the images or the texts of a folder; a folder with both is ambiguous."""
+    """Read the tables, the images or the texts of a folder; a folder with images and texts is ambiguous."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not is_hidden(path.relative_to(folder)))
+    tables = [path for path in files if table_ending(path) is not None]
+    if tables and len(tables) == len(files):
+        return from_table(read_tables(folder, tables), roles, folder.name)
     if roles != Roles():
         raise table_options_error(f"the folder {folder.name!r}")
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and not is_hidden(path.relative_to(folder)))
     images = [path for path in files if is_image(path)]
     texts = [path for path in files if path.suffix.lower() == ".txt"]
     if images and texts:
@@ -138,7 +162,7 @@ def _from_folder(folder: Path, roles: Roles, size: int | None) -> Input:
         )
     if not images and not texts:
         raise InputError(
-            f"the folder {folder.name!r} contains no images and no .txt files",
+            f"the folder {folder.name!r} contains no images and no .txt files, and not only tables",
             "choose a folder that does",
             code="empty_folder",
             file=folder.name,
@@ -159,9 +183,9 @@ def _from_texts(path: Path, roles: Roles) -> Input:
 
 
 INPUT_READERS: dict[str, Callable[[Path, Roles], Input]] = {
-    **TABLES,
     ".npy": from_npy,
     ".npz": from_npz,
     ".jsonl": _from_texts,
+    ".ndjson": _from_texts,
     ".txt": _from_texts,
 }

@@ -7,11 +7,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from .._tables import Table
 from ..errors import InputError
+from ..table import TableEncoder
+from ..table.values import is_missing
 
-MISSING = {"", "na", "n/a", "nan", "null", "<na>", "?"}  # common ways to write a missing value, in lower case
-
-Kind = Literal["table", "array", "images", "texts"]
+Kind = Literal["table", "mixed", "array", "images", "texts"]
 
 
 class Input(NamedTuple):
@@ -19,8 +20,9 @@ class Input(NamedTuple):
 
     Attributes
     ----------
-    kind : {'table', 'array', 'images', 'texts'}
-    X : array or CSR matrix of shape (n, d), or list of n texts
+    kind : {'table', 'mixed', 'array', 'images', 'texts'}
+        A table of numbers, or one with columns of any kind, which ``encoder`` turns into numbers.
+    X : array or CSR matrix of shape (n, d), list of n texts, or dict of columns of n cells
         Images are rows of pixels between 0 and 1.
     row_names : list of str
         One name per row: the file, an id from the table, or the row number, counted from 0.
@@ -32,6 +34,12 @@ class Input(NamedTuple):
         Known classes as integer codes into ``class_names``; -1 where unknown.
     class_names : list of str or None
         Name of each class.
+    encoder : TableEncoder or None
+        Of a mixed table, not fitted.
+    id_name : str
+        The name of the column of row names.
+    table : Table or None
+        All columns of a table as they are in the file.
 
     Examples
     --------
@@ -47,6 +55,9 @@ class Input(NamedTuple):
     image_shape: tuple[int, ...] | None = None
     labels: np.ndarray | None = None
     class_names: list[str] | None = None
+    encoder: TableEncoder | None = None
+    id_name: str = "id"
+    table: Table | None = None
 
     @property
     def n_rows(self) -> int:
@@ -60,13 +71,28 @@ class Input(NamedTuple):
 
 
 class Roles(NamedTuple):
-    """Roles of the columns of a table; columns without a role are features, unless ``features`` names them."""
+    """Roles of the columns of a table; columns without a role are features, unless ``features`` names them.
+
+    ``category``, ``number`` and ``free_text`` are columns that are taken for these, ``weight`` are pairs of a column
+    and its weight, and ``is_new`` says that the rows are new ones for a model, which decides how columns are used.
+    """
 
     labels: str | None = None
     id: str | None = None
     text: str | None = None
     drop: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    number: tuple[str, ...] = ()
+    free_text: tuple[str, ...] = ()
+    weight: tuple[tuple[str, float], ...] = ()
+    is_new: bool = False
+
+    def encoder(self) -> TableEncoder:
+        """Return the encoder of a mixed table."""
+        return TableEncoder(
+            as_category=self.category, as_number=self.number, as_text=self.free_text, weight=dict(self.weight) or None
+        )
 
 
 def encode_labels(values: Iterable[Any], *, unknown: Container[str] = ()) -> tuple[np.ndarray, list[str]]:
@@ -84,11 +110,6 @@ def encode_labels(values: Iterable[Any], *, unknown: Container[str] = ()) -> tup
     class_names = sorted({name for name in names if name is not None})
     code_of = {name: code for code, name in enumerate(class_names)}
     return np.array([-1 if name is None else code_of[name] for name in names], dtype=np.int64), class_names
-
-
-def is_missing(cell: Any) -> bool:
-    """Whether a cell is empty, NaN, or a word for a missing value."""
-    return cell is None or cell != cell or (isinstance(cell, str) and cell.strip().lower() in MISSING)  # NaN != NaN
 
 
 def _class_name(value: Any) -> str | None:

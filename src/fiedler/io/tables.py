@@ -1,4 +1,4 @@
-"""Read rows from tables: numeric columns are features, all others need a role or are dropped."""
+"""Read rows from tables: columns of any kind, each of which is recognised or has a role."""
 
 from __future__ import annotations
 
@@ -8,46 +8,90 @@ from typing import Any
 
 import numpy as np
 
-from .._tables import Table, csv_table, is_number, is_plain, parquet_table
+from .._tables import (
+    COMPRESSIONS,
+    Table,
+    csv_table,
+    excel_table,
+    is_number,
+    is_plain,
+    join_tables,
+    json_lines_table,
+    parquet_table,
+    read_text,
+)
 from ..errors import FileFormatError, InputError
+from ..table.columns import Requests, plan_columns
+from ..table.values import is_missing
 from ..text.read import read_documents
-from .record import Input, Roles, encode_labels, is_missing, number_rows
+from .record import Input, Roles, encode_labels, number_rows
 
 MAX_SHOWN = 40  # characters of a cell quoted in a message
 
 
-def from_csv(path: Path, roles: Roles) -> Input:
-    """Read the rows of a CSV file in UTF-8."""
-    try:
-        content = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FileFormatError(
-            f"{path.name!r} is not UTF-8 text (byte {error.start})",
-            "save it as UTF-8",
-            code="not_utf8",
-            file=path.name,
-            byte=error.start,
-        ) from None
+def read_csv(path: Path) -> Table:
+    """Read a CSV file in any usual encoding, compressed or not."""
+    return text_to_table(read_text(path), path.name)
+
+
+def text_to_table(content: str, name: str) -> Table:
+    """Read the table in the text of a CSV file."""
     if "\0" in content:
         raise FileFormatError(
-            f"{path.name!r} is not a table: it contains binary data",
+            f"{name!r} is not a table: it contains binary data",
             "save it as CSV",
             code="binary_file",
-            file=path.name,
+            file=name,
         )
-    return from_table(csv_table(content, path.name), roles, path.name)
+    return csv_table(content, name)
 
 
-def from_parquet(path: Path, roles: Roles) -> Input:
-    """Read the rows of a Parquet file."""
-    return from_table(parquet_table(path), roles, path.name)
+def read_json_lines(path: Path) -> Table:
+    """Read a table of JSON objects, one per line."""
+    return json_lines_table(read_text(path), path.name)
 
 
-TABLES: dict[str, Callable[[Path, Roles], Input]] = {".csv": from_csv, ".tsv": from_csv, ".parquet": from_parquet}
+TABLES: dict[str, Callable[[Path], Table]] = {
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".parquet": parquet_table,
+    ".xlsx": excel_table,
+    ".xls": excel_table,
+    ".xlsb": excel_table,
+    ".ods": excel_table,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+}
+COMPRESSED_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
+
+
+def table_ending(path: Path) -> str | None:
+    """Return the ending of the name of a table, without that of a compression; None if it is not one.
+
+    Examples
+    --------
+    >>> table_ending(Path("customers.csv.gz")), table_ending(Path("photo.png"))
+    ('.csv', None)
+    """
+    ending = path.suffix.lower()
+    if ending in COMPRESSIONS:
+        inner = Path(path.stem).suffix.lower()
+        return inner if inner in COMPRESSED_TABLES else None
+    return ending if ending in TABLES else None
+
+
+def read_table(path: Path) -> Table:
+    """Read a table by the ending of its name."""
+    return TABLES[table_ending(path) or ".csv"](path)
+
+
+def read_tables(folder: Path, paths: list[Path]) -> Table:
+    """Read the tables of a folder, one below the other."""
+    return join_tables({str(path.relative_to(folder)): read_table(path) for path in paths})
 
 
 def from_table(table: Table, roles: Roles, file: str) -> Input:
-    """Return the features of a table, or its texts where a column of them is named, with row names and labels."""
+    """Return the rows of a table, or its texts where a column of them is named, with row names and labels."""
     _check_roles(table, roles, file)
     if not table.numbers:
         under_header = " below its header" if table.columns else ""
@@ -64,17 +108,46 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
                 file=file,
                 column=roles.labels,
             )
+    about: dict[str, Any] = {"labels": labels, "class_names": class_names, "id_name": roles.id or "id", "table": table}
     if roles.text is not None:
         texts = read_documents(_as_text(table.columns[roles.text])).texts
-        return Input("texts", texts, row_names, labels=labels, class_names=class_names)
+        return Input("texts", texts, row_names, **about)
+    if roles.features:
+        X = np.stack([_numbers(table, name, file) for name in roles.features], axis=1)
+        return Input("table", X, row_names, list(roles.features), **about)
+    return _mixed_rows(table, roles, file, Input("mixed", None, row_names, **about))
+
+
+def _mixed_rows(table: Table, roles: Roles, file: str, result: Input) -> Input:
+    """Return columns of any kind, to be encoded; as an array if they are complete columns of numbers."""
     others = {roles.labels, roles.id, *roles.drop}
-    features = list(roles.features) or [name for name in table.columns if name not in others]
-    if not features:
+    cells = {name: column for name, column in table.columns.items() if name not in others}
+    if not cells:
         raise InputError(
             f"{file!r} has no column left as a feature", "drop fewer columns", code="no_features", file=file
         )
-    X = np.stack([_numbers(table, name, file) for name in features], axis=1)
-    return Input("table", X, row_names, features, labels=labels, class_names=class_names)
+    if len(table.numbers) < 2 or roles.is_new:
+        return result._replace(X=cells, feature_names=list(cells), encoder=roles.encoder())
+    requests = Requests((), roles.category, roles.number, roles.free_text, dict(roles.weight))
+    columns = plan_columns(cells, requests, [f"{file!r}, {location}" for location in table.locations])
+    if len(table.columns) == 1 and columns[0].values.type == "words":
+        shown = table.columns[columns[0].name][0]
+        raise InputError(
+            f"{file!r} has a single column, {columns[0].name!r}, and {shown!r} in it is not a number",
+            "separate columns by a comma, semicolon, tab or |, or give the column a role as labels, id or text",
+            code="single_column_not_numeric",
+            file=file,
+            column=columns[0].name,
+        )
+    plain = all(one.kind == "number" and not one.values.is_missing.any() for one in columns) and not roles.weight
+    if plain:
+        X = np.stack([column.values.cells for column in columns], axis=1)
+        return result._replace(kind="table", X=X, feature_names=list(cells))
+    names = next((one.values for one in columns if one.kind == "id" and not one.values.is_missing.any()), None)
+    if names is not None and roles.id is None:
+        name = next(one.name for one in columns if one.values is names)
+        result = result._replace(row_names=_as_text(table.columns[name]), id_name=name)
+    return result._replace(X=cells, feature_names=list(cells), encoder=roles.encoder())
 
 
 def _check_roles(table: Table, roles: Roles, file: str) -> None:

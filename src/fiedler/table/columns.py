@@ -1,0 +1,231 @@
+"""How the columns of a table are used: what each contains, and which are left out.
+
+| kind     | what it is                                                        | used as                              |
+|----------|-------------------------------------------------------------------|--------------------------------------|
+| number   | numbers that differ in size                                       | one column                           |
+| date     | dates and times                                                   | one column, in days                  |
+| category | few different words, yes and no                                   | one column for each frequent word    |
+| text     | sentences                                                         | the leading components of its terms  |
+| vector   | equally many numbers in every cell, such as embeddings            | as many columns                      |
+| id       | another value in every row, or in almost every one                | left out                             |
+| constant | a single value                                                    | left out                             |
+| empty    | no value at all                                                   | left out                             |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from .._validation import did_you_mean, first_few
+from ..errors import InputError
+from .values import Values, read_values
+
+Kind = Literal["number", "date", "category", "text", "vector", "id", "constant", "empty", "dropped"]
+
+ID_NAME = re.compile(
+    r"(?:^|[_\W])(?:id|ids|key|uuid|guid|index|number|no|nr)$|(?<=[a-z])I[Dd]$|^unnamed", re.IGNORECASE
+)
+MAX_DISTINCT_SHARE = 0.5  # different words per row, above which a column of words is an id
+MIN_ROWS_OF_ID = 20  # fewer rows may all differ by chance
+MIN_WORDS_OF_TEXT = 4  # on average, of free text
+MIN_LEVELS_OF_TEXT = 20
+LEFT_OUT: tuple[Kind, ...] = ("id", "constant", "empty", "dropped")
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str
+    kind : {'number', 'date', 'category', 'text', 'vector', 'id', 'constant', 'empty', 'dropped'}
+    values : Values
+    reason : str
+        Why it is used in this way, in a few words.
+    """
+
+    name: str
+    kind: Kind
+    values: Values
+    reason: str = ""
+
+    @property
+    def is_used(self) -> bool:
+        """Whether rows are compared by it."""
+        return self.kind not in LEFT_OUT
+
+
+class Requests(NamedTuple):
+    """What a person says about the columns of a table.
+
+    Attributes
+    ----------
+    drop, category, number, text : tuple of str
+        Columns that are left out, and those that are taken for a kind whatever they look like.
+    weight : dict of str to float
+        Factors of the columns that count more, or less, than the others.
+    """
+
+    drop: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    number: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    weight: Mapping[str, float] = {}
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise an error for a name that no column has, or that has two kinds."""
+        asked = [*self.drop, *self.category, *self.number, *self.text]
+        for name in [*asked, *self.weight]:
+            if name not in names:
+                raise InputError(
+                    f"there is no column {name!r}{did_you_mean(name, names)}",
+                    f"the columns are {first_few([repr(one) for one in names], 20)}",
+                    code="no_such_column",
+                    column=name,
+                    columns=list(names),
+                )
+        twice = next((name for name in asked if asked.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"column {twice!r} is given two kinds", "give it one", code="two_roles", column=twice)
+        for name, factor in self.weight.items():
+            if not (np.isfinite(factor) and factor > 0):
+                raise InputError(
+                    f"the weight of column {name!r} is {factor!r}",
+                    "use a positive number, or leave the column out",
+                    code="invalid_weight",
+                    column=name,
+                )
+
+
+def plan_columns(cells: Mapping[str, Any], requests: Requests, locations: Sequence[str] | None = None) -> list[Column]:
+    """Decide how every column is used; all problems are in one error.
+
+    Parameters
+    ----------
+    cells : dict of str to cells
+        The cells of the columns by name.
+    requests : Requests
+    locations : sequence of str, optional
+        Where each row is, for errors; by default ``row 0`` and so on.
+    """
+    requests.check(list(cells))
+    columns = [_plan(name, column, requests) for name, column in cells.items()]
+    wrong = [column for column in columns if column.values.n_mistakes]
+    problems = [_describe_mistakes(column, cells[column.name], locations) for column in wrong]
+    if problems:
+        raise InputError(
+            "; ".join(problems),
+            "correct these cells or empty them, or choose categories for the columns (as_category), or drop them",
+            code="mixed_column",
+            columns=[column.name for column in wrong],
+        )
+    if not any(column.is_used for column in columns):
+        listed = first_few([f"{column.name!r} ({column.reason})" for column in columns])
+        raise InputError(
+            f"no column is left to compare rows by: {listed}",
+            "drop fewer columns, or choose categories for some (as_category)",
+            code="no_features",
+        )
+    return columns
+
+
+def _describe_mistakes(column: Column, cells: Any, locations: Sequence[str] | None) -> str:
+    values = column.values
+    where = lambda row: f"row {row}" if locations is None else locations[row]  # noqa: E731
+    shown = ", ".join(f"{cells[row]!r} ({where(row)})" for row in values.mistakes)
+    kind = "a date" if values.type == "dates" else "a finite number"
+    more = "" if values.n_mistakes <= len(values.mistakes) else f" and {values.n_mistakes - len(values.mistakes)} more"
+    return f"column {column.name!r}: {shown}{more} is not {kind}, as the other cells are"
+
+
+def _plan(name: str, cells: Any, requests: Requests) -> Column:
+    if name in requests.drop:
+        return Column(name, "dropped", Values("words", np.empty(0, dtype=object)), "dropped")
+    values = read_values(cells, as_words=name in requests.category or name in requests.text)
+    if values.is_missing.all():
+        return Column(name, "empty", values, "no values")
+    n_distinct = count_distinct(values)
+    if n_distinct == 1 and name not in requests.number:
+        return Column(name, "constant", values, "all values are equal")
+    for kind in ("category", "text"):
+        if name in getattr(requests, kind):
+            return Column(name, kind, values, "as asked")
+    if name in requests.number:
+        if values.type != "numbers":
+            raise InputError(
+                f"column {name!r} was to be taken for numbers, but contains {values.cells[~values.is_missing][0]!r}",
+                "correct it, or take it for a category",
+                code="not_a_number",
+                column=name,
+            )
+        return Column(name, "number", values, "as asked")
+    return Column(name, *_recognise(name, values, n_distinct))
+
+
+def _recognise(name: str, values: Values, n_distinct: int) -> tuple[Kind, Values, str]:
+    """Return the kind of a column, its values and the reason."""
+    n_present = int((~values.is_missing).sum())
+    all_differ = n_distinct == n_present and n_present >= MIN_ROWS_OF_ID
+    if values.type == "vectors":
+        return "vector", values, f"{values.cells.shape[1]} numbers each"
+    if values.type == "dates":
+        return "date", values, values.how
+    if values.type == "numbers":
+        if all_differ and _counts_rows(name, values.cells):
+            return "id", values, "another number in every row"
+        return "number", values, values.how
+    if n_distinct >= MIN_LEVELS_OF_TEXT and _mean_words(values.cells) >= MIN_WORDS_OF_TEXT:
+        return "text", values, "sentences"
+    if all_differ:
+        return "id", values, "another value in every row"
+    if n_distinct > MAX_DISTINCT_SHARE * n_present and n_present >= MIN_ROWS_OF_ID:
+        return "id", values, f"{n_distinct} different values in {n_present} rows"
+    return "category", values, f"{n_distinct} different values"
+
+
+def count_distinct(values: Values) -> int:
+    """Return the number of different values, without missing ones."""
+    present = values.cells[~values.is_missing]
+    if values.type == "words":
+        return len(set(present))
+    return len(np.unique(present, axis=0))
+
+
+def _counts_rows(name: str, numbers: np.ndarray) -> bool:
+    """Whether whole numbers, all different, are the numbers of rows, or have the name of an id."""
+    present = numbers[~np.isnan(numbers)]
+    if (present != np.round(present)).any():
+        return False
+    steps = np.diff(present)
+    return bool(ID_NAME.search(name)) or (bool(len(steps)) and bool((steps == 1).all()))
+
+
+def _mean_words(words: Iterable[str | None]) -> float:
+    counts = [len(word.split()) for word in words if word is not None]
+    return float(np.mean(counts))
+
+
+def format_plan(columns: Sequence[Column]) -> str:
+    """Return a line for every column: its name, how it is used, and why.
+
+    Examples
+    --------
+    >>> print(format_plan(plan_columns({"age": [3, 5, 4], "id": ["a", "b", "c"], "unit": ["m"] * 3}, Requests())))
+    age   number
+    id    category  3 different values
+    unit  left out  constant: all values are equal
+    """
+    width = max(len(column.name) for column in columns)
+    lines = []
+    for column in columns:
+        n_missing = int(column.values.is_missing.sum()) if column.is_used else 0
+        details = [column.reason, f"{n_missing} missing" if n_missing else ""]
+        use = column.kind if column.is_used else "left out"
+        if not column.is_used and column.kind != "dropped":
+            details = [f"{column.kind}: {column.reason}"]
+        lines.append(f"{column.name:<{width}}  {use:<8}  {', '.join(filter(None, details))}".rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,452 @@
+"""Rows of a table as vectors whose Euclidean distances compare all columns alike.
+
+Every column becomes one or more numbers of total variance 1, so that two rows differ by the same amount on average in
+each column, whatever its unit and kind:
+
+    number, date     (x - mean) / standard deviation
+    category         indicators of its frequent words, divided by √(1 - Σ p_j²), p_j being their frequencies
+    text, vector     centred components, divided by the root of their total variance
+
+The indicators z_j of a category take few values, so that rows with the same word are close together and those with
+another one far away, whether or not the other columns o differ. They are therefore replaced by c E[z_j | z_o], what the
+other columns of the row tell about the word: a category that is independent of them does not count, and one that
+follows from them counts by c = `CATEGORY_SCALE`. The documentation of tables has the comparison behind this choice.
+
+Missing values are those expected from the other values of the row, under a Gaussian distribution of the encoded rows
+that is estimated by EM (:mod:`fiedler.core.missing`). It is part of the model: new rows are completed in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import TruncatedSVD
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import check_int, first_few
+from ..core.missing import GaussianOfRows, fit_gaussian
+from ..errors import InputError, warn
+from ..text import DocumentVectorizer
+from .columns import Column, Requests, format_plan, plan_columns
+from .frames import is_frame, n_rows_of, table_cells
+from .values import Values, ValueType, read_values
+
+OTHER = "other"
+CATEGORY_SCALE = 0.5  # c
+MAX_SAMPLED_ROWS = 10_000  # from which the Gaussian is estimated
+MIN_VARIANCE = 1e-300
+
+
+class ColumnEncoding(NamedTuple):
+    """How a column becomes numbers.
+
+    Attributes
+    ----------
+    name, kind : str
+        The column, and what it contains.
+    how : str
+        How its cells were read.
+    center : ndarray of shape (width,)
+    scale : float
+        The divisor, which includes the weight of the column.
+    levels : list of str
+        The words of a category that have an indicator each.
+    has_other : bool
+        Whether the last indicator is that of all other words.
+    known : list of str
+        All words of a category; others are new.
+    vectorizer, components : DocumentVectorizer, TruncatedSVD or None
+        Of a text.
+    """
+
+    name: str
+    kind: str
+    how: str
+    center: np.ndarray
+    scale: float
+    levels: list[str]
+    has_other: bool
+    known: list[str]
+    vectorizer: Any
+    components: Any
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the numbers."""
+        if self.kind == "category":
+            return [f"{self.name}={level}" for level in [*self.levels, *([OTHER] if self.has_other else [])]]
+        width = len(self.center)
+        return [self.name] if self.kind in ("number", "date") else [f"{self.name} {i}" for i in range(width)]
+
+    def encode(self, values: Values) -> np.ndarray:
+        """Return the numbers of all cells, of shape (n, width); NaN where a cell is missing."""
+        raw = _RAW[self.kind](self, values)
+        return (raw - self.center) / self.scale
+
+    def new_words(self, values: Values) -> list[str]:
+        """Return the words of a category that did not occur when it was fitted."""
+        return sorted({word for word in values.cells if word is not None} - set(self.known))
+
+
+# ------------------------------------------------------------------------------------------------- kinds of columns
+
+
+def _raw_numbers(encoding: ColumnEncoding, values: Values) -> np.ndarray:
+    return values.cells.reshape(len(values.cells), -1)
+
+
+def _raw_indicators(encoding: ColumnEncoding, values: Values) -> np.ndarray:
+    position = {level: j for j, level in enumerate(encoding.levels)}
+    other = len(encoding.levels) if encoding.has_other else -1
+    position |= {word: other for word in encoding.known if word not in position}
+    indicators = np.full((len(values.cells), len(encoding.center)), np.nan)
+    for row, word in enumerate(values.cells):
+        if word in position:
+            indicators[row] = 0.0
+            indicators[row, position[word]] = 1.0
+    return indicators
+
+
+def _raw_terms(encoding: ColumnEncoding, values: Values) -> np.ndarray:
+    components = np.full((len(values.cells), len(encoding.center)), np.nan)
+    present = np.flatnonzero(~values.is_missing)
+    if len(present):
+        components[present] = encoding.components.transform(encoding.vectorizer.transform(values.cells[present]))
+    return components
+
+
+_RAW = {
+    "number": _raw_numbers,
+    "date": _raw_numbers,
+    "vector": _raw_numbers,
+    "category": _raw_indicators,
+    "text": _raw_terms,
+}
+
+
+def fit_column(column: Column, weight: float, max_levels: int, n_text_components: int) -> ColumnEncoding:
+    """Fit the encoding of a column."""
+    values, levels, has_other, known = column.values, [], False, []
+    vectorizer, components, width = None, None, 1
+    if column.kind == "category":
+        words, counts = np.unique([word for word in values.cells if word is not None], return_counts=True)
+        known = words.tolist()
+        frequent = np.argsort(-counts, kind="stable")[:max_levels] if len(words) > max_levels + 1 else range(len(words))
+        levels = sorted(known[j] for j in frequent)
+        has_other = len(levels) < len(known)
+        width = len(levels) + has_other
+    elif column.kind == "vector":
+        width = values.cells.shape[1]
+    elif column.kind == "text":
+        texts = values.cells[~values.is_missing]
+        vectorizer = DocumentVectorizer("tfidf")
+        terms = vectorizer.fit_transform(texts)
+        width = max(1, min(n_text_components, min(terms.shape) - 1))
+        components = TruncatedSVD(width, random_state=0).fit(terms)
+    unscaled = ColumnEncoding(
+        column.name, column.kind, values.how, np.zeros(width), 1.0, levels, has_other, known, vectorizer, components
+    )
+    raw = unscaled.encode(values)
+    variance = float(np.nanvar(raw, axis=0).sum())
+    return unscaled._replace(center=np.nanmean(raw, axis=0), scale=max(variance, MIN_VARIANCE) ** 0.5 / weight)
+
+
+def smoothing_matrix(gaussian: GaussianOfRows, encodings: Sequence[ColumnEncoding]) -> np.ndarray:
+    """Return the matrix that replaces z_j by c E[z_j | z_o] for categories j, and leaves other columns as they are.
+
+    With P = Σ⁻¹, E[z_j | z_o] = -P_jj⁻¹ P_jo z_o for centred rows.
+    """
+    matrix = np.eye(len(gaussian.mean))
+    if len(encodings) == 1:
+        return matrix
+    precision, starts = np.linalg.inv(gaussian.covariance), np.cumsum([0, *(len(one.center) for one in encodings)])
+    for encoding, start, stop in zip(encodings, starts[:-1], starts[1:]):
+        if encoding.kind == "category":
+            block = slice(start, stop)
+            matrix[:, block] = -CATEGORY_SCALE * np.linalg.solve(precision[block, block], precision[block]).T
+            matrix[block, block] = 0
+    return matrix
+
+
+# -------------------------------------------------------------------------------------------------------- the encoder
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn the rows of a table with columns of any kind into vectors.
+
+    Numbers, dates, categories, free text and vectors are recognised, and each column gets the same weight. Columns that
+    name the rows, and those with a single value, are left out. Missing values are estimated from the others of the row.
+
+    Parameters
+    ----------
+    drop : sequence of str
+        Columns to leave out.
+    as_category, as_number, as_text : sequence of str
+        Columns that are taken for a category, for numbers or for free text whatever they look like.
+    weight : dict of str to float, optional
+        Factors of the columns that count more or less than the others.
+    max_levels : int, default=30
+        The number of words of a category, the most frequent ones, with an indicator each; the others share one.
+    n_text_components : int, default=20
+        The number of components of a text.
+
+    Attributes
+    ----------
+    encodings_ : list of ColumnEncoding
+        The columns that are used.
+    plan_ : str
+        How each column is used, a line for each.
+    uses_ : dict of str to str
+        What each column is used as; ``"left out: ..."`` for those that are not.
+    gaussian_ : GaussianOfRows
+        The distribution by which missing values, and the indicators of categories, are estimated.
+    smoothing_ : ndarray of shape (d, d)
+        The matrix by which completed rows, minus their mean, are multiplied.
+    history_ : FitHistory
+        The objective of its estimation per iteration.
+    n_iter_ : int
+    converged_ : bool
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : ndarray of str
+        Their names, of a data frame.
+
+    Notes
+    -----
+    skrub's TableVectorizer does a similar job. Its output has another scale for every column, missing values are left
+    to the next step, and its objects cannot be part of a model file that loads without running code.
+
+    Examples
+    --------
+    >>> from fiedler.io import TableEncoder
+    >>> table = {"age": [30, 40, None, 50], "plan": ["basic", "pro", "pro", "basic"], "country": ["IT"] * 4}
+    >>> encoder = TableEncoder().fit(table)
+    >>> print(encoder.plan_)
+    age      number    1 missing
+    plan     category  2 different values
+    country  left out  constant: all values are equal
+    >>> encoder.transform(table).shape
+    (4, 3)
+    """
+
+    def __init__(
+        self,
+        *,
+        drop: Sequence[str] = (),
+        as_category: Sequence[str] = (),
+        as_number: Sequence[str] = (),
+        as_text: Sequence[str] = (),
+        weight: Mapping[str, float] | None = None,
+        max_levels: int = 30,
+        n_text_components: int = 20,
+    ) -> None:
+        self.drop = drop
+        self.as_category = as_category
+        self.as_number = as_number
+        self.as_text = as_text
+        self.weight = weight
+        self.max_levels = max_levels
+        self.n_text_components = n_text_components
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Recognise the columns of a table and fit their encodings.
+
+        Parameters
+        ----------
+        X : data frame of pandas, polars or pyarrow, dict of columns, or array of shape (n, d)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+        """Fit to a table and return its rows as vectors of shape (n, d)."""
+        cells = table_cells(X)
+        if n_rows_of(cells) < 2:
+            raise InputError(
+                f"a table needs at least two rows; got n_samples={n_rows_of(cells)}", code="too_few_rows", parameter="X"
+            )
+        max_levels = check_int(self.max_levels, "max_levels", minimum=2)
+        n_components = check_int(self.n_text_components, "n_text_components")
+        columns = plan_columns(cells, self._requests(X, cells))
+        weights = dict(self.weight or {})
+        encodings = [
+            fit_column(one, float(weights.get(one.name, 1.0)), max_levels, n_components)
+            for one in columns
+            if one.is_used
+        ]
+        used = {column.name: column.values for column in columns}
+        rows = np.concatenate([encoding.encode(used[encoding.name]) for encoding in encodings], axis=1)
+        n = len(rows)
+        sample = slice(None) if n <= MAX_SAMPLED_ROWS else np.random.RandomState(0).permutation(n)[:MAX_SAMPLED_ROWS]
+        result = fit_gaussian(rows[sample])
+        self.encodings_, self.plan_ = encodings, format_plan(columns)
+        self.uses_ = {one.name: one.kind if one.is_used else f"left out: {one.reason}" for one in columns}
+        self.gaussian_, self.history_ = result.gaussian, result.history
+        self.n_iter_, self.converged_ = len(result.history.objective), result.converged
+        self.smoothing_ = smoothing_matrix(result.gaussian, encodings)
+        self._set_names(X, cells)
+        return self._smooth(result.gaussian.fill(rows)).astype(_float_type(X))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the rows of a table as vectors.
+
+        Parameters
+        ----------
+        X : as in :meth:`fit`
+            Columns are found by name. Columns that lack, and words of categories that are new, count as missing, with a
+            warning.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+        """
+        check_is_fitted(self)
+        return self._smooth(self._encode(X)).astype(_float_type(X))
+
+    def complete(self, X: Any) -> np.ndarray:
+        """Return the rows of a table in the units of their columns, with estimates where values are missing.
+
+        The columns are those of :meth:`get_feature_names_out`; the indicators of categories are 0 and 1.
+        """
+        check_is_fitted(self)
+        center = np.concatenate([encoding.center for encoding in self.encodings_])
+        scale = np.concatenate([np.full(len(encoding.center), encoding.scale) for encoding in self.encodings_])
+        return self._encode(X) * scale + center
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the numbers that rows consist of."""
+        check_is_fitted(self)
+        return np.array([name for encoding in self.encodings_ for name in encoding.output_names], dtype=object)
+
+    # ------------------------------------------------------------------------------------------------------- the parts
+
+    def _encode(self, X: Any) -> np.ndarray:
+        """Return the encoded rows with estimates where values are missing."""
+        cells = table_cells(X)
+        n = n_rows_of(cells)
+        self._check_columns(X, cells)
+        values = [
+            _read_like(encoding, cells[encoding.name]) if encoding.name in cells else _nothing(encoding, n)
+            for encoding in self.encodings_
+        ]
+        self._warn_about_new_words(values)
+        pairs = zip(self.encodings_, values)
+        return self.gaussian_.fill(np.concatenate([encoding.encode(one) for encoding, one in pairs], axis=1))
+
+    def _smooth(self, rows: np.ndarray) -> np.ndarray:
+        """Replace the indicators of categories by what the other columns tell about them."""
+        return (rows - self.gaussian_.mean) @ self.smoothing_
+
+    def _requests(self, X: Any, cells: Mapping[str, Any]) -> Requests:
+        """Return what was asked; the columns of an array of numbers are numbers."""
+        is_plain = not is_frame(X) and not isinstance(X, Mapping) and np.asarray(X).dtype.kind in "biuf"
+        number = tuple(cells) if is_plain else tuple(self.as_number)
+        return Requests(tuple(self.drop), tuple(self.as_category), number, tuple(self.as_text), dict(self.weight or {}))
+
+    def _set_names(self, X: Any, cells: Mapping[str, Any]) -> None:
+        self.n_features_in_ = len(cells)
+        self.__dict__.pop("feature_names_in_", None)
+        if is_frame(X) or isinstance(X, Mapping):
+            self.feature_names_in_ = np.array(list(cells), dtype=object)
+
+    def _check_columns(self, X: Any, cells: Mapping[str, Any]) -> None:
+        """Warn about columns that lack; an array must have as many columns as that of the fit."""
+        if not is_frame(X) and not isinstance(X, Mapping):
+            if len(cells) != self.n_features_in_:
+                raise InputError(
+                    f"X has {len(cells)} features, but TableEncoder is expecting {self.n_features_in_} features as "
+                    "input",
+                    code="wrong_n_features",
+                    parameter="X",
+                )
+            return
+        lacking = [encoding.name for encoding in self.encodings_ if encoding.name not in cells]
+        if len(lacking) == len(self.encodings_):
+            raise InputError(
+                f"the table has none of the columns {first_few([repr(name) for name in lacking], 10)}",
+                "use a table with the columns of the fit",
+                code="wrong_columns",
+                parameter="X",
+            )
+        if lacking:
+            warn(
+                f"the table has no column {first_few([repr(name) for name in lacking], 10)}",
+                "its values are estimated from the other columns",
+                code="missing_column",
+                stacklevel=3,
+                columns=lacking,
+            )
+
+    def _warn_about_new_words(self, values: Sequence[Values]) -> None:
+        new = {
+            encoding.name: words
+            for encoding, one in zip(self.encodings_, values)
+            if encoding.kind == "category" and (words := encoding.new_words(one))
+        }
+        if new:
+            listed = "; ".join(f"{name!r}: {first_few([repr(word) for word in words])}" for name, words in new.items())
+            warn(
+                f"there are values that did not occur before, in column {listed}",
+                "they count as missing",
+                code="new_categories",
+                stacklevel=3,
+                columns=new,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _float_type(X: Any) -> type[np.floating]:
+    """Return float32 for arrays of float32, and float64 for all other tables."""
+    return np.float32 if isinstance(X, np.ndarray) and X.dtype == np.float32 else np.float64
+
+
+TYPES: dict[str, ValueType] = {"number": "numbers", "date": "dates", "vector": "vectors"}
+
+
+def _nothing(encoding: ColumnEncoding, n: int) -> Values:
+    """Return the values of a column that a table does not have."""
+    if encoding.kind in ("category", "text"):
+        return Values("words", np.full(n, None, dtype=object))
+    return Values("numbers", np.full((n, len(encoding.center)), np.nan))
+
+
+def _read_like(encoding: ColumnEncoding, cells: Any) -> Values:
+    """Read the cells of a column as those of the fit were read."""
+    if encoding.kind in ("category", "text"):
+        return read_values(cells, as_words=True)
+    expected = TYPES[encoding.kind]
+    values = read_values(cells, expected=expected, how=encoding.how)
+    if values.is_missing.all() and not values.n_mistakes:
+        return _nothing(encoding, len(values.cells))
+    if values.type != expected or values.n_mistakes:
+        row = values.mistakes[0] if values.mistakes else int(np.flatnonzero(~values.is_missing)[0])
+        raise InputError(
+            f"column {encoding.name!r}, row {row}: {cells[row]!r} is not a {encoding.kind}",
+            "correct it, or leave it empty",
+            code="not_a_number",
+            column=encoding.name,
+            row=row,
+        )
+    if encoding.kind == "vector" and values.cells.shape[1] != len(encoding.center):
+        raise InputError(
+            f"the vectors of column {encoding.name!r} have {values.cells.shape[1]} numbers instead of "
+            f"{len(encoding.center)}",
+            "use the vectors of the same model",
+            code="wrong_n_features",
+            column=encoding.name,
+        )
+    return values

@@ -1,0 +1,105 @@
+"""How the columns of a table are used."""
+
+import numpy as np
+import pytest
+
+from fiedler.errors import InputError
+from fiedler.table.columns import Requests, format_plan, plan_columns
+
+N = 60
+
+
+def kinds(cells, **requests):
+    return {column.name: column.kind for column in plan_columns(cells, Requests(**requests))}
+
+
+@pytest.fixture
+def cells(rng):
+    return {
+        "customer_id": list(range(1000, 1000 + N)),
+        "name": [f"N{i}" for i in range(N)],
+        "age": rng.randint(18, 80, size=N).tolist(),
+        "height": rng.normal(size=N).tolist(),
+        "since": [f"2024-01-{1 + i % 28:02d}" for i in range(N)],
+        "plan": ["basic", "pro", None] * (N // 3),
+        "vip": [True, False] * (N // 2),
+        "note": [f"the customer called {i} times about the bill" for i in range(N)],
+        "vector": [[1.0 * i, 2.0] for i in range(N)],
+        "unit": ["m"] * N,
+        "spare": [None] * N,
+    }
+
+
+def test_kinds_are_recognised(cells):
+    assert kinds(cells) == {
+        "customer_id": "id",
+        "name": "id",
+        "age": "number",
+        "height": "number",
+        "since": "date",
+        "plan": "category",
+        "vip": "category",
+        "note": "text",
+        "vector": "vector",
+        "unit": "constant",
+        "spare": "empty",
+    }
+
+
+def test_numbers_that_all_differ_are_no_id_unless_they_count_rows_or_are_called_so(rng):
+    numbers = (1000 * rng.permutation(N)).tolist()
+
+    assert kinds({"price": numbers, "x": [1, 2] * (N // 2)})["price"] == "number"
+    assert kinds({"orderId": numbers, "x": [1, 2] * (N // 2)})["orderId"] == "id"
+    assert kinds({"row": list(range(N)), "x": [1, 2] * (N // 2)})["row"] == "id"
+
+
+def test_a_person_can_say_otherwise(cells):
+    asked = kinds(cells, drop=("height",), category=("age",), number=("customer_id",), text=("name",))
+
+    assert [asked[name] for name in ("height", "age", "customer_id", "name")] == [
+        "dropped",
+        "category",
+        "number",
+        "text",
+    ]
+
+
+def test_all_problems_are_in_one_message(cells):
+    cells["age"] = [*map(str, range(N - 2)), "old", "young"]
+    cells["price"] = [*(f"{i},5" for i in range(N - 1)), "free"]
+
+    with pytest.raises(
+        InputError, match=r"column 'age': 'old' \(row 58\), 'young' \(row 59\) is not a finite number.*'price'"
+    ):
+        plan_columns(cells, Requests())
+    with pytest.raises(InputError, match=r"'free' \(line 61\)"):
+        plan_columns(cells, Requests(drop=("age",)), [f"line {i + 2}" for i in range(N)])
+
+
+@pytest.mark.parametrize(
+    ("requests", "message"),
+    [
+        ({"drop": ("agee",)}, r"there is no column 'agee' \(did you mean 'age'\?\)"),
+        ({"drop": ("age",), "category": ("age",)}, "column 'age' is given two kinds"),
+        ({"weight": {"age": -1.0}}, "the weight of column 'age' is -1.0"),
+        ({"number": ("plan",)}, "column 'plan' was to be taken for numbers, but contains 'basic'"),
+    ],
+)
+def test_mistaken_requests(requests, message, cells):
+    with pytest.raises(InputError, match=message):
+        plan_columns(cells, Requests(**requests))
+
+
+def test_a_table_without_anything_to_compare():
+    with pytest.raises(InputError, match="no column is left to compare rows by: 'unit'"):
+        plan_columns({"unit": ["m"] * 3}, Requests())
+
+
+def test_the_plan_has_a_line_for_every_column(cells):
+    lines = format_plan(plan_columns(cells, Requests(drop=("height",)))).splitlines()
+
+    assert len(lines) == len(cells)
+    assert lines[0].split() == ["customer_id", "left", "out", "id:", "another", "number", "in", "every", "row"]
+    assert lines[5].split(maxsplit=2)[2] == "2 different values, 20 missing"
+    assert np.all([line == line.rstrip() for line in lines])

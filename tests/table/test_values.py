@@ -1,0 +1,91 @@
+"""The cells of a column as numbers, dates, words or vectors."""
+
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from fiedler.table.values import is_missing, read_values, to_word
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected", "how"),
+    [
+        (["1", "2.5", "", "-3e2"], [1, 2.5, NAN, -300], ""),
+        (["1,5", "20", "NA"], [1.5, 20, NAN], "with a decimal comma"),
+        (["1.234,50", "7", "12.000"], [1234.5, 7, 12000], "with a decimal comma"),
+        (["1,234", "12", "1,234,567.5"], [1234, 12, 1234567.5], "with commas between thousands"),
+        (["€ 3,50", "12,00 €"], [3.5, 12], "with a decimal comma"),
+        (["5 %", "7.5%"], [5, 7.5], ""),
+        ([1, 2.5, None, NAN, np.float32(3)], [1, 2.5, NAN, NAN, 3], ""),
+        ([Decimal("1.5"), 2], [1.5, 2], ""),
+        ([time(1, 0, 30), None], [3630, NAN], ""),
+        ([timedelta(days=1)], [86400], ""),
+        (np.array([1, 2, 3]), [1, 2, 3], ""),
+    ],
+)
+def test_numbers(cells, expected, how):
+    values = read_values(cells)
+
+    assert (values.type, values.how) == ("numbers", how)
+    assert_allclose(values.cells, expected)
+
+
+@pytest.mark.parametrize(
+    ("cells", "how"),
+    [
+        (["2024-03-01", None, "2024-12-31"], ""),
+        (["2024-03-01T00:00:00Z", "", "2024-12-31"], ""),
+        (["01.03.2024", "", "31.12.2024"], "as day.month.year"),
+        (["03/01/2024", "", "12/31/2024"], "as month/day/year"),
+        (["01/03/2024", "", "31/12/2024"], "as day/month/year"),
+        (["1 Mar 2024", "", "31 Dec 2024"], "as day-month-year"),
+        ([date(2024, 3, 1), None, datetime(2024, 12, 31)], ""),
+        ([datetime(2024, 3, 1, 1, tzinfo=timezone(timedelta(hours=1))), None, date(2024, 12, 31)], ""),
+        (np.array(["2024-03-01", "NaT", "2024-12-31"], dtype="datetime64[D]"), ""),
+    ],
+)
+def test_dates_are_days(cells, how):
+    values = read_values(cells)
+
+    assert (values.type, values.how) == ("dates", how)
+    assert_allclose(values.cells, [19783, NAN, 20088])
+
+
+def test_dates_of_another_table_are_read_in_the_same_way():
+    assert_allclose(read_values(["01/03/2024"], expected="dates", how="as day/month/year").cells, [19783])
+    assert_allclose(read_values(["01/03/2024"], expected="dates", how="as month/day/year").cells, [19725])
+    assert read_values(["red", "blue"], expected="numbers").n_mistakes == 2
+
+
+def test_words_booleans_and_vectors():
+    words = read_values(["red", " blue  sky", "NULL", None])
+    assert (words.type, words.cells.tolist()) == ("words", ["red", "blue sky", None, None])
+    assert read_values([True, False, None]).cells.tolist() == ["true", "false", None]
+    assert read_values(["TRUE", "False"]).cells.tolist() == ["true", "false"]
+    vectors = read_values([[1, 2], None, np.array([3.0, 4.0])])
+    assert vectors.type == "vectors"
+    assert_array_equal(vectors.cells, [[1, 2], [NAN, NAN], [3, 4]])
+    assert read_values([["a"], ["b", "c"]]).cells.tolist() == ["a", "b, c"]
+    assert read_values(["1", "2"], as_words=True).cells.tolist() == ["1", "2"]
+    assert read_values([1.0, 2.0], as_words=True).cells.tolist() == ["1", "2"]
+
+
+def test_a_few_words_among_many_numbers_are_mistakes():
+    values = read_values([*map(str, range(40)), "many", "none at all"])
+
+    assert (values.type, values.n_mistakes, values.mistakes) == ("numbers", 2, (40, 41))
+    assert read_values(["1", "2", "many"]).type == "words"
+    assert read_values([*["4", "6", "8"] * 20, "rotary"]).type == "words"  # few different values are categories
+    assert read_values(np.array([1.0, np.inf])).mistakes == (1,)
+    assert read_values([*map(str, range(30)), "1e999"]).mistakes == (30,)
+
+
+def test_missing_cells_are_seen_in_every_type():
+    assert [is_missing(cell) for cell in (None, NAN, "", " n/a ", "?", np.datetime64("NaT"))] == [True] * 6
+    assert not any(is_missing(cell) for cell in (0, "0", False, "no", [], [NAN]))
+    assert to_word(np.float64(2)) == "2"
