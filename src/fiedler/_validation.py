@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import numbers
+import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from types import ModuleType
@@ -20,6 +22,36 @@ from .errors import InputError, MissingDependencyError
 T = TypeVar("T")
 
 FLOATS = (np.float64, np.float32)
+
+
+def import_class(name: str) -> type:
+    """Import a class by the names of its module and of itself, as in ``sklearn.cluster:KMeans``.
+
+    Modules in the current folder are found as well.
+
+    Examples
+    --------
+    >>> import_class("sklearn.cluster:KMeans").__name__
+    'KMeans'
+    """
+    module, _, title = name.partition(":")
+    sys.path.append(os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), title)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"{name!r} cannot be imported: {error}",
+            "write it as package.module:Class",
+            code="no_such_class",
+            value=name,
+        ) from None
+    finally:
+        sys.path.pop()
+    if not (isinstance(found, type) and hasattr(found, "fit")):
+        raise InputError(
+            f"{name!r} is not a class with a method fit", "give an estimator", code="not_an_estimator", value=name
+        )
+    return found
 
 
 def choose(table: Mapping[str, T], key: object, *, option: str, also: Sequence[str] = ()) -> T:

@@ -526,6 +526,9 @@ def test_a_missing_output_folder_is_found_before_the_work(command, run_fiedler, 
     [
         (",", "--methods is empty; choose some of auto, lapgmm"),
         ("gmm,kmean", "--methods 'kmean' is not known (did you mean 'kmeans'?); choose one of auto"),
+        ("no.such.module:KMeans", "'no.such.module:KMeans' cannot be imported: No module named 'no'; write it as"),
+        ("sklearn.cluster:KMean", "'sklearn.cluster:KMean' cannot be imported: module 'sklearn.cluster' has no"),
+        ("sklearn.cluster:k_means", "'sklearn.cluster:k_means' is not a class with a method fit"),
     ],
 )
 def test_unknown_methods(methods, sentence, run_fiedler, table):

@@ -357,6 +357,21 @@ def test_report_writes_the_same_page_again(run_fiedler, table, tmp_path):
 # ------------------------------------------------------------------------------------------------------------- compare
 
 
+def test_compare_takes_estimators_of_other_packages_and_of_your_own(run_fiedler, table, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "from sklearn.cluster import KMeans\n\n\nclass Mine(KMeans):\n    def __init__(self, n_clusters=8, *, "
+        "random_state=None):\n        super().__init__(n_clusters, random_state=random_state)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    names = ["kmeans", "sklearn.cluster:Birch", "sklearn.mixture:GaussianMixture", "mine:Mine"]
+
+    result = run_fiedler("compare", table, "-k", 3, "--drop", "class,name", "--methods", ",".join(names), "--json")
+
+    rows = json.loads(result.out)["methods"]
+    assert [row["method"] for row in rows] == names
+    assert all(row["clusters"] == 3 for row in rows)
+
+
 def test_compare_scores_every_method(run_fiedler, table, tmp_path):
     arguments = ("compare", table, "-k", 3, "--methods", "kmeans,spectral", "--id", "name")
     result = run_fiedler(*arguments, "--labels", "class", "--out", tmp_path / "methods.csv", "--json")

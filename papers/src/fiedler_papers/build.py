@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from fiedler._registry import ESTIMATORS, SKLEARN_STEPS
-from fiedler._validation import choose
+from fiedler._validation import choose, import_class
 
 # Classes that a protocol may use, with the modules that define them. Protocols refer to them by name and records are
 # matched by a digest of the protocol, so a renamed class needs its old name here.
@@ -38,13 +38,18 @@ def build(spec: Any) -> Any:
     --------
     >>> build({"use": "EmbedKMeans", "embedding": {"use": "PCA", "n_components": 0.98}})
     EmbedKMeans(embedding=PCA(n_components=0.98))
+    >>> build({"use": "sklearn.cluster:Birch", "threshold": 0.3})
+    Birch(threshold=0.3)
     """
     if not isinstance(spec, dict) or "use" not in spec:
         return spec
     name = spec["use"]
     if name == "None":  # TOML has no null
         return None
-    cls = getattr(import_module(choose(CLASS_MODULES, name, option="use")), name)
+    if ":" in name:  # a class of another package, as in "sklearn.cluster:Birch"
+        cls = import_class(name)
+    else:
+        cls = getattr(import_module(choose(CLASS_MODULES, name, option="use")), name)
     given = {key: build(value) for key, value in spec.items() if key != "use"}
     return cls(**(RECORDED_DEFAULTS.get(name, {}) | given))
 

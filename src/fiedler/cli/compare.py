@@ -13,7 +13,7 @@ from sklearn.metrics import silhouette_score
 
 from .._files import atomic_write
 from .._registry import methods
-from .._validation import choose
+from .._validation import choose, import_class
 from ..errors import InputError
 from ..graph.recipes import default_recipe
 from ..io import Input, read_input
@@ -21,8 +21,8 @@ from ..metrics import score_table
 from ..report.jsonable import jsonable
 from .fitting import accepts, choose_number, fit, label_scores
 from .messages import EXPECTED, render
-from .methods import NClusters, PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
-from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text
+from .methods import NClusters, PreparedRows, check_rows_for_clusters, is_own, parse_n_clusters, prepare
+from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text, parse_columns
 from .output import Output, make_table
 from .results import check_file
 
@@ -35,7 +35,11 @@ def compare(
     source: Source,
     k: Clusters,
     methods: Annotated[
-        str, typer.Option(help=f"Methods to compare, separated by commas: {', '.join(methods())}.")
+        str,
+        typer.Option(
+            help=f"Methods to compare, separated by commas: {', '.join(methods())}, or an estimator of another package "
+            "or of your own, such as sklearn.cluster:KMeans."
+        ),
     ] = ",".join(DEFAULT_METHODS),
     labels: Labels = None,
     id: Id = None,
@@ -58,7 +62,7 @@ def compare(
     n_clusters = parse_n_clusters(k)
     check_file(out)
     with output.working(f"reading {source}"):
-        data = read_input(source, labels=labels, id=id, text=text, drop=drop or (), size=size)
+        data = read_input(source, labels=labels, id=id, text=text, drop=parse_columns(drop), size=size)
         check_rows_for_clusters(data, n_clusters)
         prepared = prepare(data, scale)
     unsupervised = [name for name in names if data.is_partially_labeled and not accepts(name, "labels")]
@@ -100,7 +104,7 @@ def _parse_methods(text: str) -> list[str]:
             value=text,
         )
     for name in names:
-        choose(methods(), name, option="methods")
+        import_class(name) if is_own(name) else choose(methods(), name, option="methods")
     return names
 
 

@@ -24,7 +24,7 @@ from ..graph.constraints import PairwiseConstraints
 from ..io import Input
 from ..io.record import number_rows
 from ..metrics import score_table
-from .methods import NClusters, PreparedRows, make_clusterer
+from .methods import NClusters, PreparedRows, is_own, make_clusterer
 
 MEMBERSHIP_DECIMALS = 4  # in CSV files
 
@@ -94,7 +94,7 @@ def fit(
     memberships = getattr(clusterer, "memberships_", None)
     result = FittedClustering(
         Pipeline([*prepared.steps, ("cluster", clusterer)]),
-        to_numpy(clusterer.labels_),
+        to_numpy(clusterer.labels_ if hasattr(clusterer, "labels_") else clusterer.predict(prepared.rows)),
         None if memberships is None else to_numpy(memberships),
         getattr(clusterer, "evidence_", None) or evidence,
         seconds,
@@ -161,7 +161,7 @@ def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]
 
 def accepts(method: str, supervision: str) -> bool:
     """Whether a method learns from 'labels' of some rows, or from 'pairs'."""
-    options = methods()[method].method
+    options = None if is_own(method) else methods()[method].method
     return options is not None and supervision in options.supervision
 
 

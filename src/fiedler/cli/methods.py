@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 from .._registry import methods
-from .._validation import check_range, check_rows_differ, choose, first_few
+from .._validation import check_range, check_rows_differ, choose, first_few, import_class
 from ..errors import FiedlerWarning, InputError, warn
 from ..io import Input
 from ..text import DocumentVectorizer
@@ -97,9 +97,14 @@ def naming_texts_without_terms(data: Input, rows_without_terms: Callable[[], np.
         )
 
 
+def is_own(method: str) -> bool:
+    """Whether a method is the class of another package, as in ``sklearn.cluster:KMeans``."""
+    return ":" in method
+
+
 def make_clusterer(method: str, n_clusters: NClusters, rows: Any, seed: int = 0, effort: str = "default") -> Any:
     """Make the estimator of a method, with principal components that suit the rows, and the effort, if it has these."""
-    estimator = methods()[method].load()
+    estimator = import_class(method) if is_own(method) else methods()[method].load()
     params = {
         "n_clusters": n_clusters,
         "random_state": seed,
@@ -107,6 +112,8 @@ def make_clusterer(method: str, n_clusters: NClusters, rows: Any, seed: int = 0,
         "effort": effort,
     }
     accepted = inspect.signature(estimator).parameters
+    if "n_clusters" not in accepted:  # as in scikit-learn's mixtures
+        params["n_components"] = n_clusters
     return estimator(**{name: value for name, value in params.items() if name in accepted})
 
 
