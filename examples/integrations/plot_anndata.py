@@ -3,8 +3,8 @@ The neighbour graph of an AnnData object
 ========================================
 
 Single-cell tools store the graph of the cells in ``adata.obsp["connectivities"]``, for example with scanpy's
-``pp.neighbors``. :meth:`fiedler.AffinityGraph.from_matrix` accepts that matrix, so that scanpy and fiedler use the same
-graph. The clusters are stored in ``adata.obs``.
+``pp.neighbors``. :func:`fiedler.integrations.anndata.cluster` uses that graph, so that scanpy and fiedler have the same
+one, and stores clusters and memberships in the object, where scanpy's plots find them.
 
 The cells in this example are simulated. With real data, call ``sc.pp.neighbors(adata)`` instead of building the graph
 here.
@@ -16,7 +16,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from fiedler import AffinityGraph, KNNGraph, ManifoldClustering
+import fiedler
+from fiedler import AffinityGraph, KNNGraph
 from fiedler.plots import ClustersDisplay, SpectrumDisplay
 
 # %%
@@ -45,14 +46,12 @@ graph = AffinityGraph.from_matrix(adata.obsp["connectivities"])
 SpectrumDisplay.from_graph(graph, 10)
 
 # %%
-# Cluster the graph, and store labels, confidence and memberships.
+# Cluster the cells. Labels, confidence and memberships are stored in ``adata``; with scanpy,
+# ``sc.pl.umap(adata, color=["fiedler", "fiedler_confidence"])`` draws them.
 
-model = ManifoldClustering(3, random_state=0).fit(graph)
-adata.obs["cluster"] = pd.Categorical(model.labels_)
-adata.obs["confidence"] = model.memberships_.max(axis=1)
-adata.obsm["X_fiedler"] = model.memberships_
+model = fiedler.integrations.anndata.cluster(adata, 3)
 print(adata)
-print(pd.crosstab(adata.obs["type"], adata.obs["cluster"]))
+print(pd.crosstab(adata.obs["type"], adata.obs["fiedler"]))
 
 ClustersDisplay.from_predictions(adata.obsm["X_pca"][:, :2], model.labels_, model.memberships_, y=types)
 plt.show()

@@ -7,6 +7,7 @@ from . import datasets as datasets
 from . import embedding as embedding
 from . import errors as errors
 from . import graph as graph
+from . import integrations as integrations
 from . import io as io
 from . import metrics as metrics
 from . import mixture as mixture

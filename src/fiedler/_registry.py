@@ -21,6 +21,7 @@ SUBPACKAGES = (
     "embedding",
     "errors",
     "graph",
+    "integrations",
     "io",
     "metrics",
     "mixture",

@@ -44,6 +44,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.foreign import refuse_affinity_as_rows, rows_or_graph
 from ..graph.labels import UNKNOWN
 from ..graph.neighbors import Edges
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
@@ -150,9 +151,10 @@ def cluster(
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n, d), data frame, or AffinityGraph
+    X : array or CSR matrix of shape (n, d), data frame, AffinityGraph, or graph of another library
         The rows, or a graph on them. A data frame of pandas, polars or pyarrow may have columns of any kind and missing
-        values, see :class:`fiedler.io.TableEncoder`.
+        values, see :class:`fiedler.io.TableEncoder`. Graphs of networkx and igraph, and the graph or the rows of an
+        AnnData object, are taken as well.
     n_clusters : int or 'auto', default='auto'
         The number of clusters; 'auto' chooses it.
     graph, max_clusters, effort, outliers, random_state, n_jobs, verbose
@@ -176,6 +178,9 @@ def cluster(
     >>> fiedler.metrics.clustering_accuracy(y, labels)
     1.0
     """
+    X = rows_or_graph(X)
+    if isinstance(graph, str) and graph == "auto":
+        refuse_affinity_as_rows(X)
     model = ManifoldClustering(
         n_clusters,
         graph,

@@ -1,0 +1,5 @@
+"""Other libraries' objects: cells of AnnData."""
+
+from . import anndata
+
+__all__ = ["anndata"]
