@@ -168,6 +168,8 @@ def csv_table(content: str, name: str) -> Table:
     >>> csv_table("height;width\n1.5;2\n", "boxes.csv")
     Table(columns={'height': ['1.5'], 'width': ['2']}, numbers=[2], unit='line')
     """
+    if content.startswith("sep="):  # a line that tells Excel the delimiter
+        content = content.partition("\n")[2]
     unquoted_header = re.sub(r'"[^"]*"', "", content.partition("\n")[0])  # quoted text contains no delimiter
     delimiter = max(DELIMITERS, key=unquoted_header.count)  # the first of equally frequent ones
     with _unlimited_field_size():
@@ -286,7 +288,7 @@ def excel_table(path: Path) -> Table:
     try:
         workbook = calamine.CalamineWorkbook.from_path(str(path))
         sheets = [sheet for name in workbook.sheet_names if (sheet := workbook.get_sheet_by_name(name)).height]
-        rows = sheets[0].to_python() if sheets else []
+        rows = sheets[0].to_python(skip_empty_area=False) if sheets else []
     except calamine.CalamineError as error:
         raise FileFormatError(
             f"{path.name!r} cannot be read as a spreadsheet ({error})",
@@ -302,14 +304,19 @@ def excel_table(path: Path) -> Table:
             stacklevel=2,
             file=path.name,
         )
-    header = [str(title).strip() for title in rows[0]] if rows else []
+    numbered = [(number, row) for number, row in enumerate(rows, 1) if any(cell != "" for cell in row)]
+    titles, numbered = (numbered[0][1], numbered[1:]) if numbered else ([], [])
+    used = [i for i, title in enumerate(titles) if title != "" or any(row[i] != "" for _, row in numbered)]
+    header = [str(_cell(titles[i]) if titles[i] != "" else "").strip() for i in used]
     _check_header(header, path.name)
-    numbered = [(number, row) for number, row in enumerate(rows[1:], 2) if any(cell != "" for cell in row)]
-    columns = {title: [_or_none(row[i]) for _, row in numbered] for i, title in enumerate(header)}
+    columns = {title: [_cell(row[i]) for _, row in numbered] for title, i in zip(header, used)}
     return Table(columns, [number for number, _ in numbered], "row")
 
 
-def _or_none(cell: Any) -> Any:
+def _cell(cell: Any) -> Any:
+    """Return None for an empty cell, and whole numbers, which spreadsheets store as floats, as integers."""
+    if isinstance(cell, float) and cell.is_integer():
+        return int(cell)
     return None if cell == "" else cell
 
 

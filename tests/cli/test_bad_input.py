@@ -196,15 +196,15 @@ BAD = {
     ),
     "one document": (folder_of(("a.txt", "bread and butter")), "there is only one row", "use at least two rows"),
     "JSON lines that are none": (file("t.jsonl", "{]\n"), "line 1 is not JSON", "Expecting property name"),
-    "JSON lines without a text": (
-        file("t.jsonl", '{"a": "x", "b": "y"}\n'),
-        "has no column 'text'; its columns are 'a', 'b'",
-        "choose one with --text",
+    "JSON lines that differ": (
+        file("t.jsonl", '{"a": 1}\n[2]\n'),
+        "'t.jsonl', line 2 is not an object with fields",
+        "write one object per line",
     ),
     "JSON lines without that text": (
         arguments("--text", "c", content='{"a": "x", "b": "y"}\n', name="t.jsonl"),
-        "no field 'c'",
-        "choose another with --text",
+        "has no column 'c'",
+        "its columns are 'a', 'b'",
     ),
     # ------------------------------------------------------------------------------------------------- clusters
     "one row": (file("t.csv", "a,b\n1,2\n"), "there is only one row", "use at least two rows"),

@@ -61,6 +61,29 @@ def test_the_objective_is_the_log_likelihood_of_the_observed_entries(rows):
     assert_allclose(objective(rows, gaussian, 0.0), total / len(rows), rtol=1e-10)
 
 
+def test_the_penalty_of_the_objective_is_the_printed_one(rows):
+    """ρn/2 tr Σ⁻¹, per row"""
+    gaussian = fit_gaussian(rows, max_iter=3).gaussian
+
+    penalty = objective(rows, gaussian, 0.0) - objective(rows, gaussian, 0.3)
+
+    assert_allclose(penalty, 0.15 * np.trace(np.linalg.inv(gaussian.covariance)))
+
+
+def test_an_iteration_is_the_printed_one(rows):
+    """μ = Σ x_i / n,  Σ = Σ ((x_i - μ)(x_i - μ)ᵀ + C_i) / n + ρI, from the diagonal start"""
+    fit = fit_gaussian(rows, ridge=0.01, max_iter=1)
+
+    variances = np.nanvar(rows, axis=0)
+    rho = 0.01 * variances.mean()
+    filled = np.where(np.isnan(rows), np.nanmean(rows, axis=0), rows)  # without covariances the means are expected
+    C = np.diag((variances + rho) * np.isnan(rows).sum(axis=0))
+    centred = filled - filled.mean(axis=0)
+    printed = (centred.T @ centred + C) / len(rows) + rho * np.eye(4)
+    assert_allclose(fit.gaussian.mean, filled.mean(axis=0))
+    assert_allclose(fit.gaussian.covariance, printed)
+
+
 def test_every_iteration_raises_the_objective(rows):
     fit = fit_gaussian(rows, tol=-1.0, max_iter=20)
 

@@ -52,6 +52,14 @@ def test_numbers_that_all_differ_are_no_id_unless_they_count_rows_or_are_called_
     assert kinds({"price": numbers, "x": [1, 2] * (N // 2)})["price"] == "number"
     assert kinds({"orderId": numbers, "x": [1, 2] * (N // 2)})["orderId"] == "id"
     assert kinds({"row": list(range(N)), "x": [1, 2] * (N // 2)})["row"] == "id"
+    for name in ("paid", "bid", "grid", "covid"):
+        assert kinds({name: numbers, "x": [1, 2] * (N // 2)})[name] == "number"
+    repeated = {
+        "customer_id": np.repeat(np.arange(0, 90, 3), 2).tolist(),
+        "Kunden-Nr.": numbers,
+        "x": [1, 2] * (N // 2),
+    }
+    assert kinds(repeated) == {"customer_id": "id", "Kunden-Nr.": "id", "x": "number"}
 
 
 def test_a_person_can_say_otherwise(cells):
@@ -83,7 +91,7 @@ def test_all_problems_are_in_one_message(cells):
         ({"drop": ("agee",)}, r"there is no column 'agee' \(did you mean 'age'\?\)"),
         ({"drop": ("age",), "category": ("age",)}, "column 'age' is given two kinds"),
         ({"weight": {"age": -1.0}}, "the weight of column 'age' is -1.0"),
-        ({"number": ("plan",)}, "column 'plan' was to be taken for numbers, but contains 'basic'"),
+        ({"number": ("plan",)}, r"column 'plan': 'basic' \(row 0\), 'pro' \(row 1\).* is not a finite number"),
     ],
 )
 def test_mistaken_requests(requests, message, cells):

@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.pipeline import make_pipeline
 
 import fiedler
-from fiedler.errors import FiedlerWarning, InputError
+from fiedler.errors import FiedlerWarning, InputError, InputTypeError
 from fiedler.io import TableEncoder
 from fiedler.metrics import adjusted_rand_index
+from fiedler.report import summarize
 from fiedler.table.encoder import CATEGORY_SCALE
 from fiedler.table.values import read_values
 
@@ -96,7 +98,7 @@ def test_rare_words_share_an_indicator():
 
     encoder = TableEncoder(max_levels=2).fit({"word": words})
 
-    assert encoder.get_feature_names_out().tolist() == ["word=a", "word=b", "word=other"]
+    assert encoder.get_feature_names_out().tolist() == ["word=a", "word=b", "word=(other)"]
     rows = encoder.transform({"word": ["c", "d", "a"]})
     assert_array_equal(rows[0], rows[1])
     assert rows[0, 2] > rows[2, 2]
@@ -202,3 +204,85 @@ def test_a_table_needs_rows_of_equal_length():
         TableEncoder().fit({"a": [1, 2], "b": [1]})
     with pytest.raises(InputError, match="at least two rows"):
         TableEncoder().fit({"a": [1]})
+
+
+# ------------------------------------------------------------------------------------------------- frames of all kinds
+
+
+def test_frames_of_numbers_are_rows_as_before(rng):
+    X = np.concatenate([rng.normal(size=(20, 3)), rng.normal(size=(20, 3)) + 9])
+    expected = fiedler.cluster(X, 2, random_state=0)
+
+    for frame in (
+        pd.DataFrame(X),
+        pd.DataFrame(X, columns=pd.MultiIndex.from_product([["a"], [1, 2, 3]])),
+        pd.DataFrame(X, columns=list("abc")).astype({"a": "Float64"}),
+        pl.DataFrame(X),
+        pd.DataFrame.sparse.from_spmatrix(sp.csr_array(X)),
+        pd.DataFrame(X > 4.5),
+    ):
+        result = fiedler.cluster(frame, 2, random_state=0)
+        assert result.model.encoder_ is None
+        assert adjusted_rand_index(expected.labels, result.labels) == 1
+
+
+def test_columns_may_have_names_that_are_not_strings():
+    frame = pd.DataFrame({1: [1.0, 2.0, None], ("a", 2): ["x", "y", "x"]})
+
+    assert list(TableEncoder().fit(frame).uses_) == ["1", "('a', 2)"]
+    with pytest.raises(InputError, match="several columns of the same name"):
+        TableEncoder().fit({1: [1, 2], "1": [3, 4]})
+    with pytest.raises(InputTypeError, match=r"call \.collect\(\) on a lazy one"):
+        TableEncoder().fit(pl.LazyFrame({"a": [1, 2]}))
+
+
+def test_declared_categories_are_categories():
+    codes = [1, 2, 3, 1]
+    for cells in (pd.Series(codes, dtype="category"), pl.Series(list("1231"), dtype=pl.Categorical)):
+        frame = pd.DataFrame({"code": cells}) if isinstance(cells, pd.Series) else pl.DataFrame({"code": cells})
+        assert TableEncoder().fit(frame).uses_ == {"code": "category"}
+
+
+def test_an_array_is_taken_by_position_with_a_warning(table):
+    columns, _ = table
+    frame = pd.DataFrame(columns).drop(columns=["id", "since"])
+    model = fiedler.cluster(frame, 2, random_state=0).model
+
+    with pytest.warns(FiedlerWarning, match="X does not have valid feature names"):
+        labels = model.predict(frame.to_numpy())
+
+    assert_array_equal(labels, model.predict(frame))
+    with pytest.raises(InputError, match="X has 2 features, but TableEncoder is expecting 4"):
+        model.predict(frame.to_numpy()[:, :2])
+    assert model.score(frame) > 0.3
+    assert "plan=pro" in str(summarize(model, frame)["clusters"])
+
+
+def test_a_column_with_few_values_in_many_rows(rng):
+    rare = [None] * 12_000
+    rare[7], rare[5000] = 1.0, 2.0
+
+    rows = TableEncoder().fit_transform({"x": rng.normal(size=12_000), "rare": rare})
+
+    assert np.isfinite(rows).all()
+
+
+def test_a_constant_column_of_an_array_and_a_table_without_rows():
+    encoder = TableEncoder().fit(np.array([[1.0, 5.0], [2.0, 5.0]]))
+
+    assert np.abs(encoder.transform(np.array([[1.0, 6.0]]))).max() < 10
+    assert TableEncoder().fit({"a": [1, 2], "b": ["x", "y"]}).transform({"a": [], "b": []}).shape == (0, 3)
+
+
+@pytest.mark.parametrize("given", [{"drop": "age"}, {"as_category": "age"}])
+def test_a_name_instead_of_a_list_of_names(given):
+    with pytest.raises(InputError, match=r"must be a list of columns; got 'age'; pass \['age'\]"):
+        TableEncoder(**given).fit({"age": [1, 2]})
+
+
+def test_columns_of_an_array_can_be_dropped_or_taken_for_categories(rng):
+    X = np.column_stack([rng.normal(size=30), np.arange(30) % 3, rng.normal(size=30)])
+
+    encoder = TableEncoder(drop=["x2"], as_category=["x1"]).fit(X)
+
+    assert encoder.get_feature_names_out().tolist() == ["x0", "x1=0", "x1=1", "x1=2"]

@@ -21,6 +21,10 @@ NAN = float("nan")
         (["1,234", "12", "1,234,567.5"], [1234, 12, 1234567.5], "with commas between thousands"),
         (["€ 3,50", "12,00 €"], [3.5, 12], "with a decimal comma"),
         (["5 %", "7.5%"], [5, 7.5], ""),
+        (["0,844", "12", "3,125"], [0.844, 12, 3.125], "with a decimal comma"),
+        (["(12.50)", "12.5-", "\u22122", "CHF 3", "-$4"], [-12.5, -12.5, -2, 3, -4], ""),
+        (["10:05", "00:00:30"], [36300, 30], "as time of day"),
+        (np.array([60, "NaT"], dtype="timedelta64[s]"), [60, NAN], ""),
         ([1, 2.5, None, NAN, np.float32(3)], [1, 2.5, NAN, NAN, 3], ""),
         ([Decimal("1.5"), 2], [1.5, 2], ""),
         ([time(1, 0, 30), None], [3630, NAN], ""),
@@ -44,6 +48,8 @@ def test_numbers(cells, expected, how):
         (["03/01/2024", "", "12/31/2024"], "as month/day/year"),
         (["01/03/2024", "", "31/12/2024"], "as day/month/year"),
         (["1 Mar 2024", "", "31 Dec 2024"], "as day-month-year"),
+        (["2024/03/01", "", "2024/12/31"], "as year/month/day"),
+        (["03/01/2024 12:00 AM", "", "12/31/2024"], "as month/day/year"),
         ([date(2024, 3, 1), None, datetime(2024, 12, 31)], ""),
         ([datetime(2024, 3, 1, 1, tzinfo=timezone(timedelta(hours=1))), None, date(2024, 12, 31)], ""),
         (np.array(["2024-03-01", "NaT", "2024-12-31"], dtype="datetime64[D]"), ""),
@@ -89,3 +95,23 @@ def test_missing_cells_are_seen_in_every_type():
     assert [is_missing(cell) for cell in (None, NAN, "", " n/a ", "?", np.datetime64("NaT"))] == [True] * 6
     assert not any(is_missing(cell) for cell in (0, "0", False, "no", [], [NAN]))
     assert to_word(np.float64(2)) == "2"
+
+
+def test_numbers_of_another_table_are_read_in_the_same_way():
+    assert_array_equal(
+        read_values(["12.000", "7.500"], expected="numbers", how="with a decimal comma").cells, [12e3, 7500]
+    )
+    assert read_values(["1,5"], expected="numbers", how="").n_mistakes == 1
+
+
+@pytest.mark.parametrize("cells", [["01034", "8000"], ["+41791234567"], [10**18, 10**18 + 1], [str(10**18)], [10**400]])
+def test_codes_are_words(cells):
+    assert read_values(cells).type == "words"
+
+
+def test_vectors_of_another_length_and_infinite_ones_are_mistakes():
+    values = read_values([[1.0, 2.0], [3.0], [4.0, np.inf], None])
+
+    assert (values.type, values.mistakes) == ("vectors", (1, 2))
+    assert read_values([[], []]).is_missing.all()
+    assert read_values(np.array(["2024-01-01"], dtype="datetime64[D]"), as_words=True).cells.tolist() == ["2024-01-01"]

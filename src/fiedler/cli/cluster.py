@@ -65,6 +65,7 @@ from .results import (
     atomic_folder,
     check_folder,
     relative_source,
+    remove_table,
     source_name,
 )
 
@@ -123,7 +124,7 @@ def cluster(
     choose(methods(), method, option="method")
     choose(EFFORTS, effort, option="effort")
     folder = out or Path("out") / source_name(source)
-    check_folder(folder, source, force=force)
+    check_folder(folder, source, force=force, append=append)
     if memory or workdir or scheduler:
         kinds = {"as-category": as_category, "as-number": as_number, "as-text": as_text, "weight": weight}
         check_options(
@@ -176,7 +177,8 @@ def cluster(
             "seed": seed,
             "supervision": " and ".join(supervision) or "none",
         }
-        notes = _notes(data, fitted, source=relative_source(folder, source), id=id, text=text, size=size)
+        about = {"source": relative_source(folder, source), "id": id, "text": text, "size": size, "append": append}
+        notes = _notes(data, fitted, **about)
         summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
         _write_results(folder, data, fitted, notes, summary, append=append)
     clusters = [{name: row[name] for name in CLUSTER_FIELDS if name in row} for row in summary["clusters"]]
@@ -213,8 +215,10 @@ def _write_results(
     append: bool,
 ) -> None:
     """Write all files, or none."""
+    if not append:
+        remove_table(folder)
     with atomic_folder(folder) as draft:
-        names = (fitted.cluster_names, data.id_name)
+        names = (fitted.cluster_names, data.id_name or "id")
         save_labels(draft / LABELS_FILE, data.row_names, fitted.labels, fitted.memberships, *names)
         if append:
             save_table(draft / TABLE_FILE, data, fitted.labels, fitted.confidence)
@@ -229,7 +233,7 @@ def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]
         "kind": data.kind,
         "feature_names": data.feature_names,
         "image_shape": data.image_shape and list(data.image_shape),
-        "id_name": None if data.id_name == "id" and data.table is None else data.id_name,
+        "id_name": data.id_name,
         "cluster_names": fitted.cluster_names,
         **more,
     }
@@ -243,8 +247,7 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
         ids=data.row_names,
         texts=data.X if data.kind == "texts" else None,
         images=None if data.image_shape is None else np.asarray(data.X).reshape(-1, *data.image_shape),
-        original=_in_original_units(data, prepared),
-        feature_names=_feature_names(data, fitted),
+        **_columns(data, fitted),
         truth=data.labels if fully_labeled else None,
         class_names=data.class_names if fully_labeled else None,
         evidence=fitted.evidence,
@@ -255,17 +258,14 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
     )
 
 
-def _in_original_units(data: Input, prepared: PreparedRows) -> Any:
-    """Return the columns of a table in their own units; None for other rows."""
+def _columns(data: Input, fitted: FittedClustering) -> dict[str, Any]:
+    """Return the columns by which the report describes clusters, in their own units, and their names."""
     if data.encoder is not None:
-        return data.encoder.complete(data.X)
-    return data.X if data.kind == "table" else None
-
-
-def _feature_names(data: Input, fitted: FittedClustering) -> Any:
-    if data.kind in ("texts", "mixed"):
-        return fitted.model[0].get_feature_names_out()
-    return data.feature_names
+        original, names = data.encoder.describe(data.X)
+        return {"original": original, "feature_names": names} if len(names) else {}
+    if data.kind == "texts":
+        return {"feature_names": fitted.model[0].get_feature_names_out()}
+    return {"original": data.X if data.kind == "table" else None, "feature_names": data.feature_names}
 
 
 def _as_text(result: dict[str, Any], fitted: FittedClustering, folder: Path) -> list[str | Table]:

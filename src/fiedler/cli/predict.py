@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from ..core.backend import to_numpy
 from ..errors import InputError
 from ..io import Input, read_input
-from ..io.tables import read_table, table_ending
+from ..io.tables import table_ending
 from ..persistence import load, read_notes
 from .fitting import save_labels, write_labels
 from .methods import naming_texts_without_terms
@@ -66,39 +66,33 @@ def predict(
                 code="column_needed",
                 column=min(needed),
             )
-        data = read_input(source, id=id or _id_column(source, notes), drop=dropped, **options)
+        data = read_input(source, id=id, drop=dropped, **options)
     _check_matches_model(data, fitted, notes)
     with output.working(f"predicting {data.n_rows} rows"), _naming_texts(data, fitted):
         memberships = to_numpy(fitted.predict_proba(data.X)) if hasattr(fitted, "predict_proba") else None
         labels = to_numpy(fitted.predict(data.X)) if memberships is None else memberships.argmax(axis=1)
     cluster_names = notes.get("cluster_names")
     if out is not None:
-        save_labels(out, data.row_names, labels, memberships, cluster_names, data.id_name)
+        save_labels(out, data.row_names, labels, memberships, cluster_names, data.id_name or "id")
     if json:
         confidence = {} if memberships is None else {"confidence": memberships.max(axis=1).tolist()}
         output.result({"ids": data.row_names, "labels": labels.tolist(), **confidence})
     elif out is None:
-        write_labels(sys.stdout, data.row_names, labels, memberships, cluster_names, data.id_name)
+        write_labels(sys.stdout, data.row_names, labels, memberships, cluster_names, data.id_name or "id")
     else:
         output.result({}, f"{data.n_rows} rows; written to {out}")
 
 
 def _reading_options(source: str, notes: dict[str, Any], *, text: str | None, size: int | None) -> dict[str, Any]:
     """Return the options with which the model's input was read: text column, features, or size of images."""
-    if source == "-" or table_ending(Path(source)) is not None:
+    is_folder_of_tables = Path(source).is_dir() and notes.get("kind") in ("table", "mixed")
+    if source == "-" or is_folder_of_tables or table_ending(Path(source)) is not None:
         text = text or notes.get("text")
         is_mixed = notes.get("kind") == "mixed"
         features = [] if text or is_mixed else notes.get("feature_names") or []
-        return {"text": text, "features": features, "is_new": is_mixed, "size": size}
+        names = notes.get("id_name") if is_mixed else None
+        return {"text": text, "features": features, "is_new": is_mixed, "names": names, "size": size}
     return {"text": text, "size": size or (notes.get("size") if Path(source).is_dir() else None)}
-
-
-def _id_column(source: str, notes: dict[str, Any]) -> str | None:
-    """Return the column of row names of the model's table, if a table of new rows has it as well."""
-    name, path = notes.get("id_name"), Path(source)
-    if notes.get("kind") != "mixed" or name is None or source == "-" or table_ending(path) is None:
-        return None
-    return name if name in read_table(path).columns else None
 
 
 def _naming_texts(data: Input, fitted: Any) -> AbstractContextManager[None]:

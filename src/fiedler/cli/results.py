@@ -43,12 +43,17 @@ def relative_source(folder: Path, source: str) -> str:
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix() if path.exists() else source
 
 
-def check_folder(folder: Path, source: str, *, force: bool) -> None:
+def check_folder(folder: Path, source: str, *, force: bool, append: bool = False) -> None:
     """Check before the work that results can be written to a folder and would not replace those of another input."""
+    if append and (folder / TABLE_FILE).resolve() == Path(source).resolve():
+        raise _out_error(
+            folder, f"contains the input {TABLE_FILE}, and --append would replace it", code="replaces_input"
+        )
     if folder.exists() and not folder.is_dir():
         raise _out_error(folder, "is a file, not a folder for results", code="not_a_folder")
     _check_writable(folder)
-    existing = next((name for name in FILES if (folder / name).exists()), None)
+    names = (*FILES, TABLE_FILE) if append else FILES
+    existing = next((name for name in names if (folder / name).exists()), None)
     if existing and not force and (origin := _origin(folder)) != relative_source(folder, source):
         content = (
             f"{existing}, which was not written by fiedler"
@@ -90,6 +95,15 @@ def _origin(folder: Path) -> str | None:
         return read_notes(folder / MODEL_FILE).get("source")
     except (OSError, ValueError):
         return None
+
+
+def remove_table(folder: Path) -> None:
+    """Remove the table that an earlier run with --append has written, which has other clusters."""
+    try:
+        if read_notes(folder / MODEL_FILE).get("append"):
+            (folder / TABLE_FILE).unlink(missing_ok=True)
+    except (OSError, ValueError):
+        return
 
 
 def _shown(folder: Path, origin: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -359,7 +360,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             )
         if isinstance(self.graph, str):
             check_graph_name(self.graph, names=("auto", "precomputed"))
-        self.encoder_ = TableEncoder() if is_mixed(X) else None
+        is_table = is_mixed(X) and not (isinstance(self.graph, str) and self.graph == "precomputed")
+        self.encoder_ = TableEncoder() if is_table else None
         if self.encoder_ is not None:
             X = self.encoder_.fit_transform(X)
         if not isinstance(X, AffinityGraph):
@@ -605,11 +607,23 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         )
         return report if self.evidence_ is None else f"{self.evidence_}\n\n{report}"
 
+    def _encode_table(self, X: Any) -> Any:
+        """Return the rows of a table as numbers, if the model was fitted to one."""
+        encoder = getattr(self, "encoder_", None)  # None also in files of earlier versions
+        return X if encoder is None else encoder.transform(X)
+
+    def score(self, X: MatrixLike, y: LabelsLike | None = None) -> float:
+        """Return the modularity of the predicted clusters on the default graph of ``X``; see `LapGMM.score`."""
+        encoder = getattr(self, "encoder_", None)
+        if encoder is None:
+            return super().score(X, y)
+        without = copy(self)
+        without.encoder_ = None
+        return without.score(encoder.transform(X))
+
     def _check_new_points(self, X: MatrixLike) -> Array:
         """Validate new points, encode those of a table, and transform them to the chosen view."""
-        encoder = getattr(self, "encoder_", None)  # None also in files of earlier versions
-        if encoder is not None and not isinstance(X, np.ndarray):
-            X = encoder.transform(X)
+        X = self._encode_table(X)
         if self._view is None:
             return super()._check_new_points(X)
         return self._view._embed(check_data(X, estimator=self, reset=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +39,7 @@ def read_input(
     as_text: Sequence[str] = (),
     weight: Mapping[str, float] | None = None,
     is_new: bool = False,
+    names: str | None = None,
     size: int | None = None,
 ) -> Input:
     r"""Read the rows of a file, a folder, or a data set by its name.
@@ -64,6 +66,8 @@ def read_input(
         As in :class:`fiedler.io.TableEncoder`.
     is_new : bool
         Whether these are new rows for a model, which decides how columns are used.
+    names : str, optional
+        Column of row names that need not exist.
     size : int, optional
         Resize images to this many pixels per side.
 
@@ -83,7 +87,7 @@ def read_input(
     if not str(source):
         raise InputError("the name of the input is empty", "give a file, a folder or a data set", code="empty_source")
     kinds = (tuple(as_category), tuple(as_number), tuple(as_text), tuple((weight or {}).items()))
-    path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features), *kinds, is_new)
+    path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features), *kinds, is_new, names)
     if str(source) == "-":
         return from_table(text_to_table(decode(sys.stdin.buffer.read(), "standard input"), STDIN), roles, STDIN)
     if not path.exists():
@@ -102,7 +106,7 @@ def read_input(
             file=path.name,
         )
     ending = table_ending(path)
-    if ending is not None and (ending not in JSON_LINES or roles != Roles(text=roles.text)):
+    if ending is not None and (ending not in JSON_LINES or roles != Roles(text=roles.text) or _has_fields(path)):
         return from_table(read_table(path), roles, path.name)
     ending = path.suffix.lower()
     if ending not in INPUT_READERS:
@@ -113,6 +117,19 @@ def read_input(
             file=path.name,
         )
     return INPUT_READERS[ending](path, roles)
+
+
+def _has_fields(path: Path) -> bool:
+    """Whether JSON lines are a table: objects without a field of texts, or in a file that has to be decompressed."""
+    if path.suffix.lower() not in INPUT_READERS:
+        return True
+    with path.open("rb") as file:
+        first = next((line for line in file if line.strip()), b"")
+    try:
+        record = json.loads(first)
+    except ValueError:
+        return False
+    return isinstance(record, dict) and not isinstance(record.get("text"), str)
 
 
 def _from_dataset(name: str, roles: Roles) -> Input:
@@ -144,6 +161,7 @@ def _as_images(data: Any) -> np.ndarray:
 def _from_folder(folder: Path, roles: Roles, size: int | None) -> Input:
     """Read the tables, the images or the texts of a folder; a folder with images and texts is ambiguous."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not is_hidden(path.relative_to(folder)))
+    files = [path for path in files if not path.name.startswith("_")]  # such as _SUCCESS, of a folder of Parquet files
     tables = [path for path in files if table_ending(path) is not None]
     if tables and len(tables) == len(files):
         return from_table(read_tables(folder, tables), roles, folder.name)
@@ -186,6 +204,5 @@ INPUT_READERS: dict[str, Callable[[Path, Roles], Input]] = {
     ".npy": from_npy,
     ".npz": from_npz,
     ".jsonl": _from_texts,
-    ".ndjson": _from_texts,
     ".txt": _from_texts,
 }

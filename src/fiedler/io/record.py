@@ -36,8 +36,8 @@ class Input(NamedTuple):
         Name of each class.
     encoder : TableEncoder or None
         Of a mixed table, not fitted.
-    id_name : str
-        The name of the column of row names.
+    id_name : str or None
+        The name of the column of row names, if there is one.
     table : Table or None
         All columns of a table as they are in the file.
 
@@ -56,7 +56,7 @@ class Input(NamedTuple):
     labels: np.ndarray | None = None
     class_names: list[str] | None = None
     encoder: TableEncoder | None = None
-    id_name: str = "id"
+    id_name: str | None = None
     table: Table | None = None
 
     @property
@@ -74,7 +74,8 @@ class Roles(NamedTuple):
     """Roles of the columns of a table; columns without a role are features, unless ``features`` names them.
 
     ``category``, ``number`` and ``free_text`` are columns that are taken for these, ``weight`` are pairs of a column
-    and its weight, and ``is_new`` says that the rows are new ones for a model, which decides how columns are used.
+    and its weight, ``is_new`` says that the rows are new ones for a model, which decides how columns are used, and
+    ``names`` is a column of row names that need not exist.
     """
 
     labels: str | None = None
@@ -87,6 +88,7 @@ class Roles(NamedTuple):
     free_text: tuple[str, ...] = ()
     weight: tuple[tuple[str, float], ...] = ()
     is_new: bool = False
+    names: str | None = None
 
     def encoder(self) -> TableEncoder:
         """Return the encoder of a mixed table."""

@@ -22,7 +22,7 @@ from .._tables import (
 )
 from ..errors import FileFormatError, InputError
 from ..table.columns import Requests, plan_columns
-from ..table.values import is_missing
+from ..table.values import is_missing, to_word
 from ..text.read import read_documents
 from .record import Input, Roles, encode_labels, number_rows
 
@@ -92,6 +92,8 @@ def read_tables(folder: Path, paths: list[Path]) -> Table:
 
 def from_table(table: Table, roles: Roles, file: str) -> Input:
     """Return the rows of a table, or its texts where a column of them is named, with row names and labels."""
+    if roles.id is None and roles.names in table.columns:
+        roles = roles._replace(id=roles.names)
     _check_roles(table, roles, file)
     if not table.numbers:
         under_header = " below its header" if table.columns else ""
@@ -108,7 +110,7 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
                 file=file,
                 column=roles.labels,
             )
-    about: dict[str, Any] = {"labels": labels, "class_names": class_names, "id_name": roles.id or "id", "table": table}
+    about: dict[str, Any] = {"labels": labels, "class_names": class_names, "id_name": roles.id, "table": table}
     if roles.text is not None:
         texts = read_documents(_as_text(table.columns[roles.text])).texts
         return Input("texts", texts, row_names, **about)
@@ -139,7 +141,9 @@ def _mixed_rows(table: Table, roles: Roles, file: str, result: Input) -> Input:
             file=file,
             column=columns[0].name,
         )
-    plain = all(one.kind == "number" and not one.values.is_missing.any() for one in columns) and not roles.weight
+    plain = not roles.weight and all(
+        one.kind == "number" and not one.values.how and not one.values.is_missing.any() for one in columns
+    )
     if plain:
         X = np.stack([column.values.cells for column in columns], axis=1)
         return result._replace(kind="table", X=X, feature_names=list(cells))
@@ -228,4 +232,4 @@ def _cell_error(cell: Any, prefix: str, location: dict[str, Any], *, is_only_col
 
 def _as_text(cells: Any) -> list[str]:
     """Return cells as strings, '' where missing."""
-    return ["" if cell is None or cell != cell else str(cell) for cell in cells]  # NaN differs from itself
+    return ["" if is_missing(cell) else to_word(cell) if isinstance(cell, float) else str(cell) for cell in cells]

@@ -33,6 +33,7 @@ from ..metrics import match_labels, score_table
 from ..plots.layouts import Layout2D, resolve_layout
 from ..plots.rows import LabeledRows
 from ..plots.tsne import sparse_attractive_part
+from ..table.frames import is_mixed
 from .cards import CardRows, cluster_cards, columns_are_terms, describe_cards
 from .contents import pack_thumbnails, shrink_images, snippets
 from .jsonable import MAX_TEXT_LENGTH, Summary, clean_text, count_noun, jsonable, round_float, shorten
@@ -152,6 +153,10 @@ def summarize(
     """
     check_is_fitted(model, "labels_")
     rng = check_seed(random_state)
+    encoder = getattr(model, "encoder_", None)
+    if encoder is not None and is_mixed(X):
+        original, feature_names = encoder.describe(X) if original is None else (original, feature_names)
+        X = encoder.transform(X)
     columns = getattr(X, "columns", None) if feature_names is None else feature_names
     rows = X if isinstance(X, AffinityGraph) else check_data(to_numpy(X) if is_foreign(X) else X)
     n = rows.n_nodes if isinstance(rows, AffinityGraph) else rows.shape[0]

@@ -22,17 +22,16 @@ import numpy as np
 
 from .._validation import did_you_mean, first_few
 from ..errors import InputError
-from .values import Values, read_values
+from .values import Values, ValueType, read_values
 
 Kind = Literal["number", "date", "category", "text", "vector", "id", "constant", "empty", "dropped"]
 
-ID_NAME = re.compile(
-    r"(?:^|[_\W])(?:id|ids|key|uuid|guid|index|number|no|nr)$|(?<=[a-z])I[Dd]$|^unnamed", re.IGNORECASE
-)
+ID_NAME = re.compile(r"(?:^|[_\W])(?i:id|ids|key|uuid|guid|index|no|nr|number)\.?$|[a-z]I[Dd]$|^(?i:unnamed)")
 MAX_DISTINCT_SHARE = 0.5  # different words per row, above which a column of words is an id
 MIN_ROWS_OF_ID = 20  # fewer rows may all differ by chance
 MIN_WORDS_OF_TEXT = 4  # on average, of free text
 MIN_LEVELS_OF_TEXT = 20
+MIN_LEVELS_OF_ID = 20  # different whole numbers of a column that is called an id
 LEFT_OUT: tuple[Kind, ...] = ("id", "constant", "empty", "dropped")
 
 
@@ -133,19 +132,27 @@ def plan_columns(cells: Mapping[str, Any], requests: Requests, locations: Sequen
     return columns
 
 
+KIND_NAMES = {"dates": "a date", "numbers": "a finite number", "vectors": "a vector of as many finite numbers"}
+
+
 def _describe_mistakes(column: Column, cells: Any, locations: Sequence[str] | None) -> str:
     values = column.values
     where = lambda row: f"row {row}" if locations is None else locations[row]  # noqa: E731
     shown = ", ".join(f"{cells[row]!r} ({where(row)})" for row in values.mistakes)
-    kind = "a date" if values.type == "dates" else "a finite number"
+    kind = KIND_NAMES[values.type]
     more = "" if values.n_mistakes <= len(values.mistakes) else f" and {values.n_mistakes - len(values.mistakes)} more"
     return f"column {column.name!r}: {shown}{more} is not {kind}, as the other cells are"
+
+
+def _is_array(cells: Any) -> bool:
+    return isinstance(cells, np.ndarray) and cells.dtype.kind != "O"
 
 
 def _plan(name: str, cells: Any, requests: Requests) -> Column:
     if name in requests.drop:
         return Column(name, "dropped", Values("words", np.empty(0, dtype=object)), "dropped")
-    values = read_values(cells, as_words=name in requests.category or name in requests.text)
+    expected: ValueType | None = "numbers" if name in requests.number and not _is_array(cells) else None
+    values = read_values(cells, as_words=name in requests.category or name in requests.text, expected=expected)
     if values.is_missing.all():
         return Column(name, "empty", values, "no values")
     n_distinct = count_distinct(values)
@@ -157,8 +164,8 @@ def _plan(name: str, cells: Any, requests: Requests) -> Column:
     if name in requests.number:
         if values.type != "numbers":
             raise InputError(
-                f"column {name!r} was to be taken for numbers, but contains {values.cells[~values.is_missing][0]!r}",
-                "correct it, or take it for a category",
+                f"column {name!r} was to be taken for numbers, but contains {values.type}",
+                "leave that out",
                 code="not_a_number",
                 column=name,
             )
@@ -175,8 +182,10 @@ def _recognise(name: str, values: Values, n_distinct: int) -> tuple[Kind, Values
     if values.type == "dates":
         return "date", values, values.how
     if values.type == "numbers":
-        if all_differ and _counts_rows(name, values.cells):
+        if all_differ and _counts_rows(values.cells):
             return "id", values, "another number in every row"
+        if ID_NAME.search(name) and n_distinct >= MIN_LEVELS_OF_ID and _are_whole(values.cells):
+            return "id", values, "whole numbers with the name of an id"
         return "number", values, values.how
     if n_distinct >= MIN_LEVELS_OF_TEXT and _mean_words(values.cells) >= MIN_WORDS_OF_TEXT:
         return "text", values, "sentences"
@@ -195,13 +204,14 @@ def count_distinct(values: Values) -> int:
     return len(np.unique(present, axis=0))
 
 
-def _counts_rows(name: str, numbers: np.ndarray) -> bool:
-    """Whether whole numbers, all different, are the numbers of rows, or have the name of an id."""
+def _are_whole(numbers: np.ndarray) -> bool:
     present = numbers[~np.isnan(numbers)]
-    if (present != np.round(present)).any():
-        return False
-    steps = np.diff(present)
-    return bool(ID_NAME.search(name)) or (bool(len(steps)) and bool((steps == 1).all()))
+    return bool((present == np.round(present)).all())
+
+
+def _counts_rows(numbers: np.ndarray) -> bool:
+    """Whether numbers are 1, 2, 3, ... or begin with another one."""
+    return bool((np.diff(numbers[~np.isnan(numbers)]) == 1).all())
 
 
 def _mean_words(words: Iterable[str | None]) -> float:

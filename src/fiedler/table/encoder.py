@@ -28,16 +28,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int, first_few
 from ..core.missing import GaussianOfRows, fit_gaussian
-from ..errors import InputError, warn
+from ..errors import InputError, NotConvergedWarning, warn
 from ..text import DocumentVectorizer
 from .columns import Column, Requests, format_plan, plan_columns
 from .frames import is_frame, n_rows_of, table_cells
 from .values import Values, ValueType, read_values
 
-OTHER = "other"
+OTHER = "(other)"
 CATEGORY_SCALE = 0.5  # c
 MAX_SAMPLED_ROWS = 10_000  # from which the Gaussian is estimated
-MIN_VARIANCE = 1e-300
+MIN_PRESENT_ROWS = 10  # of every column among these
 
 
 class ColumnEncoding(NamedTuple):
@@ -95,7 +95,7 @@ class ColumnEncoding(NamedTuple):
 
 
 def _raw_numbers(encoding: ColumnEncoding, values: Values) -> np.ndarray:
-    return values.cells.reshape(len(values.cells), -1)
+    return values.cells.reshape(len(values.cells), len(encoding.center))
 
 
 def _raw_indicators(encoding: ColumnEncoding, values: Values) -> np.ndarray:
@@ -150,8 +150,8 @@ def fit_column(column: Column, weight: float, max_levels: int, n_text_components
         column.name, column.kind, values.how, np.zeros(width), 1.0, levels, has_other, known, vectorizer, components
     )
     raw = unscaled.encode(values)
-    variance = float(np.nanvar(raw, axis=0).sum())
-    return unscaled._replace(center=np.nanmean(raw, axis=0), scale=max(variance, MIN_VARIANCE) ** 0.5 / weight)
+    scale = float(np.nanvar(raw, axis=0).sum()) ** 0.5
+    return unscaled._replace(center=np.nanmean(raw, axis=0), scale=(scale or 1.0) / weight)
 
 
 def smoothing_matrix(gaussian: GaussianOfRows, encodings: Sequence[ColumnEncoding]) -> np.ndarray:
@@ -284,9 +284,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
         used = {column.name: column.values for column in columns}
         rows = np.concatenate([encoding.encode(used[encoding.name]) for encoding in encodings], axis=1)
-        n = len(rows)
-        sample = slice(None) if n <= MAX_SAMPLED_ROWS else np.random.RandomState(0).permutation(n)[:MAX_SAMPLED_ROWS]
-        result = fit_gaussian(rows[sample])
+        result = fit_gaussian(rows[_sample(rows)])
+        if not result.converged:
+            warn(
+                f"the estimation of missing values did not converge within {len(result.history.objective)} iterations",
+                "leave out columns of which most values are missing, or vectors",
+                code="not_converged",
+                category=NotConvergedWarning,
+                stacklevel=3,
+                max_iter=len(result.history.objective),
+            )
         self.encodings_, self.plan_ = encodings, format_plan(columns)
         self.uses_ = {one.name: one.kind if one.is_used else f"left out: {one.reason}" for one in columns}
         self.gaussian_, self.history_ = result.gaussian, result.history
@@ -321,6 +328,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         scale = np.concatenate([np.full(len(encoding.center), encoding.scale) for encoding in self.encodings_])
         return self._encode(X) * scale + center
 
+    def describe(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the completed columns that people can read, and their names: no components of texts and vectors."""
+        readable = np.repeat(
+            [encoding.kind not in ("text", "vector") for encoding in self.encodings_],
+            [len(encoding.center) for encoding in self.encodings_],
+        )
+        return self.complete(X)[:, readable], self.get_feature_names_out()[readable]
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the numbers that rows consist of."""
         check_is_fitted(self)
@@ -330,9 +345,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _encode(self, X: Any) -> np.ndarray:
         """Return the encoded rows with estimates where values are missing."""
-        cells = table_cells(X)
+        cells = self._by_name(X, table_cells(X))
         n = n_rows_of(cells)
-        self._check_columns(X, cells)
+        self._check_columns(cells)
         values = [
             _read_like(encoding, cells[encoding.name]) if encoding.name in cells else _nothing(encoding, n)
             for encoding in self.encodings_
@@ -347,9 +362,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _requests(self, X: Any, cells: Mapping[str, Any]) -> Requests:
         """Return what was asked; the columns of an array of numbers are numbers."""
-        is_plain = not is_frame(X) and not isinstance(X, Mapping) and np.asarray(X).dtype.kind in "biuf"
-        number = tuple(cells) if is_plain else tuple(self.as_number)
-        return Requests(tuple(self.drop), tuple(self.as_category), number, tuple(self.as_text), dict(self.weight or {}))
+        drop, category, number, text = (
+            _names(getattr(self, name), name) for name in ("drop", "as_category", "as_number", "as_text")
+        )
+        is_array = not is_frame(X) and not isinstance(X, Mapping)
+        if is_array and all(column.dtype.kind in "biuf" for column in cells.values()):
+            number = tuple(name for name in cells if name not in {*drop, *category, *text})
+        return Requests(drop, category, number, text, dict(self.weight or {}))
 
     def _set_names(self, X: Any, cells: Mapping[str, Any]) -> None:
         self.n_features_in_ = len(cells)
@@ -357,17 +376,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if is_frame(X) or isinstance(X, Mapping):
             self.feature_names_in_ = np.array(list(cells), dtype=object)
 
-    def _check_columns(self, X: Any, cells: Mapping[str, Any]) -> None:
-        """Warn about columns that lack; an array must have as many columns as that of the fit."""
-        if not is_frame(X) and not isinstance(X, Mapping):
-            if len(cells) != self.n_features_in_:
-                raise InputError(
-                    f"X has {len(cells)} features, but TableEncoder is expecting {self.n_features_in_} features as "
-                    "input",
-                    code="wrong_n_features",
-                    parameter="X",
-                )
-            return
+    def _by_name(self, X: Any, cells: dict[str, Any]) -> dict[str, Any]:
+        """Return columns by the names of the fit; those of an array, which must be as many, have their order."""
+        if is_frame(X) or isinstance(X, Mapping):
+            return cells
+        if len(cells) != self.n_features_in_:
+            raise InputError(
+                f"X has {len(cells)} features, but TableEncoder is expecting {self.n_features_in_} features as input",
+                code="wrong_n_features",
+                parameter="X",
+            )
+        if not hasattr(self, "feature_names_in_"):
+            return cells
+        warn(
+            "X does not have valid feature names, but TableEncoder was fitted with feature names",
+            "its columns are taken in the order of the fit",
+            code="no_feature_names",
+            stacklevel=4,
+        )
+        return dict(zip(self.feature_names_in_, cells.values()))
+
+    def _check_columns(self, cells: Mapping[str, Any]) -> None:
+        """Warn about columns that lack."""
         lacking = [encoding.name for encoding in self.encodings_ if encoding.name not in cells]
         if len(lacking) == len(self.encodings_):
             raise InputError(
@@ -407,6 +437,29 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _names(given: Sequence[str], parameter: str) -> tuple[str, ...]:
+    """Return names of columns; a single string is a mistake."""
+    if isinstance(given, str):
+        raise InputError(
+            f"{parameter} must be a list of columns; got {given!r}",
+            f"pass [{given!r}]",
+            code="invalid_parameter",
+            parameter=parameter,
+            value=given,
+        )
+    return tuple(given)
+
+
+def _sample(rows: np.ndarray) -> np.ndarray:
+    """Return the rows from which the Gaussian is estimated: some of many, with some values of every column."""
+    order = np.random.RandomState(0).permutation(len(rows))
+    chosen = order[:MAX_SAMPLED_ROWS]
+    present = ~np.isnan(rows)
+    lacking = np.flatnonzero(present[chosen].sum(axis=0) < MIN_PRESENT_ROWS)
+    added = [order[present[order, column]][:MIN_PRESENT_ROWS] for column in lacking]
+    return np.unique(np.concatenate([chosen, *added]))
 
 
 def _float_type(X: Any) -> type[np.floating]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import scipy.sparse as sp
 from .._validation import import_optional, is_foreign
 from ..core.backend import to_numpy
 from ..errors import InputError, InputTypeError
+from .values import Words
 
 
 def is_frame(X: Any) -> bool:
@@ -21,21 +21,15 @@ def is_frame(X: Any) -> bool:
 
 def is_mixed(X: Any) -> bool:
     """Whether ``X`` is a data frame that is not made of finite numbers alone, so that it has to be encoded."""
-    if not is_frame(X):
+    if not is_frame(X) or getattr(X, "sparse", None) is not None:  # pandas' sparse frames are numbers
         return False
-    if find_spec("narwhals") is None and _is_numeric(X):  # frames of numbers need no other library
-        return False
-    for cells in table_cells(X).values():
-        if not isinstance(cells, np.ndarray) or cells.dtype.kind not in "iuf" or not np.isfinite(cells).all():
-            return True
-    return False
-
-
-def _is_numeric(X: Any) -> bool:
     try:
-        return bool(np.isfinite(np.asarray(X, dtype=np.float64)).all())
+        array = np.asarray(X)
+        if array.dtype.kind in "Mm" or array.ndim != 2:
+            return True
+        return not bool(np.isfinite(array if array.dtype.kind in "biuf" else array.astype(np.float64)).all())
     except (ValueError, TypeError):
-        return False
+        return True
 
 
 def table_cells(X: Any) -> dict[str, Any]:
@@ -54,45 +48,71 @@ def table_cells(X: Any) -> dict[str, Any]:
             parameter="X",
         )
     if isinstance(X, Mapping):
-        cells = {str(name): column for name, column in X.items()}
+        columns = list(X.items())
     elif is_frame(X):
-        narwhals = import_optional("narwhals", extra="table", purpose="data frames")
-        frame = narwhals.from_native(X, eager_only=True)
-        cells = {str(name): _series_cells(frame[name], narwhals) for name in frame.columns}
+        columns = _frame_columns(X)
     else:
-        array = to_numpy(X) if is_foreign(X) else np.asarray(X)
-        if array.ndim == 2 and not array.shape[1]:
-            raise InputError(
-                f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.",
-                code="no_columns",
-                parameter="X",
-            )
-        if array.ndim != 2:
-            raise InputError(
-                f"a table has rows and columns; got an array of shape {array.shape}. Reshape your data",
-                code="wrong_shape",
-                parameter="X",
-            )
-        if np.iscomplexobj(array):
-            raise InputError("Complex data not supported", "use real numbers", code="wrong_dtype", parameter="X")
-        cells = {f"x{j}": array[:, j] for j in range(array.shape[1])}
-    lengths = {len(column) for column in cells.values()}
-    if len(lengths) > 1:
+        columns = _array_columns(to_numpy(X) if is_foreign(X) else np.asarray(X))
+    cells = {str(name): column for name, column in columns}
+    if len(cells) < len(columns):
+        raise InputError("the table has several columns of the same name", "rename them", code="duplicate_column")
+    if len({len(column) for column in cells.values()}) > 1:
         raise InputError("the columns of the table differ in length", code="wrong_length", parameter="X")
     return cells
 
 
+def _frame_columns(X: Any) -> list[tuple[Any, Any]]:
+    narwhals = import_optional("narwhals", extra="table", purpose="data frames")
+    names = None
+    if type(X).__module__.startswith("pandas"):  # whose columns may have names that are not strings
+        names, X = list(X.columns), X.set_axis([str(place) for place in range(X.shape[1])], axis=1)
+    try:
+        frame = narwhals.from_native(X, eager_only=True)
+        columns = [(series.name, _series_cells(series, narwhals)) for series in frame.iter_columns()]
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(
+            f"this {type(X).__name__} cannot be read as a table: {error}",
+            "pass a data frame of pandas, polars or pyarrow; call .collect() on a lazy one",
+            code="not_a_table",
+            parameter="X",
+        ) from None
+    return columns if names is None else [(name, cells) for name, (_, cells) in zip(names, columns)]
+
+
+def _array_columns(array: np.ndarray) -> list[tuple[Any, Any]]:
+    if array.ndim == 2 and not array.shape[1]:
+        raise InputError(
+            f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.",
+            code="no_columns",
+            parameter="X",
+        )
+    if array.ndim != 2:
+        raise InputError(
+            f"a table has rows and columns; got an array of shape {array.shape}. Reshape your data",
+            code="wrong_shape",
+            parameter="X",
+        )
+    if np.iscomplexobj(array):
+        raise InputError("Complex data not supported", "use real numbers", code="wrong_dtype", parameter="X")
+    return [(f"x{j}", array[:, j]) for j in range(array.shape[1])]
+
+
 def _series_cells(series: Any, narwhals: Any) -> Any:
-    """Return numbers and dates as arrays where that loses nothing, and other cells as a list."""
-    if series.dtype.is_numeric() and not series.dtype.is_decimal():
+    """Return numbers and dates as arrays where that loses nothing, categories as words, and other cells as a list."""
+    dtype = series.dtype
+    if dtype in (narwhals.Categorical, narwhals.Enum):
+        return Words(series.to_list())
+    if dtype.is_numeric() and not dtype.is_decimal():
+        if dtype.is_integer() and series.null_count() == 0:
+            return np.asarray(series.to_numpy())
         return np.asarray(series.cast(narwhals.Float64).fill_null(float("nan")).to_numpy(), dtype=np.float64)
-    if series.dtype in (narwhals.Datetime, narwhals.Date) and getattr(series.dtype, "time_zone", None) is None:
+    if dtype in (narwhals.Datetime, narwhals.Date) and getattr(dtype, "time_zone", None) is None:
         return np.asarray(series.cast(narwhals.Datetime("us")).to_numpy(), dtype="datetime64[us]")
     return series.to_list()
 
 
 def n_rows_of(cells: Mapping[str, Any]) -> int:
-    """Return the number of rows, of which there must be two at least."""
+    """Return the number of rows of a table, which must have columns."""
     if not cells:
         raise InputTypeError("the table has no columns", "check how it is read", code="no_columns", parameter="X")
     return len(next(iter(cells.values())))

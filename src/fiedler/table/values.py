@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -17,7 +18,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 MISSING = {"", "na", "n/a", "nan", "null", "<na>", "nat", "?", "#n/a"}  # words for a missing value, in lower case
-CURRENCY = " \u00a0\u202f€$£¥%"  # signs around a number
+CURRENCIES = re.compile(r"[€$£¥%]|\b(?:CHF|EUR|USD|GBP)\b")  # left out before or after a number
+LARGEST = 2**53  # whole numbers from here on are names: as floating-point numbers they would not differ
 MAX_SHOWN = 3  # mistakes of a column that a message shows
 MAX_CODES = 20  # different cells of a column in which numbers and words together are the names of categories
 MOSTLY = 0.9  # share of the cells that look like numbers or dates, above which the others are taken for mistakes
@@ -25,15 +27,21 @@ SECONDS_PER_DAY = 86_400.0
 
 ValueType = Literal["numbers", "dates", "words", "vectors"]
 
-PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([. \u00a0\u202f']\d{3})+)(,\d+)?", re.ASCII)
-THOUSANDS_COMMA = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", re.ASCII)
+PLAIN = re.compile(r"-?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)  # a leading zero is that of a code
+DECIMAL_COMMA = re.compile(r"-?(0|[1-9]\d*|[1-9]\d{0,2}([. \u00a0\u202f']\d{3})+)(,\d+)?", re.ASCII)
+THOUSANDS_COMMA = re.compile(r"-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
 DATE_FORMATS = {
     "day.month.year": ("%d.%m.%Y", "%d.%m.%y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S"),
-    "month/day/year": ("%m/%d/%Y", "%m/%d/%y", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S"),
+    "month/day/year": ("%m/%d/%Y", "%m/%d/%y", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %I:%M %p"),
     "day/month/year": ("%d/%m/%Y", "%d/%m/%y", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S"),
+    "year/month/day": ("%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y-%m"),
     "day-month-year": ("%d-%m-%Y", "%d-%b-%Y", "%d %b %Y", "%d %B %Y"),
 }
+N_TRIED = 100  # different cells, of which a reader must read one
+
+
+class Words(list):
+    """Cells that are words even if they look like numbers, such as those of a categorical column."""
 
 
 class Values(NamedTuple):
@@ -89,20 +97,20 @@ def read_values(
     >>> read_values(["2024-03-01", "2024-03-02"]).type
     'dates'
     """
-    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iuf" and cells.ndim == 1 and not as_words:
-        return _numbers("numbers", cells.astype(np.float64))
-    if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
-        return Values("dates", _days(cells))
+    as_words = as_words or isinstance(cells, Words)
+    if isinstance(cells, np.ndarray) and not as_words and (values := _from_array(cells)) is not None:
+        return values
     listed = [None if is_missing(cell) else cell for cell in cells]
     present = [cell for cell in listed if cell is not None]
-    if present and all(isinstance(cell, list | tuple | np.ndarray) for cell in present):
+    if present and not as_words and all(isinstance(cell, list | tuple | np.ndarray) for cell in present):
         return _vectors(listed)
-    if not as_words:
+    is_huge = any(isinstance(cell, int | np.integer) and abs(int(cell)) >= LARGEST for cell in present)
+    if not as_words and not is_huge:
         for kinds, type_, convert in NATIVE:
             if all(isinstance(cell, kinds) and not isinstance(cell, bool | np.bool_) for cell in present) and present:
                 return _numbers(type_, _converted(listed, convert))
     words = [None if cell is None else to_word(cell) for cell in listed]
-    return Values("words", _objects(words)) if as_words else _parse(words, expected, how)
+    return Values("words", _objects(words)) if as_words or is_huge else _parse(words, expected, how)
 
 
 def is_missing(cell: Any) -> bool:
@@ -125,11 +133,27 @@ def to_word(cell: Any) -> str:
     if isinstance(cell, bool | np.bool_):
         return str(cell).lower()
     is_whole = isinstance(cell, float | np.floating) and float(cell).is_integer()
+    if isinstance(cell, list | tuple | np.ndarray):
+        return ", ".join(map(to_word, cell))
     word = str(int(cell)) if is_whole else " ".join(str(cell).split())
     return word.lower() if word in ("True", "False", "TRUE", "FALSE") else word
 
 
 # ----------------------------------------------------------------------------------------------- values of other types
+
+
+def _from_array(cells: np.ndarray) -> Values | None:
+    """Return the values of an array of numbers or dates; None for other arrays."""
+    kind = cells.dtype.kind
+    if kind in "iu" and len(cells) and int(np.abs(cells.astype(object)).max()) >= LARGEST:
+        return None
+    if kind in "iuf":
+        return _numbers("numbers", cells.astype(np.float64))
+    if kind == "M":
+        return Values("dates", _days(cells))
+    if kind == "m":
+        return _numbers("numbers", np.where(np.isnat(cells), np.nan, cells / np.timedelta64(1, "s")))
+    return None
 
 
 def _numbers(type_: ValueType, numbers: np.ndarray) -> Values:
@@ -173,15 +197,22 @@ def _objects(words: Sequence[str | None]) -> np.ndarray:
 
 
 def _vectors(cells: Sequence[Any]) -> Values:
-    widths = {len(cell) for cell in cells if cell is not None}
-    if len(widths) > 1:  # lists of different lengths are not vectors: tags, for example
-        return Values("words", _objects([None if cell is None else ", ".join(map(to_word, cell)) for cell in cells]))
-    (width,) = widths
-    blank = [math.nan] * width
+    """Return vectors of the most frequent length; others, and those with infinite entries, are mistakes."""
     try:
-        return Values("vectors", np.array([blank if cell is None else cell for cell in cells], dtype=np.float64))
-    except (ValueError, TypeError):
-        return Values("words", _objects([None if cell is None else ", ".join(map(to_word, cell)) for cell in cells]))
+        arrays = [None if cell is None else np.asarray(cell, dtype=np.float64) for cell in cells]
+    except (ValueError, TypeError):  # lists of words: tags, for example
+        return Values("words", _objects([None if cell is None else to_word(cell) for cell in cells]))
+    widths = Counter(len(array) for array in arrays if array is not None)
+    width = widths.most_common(1)[0][0]
+    if not width:
+        return Values("words", _objects([None] * len(cells)))
+    vectors, mistakes = np.full((len(cells), width), math.nan), []
+    for row, array in enumerate(arrays):
+        if array is not None and array.shape == (width,) and not np.isinf(array).any():
+            vectors[row] = array
+        elif array is not None:
+            mistakes.append(row)
+    return Values("vectors", vectors, "", tuple(mistakes[:MAX_SHOWN]), len(mistakes))
 
 
 # -------------------------------------------------------------------------------------------------- words that are read
@@ -192,7 +223,9 @@ def _parse(words: Sequence[str | None], expected: ValueType | None, how: str | N
     distinct = sorted({word for word in words if word is not None})
     best: tuple[int, Values | None, dict[str, float]] = (0, None, {})
     for type_, name, read in READERS:
-        if expected is not None and (type_ != expected or name not in ("", how)):
+        if expected is not None and not (type_ == expected and (name == how or (type_ == "dates" and not name))):
+            continue
+        if expected is None and all(read(word) is None for word in distinct[:N_TRIED]):
             continue
         found = {word: value for word in distinct if (value := read(word)) is not None}
         if len(found) > best[0]:
@@ -211,23 +244,45 @@ def _parse(words: Sequence[str | None], expected: ValueType | None, how: str | N
     return values._replace(cells=cells, mistakes=tuple(mistakes[:MAX_SHOWN]), n_mistakes=len(mistakes))
 
 
+def _clean(word: str) -> str:
+    """Return a number without currency, and with its sign in front: (12.50), 12.50- and −12.50 are negative."""
+    bare = CURRENCIES.sub("", word.replace("\u2212", "-")).strip()
+    if bare.startswith("(") and bare.endswith(")"):
+        return f"-{bare[1:-1]}"
+    return f"-{bare[:-1]}" if bare.endswith("-") else bare
+
+
 def _plain(word: str) -> float | None:
-    stripped = word.strip(CURRENCY)
-    number = float(stripped) if PLAIN.fullmatch(stripped) else math.inf
-    return None if math.isinf(number) else number
+    bare = _clean(word)
+    return _number(bare) if PLAIN.fullmatch(bare) else None
+
+
+def _number(text: str) -> float | None:
+    """Return a number; None for one that is too large, or a whole one with more digits than a float has."""
+    number = float(text)
+    is_name = abs(number) >= LARGEST and "." not in text and "e" not in text.lower()
+    return None if math.isinf(number) or is_name else number
 
 
 def _with_decimal_comma(word: str) -> float | None:
-    stripped = word.strip(CURRENCY)
-    if not DECIMAL_COMMA.fullmatch(stripped):
+    bare = _clean(word)
+    if not DECIMAL_COMMA.fullmatch(bare):
         return None
-    whole, _, decimals = stripped.partition(",")
-    return float(re.sub(r"[^\d+-]", "", whole) + "." + (decimals or "0"))
+    whole, _, decimals = bare.partition(",")
+    digits = re.sub(r"[^0-9-]", "", whole)
+    return _number(f"{digits}.{decimals}" if decimals else digits)
 
 
 def _with_thousands_comma(word: str) -> float | None:
-    stripped = word.strip(CURRENCY)
-    return float(stripped.replace(",", "")) if THOUSANDS_COMMA.fullmatch(stripped) else _plain(word)
+    bare = _clean(word)
+    return _number(bare.replace(",", "")) if THOUSANDS_COMMA.fullmatch(bare) else _plain(word)
+
+
+def _time_of_day(word: str) -> float | None:
+    try:
+        return _seconds(time.fromisoformat(word)) if ":" in word else None
+    except ValueError:
+        return None
 
 
 def _iso_date(word: str) -> float | None:
@@ -253,6 +308,7 @@ READERS: list[tuple[ValueType, str, Callable[[str], float | None]]] = [
     ("numbers", "", _plain),
     ("numbers", "with commas between thousands", _with_thousands_comma),
     ("numbers", "with a decimal comma", _with_decimal_comma),
+    ("numbers", "as time of day", _time_of_day),
     ("dates", "", _iso_date),
     *(("dates", f"as {order}", _date_in(formats)) for order, formats in DATE_FORMATS.items()),
 ]

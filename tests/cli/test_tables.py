@@ -1,0 +1,175 @@
+"""``fiedler cluster`` and ``fiedler predict`` on tables as people have them."""
+
+import csv
+import datetime
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fiedler.metrics import adjusted_rand_index
+
+N = 400
+
+
+@pytest.fixture(scope="module")
+def customers():
+    """Customers of two kinds, with 8 % empty cells, and their kinds."""
+    return make_customers(N, 0)
+
+
+def make_customers(n, seed):
+    rng = np.random.RandomState(seed)
+    kind = rng.randint(2, size=n)
+    first = datetime.date(2020, 1, 1)
+    columns = {
+        "customer": [f"C{seed}{i:04d}" for i in range(n)],
+        "since": [first + datetime.timedelta(days=int(900 * k + 300 * rng.uniform())) for k in kind],
+        "plan": np.where(rng.uniform(size=n) < 0.9, np.array(["basic", "pro"])[kind], "family").tolist(),
+        "city": np.array(["Köln", "Wien", "Genève"])[(kind + rng.randint(2, size=n)) % 3].tolist(),
+        "newsletter": (rng.uniform(size=n) < 0.3 + 0.4 * kind).tolist(),
+        "amount": np.round(np.exp(rng.normal(2 + 2 * kind, 0.3)), 2).tolist(),
+        "country": ["EU"] * n,
+    }
+    for name in ("since", "plan", "city", "newsletter", "amount"):
+        columns[name] = [None if rng.uniform() < 0.08 else cell for cell in columns[name]]
+    return columns, kind
+
+
+def as_csv(columns, separator=";"):
+    def text(cell):
+        if cell is None:
+            return ""
+        if isinstance(cell, float):
+            return f"{cell:.2f}".replace(".", ",")
+        return str(cell).lower() if isinstance(cell, bool) else str(cell)
+
+    lines = [separator.join(columns), *(separator.join(map(text, row)) for row in zip(*columns.values()))]
+    return "\n".join(lines) + "\n"
+
+
+def write(columns, form, folder):
+    path = folder / {"xlsx": "t.xlsx", "gz": "t.csv.gz", "parquet": "t.parquet"}.get(form, "t.csv")
+    if form == "xlsx":
+        pytest.importorskip("openpyxl")
+        pytest.importorskip("python_calamine")
+        pd.DataFrame(columns).to_excel(path, index=False)
+    elif form == "parquet":
+        pytest.importorskip("pyarrow")
+        pd.DataFrame(columns).to_parquet(path)
+    else:
+        content = as_csv(columns).encode("utf-8" if form == "gz" else form)
+        path.write_bytes(gzip.compress(content) if form == "gz" else content)
+    return path
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def expected(customers, tmp_path_factory, run_module):
+    folder = tmp_path_factory.mktemp("customers")
+    run_module("cluster", write(customers[0], "utf-8", folder), "-k", 2, "--effort", "fast", "--out", folder / "out")
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def run_module():
+    from fiedler.cli.app import app
+
+    def run(*arguments):
+        return app([str(argument) for argument in arguments], standalone_mode=False)
+
+    return run
+
+
+@pytest.mark.parametrize("form", ["utf-16", "latin-1", "gz", "xlsx", "parquet"])
+def test_a_table_has_the_same_clusters_in_every_form(form, customers, expected, run_fiedler, tmp_path):
+    path = write(customers[0], form, tmp_path)
+
+    result = run_fiedler("cluster", path, "-k", 2, "--effort", "fast", "--out", tmp_path / "out")
+
+    assert result.code == 0, result.err
+    rows = rows_of(tmp_path / "out" / "labels.csv")
+    assert [row["label"] for row in rows] == [row["label"] for row in rows_of(expected / "labels.csv")]
+    assert rows[0]["customer"] == "C00000"
+    assert adjusted_rand_index(customers[1], [row["label"] for row in rows]) > 0.9
+
+
+def test_the_plan_is_printed_and_the_table_is_written_with_the_clusters(customers, run_fiedler, tmp_path):
+    path = write(customers[0], "utf-8", tmp_path)
+    command = ["cluster", path, "-k", 2, "--effort", "fast", "--out", tmp_path / "out"]
+
+    result = run_fiedler(*command, "--append")
+
+    lines = {line.split()[0]: line.split(maxsplit=1)[1] for line in result.out.splitlines()[:7]}
+    assert lines["customer"] == "left out  id: another value in every row"
+    assert lines["country"] == "left out  constant: all values are equal"
+    assert lines["amount"].startswith("number    with a decimal comma, ")
+    table = rows_of(tmp_path / "out" / "table.csv")
+    assert list(table[0]) == [*customers[0], "cluster", "confidence"]
+    labels = [row["label"] for row in rows_of(tmp_path / "out" / "labels.csv")]
+    assert [row["cluster"] for row in table] == labels
+    run_fiedler(*command)
+    assert not (tmp_path / "out" / "table.csv").exists()  # it would have the clusters of another run
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "plan=basic" in report
+
+
+def test_next_months_table_may_have_new_words_and_lack_columns(expected, run_fiedler, tmp_path):
+    columns, kind = make_customers(60, 1)
+    columns["city"][0] = "Ulm"
+    del columns["newsletter"]
+    columns = dict(reversed(columns.items()))
+    path = write(columns, "utf-8", tmp_path)
+
+    result = run_fiedler("predict", expected, path, "--out", tmp_path / "new.csv")
+
+    assert "the table has no column 'newsletter'" in result.err
+    assert "did not occur before, in column 'city': 'Ulm'" in result.err
+    rows = rows_of(tmp_path / "new.csv")
+    assert adjusted_rand_index(kind, [row["label"] for row in rows]) > 0.85
+    assert rows[3]["customer"] == "C10003"
+    assert run_fiedler("predict", expected, tmp_path / "nothing.csv").err.startswith("fiedler: there is no file")
+
+
+def test_columns_can_be_used_in_another_way(customers, run_fiedler, tmp_path):
+    path = write(customers[0], "utf-8", tmp_path)
+    options = ["--drop", "newsletter,plan", "--as-category", "amount", "--as-text", "city", "--weight", "since=2"]
+
+    result = run_fiedler("cluster", path, "-k", 2, "--effort", "fast", *options, "--out", tmp_path / "out", "--json")
+
+    uses = json.loads(result.out)["columns"]
+    assert (uses["amount"], uses["city"]) == ("category", "text")
+    assert {"newsletter", "plan"}.isdisjoint(uses)
+    bad = run_fiedler("cluster", path, "-k", 2, "--weight", "since", "--out", tmp_path / "out")
+    assert "--weight 'since' is not a column and a number; write it as in --weight age=2" in bad.err
+
+
+def test_append_does_not_replace_the_input_or_a_file_of_yours(customers, run_fiedler, tmp_path):
+    path = write(customers[0], "utf-8", tmp_path).rename(tmp_path / "table.csv")
+
+    result = run_fiedler("cluster", path, "-k", 2, "--append", "--out", tmp_path)
+    assert "contains the input table.csv, and --append would replace it" in result.err
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "table.csv").write_text("mine")
+    result = run_fiedler("cluster", path, "-k", 2, "--append", "--out", tmp_path / "other")
+    assert "table.csv, which was not written by fiedler" in result.err
+
+
+def test_new_rows_in_a_folder_and_tables_with_a_column_called_id(run_fiedler, tmp_path):
+    kind = np.arange(60) % 2
+    for name, order in (("old", ("a", "id")), ("new", ("id", "a"))):
+        (tmp_path / name).mkdir()
+        table = pd.DataFrame({"a": 10 * kind + np.arange(60) % 7, "id": np.where(kind, "x", "y"), "b": kind + 0.5})
+        table[[*order, "b"]].to_csv(tmp_path / name / "1.csv", index=False)
+    run_fiedler("cluster", tmp_path / "old" / "1.csv", "-k", 2, "--effort", "fast", "--out", tmp_path / "out")
+
+    result = run_fiedler("predict", tmp_path / "out", tmp_path / "new", "--out", tmp_path / "new.csv")
+
+    assert (result.code, result.err) == (0, "")
+    assert adjusted_rand_index(kind, [row["label"] for row in rows_of(tmp_path / "new.csv")]) == 1
