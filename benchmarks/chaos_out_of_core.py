@@ -103,9 +103,10 @@ def kill_workers(X: da.Array, expected: np.ndarray, n_seeds: int, seconds: float
 def kill_fits(n_rows: int, n_blocks: int, expected: np.ndarray, n_kills: int) -> list[str]:
     """Kill fits at random moments, and run the same command again; return lines of a report.
 
-    Blocks that are finished are not made again, so what is done twice is what had been done since then: at most the
-    time since each of the two processes wrote its last block. It is compared with the time from the first block of an
-    undisturbed run to the last. Blocks that were there before and were written again are counted as well.
+    Blocks that are finished are not made again, so what is done twice is what had been done since then: the time since
+    each of the two workers wrote its last block of the step, or since the step began. It is compared with the time from
+    the first block of an undisturbed run to the last. Blocks that were there before and were written again are counted
+    as well.
     """
     work, labels = OUT / "chaos", OUT / "chaos.npy"
     command = [sys.executable, __file__, "--fit", str(n_rows), "--blocks", str(n_blocks)]
@@ -114,10 +115,22 @@ def kill_fits(n_rows: int, n_blocks: int, expected: np.ndarray, n_kills: int) ->
     def written() -> dict[Path, float]:
         return {path: path.stat().st_mtime for path in work.rglob("[0-9]*.npz")}
 
+    def lost_since(blocks: dict[Path, float]) -> float:
+        """Return when the oldest work began that was not finished."""
+        by_time = sorted(blocks, key=lambda path: blocks[path])
+        newest = by_time[-1].parent
+        of_step = [path for path in by_time if path.parent == newest]
+        if len(of_step) >= n_of_step.get(newest, 0):  # the step was complete, and the next one had begun
+            return blocks[by_time[-1]]
+        before = [blocks[path] for path in by_time if path.parent != newest][-1:]
+        starts = [*before * CLUSTER["n_workers"], *(blocks[path] for path in of_step)]
+        return starts[-CLUSTER["n_workers"]]
+
     shutil.rmtree(work, ignore_errors=True)
     started = time.perf_counter()
     subprocess.run(command, check=True)
-    seconds, times = time.perf_counter() - started, sorted(written().values())
+    seconds, undisturbed = time.perf_counter() - started, written()
+    times, n_of_step = sorted(undisturbed.values()), Counter(path.parent for path in undisturbed)
     whole = times[-1] - times[0]
     rng, n_equal, n_again, shares = np.random.RandomState(1), 0, 0, []
     while len(shares) < n_kills:
@@ -131,8 +144,7 @@ def kill_fits(n_rows: int, n_blocks: int, expected: np.ndarray, n_kills: int) ->
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         before = written()
-        last = sorted(before.values())[-CLUSTER["n_workers"] :]
-        shares.append((now - last[0]) / whole if last else 0.0)
+        shares.append((now - lost_since(before)) / whole if before else 0.0)
         subprocess.run(command, check=True)
         after = written()
         n_again += sum(after.get(path, modified) != modified for path, modified in before.items())
