@@ -15,12 +15,12 @@ import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 from measure import OUT, machine_info, markdown_table
+from sklearn.feature_extraction.text import TfidfTransformer
 
 from fiedler import ManifoldClustering
 from fiedler.datasets import load, tanh_manifold
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 from fiedler.out_of_core import config_context
-from fiedler.text import DocumentVectorizer
 
 N_BLOCKS = 8
 
@@ -33,7 +33,7 @@ def usps():
 def tdt2():
     data = load("tdt2")
     kept = data.y < 30
-    return DocumentVectorizer("tfidf").fit_transform(data.X[kept]), data.y[kept]
+    return TfidfTransformer(sublinear_tf=True).fit_transform(data.X[kept].astype(np.float64)), data.y[kept]
 
 
 def curved_mixture():
