@@ -149,7 +149,7 @@ def test_models_predict_blocks_are_saved_and_do_not_keep_the_rows(rows, client, 
 
 def test_results_outlive_the_model(rows, client):
     X, _ = rows
-    labels = ManifoldClustering(5, effort="fast", random_state=0).fit(in_blocks(X)).labels_
+    labels = ManifoldClustering(5, effort="fast", random_state=0).fit(in_blocks(X[:1000], 2)).labels_
 
     gc.collect()
 
@@ -161,7 +161,7 @@ def test_results_outlive_the_model(rows, client):
 
 def test_the_number_of_workers_does_not_matter_and_a_fit_goes_on_from_its_blocks(rows, client, tmp_path, caplog):
     X, _ = rows
-    blocks, model = in_blocks(X), ManifoldClustering(5, random_state=0)
+    blocks, model = in_blocks(X), ManifoldClustering(5, effort="fast", random_state=0)
     with config_context(tmp_path / "two"):
         expected = model.fit(blocks).labels_.compute()
     with (
@@ -180,14 +180,14 @@ def test_the_number_of_workers_does_not_matter_and_a_fit_goes_on_from_its_blocks
     assert caplog.messages[-1].startswith("3 blocks were made")
     with config_context(tmp_path / "two"):
         with pytest.raises(InputError, match="blocks of a fit with other options"):
-            ManifoldClustering(4, random_state=0).fit(blocks)
+            ManifoldClustering(4, effort="fast", random_state=0).fit(blocks)
         with pytest.raises(InputError, match="blocks of a fit with other data"):
-            ManifoldClustering(5, random_state=0).fit(in_blocks(X + 1))
+            ManifoldClustering(5, effort="fast", random_state=0).fit(in_blocks(X + 1))
 
 
 def test_a_block_that_is_damaged_during_the_fit_is_made_again(rows, client, tmp_path, monkeypatch):
     X, _ = rows
-    blocks, model = in_blocks(X), ManifoldClustering(5, random_state=0)
+    blocks, model = in_blocks(X), ManifoldClustering(5, effort="fast", random_state=0)
     expected = model.fit(blocks).labels_.compute()
     refine, times = manifold.refine, []
 
@@ -205,7 +205,7 @@ def test_a_block_that_is_damaged_during_the_fit_is_made_again(rows, client, tmp_
 
 @pytest.mark.parametrize("mode", ["sys.exit", "graceful", "segfault"])
 def test_killed_workers_change_nothing(mode, rows, client):
-    """The first worker ends after three seconds on average; a fit takes about two."""
+    """The first worker ends after two seconds on average; a fit takes about two."""
     chaos = pytest.importorskip("distributed.chaos")
     X, _ = rows
     blocks, model = in_blocks(X[:1000], 2), ManifoldClustering(5, effort="fast", random_state=0)
@@ -214,7 +214,7 @@ def test_killed_workers_change_nothing(mode, rows, client):
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as other:
         cluster.adapt(minimum=2, maximum=2, interval="200ms")  # as fiedler's own cluster does
         first_workers = set(cluster.scheduler.workers)
-        other.register_plugin(chaos.KillWorker(delay="6 s", mode=mode))
+        other.register_plugin(chaos.KillWorker(delay="4 s", mode=mode))
         while first_workers <= set(cluster.scheduler.workers):
             assert_array_equal(model.fit(blocks).labels_.compute(scheduler="synchronous"), expected)
 
@@ -245,14 +245,15 @@ from fiedler.out_of_core import config_context
 if __name__ == "__main__":
     X = np.load(sys.argv[1])
     with config_context(sys.argv[2], memory="2GB", n_workers=2):
-        model = ManifoldClustering(5, effort="fast", random_state=0).fit(da.from_array(X, chunks=(500, 20)))
+        model = ManifoldClustering(5, effort="fast", random_state=0).fit(da.from_array(X, chunks=(600, 20)))
     np.save(sys.argv[3], model.labels_.compute())
 """
 
 
 def test_the_same_command_after_kill_9_goes_on(rows, client, tmp_path):
     X, _ = rows
-    expected = ManifoldClustering(5, effort="fast", random_state=0).fit(in_blocks(X)).labels_.compute()
+    X = X[:1200]
+    expected = ManifoldClustering(5, effort="fast", random_state=0).fit(in_blocks(X, 2)).labels_.compute()
     np.save(tmp_path / "rows.npy", X)
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, *(str(tmp_path / name) for name in ("script.py", "rows.npy", "work", "labels.npy"))]
