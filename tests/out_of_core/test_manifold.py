@@ -205,7 +205,7 @@ def test_a_block_that_is_damaged_during_the_fit_is_made_again(rows, client, tmp_
 
 @pytest.mark.parametrize("mode", ["sys.exit", "graceful", "segfault"])
 def test_killed_workers_change_nothing(mode, rows, client):
-    """The first worker ends after two seconds on average; a fit takes about two."""
+    """The first worker ends after three seconds on average; a fit takes about two."""
     chaos = pytest.importorskip("distributed.chaos")
     X, _ = rows
     blocks, model = in_blocks(X[:1000], 2), ManifoldClustering(5, effort="fast", random_state=0)
@@ -214,7 +214,7 @@ def test_killed_workers_change_nothing(mode, rows, client):
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as other:
         cluster.adapt(minimum=2, maximum=2, interval="200ms")  # as fiedler's own cluster does
         first_workers = set(cluster.scheduler.workers)
-        other.register_plugin(chaos.KillWorker(delay="4 s", mode=mode))
+        other.register_plugin(chaos.KillWorker(delay="6 s", mode=mode))
         while first_workers <= set(cluster.scheduler.workers):
             assert_array_equal(model.fit(blocks).labels_.compute(scheduler="synchronous"), expected)
 
