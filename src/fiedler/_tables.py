@@ -326,15 +326,10 @@ def json_lines_table(content: str, name: str) -> Table:
     for number, line in enumerate(content.split("\n"), 1):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            record, problem = None, f"is not JSON: {error}"
-        else:
-            problem = "is not an object with fields"
+        record = parse_json_line(line, name, number)
         if not isinstance(record, dict):
             raise FileFormatError(
-                f"{name!r}, line {number} {problem}",
+                f"{name!r}, line {number} is not an object with fields",
                 'write one object per line, such as {"id": 1, "text": "..."}',
                 code="invalid_json",
                 file=name,
@@ -344,6 +339,20 @@ def json_lines_table(content: str, name: str) -> Table:
         numbers.append(number)
     titles = dict.fromkeys(title for record in records for title in record)
     return Table({title: [record.get(title) for record in records] for title in titles}, numbers, "line")
+
+
+def parse_json_line(line: str, name: str, number: int) -> Any:
+    """Parse a line of a file; an error names the file and the line."""
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise FileFormatError(
+            f"{name!r}, line {number} is not JSON: {error}",
+            "write one JSON value per line",
+            code="invalid_json",
+            file=name,
+            line=number,
+        ) from error
 
 
 def join_tables(tables: dict[str, Table]) -> Table:

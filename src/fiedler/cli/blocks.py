@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -143,32 +144,18 @@ def check_options(memory: str | None, **options: Any) -> None:
             )
 
 
-def cluster_blocks(
-    output: Output,
-    source: str,
-    n_clusters: NClusters,
-    folder: Path,
-    drop: Sequence[str],
-    scale: str,
-    *,
-    seed: int,
-    effort: str,
-    workdir: Path | None,
-    memory: str | None,
-    scheduler: str | None,
-) -> None:
-    """Cluster a file in blocks; write Parquet parts, the model, and a summary and report of a sample."""
+@contextmanager
+def blocks_client(output: Output, workdir: Path | None, memory: str | None, scheduler: str | None) -> Iterator[None]:
+    """Have the work in blocks done by workers that have the package, and say what the work directory contains."""
     workspace = Workspace.temporary() if workdir is None else Workspace(workdir)
     if workdir is not None and (found := workspace.count_finished()).n_blocks:
         output.note(f"{workdir} contains {found.n_blocks} finished blocks of {found.n_steps} steps")
     with config_context(workdir, memory=memory, scheduler=scheduler), running_client() as client:
         check_workers(client, workspace)
-        _cluster_on_client(
-            output, source, n_clusters, folder, drop, scale, seed=seed, effort=effort, is_local=not scheduler
-        )
+        yield
 
 
-def _cluster_on_client(
+def cluster_blocks(
     output: Output,
     source: str,
     n_clusters: NClusters,
@@ -180,6 +167,7 @@ def _cluster_on_client(
     effort: str,
     is_local: bool,
 ) -> None:
+    """Cluster a file in blocks; write Parquet parts, the model, and a summary and report of a sample."""
     with output.working(f"reading {source}"):
         data = read_scaled(source, drop, scale)
     n_rows, n_columns = data.rows.shape

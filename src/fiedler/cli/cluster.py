@@ -13,6 +13,7 @@ from rich.table import Table
 
 from .._registry import methods
 from .._validation import choose, first_few
+from ..clustering import FitCost
 from ..clustering.comparison import EFFORTS
 from ..clustering.cost_records import format_bytes
 from ..clustering.explain import UNCERTAIN_BELOW
@@ -20,7 +21,7 @@ from ..core.progress import format_seconds
 from ..io import Input, read_input
 from ..persistence import save
 from ..report import summarize, write_report, write_summary
-from .blocks import check_options, cluster_blocks
+from .blocks import blocks_client, check_options, cluster_blocks
 from .fitting import (
     FittedClustering,
     check_append,
@@ -138,9 +139,9 @@ def cluster(
             append=append,
             **kinds,
         )
-        where: dict[str, Any] = {"memory": memory, "workdir": workdir, "scheduler": scheduler}
-        dropped = parse_columns(drop)
-        cluster_blocks(output, source, n_clusters, folder, dropped, scale, seed=seed, effort=effort, **where)
+        options: dict[str, Any] = {"seed": seed, "effort": effort, "is_local": scheduler is None}
+        with blocks_client(output, workdir, memory, scheduler):
+            cluster_blocks(output, source, n_clusters, folder, parse_columns(drop), scale, **options)
         return
     with output.working(f"reading {source}"):
         data = read_input(
@@ -159,12 +160,7 @@ def cluster(
         check_append(data, append)
         prepared = prepare(data, scale)
     if method == "auto":  # other methods have no model of their cost
-        cost = expected_cost(prepared, n_clusters, effort)
-        if not no_memory_check:
-            check_memory(cost)
-        if cost.seconds >= ANNOUNCED_SECONDS:
-            time, peak = format_seconds(cost.seconds), format_bytes(cost.peak_bytes)
-            output.note(f"clustering {data.n_rows} rows will take about {time} and up to {peak} of memory")
+        _announce_cost(output, expected_cost(prepared, n_clusters, effort), checks_memory=not no_memory_check)
     with output.working(f"clustering {data.n_rows} rows"):
         fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs)
     if data.is_partially_labeled:
@@ -196,6 +192,15 @@ def cluster(
     }
     plan = [] if data.encoder is None else [f"{data.encoder.plan_}\n"]
     output.result(result, *plan, *_as_text(result, fitted, folder))
+
+
+def _announce_cost(output: Output, cost: FitCost, *, checks_memory: bool) -> None:
+    """Raise an error if there is too little memory, and say how long a long fit will take."""
+    if checks_memory:
+        check_memory(cost)
+    if cost.seconds >= ANNOUNCED_SECONDS:
+        time, peak = format_seconds(cost.seconds), format_bytes(cost.peak_bytes)
+        output.note(f"clustering {cost.n_rows} rows will take about {time} and up to {peak} of memory")
 
 
 def _explain_guidance(data: Input) -> str:

@@ -7,13 +7,12 @@ for each of these cases gives the number of documents and the first few names.
 from __future__ import annotations
 
 import codecs
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .._tables import csv_table, parquet_table
+from .._tables import csv_table, parquet_table, parse_json_line
 from .._validation import did_you_mean, first_few
 from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError, warn
 
@@ -172,7 +171,7 @@ def _from_json_lines(path: Path, column: str | None, encoding: str) -> Documents
     for number, line in enumerate(content.split("\n"), 1):
         if not line.strip():
             continue
-        record = _parse_json_line(line, path, number)
+        record = parse_json_line(line, path.name, number)
         if isinstance(record, dict):
             field = field or _choose_column(list(record), None, path)  # chosen from the first object, for all
             record = record.get(field, NO_FIELD)
@@ -190,19 +189,6 @@ def _from_json_lines(path: Path, column: str | None, encoding: str) -> Documents
         texts.append(record or "")
         names.append(f"line {number}")
     return Documents(texts, names)
-
-
-def _parse_json_line(line: str, path: Path, number: int) -> Any:
-    try:
-        return json.loads(line)
-    except json.JSONDecodeError as error:
-        raise FileFormatError(
-            f"{path.name!r}, line {number} is not JSON: {error}",
-            "write one JSON value per line",
-            code="invalid_json",
-            file=path.name,
-            line=number,
-        ) from error
 
 
 def _from_parquet(path: Path, column: str | None, encoding: str) -> Documents:
