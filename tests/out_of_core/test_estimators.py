@@ -20,13 +20,13 @@ pytest.importorskip("distributed")
 
 @pytest.fixture(scope="module")
 def rows():
-    return tanh_manifold(3000, n_clusters=5, ambient=20, random_state=0)
+    return tanh_manifold(1500, n_clusters=5, ambient=20, random_state=0)
 
 
 @pytest.fixture
 def few(rows):
     """A label for one row of twenty."""
-    return np.where(np.arange(3000) % 20 == 0, rows[1], -1)
+    return np.where(np.arange(1500) % 20 == 0, rows[1], -1)
 
 
 def in_blocks(X, n_blocks=5):
@@ -47,8 +47,8 @@ def test_graphs_have_nearly_the_weights_of_those_in_memory(recipe, rows, client)
 
     graph = recipe.build(in_blocks(X))
 
-    assert graph.n_nodes == 3000
-    assert graph.weights.chunks == ((600,) * 5, (3000,))
+    assert graph.n_nodes == 1500
+    assert graph.weights.chunks == ((300,) * 5, (1500,))
 
     weights = sp.vstack([graph.weights.blocks[block, 0].compute() for block in range(5)]).tocsr()
     expected = recipe.build(X).weights
@@ -78,7 +78,7 @@ def test_spectral_clusters_are_those_in_memory(cut, rows, client, monkeypatch):
     assert model.converged_
     assert_allclose(model.eigenvalues_, reference.eigenvalues_, atol=2e-3)
     assert adjusted_rand_index(labels, reference.labels_) > 0.97
-    assert (model.labels_.chunks, model.embedding_.chunks) == (((600,) * 5,), ((600,) * 5, (5,)))
+    assert (model.labels_.chunks, model.embedding_.chunks) == (((300,) * 5,), ((300,) * 5, (5,)))
     assert np.mean(model.predict(in_blocks(X, 2)).compute() == labels) > 0.97
 
 
@@ -107,7 +107,7 @@ def test_labels_spread_as_in_memory(normalize, rows, few, client, tmp_path):
     fiedler.save(model, tmp_path / "model.npz")
     loaded = fiedler.load(tmp_path / "model.npz")
     assert np.mean(loaded.predict(in_blocks(X, 2)).compute() == found) > 0.99
-    assert loaded.predict_proba(in_blocks(X, 2)).shape == (3000, 5)
+    assert loaded.predict_proba(in_blocks(X, 2)).shape == (1500, 5)
 
 
 def test_names_of_classes_and_rows_that_no_label_reaches(client, rng):
@@ -135,8 +135,8 @@ def test_mistakes_give_one_sentence(rows, few, client):
         (lambda: SpectralClustering().fit(blocks, constraints=0), "does not take constraints with Dask arrays"),
         (lambda: LLGC().fit(blocks, few, constraints=0), "does not take constraints with Dask arrays"),
         (lambda: LLGC().fit(blocks, None), "LLGC requires y to be passed"),
-        (lambda: LLGC().fit(blocks, few[:10]), "y must have one value for each of the 3000 rows of X"),
-        (lambda: LLGC().fit(blocks, np.full(3000, -1)), "y contains no label, only -1"),
+        (lambda: LLGC().fit(blocks, few[:10]), "y must have one value for each of the 1500 rows of X"),
+        (lambda: LLGC().fit(blocks, np.full(1500, -1)), "y contains no label, only -1"),
         (lambda: LLGC(alpha=1.0).fit(blocks, few), "alpha must be between 0 and 1"),
     ):
         with pytest.raises(InputError, match=sentence):
@@ -190,8 +190,8 @@ def test_lapgmm_searches_the_weight_of_the_graph(rows, client):
         ({"n_smooth": 2}, {}),
         ({"n_init": 2}, {}),
         ({"init": "spectral"}, {}),
-        ({}, {"sample_weight": np.ones(3000)}),
-        ({}, {"y": np.full(3000, -1)}),
+        ({}, {"sample_weight": np.ones(1500)}),
+        ({}, {"y": np.full(1500, -1)}),
         ({}, {"constraints": 0}),
     ],
 )

@@ -31,7 +31,7 @@ distributed = pytest.importorskip("distributed")
 
 @pytest.fixture(scope="module")
 def rows():
-    return tanh_manifold(3000, n_clusters=5, ambient=20, dtype="float32", random_state=0)
+    return tanh_manifold(1500, n_clusters=5, ambient=20, dtype="float32", random_state=0)
 
 
 def in_blocks(X, n_blocks=6):
@@ -63,7 +63,7 @@ def test_the_clusters_are_those_in_memory(effort, rows, client):
     assert set(model.candidates_["family"]) == set(reference.candidates_["family"])
     if effort == "default":
         assert abs(model.consensus_ - reference.consensus_) < 0.05
-        assert model.row_agreement_.compute().shape == (3000,)
+        assert model.row_agreement_.compute().shape == (1500,)
 
 
 def test_documents_in_sparse_blocks(client, rng):
@@ -140,10 +140,10 @@ def test_models_predict_blocks_are_saved_and_do_not_keep_the_rows(rows, client, 
     loaded = fiedler.load(tmp_path / "model.npz")
 
     predicted = loaded.predict(in_blocks(X, 3))
-    assert predicted.chunks == ((1000, 1000, 1000),)
+    assert predicted.chunks == ((500, 500, 500),)
     assert_array_equal(predicted.compute(), model.predict(X))
     assert np.mean(predicted.compute() == model.labels_.compute()) > 0.99
-    assert loaded.predict_proba(in_blocks(X, 3)).shape == (3000, 5)
+    assert loaded.predict_proba(in_blocks(X, 3)).shape == (1500, 5)
     assert "5 neighbours" in model.report()
 
 
@@ -171,8 +171,8 @@ def test_the_number_of_workers_does_not_matter_and_a_fit_goes_on_from_its_blocks
     ):
         assert_array_equal(model.fit(blocks).labels_.compute(), expected)
 
-    damage(tmp_path / "two" / "graph" / "000003.npz")
-    (tmp_path / "two" / "moves-00" / "000001.npz").unlink()
+    damage(max((tmp_path / "two" / "graph").glob("*.npz")))
+    max((tmp_path / "two" / "moves-00").glob("*.npz")).unlink()
     damage(tmp_path / "two" / "result" / "000000.npz")
     with config_context(tmp_path / "two"), caplog.at_level("INFO", logger="fiedler.out_of_core"):
         assert_array_equal(model.fit(blocks).labels_.compute(), expected)
@@ -214,7 +214,7 @@ def test_killed_workers_change_nothing(mode, rows, client):
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as other:
         cluster.adapt(minimum=2, maximum=2, interval="200ms")  # as fiedler's own cluster does
         first_workers = set(cluster.scheduler.workers)
-        other.register_plugin(chaos.KillWorker(delay="6 s", mode=mode))
+        other.register_plugin(chaos.KillWorker(delay="4 s", mode=mode))
         while first_workers <= set(cluster.scheduler.workers):
             assert_array_equal(model.fit(blocks).labels_.compute(scheduler="synchronous"), expected)
 
@@ -281,14 +281,14 @@ def with_nan(X):
 
 
 def of_two_widths(X):
-    parts = [dask.delayed(X[:1500]), dask.delayed(X[1500:, :-1])]
-    return da.concatenate([da.from_delayed(part, (1500, 20), dtype=X.dtype) for part in parts])
+    parts = [dask.delayed(X[:750]), dask.delayed(X[750:, :-1])]
+    return da.concatenate([da.from_delayed(part, (750, 20), dtype=X.dtype) for part in parts])
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda X: in_blocks(with_nan(X)), "block 2, row 234 of it: .*NaN"),
+        (lambda X: in_blocks(with_nan(X)), "block 4, row 234 of it: .*NaN"),
         (of_two_widths, "block 1 of X has 19 columns, but X has 20; give all blocks the same columns"),
         (lambda X: in_blocks(X).rechunk((500, 10)), r"columns of X are divided into 2 blocks; .*rechunk\(\{1: -1\}\)"),
         (lambda X: in_blocks(X[:, 0:1]).ravel(), "two dimensions"),
@@ -305,11 +305,11 @@ def test_mistakes_give_one_sentence(change, sentence, rows, client):
 def test_unknown_sizes_and_empty_blocks_are_no_mistakes(rows, client):
     X, _ = rows
     blocks = in_blocks(X)
-    chosen = blocks[(blocks[:, 0] > np.median(X[:, 0])) & (da.arange(3000, chunks=500) >= 500)]
+    chosen = blocks[(blocks[:, 0] > np.median(X[:, 0])) & (da.arange(1500, chunks=250) >= 250)]
 
     model = ManifoldClustering(5, effort="fast", random_state=0).fit(chosen)
 
-    kept = (X[:, 0] > np.median(X[:, 0])) & (np.arange(3000) >= 500)
+    kept = (X[:, 0] > np.median(X[:, 0])) & (np.arange(1500) >= 250)
     assert model.labels_.chunks[0][0] == 0
     assert len(model.labels_.compute()) == kept.sum()
     assert np.isnan(chosen.chunks[0][0])
@@ -317,13 +317,13 @@ def test_unknown_sizes_and_empty_blocks_are_no_mistakes(rows, client):
 
 def test_options_without_a_block_version_say_so(rows, client):
     X, _ = rows
-    blocks, y = in_blocks(X), np.where(np.arange(3000) < 10, 0, -1)
+    blocks, y = in_blocks(X), np.where(np.arange(1500) < 10, 0, -1)
 
     for options, arguments, name in (
         ({"outliers": 0.1}, {}, "outliers"),
         ({"graph": fiedler.KNNGraph(5)}, {}, "graph"),
         ({}, {"y": y}, "labels y"),
-        ({}, {"constraints": PairwiseConstraints([(0, 1)], [], 3000)}, "constraints"),
+        ({}, {"constraints": PairwiseConstraints([(0, 1)], [], 1500)}, "constraints"),
     ):
         with pytest.raises(InputError, match=f"does not take {name} with Dask arrays; leave it out, or pass X"):
             ManifoldClustering(5, **options).fit(blocks, **arguments)
