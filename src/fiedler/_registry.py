@@ -58,6 +58,7 @@ RECORDS = {
     "LowRankAffinity": "fiedler.graph.landmarks",
     "NClustersChoice": "fiedler.clustering.n_clusters",
     "PairwiseConstraints": "fiedler.graph.constraints",
+    "Profiles": "fiedler.table.profiles",
     "Projection": "fiedler.core.pca",
 }
 

@@ -52,7 +52,9 @@ from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
 from ..table import TableEncoder
+from ..table.columns import Column
 from ..table.frames import is_mixed
+from ..table.profiles import profile_rows, profile_table
 from .candidates import (
     MAX_SEARCHES,
     ROWS,
@@ -68,6 +70,7 @@ from .candidates import (
 )
 from .comparison import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from .explain import format_report
+from .explanation import ExplainMixin
 from .memberships import walk_memberships
 from .n_clusters import NClustersChoice, count_clusters, subgraph
 from .outliers import farthest, outlier_scores
@@ -195,7 +198,7 @@ def cluster(
     return ClusterResult(model.labels_, model.memberships_, model)
 
 
-class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
+class ManifoldClustering(ExplainMixin, GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     """Clustering on a manifold: partitions of several views, one chosen without labels, soft memberships, ``predict``.
 
     Parameters
@@ -362,8 +365,9 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             check_graph_name(self.graph, names=("auto", "precomputed"))
         is_table = is_mixed(X) and not (isinstance(self.graph, str) and self.graph == "precomputed")
         self.encoder_ = TableEncoder() if is_table else None
-        if self.encoder_ is not None:
-            X = self.encoder_.fit_transform(X)
+        columns = None if self.encoder_ is None else self.encoder_.read(X)
+        if self.encoder_ is not None and columns is not None:
+            X = self.encoder_.fit_columns(X, columns)
         if not isinstance(X, AffinityGraph):
             X = check_data(X, estimator=self, min_samples=2)
         n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
@@ -384,6 +388,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             self._store_choice(candidates, chosen)
             self._set_memberships(chosen.labels, None, graph, supervision)
             self._score_outliers(edges, share, supervision)
+            self._store_profiles(X, columns)
             return
         assert edges is not None
         rows = View(ROWS, None, self._fit_X, edges, graph, list(search_graphs.values())[-1])
@@ -395,6 +400,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self._fit_X, self._view = comparison.view.rows, comparison.view.transformer
         self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, supervision)
         self._score_outliers(comparison.view.edges, share, supervision)
+        self._store_profiles(X, columns)
 
     # ------------------------------------------------------------------------------------------------- steps of fit
 
@@ -532,6 +538,15 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         known = np.zeros(len(labels), dtype=bool) if supervision.labels is None else supervision.labels != UNKNOWN
         labels[farthest(self.outlier_score_, share, known)] = OUTLIER
         self.labels_ = asarray_like(labels, self.memberships_, dtype=self.labels_.dtype)
+
+    def _store_profiles(self, X: Any, columns: Sequence[Column] | None) -> None:
+        """Store the columns by cluster where they cannot be computed from the rows that the model keeps."""
+        labels, self._profiles = to_numpy(self.labels_), None
+        if columns is not None:
+            self._profiles = profile_table(columns, labels, self.n_clusters_)
+        elif self._view is not None:
+            rows = X if sp.issparse(X) else to_numpy(X)
+            self._profiles = profile_rows(rows, labels, self.n_clusters_, getattr(self, "feature_names_in_", None))
 
     # ------------------------------------------------------------------------------------------------ after the fit
 

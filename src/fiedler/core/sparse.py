@@ -79,6 +79,13 @@ def csr_parts(S: Sparse) -> tuple[Array, Array, Array]:
     return S.data, S.indices, S.indptr
 
 
+def row_entries(S: Sparse, row: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns and the values of the stored entries of a row, on the host."""
+    data, indices, indptr = csr_parts(S)
+    start, stop = (int(bound) for bound in indptr[row : row + 2])
+    return to_numpy(indices[start:stop]), to_numpy(data[start:stop])
+
+
 def row_indices(S: Sparse) -> Array:
     """Return the row of every stored entry."""
     _, indices, indptr = csr_parts(S)

@@ -313,7 +313,7 @@ class _Fit:
         drawn, numbers = numbers, add_rare_clusters(rows, result, numbers, model.n_clusters_)
         if len(numbers) > len(drawn):
             landmarks = choice.graph.cells.rows.select(numbers, "landmark-rows")
-        model._view, model._fit_X = choice.view, landmarks
+        model._view, model._fit_X, model._profiles = choice.view, landmarks, None
         model._fit_recipe = self_tuned(min(GRAPH_SIZES[-1], landmarks.shape[0] - 1))
         model.graph_ = clone(model._fit_recipe).set_params(method=search_method(landmarks))._build(landmarks)
         names = ("memberships", "agreement") if has_votes else ("memberships",)

@@ -22,7 +22,7 @@ import numpy as np
 
 from .._validation import did_you_mean, first_few
 from ..errors import InputError
-from .values import Values, ValueType, read_values
+from .values import Values, ValueType, Words, read_values
 
 Kind = Literal["number", "date", "category", "text", "vector", "id", "constant", "empty", "dropped"]
 
@@ -130,6 +130,13 @@ def plan_columns(cells: Mapping[str, Any], requests: Requests, locations: Sequen
             code="no_features",
         )
     return columns
+
+
+def recognise_columns(cells: Mapping[str, Any], requests: Requests) -> list[Column]:
+    """Decide what every column contains, to describe it; one with cells of several types contains words."""
+    requests = requests._replace(drop=())
+    columns = [_plan(name, column, requests) for name, column in cells.items()]
+    return [_plan(one.name, Words(cells[one.name]), requests) if one.values.n_mistakes else one for one in columns]
 
 
 KIND_NAMES = {"dates": "a date", "numbers": "a finite number", "vectors": "a vector of as many finite numbers"}

@@ -268,14 +268,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
         """Fit to a table and return its rows as vectors of shape (n, d)."""
+        return self.fit_columns(X, self.read(X))
+
+    def read(self, X: Any) -> list[Column]:
+        """Return the columns of a table with their cells, and how each is used."""
         cells = table_cells(X)
         if n_rows_of(cells) < 2:
             raise InputError(
                 f"a table needs at least two rows; got n_samples={n_rows_of(cells)}", code="too_few_rows", parameter="X"
             )
+        return plan_columns(cells, self._requests(X, cells))
+
+    def fit_columns(self, X: Any, columns: Sequence[Column]) -> np.ndarray:
+        """Fit to the columns of a table, which :meth:`read` has returned, and return its rows as vectors."""
         max_levels = check_int(self.max_levels, "max_levels", minimum=2)
         n_components = check_int(self.n_text_components, "n_text_components")
-        columns = plan_columns(cells, self._requests(X, cells))
         weights = dict(self.weight or {})
         encodings = [
             fit_column(one, float(weights.get(one.name, 1.0)), max_levels, n_components)
@@ -299,7 +306,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.gaussian_, self.history_ = result.gaussian, result.history
         self.n_iter_, self.converged_ = len(result.history.objective), result.converged
         self.smoothing_ = smoothing_matrix(result.gaussian, encodings)
-        self._set_names(X, cells)
+        self._set_names(X, [column.name for column in columns])
         return self._smooth(result.gaussian.fill(rows)).astype(_float_type(X))
 
     def transform(self, X: Any) -> np.ndarray:
@@ -370,11 +377,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             number = tuple(name for name in cells if name not in {*drop, *category, *text})
         return Requests(drop, category, number, text, dict(self.weight or {}))
 
-    def _set_names(self, X: Any, cells: Mapping[str, Any]) -> None:
-        self.n_features_in_ = len(cells)
+    def _set_names(self, X: Any, names: list[str]) -> None:
+        self.n_features_in_ = len(names)
         self.__dict__.pop("feature_names_in_", None)
         if is_frame(X) or isinstance(X, Mapping):
-            self.feature_names_in_ = np.array(list(cells), dtype=object)
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     def _by_name(self, X: Any, cells: dict[str, Any]) -> dict[str, Any]:
         """Return columns by the names of the fit; those of an array, which must be as many, have their order."""

@@ -1,0 +1,159 @@
+"""What sets clusters apart, and why a row is in its cluster."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import fiedler
+from fiedler import KNNGraph, ManifoldClustering
+from fiedler.datasets import blobs
+from fiedler.errors import InputError
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return blobs(120, n_clusters=3, n_features=4, noise=0.8, random_state=0)[0]
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return ManifoldClustering(3, effort="fast", random_state=0).fit(data)
+
+
+@pytest.fixture(scope="module")
+def customers():
+    rng = np.random.RandomState(0)
+    y = np.repeat([0, 1], 60)
+    return pd.DataFrame(
+        {
+            "customer": [f"c{i}" for i in range(120)],
+            "amount": rng.normal(20 + 60 * y, 4),
+            "plan": np.where(rng.uniform(size=120) < 0.9, np.array(["basic", "pro"])[y], "trial"),
+            "joined": pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.randint(300, size=120), "D"),
+            "note": np.array(["a fast red car with a big engine", "an old green tree in a dark forest"])[y],
+        }
+    )
+
+
+def test_clusters_are_described_by_their_contrasts_and_rows(model, data):
+    explanation = model.explain(n_rows=2)
+
+    for one in explanation.clusters:
+        members = data[model.labels_ == one.label]
+        differences = (members.mean(axis=0) - data.mean(axis=0)) / data.std(axis=0)
+        largest = np.abs(differences).argmax()
+        assert (one.size, one.contrasts[0].column) == (len(members), f"x{largest}")
+        assert_allclose(one.contrasts[0].difference, differences[largest])
+        assert_allclose(one.confidence, model.memberships_[model.labels_ == one.label].max(axis=1).mean())
+        assert len(one.typical) == 2
+        assert (model.labels_[one.typical] == one.label).all()
+        assert one.contrasts[0].column in one.name
+    assert "sd: difference from the mean" in str(explanation)
+    assert len(pd.DataFrame(explanation.profiles.to_dict())) == 3 * 4
+
+
+def test_borderline_rows_are_those_of_the_lowest_confidence(data):
+    model = ManifoldClustering(2, effort="fast", random_state=0).fit(data)  # two of three clusters are merged
+
+    for one in model.explain().clusters:
+        members = np.flatnonzero(model.labels_ == one.label)
+        expected = members[np.argsort(model.memberships_[members].max(axis=1), kind="stable")][: len(one.borderline)]
+        assert_array_equal([row.row for row in one.borderline], expected)
+        assert all(row.other != one.label for row in one.borderline)
+
+
+def test_rows_are_explained_by_neighbours_walk_and_columns(model, data):
+    why = model.explain(7)
+
+    weights = model.graph_.weights.toarray()[7]
+    neighbors = {one.row: one.share for one in why.neighbors}
+    assert neighbors == pytest.approx({j: weights[j] / weights.sum() for j in np.flatnonzero(weights)})
+    assert_allclose(why.walk_mass, weights @ model.memberships_ / weights.sum())
+    assert (why.label, why.row) == (model.labels_[7], 7)
+    means = np.stack([data[model.labels_ == k].mean(axis=0) for k in range(3)])
+    printed = ((data[7] - means[why.rival]) ** 2 - (data[7] - means[why.label]) ** 2) / data.var(axis=0)
+    assert dict(why.columns) == pytest.approx({f"x{j}": printed[j] for j in range(4)})
+    assert str(why).startswith(f"row 7 is in cluster {why.label}")
+
+
+def test_new_rows_are_explained_by_predict_proba(model, data):
+    x = data[3] + 0.01
+
+    for row in (x, x[None], x.tolist()):
+        why = model.explain(row)
+        assert_allclose(why.memberships, model.predict_proba(x[None])[0])
+        assert why.row is None
+        assert why.neighbors[0].row == 3
+        assert len(why.columns) == 4
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_tables_are_explained_in_their_own_columns(customers, stored, tmp_path):
+    model = fiedler.cluster(customers, 2, random_state=0).model
+    if stored:
+        fiedler.save(model, tmp_path / "model.npz")
+        model = fiedler.load(tmp_path / "model.npz")
+
+    explanation = model.explain()
+
+    rich = explanation.clusters[model.labels_[-1]]
+    by_column = {one.column: one for one in rich.contrasts}
+    assert by_column["amount"].value == pytest.approx(customers["amount"][60:].mean())
+    assert (by_column["plan"].level, by_column["plan"].kind) == ("pro", "category")
+    assert "customer" not in explanation.profiles.columns
+    assert rich.name is not None
+    why = model.explain(100, X=customers)
+    assert {"amount", "plan"} <= {name for name, value in why.columns if value > 0}
+    assert model.explain(100).columns == []  # the model does not keep the cells
+    assert {"amount", "plan"} <= {name for name, value in model.explain(customers.iloc[[100]]).columns if value > 0}
+
+
+def test_texts_are_explained_by_their_terms(customers):
+    table = customers.assign(note=[f"{note} number{i}" for i, note in enumerate(customers["note"])])
+    model = fiedler.cluster(table, 2, random_state=0).model
+
+    one = model.explain().clusters[model.labels_[0]]
+
+    assert {"car", "engine"} <= {term for term, _ in one.terms}
+    assert one.name.split(", ")[0] in {"fast", "red", "car", "big", "engine"}
+
+
+def test_columns_that_were_not_fitted_can_explain(model, customers):
+    explanation = model.explain(X=customers)
+
+    assert set(explanation.profiles.columns) == {"amount", "plan", "joined", "note"}
+
+
+def test_the_columns_of_the_rows_are_kept_when_another_view_is_chosen(data):
+    model = ManifoldClustering(3, effort="fast", random_state=0).fit(data)
+    expected = model.explain().profiles
+    model._view = object()  # any transformer
+    model._store_profiles(data, None)
+
+    assert_allclose(model.explain().profiles.means, expected.means)
+    assert model.explain(0).columns == []
+
+
+def test_graphs_are_explained_without_columns(data):
+    graph = KNNGraph(5).build(data)
+    model = ManifoldClustering(3, random_state=0).fit(graph)
+
+    explanation = model.explain()
+
+    assert all(one.contrasts == [] and one.name is None for one in explanation.clusters)
+    assert "sd:" not in str(explanation)
+    assert model.explain(4).columns == []
+    assert model.explain(4, X=data).columns != []
+
+
+def test_mistakes_give_one_sentence(model, data):
+    with pytest.raises(InputError, match="there is no row 120 among those that the model keeps"):
+        model.explain(120)
+    with pytest.raises(InputError, match="X has 3 rows, but the model was fitted to 120"):
+        model.explain(X=data[:3])
+    with pytest.raises(InputError, match="explain takes one row at a time; got 2"):
+        model.explain(data[:2])
+    with pytest.raises(InputError, match="n_rows"):
+        model.explain(n_rows=-1)
