@@ -46,7 +46,7 @@ def test_cluster_writes_labels_a_model_and_a_report(run_fiedler, table, tmp_path
     assert result.code == 0, result.err
     assert file_names(tmp_path / "out") == FILES
     rows = labels_in(tmp_path / "out" / "labels.csv")
-    assert list(rows[0]) == ["name", "label", "confidence", "cluster_0", "cluster_1", "cluster_2"]
+    assert list(rows[0]) == ["name", "label", "cluster_name", "confidence", "cluster_0", "cluster_1", "cluster_2"]
     assert [row["name"] for row in rows] == [f"r{i}" for i in range(60)]
     assert clustering_accuracy(clouds[1], [int(row["label"]) for row in rows]) == 1
     shares = np.array([[float(row[f"cluster_{k}"]) for k in range(3)] for row in rows])
@@ -55,7 +55,10 @@ def test_cluster_writes_labels_a_model_and_a_report(run_fiedler, table, tmp_path
     head, columns, *lines = result.out.splitlines()
     assert head.startswith("60 rows in 3 clusters, by auto, in ")
     assert columns.split() == ["cluster", "rows", "share", "confidence"]
-    assert [line.split()[:3] for line in lines[:3]] == [[str(label), "20", "33.3%"] for label in range(3)]
+    names = {row["label"]: row["cluster_name"] for row in rows}
+    assert all(any(column in name for column in "xyz") for name in names.values())  # the columns in which they differ
+    shown = [[label, *names[label].split(), "20", "33.3%"] for label in sorted(names)]
+    assert [line.split()[:-1] for line in lines[:3]] == shown
     assert lines[3:] == [
         "agreement with the known labels: AC 1.000, NMI 1.000, ARI 1.000",
         f"written to {tmp_path / 'out'}: labels.csv, model.npz, summary.json, report.html",
@@ -321,7 +324,7 @@ def test_predictions_to_standard_output_and_to_a_file(run_fiedler, table, tmp_pa
     shown = run_fiedler("predict", tmp_path, mixed, "--id", "name")
     kept = run_fiedler("predict", tmp_path, mixed, "--id", "name", "--out", tmp_path / "new.csv")
 
-    assert shown.out.splitlines()[0] == "name,label,confidence,cluster_0,cluster_1,cluster_2"
+    assert shown.out.splitlines()[0] == "name,label,cluster_name,confidence,cluster_0,cluster_1,cluster_2"
     assert (tmp_path / "new.csv").read_text() == shown.out
     assert kept.out == f"5 rows; written to {tmp_path / 'new.csv'}\n"
     assert [row["label"] for row in labels_in(tmp_path / "new.csv")] == [

@@ -117,7 +117,27 @@ def test_the_plan_is_printed_and_the_table_is_written_with_the_clusters(customer
     run_fiedler(*command)
     assert not (tmp_path / "out" / "table.csv").exists()  # it would have the clusters of another run
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "plan=basic" in report
+    assert "plan = basic" in report
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    listed = {line["column"]: line["used"] for line in summary["profiles"]}
+    assert listed["plan"] is True
+    assert set(listed) == set(customers[0]) - {"customer", "country"}
+
+
+def test_columns_that_are_dropped_are_described_by_cluster(customers, run_fiedler, tmp_path):
+    path = write(customers[0], "utf-8", tmp_path)
+
+    result = run_fiedler(
+        "cluster", path, "-k", 2, "--effort", "fast", "--drop", "plan", "--json", "--out", tmp_path / "o"
+    )
+
+    summary = json.loads((tmp_path / "o" / "summary.json").read_text(encoding="utf-8"))
+    plans = [line for line in summary["profiles"] if line["column"] == "plan"]
+    assert plans
+    assert not any(line["used"] for line in plans)
+    names = [cluster["name"] for cluster in json.loads(result.out)["clusters"]]
+    assert not any("plan" in name for name in names)
+    assert {row["cluster_name"] for row in rows_of(tmp_path / "o" / "labels.csv")} == set(names)
 
 
 def test_next_months_table_may_have_new_words_and_lack_columns(expected, run_fiedler, tmp_path):

@@ -15,7 +15,16 @@ from sklearn.exceptions import NotFittedError
 import fiedler._validation
 from fiedler import GaussianMixture, KNNGraph, LapGMM, ManifoldClustering, SpectralClustering, plots
 from fiedler.clustering import NClustersChoice
-from fiedler.plots.style import PALETTE, UNASSIGNED, color_codes, palette_rgb
+from fiedler.plots.style import (
+    DARK_BACKGROUND,
+    MIN_CONTRAST,
+    PALETTE,
+    UNASSIGNED,
+    color_codes,
+    contrast,
+    on_dark,
+    palette_rgb,
+)
 
 matplotlib.use("Agg")
 
@@ -198,3 +207,8 @@ def test_models_without_the_data_to_draw_raise_an_error():
     ):
         with pytest.raises(ValueError, match=message):
             draw_model()
+
+
+def test_all_colours_can_be_read_on_the_dark_background():
+    assert all(contrast(on_dark(color), DARK_BACKGROUND) >= MIN_CONTRAST for color in PALETTE)
+    assert len({on_dark(color) for color in PALETTE}) == len(PALETTE)

@@ -177,7 +177,7 @@ def test_markup_in_data_is_shown_as_text(visit, small):
     page.wait_for_selector("#results button")
 
     assert page.title() == MARKUP
-    assert MARKUP in page.locator("#results small").first.inner_text()
+    assert MARKUP in page.locator("#results button > small").first.inner_text()
     assert page.evaluate("[window.broken, document.images.length]") == [None, 0]
 
 
@@ -192,7 +192,7 @@ def test_the_name_of_a_cluster_is_shown_everywhere(visit, named_clusters):
     assert second.locator("h3").inner_text().startswith("bread, ")  # leading terms, since it has no name
     assert "or <b>ash</b> (20\u00a0%)" in second.inner_text()
     assert page.locator("#legend button").nth(0).inner_text().split("\n") == ["<b>ash</b>", "4", "Cluster 0"]
-    assert page.locator("#legend button").nth(1).inner_text().startswith("Cluster 1\n3\nbread, ")
+    assert page.locator("#legend button").nth(1).inner_text().endswith("\n3\nCluster 1")
     assert page.locator("#results .cluster").inner_text().split() == ["<b>ash</b>", "Cluster", "0"]
     page.locator("#results button").click()
     assert page.locator("#tooltip span").first.inner_text().strip() == "<b>ash</b> · confidence 60\u00a0%"
@@ -216,7 +216,7 @@ def test_search_results_show_the_text_around_the_match(visit, named_clusters):
     page.fill("#search", "Butter")
     page.locator("#results p", has_text="3 rows match").wait_for()
 
-    assert page.locator("#results small").first.inner_text() == "…and fresh butter"
+    assert page.locator("#results button > small").first.inner_text() == "…and fresh butter"
 
 
 def test_hovering_a_row_shows_its_tooltip(visit, small):
@@ -456,9 +456,9 @@ def colour_of_the_first_row(visit, path):
 @pytest.mark.parametrize("others", [0.61, 0.99])
 def test_the_colour_of_a_confidence_does_not_depend_on_other_rows(others, visit, tmp_path):
     """Opacity is confidence: colour = c · palette + (1 - c) · white."""
-    Q = np.array([[0.6, 0.4], [others, 1 - others], [1 - others, others]])
-    xy = np.array([[0.0, 0.0], [1.0, 0.4], [1.0, 1.0]])
-    path = write_report(summarize(fitted_model(np.array([0, 0, 1]), Q), xy), tmp_path / "page.html")
+    Q = np.array([[0.6, 0.4], [others, 1 - others], [others, 1 - others], [1 - others, others]])
+    xy = np.array([[0.0, 0.0], [1.0, 0.4], [1.0, 0.41], [1.0, 1.0]])  # numbers are written where most rows are
+    path = write_report(summarize(fitted_model(np.array([0, 0, 0, 1]), Q), xy), tmp_path / "page.html")
 
     color = colour_of_the_first_row(visit, path)
 

@@ -250,3 +250,21 @@ def test_missing_and_undecodable_summaries_raise_an_error(tmp_path):
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileFormatError, match="is not a valid summary file"):
         read_summary(tmp_path / "bytes.json")
+
+
+def test_a_summary_of_version_1_is_read_as_one_of_this_version(tmp_path):
+    X = [[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0]]
+    summary = summarize(KMeans(2, n_init=1, random_state=0).fit(X), X, feature_names=["a", "b"])
+    old = {key: value for key, value in summary.items() if key not in ("profiles", "contested")} | {"version": 1}
+    old["clusters"] = [
+        {**{key: value for key, value in cluster.items() if key != "contrasts"}, "features": [["a", 1.5, 3.0]]}
+        for cluster in summary["clusters"]
+    ]
+    (tmp_path / "old.json").write_text(json.dumps(old))
+
+    read = read_summary(tmp_path / "old.json")
+
+    expected = {"column": "a", "value": "3.0", "overall": None, "difference": 1.5, "lift": None}
+    assert [cluster["contrasts"] for cluster in read["clusters"]] == [[expected], [expected]]
+    assert "features" not in read["clusters"][0]
+    write_report(read, tmp_path / "old.html")

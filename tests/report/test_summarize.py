@@ -23,6 +23,7 @@ from fiedler import (
 from fiedler._records import FitHistory
 from fiedler.baselines import GNMF, NMFClustering
 from fiedler.clustering import NClustersChoice
+from fiedler.clustering.explanation import describe_columns
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.report import contents, read_summary, summarize, write_summary
 from fiedler.report.cards import cluster_sizes
@@ -75,8 +76,8 @@ def test_the_means_of_features_are_those_before_scaling():
 
     summary = summarize(model, (X - X.mean(axis=0)) / X.std(axis=0), original=X, feature_names=["a", "b"])
 
-    features = [feature for cluster in summary["clusters"] for feature in cluster["features"]]
-    assert sorted(mean for name, _, mean in features if name == "a") == [11, 91]
+    contrasts = [one for cluster in summary["clusters"] for one in cluster["contrasts"]]
+    assert sorted(one["value"] for one in contrasts if one["column"] == "a") == ["11", "91"]
 
 
 def test_sizes_and_confidence_equal_a_worked_example(five):
@@ -133,33 +134,70 @@ def test_least_confident_rows_name_the_second_cluster(five):
 def test_features_are_ranked_by_their_standardised_difference(five):
     X, model = five
     X = np.column_stack([X, np.ones(5)])  # a constant feature is not listed
-    features = summarize(model, pd.DataFrame(X, columns=["a", "b", "c"]))["clusters"][0]["features"]
+    contrasts = summarize(model, pd.DataFrame(X, columns=["a", "b", "c"]))["clusters"][0]["contrasts"]
 
     differences = {name: (X[:3, i].mean() - X[:, i].mean()) / X[:, i].std() for i, name in enumerate("ab")}
-    assert [name for name, _, _ in features] == sorted(differences, key=lambda name: -abs(differences[name]))
-    assert_allclose([value for _, value, _ in features], [differences[name] for name, _, _ in features], atol=1e-4)
+    assert [one["column"] for one in contrasts] == sorted(differences, key=lambda name: -abs(differences[name]))
+    assert_allclose(
+        [one["difference"] for one in contrasts], [differences[one["column"]] for one in contrasts], atol=1e-4
+    )
 
 
 def test_a_difference_that_would_be_displayed_as_zero_is_not_listed():
     """(mean - mean of all) / sd is 1 for the first feature and 0.04 for the second."""
     X = np.array([[1.0, 0.52], [1, 0.52], [-1, 0.48], [-1, 0.48]]) + np.array([[0, 0.5], [0, -0.5]] * 2)
-    features = summarize(fitted([0, 0, 1, 1]), X, feature_names=["a", "b"])["clusters"][0]["features"]
+    contrasts = summarize(fitted([0, 0, 1, 1]), X, feature_names=["a", "b"])["clusters"][0]["contrasts"]
 
-    assert [name for name, _, _ in features] == ["a"]
+    assert [one["column"] for one in contrasts] == ["a"]
 
 
 def test_clusters_have_the_given_names(five):
     X, model = five
 
-    assert [cluster["name"] for cluster in summarize(model, X)["clusters"]] == [None, None]
     assert [cluster["name"] for cluster in summarize(model, X, names=["<b>ash</b>  tree", None])["clusters"]] == [
         "<b>ash</b> tree",
-        None,
+        "like 4",
     ]
     assert [cluster["name"] for cluster in summarize(model, X, names=np.array([0, 1]))["clusters"]] == ["0", "1"]
     assert summarize(model, X, names=["a", "b", "c"])["clusters"][2]["size"] == 0  # a class without rows
     with pytest.raises(ValueError, match="names has 1 entries, but 2 are required, one per cluster"):
         summarize(model, X, names=["ash"])
+
+
+def test_clusters_without_a_name_are_called_after_their_columns_or_a_typical_row(five):
+    X, model = five
+    named = lambda **options: [cluster["name"] for cluster in summarize(model, X, **options)["clusters"]]  # noqa: E731
+
+    assert named() == ["like 0", "like 4"]
+    assert named(ids=list("abcde")) == ["like a", "like e"]
+    assert named(feature_names=["width", "height"]) == ["low height, low width", "high height, high width"]
+    assert named(original=pd.DataFrame({"kind": list("aaabb")})) == ["kind = a", "kind = b"]
+
+
+def test_columns_are_listed_by_cluster_also_those_that_were_not_compared(five):
+    X, model = five
+    table = {"size": X[:, 0], "kind": ["old", "old", "new", "new", "new"]}
+
+    profiles = describe_columns(table, model.labels_, 2, used=["size"])
+    lines = summarize(model, X, original=profiles)["profiles"]
+
+    assert [(line["column"], line["level"], line["used"]) for line in lines] == [
+        ("size", None, True),
+        ("kind", "new", False),
+        ("kind", "old", False),
+    ]
+    assert [line["values"] for line in lines] == [["0.3333", "4"], ["33 %", "100 %"], ["67 %", "0 %"]]
+    assert lines[1]["overall"] == "60 %"
+
+
+def test_contested_rows_are_those_on_which_the_fewest_agree(five):
+    X, model = five
+    assert summarize(model, X)["contested"] is None
+
+    model.row_agreement_ = np.array([1.0, 0.4, 0.3, 0.5, 0.9])
+
+    expected = {"count": 2, "rows": [{"row": 2, "agreement": 0.3}, {"row": 1, "agreement": 0.4}]}
+    assert summarize(model, X)["contested"] == expected
 
 
 def test_named_sparse_columns_are_called_terms(five):
@@ -201,7 +239,7 @@ def test_clusters_of_documents_are_described_by_terms_of_columns_or_texts():
             ["cat", "mouse"],
             ["stocks", "bonds"],
         ]
-        assert all(cluster["features"] == [] for cluster in summary["clusters"])
+        assert all(cluster["contrasts"] == [] for cluster in summary["clusters"])
     assert summarize(model, np.eye(4), texts=["", "?", "1", "2"])["clusters"][0]["terms"] == []
 
 

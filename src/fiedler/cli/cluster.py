@@ -17,10 +17,12 @@ from ..clustering import FitCost
 from ..clustering.comparison import EFFORTS
 from ..clustering.cost_records import format_bytes
 from ..clustering.explain import UNCERTAIN_BELOW
+from ..clustering.explanation import describe_columns
 from ..core.progress import format_seconds
 from ..io import Input, read_input
 from ..persistence import save
 from ..report import summarize, write_report, write_summary
+from ..table.columns import Requests
 from .blocks import blocks_client, check_options, cluster_blocks
 from .fitting import (
     FittedClustering,
@@ -174,8 +176,9 @@ def cluster(
             "supervision": " and ".join(supervision) or "none",
         }
         about = {"source": relative_source(folder, source), "id": id, "text": text, "size": size, "append": append}
-        notes = _notes(data, fitted, **about)
         summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
+        fitted = fitted._replace(cluster_names=[cluster["name"] for cluster in summary["clusters"]])
+        notes = _notes(data, fitted, **about)
         _write_results(folder, data, fitted, notes, summary, append=append)
     clusters = [{name: row[name] for name in CLUSTER_FIELDS if name in row} for row in summary["clusters"]]
     result = {
@@ -264,13 +267,15 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
 
 
 def _columns(data: Input, fitted: FittedClustering) -> dict[str, Any]:
-    """Return the columns by which the report describes clusters, in their own units, and their names."""
+    """Return the columns by which the report describes clusters, in their own units."""
+    if data.columns is None:
+        return {"feature_names": fitted.model[0].get_feature_names_out()} if data.kind == "texts" else {}
+    names = data.feature_names or []
+    requests = Requests(text=tuple(names)) if data.kind == "texts" else Requests()
     if data.encoder is not None:
-        original, names = data.encoder.describe(data.X)
-        return {"original": original, "feature_names": names} if len(names) else {}
-    if data.kind == "texts":
-        return {"feature_names": fitted.model[0].get_feature_names_out()}
-    return {"original": data.X if data.kind == "table" else None, "feature_names": data.feature_names}
+        names = [encoding.name for encoding in data.encoder.encodings_]
+        requests = Requests((), data.encoder.as_category, data.encoder.as_number, data.encoder.as_text)
+    return {"original": describe_columns(data.columns, fitted.labels, fitted.n_clusters, requests, names)}
 
 
 def _as_text(result: dict[str, Any], fitted: FittedClustering, folder: Path) -> list[str | Table]:

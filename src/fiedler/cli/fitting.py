@@ -251,6 +251,6 @@ def write_labels(
     soft = [] if memberships is None else ["confidence", *(f"cluster_{k}" for k in range(shares.shape[1]))]
     writer.writerow([id_name, "label", *(["cluster_name"] if cluster_names else []), *soft])
     for row_id, label, row in zip(ids, labels.tolist(), shares):
-        name = [cluster_names[label] or ""] if cluster_names else []
+        name = [(cluster_names[label] if label >= 0 else None) or ""] if cluster_names else []
         numbers = [row.max(), *row] if soft else []
         writer.writerow([row_id, label, *name, *(f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in numbers)])

@@ -27,7 +27,7 @@ class Input(NamedTuple):
     row_names : list of str
         One name per row: the file, an id from the table, or the row number, counted from 0.
     feature_names : list of str or None
-        Column names of a table.
+        Names of the columns of a table that are used.
     image_shape : tuple or None
         Height, width and, in colour, the number of channels of an image.
     labels : array of shape (n,) or None
@@ -40,6 +40,8 @@ class Input(NamedTuple):
         The name of the column of row names, if there is one.
     table : Table or None
         All columns of a table as they are in the file.
+    label_name : str or None
+        The name of the column of known classes.
 
     Examples
     --------
@@ -58,11 +60,21 @@ class Input(NamedTuple):
     encoder: TableEncoder | None = None
     id_name: str | None = None
     table: Table | None = None
+    label_name: str | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.row_names)
+
+    @property
+    def columns(self) -> dict[str, Any] | None:
+        """The columns of the table that describe rows, also those that are not used, without names and classes."""
+        if self.table is None:
+            return None
+        return {
+            name: cells for name, cells in self.table.columns.items() if name not in (self.id_name, self.label_name)
+        }
 
     @property
     def is_partially_labeled(self) -> bool:

@@ -110,10 +110,11 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
                 file=file,
                 column=roles.labels,
             )
-    about: dict[str, Any] = {"labels": labels, "class_names": class_names, "id_name": roles.id, "table": table}
+    about: dict[str, Any] = {"labels": labels, "class_names": class_names, "label_name": roles.labels}
+    about |= {"id_name": roles.id, "table": table}
     if roles.text is not None:
         texts = read_documents(_as_text(table.columns[roles.text])).texts
-        return Input("texts", texts, row_names, **about)
+        return Input("texts", texts, row_names, [roles.text], **about)
     if roles.features:
         X = np.stack([_numbers(table, name, file) for name in roles.features], axis=1)
         return Input("table", X, row_names, list(roles.features), **about)

@@ -1,28 +1,24 @@
-"""Facts about each cluster: its size, its typical and least confident rows, and how it differs from the others."""
+"""Facts about each cluster: its size, its typical and least confident rows, and what sets it apart."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.preprocessing import StandardScaler
 
-from ..core.rows import sq_row_norms
+from ..clustering.explanation import borderline_rows, typical_rows
 from ..graph.affinity import AffinityGraph
-from ..text import DocumentVectorizer, describe_clusters
-from .jsonable import Summary, clean_text, round_float
+from ..table.profiles import Contrast, Profiles, Terms, format_value, matrix_terms, profile_rows, text_terms
+from .jsonable import MAX_TEXT_LENGTH, Summary, clean_text, round_float, shorten
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .._typing import Array
 
-MAX_TERMS, MAX_FEATURES = 10, 6  # per cluster
-MIN_DIFFERENCE = 0.05  # in standard deviations: smaller ones are displayed as 0.0
-FULL_CONFIDENCE = 0.995  # rows of at least this confidence are not listed as least confident
+MAX_PROFILES = 200  # entries of the table of columns by cluster: those that differ most
 
 
 class CardRows(NamedTuple):
@@ -80,63 +76,49 @@ def cluster_cards(
         members = np.flatnonzero(labels == cluster["label"])
         Q = None if memberships is None else memberships[members]
         cluster["typical"] = typical_rows(X, members, Q)[: n_rows.typical].tolist()
-        cluster["least_confident"] = least_confident_rows(members, Q, cluster["label"], n_rows.least_confident)
+        borderline = borderline_rows(members, Q, cluster["label"], n_rows.least_confident)
+        cluster["least_confident"] = [
+            {**one._asdict(), "confidence": round_float(one.confidence), "share": round_float(one.share)}
+            for one in borderline
+        ]
     return clusters
 
 
-def typical_rows(X: Array | AffinityGraph, members: np.ndarray, memberships: np.ndarray | None) -> np.ndarray:
-    """Sort the members by confidence to two digits, then by distance to their mean, most typical first."""
-    n = len(members)
-    sq_distances = np.zeros(n) if isinstance(X, AffinityGraph) else _sq_distances_to_mean(X[members])
-    confidence = np.zeros(n) if memberships is None else memberships.max(axis=1).round(2)
-    return members[np.lexsort((sq_distances, -confidence))]
+def describe_cards(clusters: list[Summary], profiles: Profiles | None, names: Sequence[str | None]) -> None:
+    """Add to every cluster its name, terms, and the columns in which it differs most."""
+    for cluster, name in zip(clusters, names, strict=True):
+        label = cluster["label"]
+        is_described = profiles is not None and cluster["size"] > 0
+        contrasts = profiles.contrasts(label) if is_described else []
+        terms = profiles.leading_terms(label) if is_described else []
+        cluster["name"] = None if name is None else shorten(clean_text(name), MAX_TEXT_LENGTH) or None
+        cluster["terms"] = [[clean_text(term), round_float(score)] for term, score in terms]
+        cluster["contrasts"] = [_contrast(one) for one in contrasts]
 
 
-def _sq_distances_to_mean(X: Array) -> np.ndarray:
-    """Return ‖x - m‖² of every row, m their mean; sparse rows stay sparse: ‖x‖² - 2x'm + ‖m‖²."""
-    if not X.shape[0]:
-        return np.zeros(0)
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    return sq_row_norms(X) - 2 * (X @ mean) + mean @ mean if sp.issparse(X) else sq_row_norms(X - mean)
+def _contrast(one: Contrast) -> Summary:
+    return {
+        "column": clean_text(one.title),
+        "value": format_value(one.value, one.kind),
+        "overall": format_value(one.overall, one.kind),
+        "difference": round_float(one.difference),
+        "lift": None if one.lift is None else round_float(one.lift),
+    }
 
 
-def least_confident_rows(
-    members: np.ndarray, memberships: np.ndarray | None, label: int, max_rows: int
-) -> list[Summary]:
-    """List the members with the lowest confidence, each with the other cluster with the largest membership."""
-    if memberships is None or memberships.shape[1] < 2 or not len(members):
-        return []
-    confidence, others = memberships.max(axis=1), memberships.copy()
-    others[:, label] = -1
-    second = others.argmax(axis=1)
-    return [
-        {
-            "row": int(members[i]),
-            "confidence": round_float(confidence[i]),
-            "other": int(second[i]),
-            "share": round_float(others[i, second[i]]),
-        }
-        for i in np.argsort(confidence, kind="stable")[:max_rows]
-        if confidence[i] < FULL_CONFIDENCE
-    ]
-
-
-def describe_cards(
-    clusters: list[Summary],
-    X: Array | AffinityGraph,
-    labels: np.ndarray,
-    *,
-    texts: Sequence[str] | None,
-    feature_names: Sequence[str] | None,
-    has_images: bool,
-) -> None:
-    """Add to every cluster the terms or features by which it differs; a mean image needs no description."""
-    terms = _cluster_terms(X, labels, texts, feature_names)
-    compare_features = not (terms or has_images or isinstance(X, AffinityGraph))
-    features = feature_differences(X, labels, feature_names) if compare_features else []
-    for cluster in clusters:
-        cluster["terms"] = terms.get(cluster["label"], [])
-        cluster["features"] = features[cluster["label"]] if cluster["size"] and features else []
+def name_clusters(
+    given: Sequence[object] | None, profiles: Profiles | None, clusters: list[Summary], ids: Sequence[object] | None
+) -> list[str | None]:
+    """Return the name of every cluster: the given one, that of its columns or terms, or that of a typical row."""
+    described = [None] * len(clusters) if profiles is None else profiles.names()
+    names = []
+    for label, cluster in enumerate(clusters):
+        name = None if given is None else given[label]
+        if name is None and cluster["size"]:
+            typical = cluster["typical"][0]
+            name = described[label] or f"like {typical if ids is None else ids[typical]}"
+        names.append(None if name is None else str(name))
+    return names
 
 
 def columns_are_terms(X: Array | AffinityGraph, feature_names: Sequence[str] | None) -> bool:
@@ -146,49 +128,39 @@ def columns_are_terms(X: Array | AffinityGraph, feature_names: Sequence[str] | N
     return X.nnz == 0 or bool(X.data.min() >= 0)
 
 
-def _cluster_terms(
-    X: Array | AffinityGraph, labels: np.ndarray, texts: Sequence[str] | None, feature_names: Sequence[str] | None
-) -> dict[int, list[list[object]]]:
-    """Return the leading terms of every cluster, from the columns of a sparse matrix or else from the texts."""
-    counts: Array
+def describe_rows(
+    X: Array | AffinityGraph,
+    labels: np.ndarray,
+    n_clusters: int,
+    texts: Sequence[str] | None,
+    feature_names: Sequence[str] | None,
+) -> Profiles | None:
+    """Return the terms of documents, or the columns of other rows, by cluster; None for a graph."""
+    terms: list[Terms] | None = None
     if feature_names is not None and columns_are_terms(X, feature_names):
-        counts, vocabulary = X, list(feature_names)
+        terms = matrix_terms(X, labels, n_clusters, feature_names)
     elif texts is not None:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # documents without terms are expected here
-                vectorizer = DocumentVectorizer().fit(list(texts))
-        except ValueError:  # no document has a term
-            return {}
-        counts, vocabulary = vectorizer.counts(list(texts)), vectorizer.get_feature_names_out().tolist()
-    else:
-        return {}
-    descriptions = describe_clusters(counts, labels, vocabulary, n_terms=MAX_TERMS)
-    return {
-        int(description.cluster): [[clean_text(term), round_float(score)] for term, score in description.terms]
-        for description in descriptions
-    }
+        terms = text_terms(texts, labels, n_clusters)
+    if terms is not None:
+        nothing, means = np.zeros(0), np.zeros((n_clusters, 0))
+        return Profiles([], [], [], nothing, nothing, means, {"text": terms})
+    return None if isinstance(X, AffinityGraph) else profile_rows(X, labels, n_clusters, feature_names)
 
 
-def feature_differences(X: Array, labels: np.ndarray, feature_names: Sequence[str] | None) -> list[list[list[object]]]:
-    """List for every cluster the features that differ most: name, (mean - overall mean) / standard deviation, mean."""
-    overall = np.asarray(X.mean(axis=0)).ravel()
-    scales = StandardScaler(with_mean=not sp.issparse(X)).fit(X).scale_  # 1 for a constant feature
-    clusters = []
-    for label in range(labels.max() + 1):
-        members = labels == label
-        mean = np.asarray(X[members].mean(axis=0)).ravel() if members.any() else overall
-        differences = np.round((mean - overall) / scales, 4)
-        largest = np.argsort(-np.abs(differences), kind="stable")[:MAX_FEATURES]
-        clusters.append(
-            [
-                [_feature_name(feature_names, i), float(differences[i]), float(f"{mean[i]:.4g}")]
-                for i in largest
-                if abs(differences[i]) >= MIN_DIFFERENCE
-            ]
-        )
-    return clusters
-
-
-def _feature_name(feature_names: Sequence[str] | None, column: int) -> str:
-    return f"feature {column}" if feature_names is None else clean_text(feature_names[column])
+def profile_lines(profiles: Profiles | None) -> list[Summary]:
+    """Return the means and shares of all columns by cluster, of those that differ most if there are many."""
+    if profiles is None or not profiles.columns:
+        return []
+    largest = np.abs(profiles.differences).max(axis=0)
+    shown = np.sort(np.argsort(-largest, kind="stable")[:MAX_PROFILES])
+    return [
+        {
+            "column": clean_text(profiles.columns[i]),
+            "level": None if profiles.levels[i] is None else clean_text(profiles.levels[i]),
+            "used": profiles.columns[i] not in profiles.left_out,
+            "overall": format_value(float(profiles.overall[i]), profiles.kinds[i]),
+            "values": [format_value(float(value), profiles.kinds[i]) for value in profiles.means[:, i]],
+            "differences": [round_float(value, 2) for value in profiles.differences[:, i]],
+        }
+        for i in shown
+    ]

@@ -24,9 +24,9 @@ import numpy as np
 from .._files import atomic_write
 from ..clustering.explain import UNCERTAIN_BELOW
 from ..errors import DataNotFoundError, FileFormatError, InputError
-from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, UNASSIGNED
+from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, UNASSIGNED, on_dark
 from .jsonable import Summary
-from .schema import validate
+from .schema import upgrade, validate
 from .script import bundle_script, read_template
 from .summary import MAX_COORDINATE, SUMMARY_FORMAT, SUMMARY_VERSION
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 SPRITE_COLUMNS = 64  # thumbnails side by side in the image of all thumbnails
 COLORS = {
     "groups": PALETTE,
+    "groups_on_dark": [on_dark(color) for color in PALETTE],
     "unassigned": UNASSIGNED,
     "confidence": CONFIDENCE_COLORS,
     "min_opacity": MIN_OPACITY,
@@ -182,6 +183,7 @@ def _check_summary(summary: Any, file: str | None = None) -> Summary:
             code="invalid_summary",
             **fields,
         )
+    summary = upgrade(summary)
     version = summary.get("version")
     if not isinstance(version, int) or version > SUMMARY_VERSION:
         raise error(

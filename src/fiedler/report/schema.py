@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .jsonable import Summary
-from .summary import MAX_COORDINATE
+from .summary import MAX_COORDINATE, SUMMARY_VERSION
 
-OPTIONAL_KEYS = {"name", "column", "caution"}  # not present in files of earlier versions
+OPTIONAL_KEYS = {"name", "column", "caution", "profiles", "contested"}  # not present in files of earlier versions
 MAX_IMAGE_SIDE = 10_000  # pixels
 
 
@@ -64,6 +64,26 @@ def validate(summary: Summary) -> str | None:
     return next(faults(summary, SIZE_FIELDS), None) or next(faults(summary, summary_schema(summary)), None)
 
 
+def upgrade(summary: Summary) -> Summary:
+    """Return a summary of an earlier version as one of this version.
+
+    Version 1 lists columns as ``features``, which are triples of name, difference and mean.
+    """
+    clusters = summary.get("clusters")
+    if summary.get("version") != 1 or not isinstance(clusters, list):
+        return summary
+    return {**summary, "version": SUMMARY_VERSION, "clusters": [_upgrade_cluster(one) for one in clusters]}
+
+
+def _upgrade_cluster(cluster: Any) -> Any:
+    features = cluster.get("features") if isinstance(cluster, dict) else None
+    if not isinstance(features, list) or not all(isinstance(one, list) and len(one) == 3 for one in features):
+        return cluster
+    unknown = {"overall": None, "lift": None}
+    contrasts = [{"column": name, "value": str(mean), "difference": value, **unknown} for name, value, mean in features]
+    return {**{key: value for key, value in cluster.items() if key != "features"}, "contrasts": contrasts}
+
+
 # ---------------------------------------------------------------------------------------------------------- the schema
 
 
@@ -88,6 +108,13 @@ CHANNELS = Leaf("1 or 3", lambda value: value in (1, 3))
 COLUMN = Leaf("'term' or 'feature'", lambda value: value in ("term", "feature"))
 
 SIZE_FIELDS: Schema = {"n_rows": integer(1), "n_clusters": integer()}
+CONTRAST_FIELDS: Schema = {
+    "column": TEXT,
+    "value": TEXT,
+    "overall": Maybe(TEXT),
+    "difference": number(),
+    "lift": Maybe(number()),
+}
 MODEL_FIELDS: Schema = {
     "name": TEXT,
     "parameters": Named(ANYTHING),
@@ -108,6 +135,10 @@ def summary_schema(summary: Summary) -> Schema:
         "uncertain_share": Maybe(number()),
         "rows": _rows_schema(n, k),
         "clusters": Many(_cluster_schema(n, k), k),
+        "profiles": Many(_profile_schema(k)),
+        "contested": Maybe(
+            {"count": integer(0, n), "rows": Many({"row": integer(0, n - 1), "agreement": number(0, 1)})}
+        ),
         "layout": TEXT,
         **_contents_schema(summary, n),
         **_agreement_schema(summary, n),
@@ -132,8 +163,13 @@ def _cluster_schema(n: int, k: int) -> Schema:
         "typical": Many(row),
         "least_confident": Many({"row": row, "confidence": number(), "other": cluster, "share": number()}),
         "terms": Many((TEXT, number())),
-        "features": Many((TEXT, number(), number())),
+        "contrasts": Many(CONTRAST_FIELDS),
     }
+
+
+def _profile_schema(k: int) -> Schema:
+    texts: dict[str, Schema] = {"column": TEXT, "level": Maybe(TEXT), "used": BOOLEAN, "overall": TEXT}
+    return {**texts, "values": Many(TEXT, k), "differences": Many(number(), k)}
 
 
 def _rows_schema(n: int, k: int) -> Schema:

@@ -6,7 +6,8 @@
   of the cluster; without memberships, those closest to the mean.
 - The *least confident* rows of a cluster are listed with the cluster of their second largest membership.
 - A cluster is described by its terms if there are documents, by its mean if there are images, and otherwise by the
-  features whose means differ most from the overall means, in standard deviations.
+  columns whose means differ most from those of all rows, in standard deviations (:mod:`fiedler.table.profiles`).
+- A row is *contested* if less than half of the methods and views that were compared agree with its cluster.
 
 A report must be small enough to be sent by mail. Texts are therefore shorter the more of them there are, and only some
 texts and thumbnails, at least those on cards, are included if there are too many; the page says so.
@@ -24,7 +25,8 @@ from .._records import FitHistory
 from .._validation import check_data, check_labels, check_seed, is_foreign
 from .._versions import versions
 from ..clustering import NClustersChoice
-from ..clustering.explain import UNCERTAIN_BELOW, disagreement
+from ..clustering.explain import CONTESTED_BELOW, UNCERTAIN_BELOW, disagreement
+from ..clustering.explanation import describe_columns
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs, widest_gap
 from ..errors import InputError
@@ -33,8 +35,17 @@ from ..metrics import match_labels, score_table
 from ..plots.layouts import Layout2D, resolve_layout
 from ..plots.rows import LabeledRows
 from ..plots.tsne import sparse_attractive_part
-from ..table.frames import is_mixed
-from .cards import CardRows, cluster_cards, columns_are_terms, describe_cards
+from ..table.frames import is_frame, is_mixed
+from ..table.profiles import Profiles
+from .cards import (
+    CardRows,
+    cluster_cards,
+    columns_are_terms,
+    describe_cards,
+    describe_rows,
+    name_clusters,
+    profile_lines,
+)
 from .contents import pack_thumbnails, shrink_images, snippets
 from .jsonable import MAX_TEXT_LENGTH, Summary, clean_text, count_noun, jsonable, round_float, shorten
 
@@ -44,13 +55,14 @@ if TYPE_CHECKING:
     from .._typing import Array, LabelsLike, MatrixLike, RandomState
     from ..plots.layouts import LayoutLike
 
-SUMMARY_FORMAT, SUMMARY_VERSION = "fiedler clustering", 1
+SUMMARY_FORMAT, SUMMARY_VERSION = "fiedler clustering", 2
 
 IMAGE_CARD_ROWS, CARD_ROWS = CardRows(10, 7), CardRows(4, 4)  # images are smaller than names and texts
 MAX_COORDINATE = 65_535  # the longer side of the layout, so that coordinates fit into two bytes
 MAX_SPECTRUM_ROWS = 20_000  # eigenvalues of larger graphs are not computed
 EXTRA_EIGENVALUES = 6  # computed beyond the number of clusters
 MAX_PARAMETER_ENTRIES = 12  # longer arrays among the parameters are shown by their shape
+MAX_CONTESTED = 12  # rows that are listed
 MAX_CONFUSION_SIDE = 40  # larger confusion matrices are unreadable
 
 # Attributes of fitted models that the report shows, and their names in it.
@@ -75,7 +87,7 @@ def summarize(
     texts: Sequence[str] | None = None,
     images: Array | None = None,
     feature_names: Sequence[str] | None = None,
-    original: MatrixLike | None = None,
+    original: MatrixLike | Profiles | None = None,
     truth: LabelsLike | None = None,
     class_names: Sequence[str] | None = None,
     evidence: NClustersChoice | None = None,
@@ -104,8 +116,8 @@ def summarize(
         Images of type uint8, or of numbers in any range.
     feature_names : sequence of d str, optional
         The names of the columns; by default those of a data frame.
-    original : array of shape (n, d), optional
-        The rows before they were scaled. Means of features are shown in these units.
+    original : array of shape (n, d), data frame or Profiles, optional
+        The rows before they were scaled, or any table of them: clusters are described by its columns.
     truth : sequence of n labels, optional
         Classes to compare the clusters with.
     class_names : sequence of str, optional
@@ -113,7 +125,8 @@ def summarize(
     evidence : NClustersChoice, optional
         The evidence for the number of clusters; by default ``model.evidence_``.
     names : sequence of k names, optional
-        A name for each cluster, or None, for example the class of its labelled rows.
+        A name for each cluster, for example the class of its labelled rows; clusters without one, or with None, are
+        called after their terms or columns, or after a typical row.
     layout : array of shape (n, 2), 'features', 'spectral', 'pca', 'tsne' or None, default=None
         Coordinates of the rows on the map, or how to compute them. None is 'features' if X has two of them and
         otherwise 'tsne', on ``model.graph_`` if it exists and is sparse.
@@ -145,17 +158,18 @@ def summarize(
     >>> summary["agreement"]["scores"]["accuracy"]
     1.0
 
-    Named clusters are shown by their name instead of their number:
+    Clusters are called after the columns in which they differ most, unless they are given a name:
 
-    >>> summary = summarize(ManifoldClustering(2, random_state=0).fit(X), X, names=["upper", None])
+    >>> names = {"feature_names": ["width", "height"], "names": ["upper", None]}
+    >>> summary = summarize(ManifoldClustering(2, random_state=0).fit(X), X, **names)
     >>> [cluster["name"] for cluster in summary["clusters"]]
-    ['upper', None]
+    ['upper', 'low height, high width']
     """
     check_is_fitted(model, "labels_")
     rng = check_seed(random_state)
     encoder = getattr(model, "encoder_", None)
     if encoder is not None and is_mixed(X):
-        original, feature_names = encoder.describe(X) if original is None else (original, feature_names)
+        original = X if original is None else original
         X = encoder.transform(X)
     columns = getattr(X, "columns", None) if feature_names is None else feature_names
     rows = X if isinstance(X, AffinityGraph) else check_data(to_numpy(X) if is_foreign(X) else X)
@@ -165,11 +179,10 @@ def summarize(
     texts, ids = _check_length(texts, "texts", n), _check_length(ids, "ids", n)
     pixels = None if images is None else shrink_images(images, n)
     clusters = cluster_cards(rows, labels, Q, k, CARD_ROWS if pixels is None else IMAGE_CARD_ROWS)
-    unscaled = rows if original is None else check_data(_check_length(original, "original", n))
-    describe_cards(clusters, unscaled, labels, texts=texts, feature_names=columns, has_images=pixels is not None)
-    cluster_names = [None] * k if names is None else _check_length(names, "names", k, "cluster")
-    for cluster, name in zip(clusters, cluster_names, strict=True):
-        cluster["name"] = None if name is None else shorten(clean_text(name), MAX_TEXT_LENGTH) or None
+    profiles = _profiles(rows if original is None else original, labels, k, texts, columns, pixels is not None)
+    names = _check_length(names, "names", k, "cluster")
+    is_readable = texts is not None or columns is not None or isinstance(original, Profiles) or _is_table(original)
+    describe_cards(clusters, profiles, name_clusters(names, profiles if is_readable else None, clusters, ids))
     card_rows = sorted(
         {row for cluster in clusters for row in cluster["typical"]}
         | {entry["row"] for cluster in clusters for entry in cluster["least_confident"]}
@@ -183,6 +196,8 @@ def summarize(
         **_sizes(rows, labels, Q, k),
         "column": "term" if columns_are_terms(rows, columns) else "feature",
         "clusters": clusters,
+        "profiles": profile_lines(profiles),
+        "contested": _contested(model, n),
         "layout": positions.description,
         "rows": _rows(positions.points, labels, Q, ids),
         "texts": None if texts is None else snippets(texts, card_rows),
@@ -222,18 +237,55 @@ def _memberships(model: Any, n: int) -> np.ndarray | None:
 
 def _check_length(values: Any, name: str, n: int, noun: str = "row") -> Any:
     """Return ``values`` if they are None or there is one per row (or other ``noun``)."""
-    if values is not None and len(values) != n:
+    length = n if values is None else values.shape[0] if hasattr(values, "shape") else len(values)
+    if length != n:
         raise InputError(
-            f"{name} has {len(values)} entries, but {n} are required, one per {noun}",
+            f"{name} has {length} entries, but {n} are required, one per {noun}",
             code="wrong_length",
             parameter=name,
-            length=len(values),
+            length=length,
             required=n,
         )
     return values
 
 
+def _is_table(X: Any) -> bool:
+    return is_frame(X) or isinstance(X, Mapping)
+
+
+def _profiles(
+    original: Any,
+    labels: np.ndarray,
+    n_clusters: int,
+    texts: Sequence[str] | None,
+    names: Sequence[str] | None,
+    has_images: bool,
+) -> Profiles | None:
+    """Return the columns by cluster, or the terms of texts; None for images."""
+    if isinstance(original, Profiles | AffinityGraph):
+        return original if isinstance(original, Profiles) else describe_rows(original, labels, n_clusters, texts, None)
+    if _is_table(original):
+        return describe_columns(original, labels, n_clusters)
+    if has_images and texts is None:
+        return None
+    rows = check_data(_check_length(original, "original", len(labels)))
+    return describe_rows(rows, labels, n_clusters, texts, names)
+
+
 # ---------------------------------------------------------------------------------------------------------------- rows
+
+
+def _contested(model: Any, n: int) -> Summary | None:
+    """Return the rows on which the fewest methods and views agree; None if they were not compared."""
+    agreement = getattr(model, "row_agreement_", None)
+    if agreement is None or len(agreement) != n:
+        return None
+    agreement = to_numpy(agreement)
+    rows = np.argsort(agreement, kind="stable")[: min(MAX_CONTESTED, int((agreement < CONTESTED_BELOW).sum()))]
+    return {
+        "count": int((agreement < CONTESTED_BELOW).sum()),
+        "rows": [{"row": int(row), "agreement": round_float(agreement[row])} for row in rows],
+    }
 
 
 def _layout(

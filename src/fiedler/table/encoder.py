@@ -335,14 +335,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         scale = np.concatenate([np.full(len(encoding.center), encoding.scale) for encoding in self.encodings_])
         return self._encode(X) * scale + center
 
-    def describe(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the completed columns that people can read, and their names: no components of texts and vectors."""
-        readable = np.repeat(
-            [encoding.kind not in ("text", "vector") for encoding in self.encodings_],
-            [len(encoding.center) for encoding in self.encodings_],
-        )
-        return self.complete(X)[:, readable], self.get_feature_names_out()[readable]
-
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the numbers that rows consist of."""
         check_is_fitted(self)

@@ -97,7 +97,7 @@ def format_value(value: float, kind: str) -> str:
     if kind == "date":
         return str(np.datetime64(round(value), "D"))
     if kind == "category":
-        return f"{value:.0%}".replace("%", " %")
+        return f"{100 * abs(value):.0f} %"  # a share may be minus zero
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
@@ -269,7 +269,8 @@ def profile_table(
     table = np.column_stack(means) if means else np.zeros((n_clusters, 0))
     scales = _scales(np.array(variances))
     left_out = [] if used is None else [name for name in {*titles, *terms} if name not in used]
-    return Profiles(titles, kinds, levels, np.array(overall, dtype=float), scales, table, terms, tuple(sorted(left_out)))
+    means_of_all = np.array(overall, dtype=np.float64)
+    return Profiles(titles, kinds, levels, means_of_all, scales, table, terms, tuple(sorted(left_out)))
 
 
 def column_entries(column: Column) -> list[tuple[str | None, np.ndarray]]:

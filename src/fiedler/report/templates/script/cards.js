@@ -1,9 +1,9 @@
 // One card per cluster: its size, how it differs from the others, its typical and its least confident rows.
 
 import { goToMap, showRow, toggleCluster } from "./actions.js";
-import { groupColour } from "./colours.js";
+import { groupHues } from "./colours.js";
 import { byId, el } from "./dom.js";
-import { countNoun, formatCount, percent } from "./format.js";
+import { countNoun, formatCount, percent, standardDeviations } from "./format.js";
 import { swatch, thumbnail } from "./marks.js";
 import {
   clusterName,
@@ -29,6 +29,9 @@ function notes() {
     if (confidence) sentences.push(`Typical rows are the most confident ones and, among equals, those ${closest}.`);
     else sentences.push(`Typical rows are those ${closest}; this model gives no memberships and so no confidence.`);
   }
+  if (data.clusters.some((cluster) => cluster.contrasts.length)) {
+    sentences.push("Bars show how far the mean of a cluster is from that of all rows, in standard deviations (sd).");
+  }
   if (hasOnlyCardTexts) {
     const included = formatCount(data.texts.rows.length);
     sentences.push(`Only the ${included} texts on cards are included and searched, because there are too many texts.`);
@@ -51,7 +54,7 @@ function card(cluster) {
   const size = `${countNoun(cluster.size, "row")} · ${percent(cluster.share)}`;
   return el(
     "article",
-    { class: "card", "data-card": cluster.label, style: { "--hue": groupColour(cluster.label, k) } },
+    { class: "card", "data-card": cluster.label, style: groupHues(cluster.label, k) },
     el(
       "header",
       {},
@@ -61,7 +64,7 @@ function card(cluster) {
     el("p", { class: "size" }, heading ? `${clusterName(cluster.label)} · ${size}` : size),
     cluster.confidence === null ? "" : meter(cluster.confidence),
     cluster.terms.length ? terms(cluster.terms) : "",
-    cluster.features.length ? features(cluster.features) : "",
+    cluster.contrasts.length ? contrasts(cluster.contrasts) : "",
     ...(cluster.size === 0 ? [el("p", { class: "note" }, "This cluster has no rows.")] : members(cluster)),
   );
 }
@@ -72,27 +75,26 @@ const meter = (share) =>
 const terms = (pairs) =>
   el("ul", { class: "terms", "aria-label": "Leading terms" }, ...pairs.map(([term]) => el("li", {}, term)));
 
-/** Features as bars to the right or to the left of the overall mean. */
-function features(rows) {
-  const widest = Math.max(1, ...rows.map(([, difference]) => Math.abs(difference)));
+/** Columns in which a cluster differs most, as bars to the right or to the left of the mean of all rows. */
+function contrasts(entries) {
+  const widest = Math.max(1, ...entries.map(({ difference }) => Math.abs(difference)));
   const bar = (difference) => {
     const side = difference < 0 ? { right: "50%" } : { left: "50%" };
     const width = `${(50 * Math.abs(difference)) / widest}%`;
     return el("span", { class: "bar" }, el("i", { style: { ...side, width } }));
   };
-  const line = ([name, difference, mean]) => {
-    const text = `${difference > 0 ? "+" : "−"}${Math.abs(difference).toFixed(1)}`;
-    const cells = [bar(difference), text, String(mean)].map((part) => el("td", {}, part));
-    return el("tr", {}, el("th", { scope: "row" }, name), ...cells);
+  const line = ({ column, value, overall, difference, lift }) => {
+    const title = lift === null ? standardDeviations(difference) : `${lift.toFixed(1)} times as many as in all rows`;
+    const cells = [bar(difference), value, overall ?? ""].map((part) => el("td", {}, part));
+    return el("tr", { title }, el("th", { scope: "row" }, column), ...cells);
   };
-  const head = ["Feature", "", "sd", "mean"].map((name) => el("th", { scope: "col" }, name));
-  const caption = "Features that differ most from the overall mean, in standard deviations, and their means";
+  const head = ["Column", "", "here", "all rows"].map((name) => el("th", { scope: "col" }, name));
   return el(
     "table",
-    { class: "features" },
-    el("caption", { class: "visually-hidden" }, caption),
+    { class: "contrasts" },
+    el("caption", { class: "visually-hidden" }, "Columns in which the cluster differs most, here and in all rows"),
     el("thead", {}, el("tr", {}, ...head)),
-    el("tbody", {}, ...rows.map(line)),
+    el("tbody", {}, ...entries.map(line)),
   );
 }
 

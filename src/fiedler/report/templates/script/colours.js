@@ -1,11 +1,22 @@
 // Colours and opacity of rows. The palette comes with the data, so that plots and page share it.
 
 import { className, confidence, data, displayName, k, labels, truth } from "./rows.js";
+import { state } from "./state.js";
 
-const { groups, unassigned, confidence: confidenceColours, min_opacity: minOpacity } = data.colours;
+const { unassigned, confidence: confidenceColours, min_opacity: minOpacity } = data.colours;
+const PALETTES = { light: data.colours.groups, dark: data.colours.groups_on_dark }; // by theme
 
 /** The colour of a group; group `last` has the colour of unassigned rows. Colours repeat if there are many groups. */
-export const groupColour = (group, last) => (group === last ? unassigned : groups[group % groups.length]);
+function groupColour(group, last, theme) {
+  const palette = PALETTES[theme];
+  return group === last ? unassigned : palette[group % palette.length];
+}
+
+/** The colour of a group in both themes, as styles of an element. */
+export const groupHues = (group, last) => ({
+  "--light-hue": groupColour(group, last, "light"),
+  "--dark-hue": groupColour(group, last, "dark"),
+});
 
 export const toRgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
@@ -30,5 +41,5 @@ export const COLOURINGS = {
 /** The colours of a colouring, by number. */
 export function colourTable({ last }) {
   if (last === undefined) return Array.from({ length: 256 }, (_, value) => confidenceColour(value / 255));
-  return Array.from({ length: last + 1 }, (_, group) => toRgb(groupColour(group, last)));
+  return Array.from({ length: last + 1 }, (_, group) => toRgb(groupColour(group, last, state.theme)));
 }

@@ -26,6 +26,10 @@ export function percent(share) {
   return `${(100 * share).toFixed(needsDigit ? 1 : 0)}${NO_BREAK_SPACE}%`;
 }
 
+/** A difference of means, in words. */
+export const standardDeviations = (difference) =>
+  `${Math.abs(difference).toFixed(1)} standard deviations ${difference < 0 ? "below" : "above"} the mean of all rows`;
+
 /** Any plain value as a short text. */
 export function formatValue(value) {
   if (value === null || value === undefined) return "–";

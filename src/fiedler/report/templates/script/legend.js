@@ -1,7 +1,7 @@
 // The legend of colours and opacity.
 
 import { toggleCluster } from "./actions.js";
-import { COLOURINGS, confidenceColour, groupColour, opacity } from "./colours.js";
+import { COLOURINGS, confidenceColour, opacity } from "./colours.js";
 import { byId, el } from "./dom.js";
 import { formatCount, percent } from "./format.js";
 import { dot } from "./marks.js";
@@ -40,7 +40,7 @@ function groups(colouring) {
 
 function parts(colouring, group, size) {
   const name = el("span", {}, colouring.name(group));
-  return [dot(groupColour(group, colouring.last)), name, el("span", { class: "count" }, formatCount(size))];
+  return [dot(group, colouring.last), name, el("span", { class: "count" }, formatCount(size))];
 }
 
 const classEntry = (colouring, group, size) => el("div", { class: "key" }, ...parts(colouring, group, size));

@@ -1,6 +1,7 @@
 // The report of a clustering, drawn from the data in the page.
 
 import { startCards } from "./cards.js";
+import { writeContested, writeProfiles } from "./columns.js";
 import { startControls } from "./controls.js";
 import { startGestures } from "./gestures.js";
 import { startLegend } from "./legend.js";
@@ -14,6 +15,8 @@ startControls();
 writeHeader();
 startLegend();
 startCards();
+writeProfiles();
+writeContested();
 writeEvidence();
 writeAgreement();
 writeSettings();

@@ -9,25 +9,48 @@ import { k, labels, n, xs, ys } from "./rows.js";
 import { onChange, setState, state } from "./state.js";
 
 const MAX_NUMBERED_CLUSTERS = 60;
+const SQUARE_BITS = 11; // coordinates have 16 bits: 32 x 32 squares
+const SQUARES = 1 << 10; // more than there are on a side
 const MAX_PIXEL_RATIO = n > 50000 ? 1.5 : 3; // pixels per CSS pixel
 
 export const canvas = byId("canvas");
 const stage = byId("stage");
 const context = canvas.getContext("2d");
-const anchors = medianRows();
+const anchors = densestRows();
 let image = null; // the rows, without what is drawn over them
 let pending = null; // what the next frame has to draw
 
-/** The row nearest to the median of each cluster, -1 if the cluster is empty. */
-function medianRows() {
+/** A row in the densest part of each cluster, where its number is written; -1 if the cluster is empty. */
+function densestRows() {
   const members = Array.from({ length: k + 1 }, () => []);
   for (let row = 0; row < n; row++) members[labels[row]].push(row);
-  const median = (rows, values) => Uint16Array.from(rows, (row) => values[row]).sort()[rows.length >> 1];
-  return members.slice(0, k).map((rows) => {
-    const [x, y] = [median(rows, xs), median(rows, ys)];
-    const sqDistance = (row) => (xs[row] - x) ** 2 + (ys[row] - y) ** 2;
-    return rows.reduce((best, row) => (best < 0 || sqDistance(row) < sqDistance(best) ? row : best), -1);
-  });
+  return members.slice(0, k).map(densestRow);
+}
+
+/** The row nearest to the mean of those in the square, and its neighbours, that contain the most rows. */
+function densestRow(rows) {
+  if (!rows.length) return -1;
+  const at = (row) => [(xs[row] >> SQUARE_BITS) + 1, (ys[row] >> SQUARE_BITS) + 1]; // with a margin of one square
+  const counts = new Map();
+  for (const row of rows) {
+    const [column, line] = at(row);
+    for (let i = -1; i <= 1; i++) {
+      for (let j = -1; j <= 1; j++) {
+        const square = (column + i) * SQUARES + line + j;
+        counts.set(square, (counts.get(square) ?? 0) + 1);
+      }
+    }
+  }
+  const [best] = [...counts].reduce((top, entry) => (entry[1] > top[1] ? entry : top));
+  const isNear = (row) => {
+    const [column, line] = at(row);
+    return Math.abs(column - Math.floor(best / SQUARES)) <= 1 && Math.abs(line - (best % SQUARES)) <= 1;
+  };
+  const near = rows.filter(isNear);
+  const mean = (values) => near.reduce((sum, row) => sum + values[row], 0) / near.length;
+  const [x, y] = [mean(xs), mean(ys)];
+  const sqDistance = (row) => (xs[row] - x) ** 2 + (ys[row] - y) ** 2;
+  return near.reduce((closest, row) => (sqDistance(row) < sqDistance(closest) ? row : closest));
 }
 
 // ------------------------------------------------------------------------------------------------------------- frames

@@ -1,12 +1,14 @@
 // Small marks that represent a cluster or a row.
 
-import { groupColour } from "./colours.js";
+import { groupHues } from "./colours.js";
 import { el } from "./dom.js";
 import { data, k } from "./rows.js";
 
-export const dot = (colour) => el("span", { class: "swatch", style: { "--hue": colour }, "aria-hidden": "true" });
+/** A dot in the colour of a group; group `last` is that of unassigned rows. */
+export const dot = (group, last) =>
+  el("span", { class: "swatch", style: groupHues(group, last), "aria-hidden": "true" });
 
-export const swatch = (label) => dot(groupColour(label, k));
+export const swatch = (label) => dot(label, k);
 
 /** The thumbnail with an index in the image of all thumbnails, its longer side `side` pixels; "" without an index. */
 export function thumbnail(index, side) {
