@@ -5,6 +5,7 @@ from .cost import estimate
 from .cost_records import FitCost, StageCost
 from .documents import LPIClustering
 from .embed_kmeans import EmbedKMeans
+from .explanation import ClusterExplanation, Explanation, RowExplanation
 from .genie import GenieLinkage
 from .manifold import ClusterResult, ManifoldClustering, cluster
 from .n_clusters import NClustersChoice, choose_n_clusters
@@ -12,13 +13,16 @@ from .spectral import SpectralClustering
 
 __all__ = [
     "BlockCost",
+    "ClusterExplanation",
     "ClusterResult",
     "EmbedKMeans",
+    "Explanation",
     "FitCost",
     "GenieLinkage",
     "LPIClustering",
     "ManifoldClustering",
     "NClustersChoice",
+    "RowExplanation",
     "SpectralClustering",
     "StageCost",
     "choose_n_clusters",
