@@ -89,6 +89,15 @@ class ClusterExplanation:
         The rows of the highest confidence and, among equals, those closest to the mean.
     borderline : list of Borderline
         The rows of the lowest confidence.
+
+    Examples
+    --------
+    >>> import fiedler
+    >>> X = [[0.0, 1.0], [0.1, 2.0], [0.2, 1.5], [5.0, 1.2], [5.1, 1.8], [5.2, 1.4]]
+    >>> model = fiedler.cluster(X, n_clusters=2, random_state=0).model
+    >>> first = model.explain().clusters[model.labels_[0]]
+    >>> first.name, first.size
+    ('low x0', 3)
     """
 
     label: int
@@ -123,6 +132,14 @@ class Explanation:
     clusters : list of ClusterExplanation
     profiles : Profiles
         The means and shares of all columns in all clusters; ``pandas.DataFrame(explanation.profiles.to_dict())``.
+
+    Examples
+    --------
+    >>> import fiedler
+    >>> X = [[0.0, 1.0], [0.1, 2.0], [0.2, 1.5], [5.0, 1.2], [5.1, 1.8], [5.2, 1.4]]
+    >>> model = fiedler.cluster(X, n_clusters=2, random_state=0).model
+    >>> print(model.explain().clusters[model.labels_[-1]].contrasts[0])
+    x0: 5.1 (2.6 overall, +1.0 sd)
     """
 
     clusters: list[ClusterExplanation]
@@ -154,6 +171,15 @@ class RowExplanation:
     columns : list of (str, float)
         By how much each column speaks for its cluster and against the rival: the difference of the squared distances
         to their means, in variances of the column. Empty if the columns are not known.
+
+    Examples
+    --------
+    >>> import fiedler
+    >>> X = [[0.0, 1.0], [0.1, 2.0], [0.2, 1.5], [5.0, 1.2], [5.1, 1.8], [5.2, 1.4]]
+    >>> model = fiedler.cluster(X, n_clusters=2, random_state=0).model
+    >>> why = model.explain(1)
+    >>> sorted(neighbor.row for neighbor in why.neighbors)[:2], why.columns[0][0]
+    ([0, 2], 'x0')
     """
 
     row: int | None
