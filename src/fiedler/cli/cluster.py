@@ -42,12 +42,14 @@ from .options import (
     Id,
     Json,
     Labels,
+    LabelsFromFolders,
     Memory,
     Quiet,
     Scale,
     Scheduler,
     Seed,
     Size,
+    SkipBroken,
     Source,
     Text,
     Weight,
@@ -82,6 +84,7 @@ def cluster(
     k: Clusters = "auto",
     method: Annotated[str, typer.Option(help=METHOD_HELP)] = "auto",
     labels: Labels = None,
+    labels_from_folders: LabelsFromFolders = False,
     pairs: Annotated[
         Path | None,
         typer.Option(
@@ -97,6 +100,7 @@ def cluster(
     as_text: AsText = None,
     weight: Weight = None,
     size: Size = None,
+    skip_broken: SkipBroken = False,
     scale: Scale = "auto",
     seed: Seed = 0,
     effort: Annotated[
@@ -127,7 +131,14 @@ def cluster(
     folder = out or Path("out") / source_name(source)
     check_folder(folder, source, force=force, append=append)
     if memory or workdir or scheduler:
-        kinds = {"as-category": as_category, "as-number": as_number, "as-text": as_text, "weight": weight}
+        others = {
+            "as-category": as_category,
+            "as-number": as_number,
+            "as-text": as_text,
+            "weight": weight,
+            "labels-from-folders": labels_from_folders,
+            "skip-broken": skip_broken,
+        }
         check_options(
             memory,
             method=method != "auto",
@@ -137,7 +148,7 @@ def cluster(
             text=text,
             size=size,
             append=append,
-            **kinds,
+            **others,
         )
         options: dict[str, Any] = {"seed": seed, "effort": effort, "is_local": scheduler is None}
         with blocks_client(output, workdir, memory, scheduler):
@@ -155,6 +166,8 @@ def cluster(
             as_text=parse_columns(as_text),
             weight=parse_weights(weight),
             size=size,
+            skip_broken=skip_broken,
+            labels_from_folders=labels_from_folders,
         )
         check_rows_for_clusters(data, n_clusters)
         check_append(data, append)
@@ -172,6 +185,7 @@ def cluster(
             "scale": prepared.scale,
             "seed": seed,
             "supervision": " and ".join(supervision) or "none",
+            **({"skipped": list(data.skipped)} if data.skipped else {}),
         }
         about = {"source": relative_source(folder, source), "id": id, "text": text, "size": size, "append": append}
         notes = _notes(data, fitted, **about)
@@ -180,6 +194,7 @@ def cluster(
     clusters = [{name: row[name] for name in CLUSTER_FIELDS if name in row} for row in summary["clusters"]]
     result = {
         "rows": data.n_rows,
+        "skipped": list(data.skipped),
         "method": method,
         "n_clusters": fitted.n_clusters,
         "clusters": clusters,

@@ -22,7 +22,22 @@ from ..report.jsonable import jsonable
 from .fitting import accepts, choose_number, fit, label_scores
 from .messages import EXPECTED, render
 from .methods import NClusters, PreparedRows, check_rows_for_clusters, is_own, parse_n_clusters, prepare
-from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text, parse_columns
+from .options import (
+    Clusters,
+    Drop,
+    Id,
+    Json,
+    Labels,
+    LabelsFromFolders,
+    Quiet,
+    Scale,
+    Seed,
+    Size,
+    SkipBroken,
+    Source,
+    Text,
+    parse_columns,
+)
 from .output import Output, make_table
 from .results import check_file
 
@@ -42,10 +57,12 @@ def compare(
         ),
     ] = ",".join(DEFAULT_METHODS),
     labels: Labels = None,
+    labels_from_folders: LabelsFromFolders = False,
     id: Id = None,
     text: Text = None,
     drop: Drop = None,
     size: Size = None,
+    skip_broken: SkipBroken = False,
     scale: Scale = "auto",
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table to a CSV file.")] = None,
@@ -62,7 +79,16 @@ def compare(
     n_clusters = parse_n_clusters(k)
     check_file(out)
     with output.working(f"reading {source}"):
-        data = read_input(source, labels=labels, id=id, text=text, drop=parse_columns(drop), size=size)
+        data = read_input(
+            source,
+            labels=labels,
+            id=id,
+            text=text,
+            drop=parse_columns(drop),
+            size=size,
+            skip_broken=skip_broken,
+            labels_from_folders=labels_from_folders,
+        )
         check_rows_for_clusters(data, n_clusters)
         prepared = prepare(data, scale)
     unsupervised = [name for name in names if data.is_partially_labeled and not accepts(name, "labels")]
@@ -85,7 +111,7 @@ def compare(
     if out is not None:
         _write_csv(out, rows)
     output.result(
-        {"rows": data.n_rows, "methods": rows, "evidence": jsonable(evidence)},
+        {"rows": data.n_rows, "skipped": list(data.skipped), "methods": rows, "evidence": jsonable(evidence)},
         *([] if evidence is None else [f"{evidence}\n"]),
         _as_table(f"{data.n_rows} rows", rows),
         *(f"{row['method']} failed: {row['failed']}" for row in rows if "failed" in row),

@@ -19,12 +19,14 @@ EXPECTED = (ValueError, TypeError, OSError, RuntimeError, ImportError)
 OPTIONS = {
     "column": "--text",
     "constraints": "--pairs",
+    "labels_from_folders": "--labels-from-folders",
     "method": "--method",
     "methods": "--methods",
     "n_clusters": "-k",
     "random_state": "--seed",
     "scale": "--scale",
     "size": "--size",
+    "skip_broken": "--skip-broken",
 }
 
 _FEWER_CLUSTERS = "request fewer clusters with -k, or use another --method"
@@ -34,7 +36,7 @@ SENTENCES = {
     # options
     "unknown_option": "{option} {value!r} is not known{suggestion}; choose one of {choices}",
     "n_clusters_too_large": "{option} {value} is more than the {n_samples} rows; choose at most {n_samples}",
-    "size_without_images": "--size is for folders of images, but {file!r} is a file; leave it out",
+    "folder_option": "{option} is for folders of {files}, but {file!r} is {what}; leave it out",
     "invalid_pca": "this method needs at least two columns; use --method auto",
     # rows
     "equal_rows": "all rows are equal, so there is nothing to cluster; check the data",
@@ -81,8 +83,10 @@ SENTENCES = {
 # Hints that replace those of the library, by code; the problem is stated as in Python.
 HINTS = {
     "image_sizes_differ": "resize all to the same size, such as --size 32",
+    "invalid_image": "repair or remove such files, or leave them out with --skip-broken",
     "mixed_column": "correct these cells or empty them, or use --as-category or --drop for the columns",
     "nested_column": "save them as an NPY file, or leave the column out with --drop",
+    "no_class_folders": "put the files of each class into a subfolder, or leave out --labels-from-folders",
     "no_columns": "--labels, --id, --text and --drop are for tables",
     "no_features": "drop fewer columns, or use --as-category for some",
     "no_labels": "choose another --labels column, or none",

@@ -28,6 +28,12 @@ Labels = Annotated[
         "only compared with the clusters.",
     ),
 ]
+LabelsFromFolders = Annotated[
+    bool,
+    typer.Option(
+        "--labels-from-folders", help="The class of an image or text is the subfolder that it is in; see --labels."
+    ),
+]
 Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="Column of row names.")]
 Text = Annotated[str | None, typer.Option(metavar="COL", help="Column of texts to cluster.")]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COLS", help="Columns to leave out, separated by commas.")]
@@ -45,6 +51,7 @@ Weight = Annotated[
     typer.Option(metavar="COL=FACTOR", help="Weight of a column of a table, 1 for the others; may be repeated."),
 ]
 Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Resize images to N x N pixels.")]
+SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out images that cannot be read.")]
 Scale = Annotated[
     str, typer.Option(help=f"auto, {', '.join(SCALES)}. auto is standard for tables, unit for images, else none.")
 ]

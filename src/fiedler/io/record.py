@@ -40,6 +40,8 @@ class Input(NamedTuple):
         The name of the column of row names, if there is one.
     table : Table or None
         All columns of a table as they are in the file.
+    skipped : tuple of str
+        The names of files that were left out, as they cannot be read.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Input(NamedTuple):
     encoder: TableEncoder | None = None
     id_name: str | None = None
     table: Table | None = None
+    skipped: tuple[str, ...] = ()
 
     @property
     def n_rows(self) -> int:
