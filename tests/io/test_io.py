@@ -368,17 +368,17 @@ def test_options_of_folders_are_refused_for_other_inputs(tmp_path):
     write_file(folder / "t.csv", "a,b\n1,2\n3,4\n")
 
     with pytest.raises(
-        InputError, match=r"labels_from_folders is for folders of images or texts, but 't.csv' is not a"
+        InputError, match=r"labels_from_folders is for folders of images or texts, but 't.csv' is not one"
     ):
         read_input(table, labels_from_folders=True)
-    with pytest.raises(InputError, match=r"skip_broken is for folders of images, but 't.csv' is a file"):
+    with pytest.raises(InputError, match=r"skip_broken is for folders of images, but 't.csv' is not one"):
         read_input(table, skip_broken=True)
-    with pytest.raises(InputError, match=r"size is for folders of images, but 'wine' is not a folder"):
+    with pytest.raises(InputError, match=r"size is for folders of images, but 'wine' is not one"):
         read_input("wine", size=8)
-    with pytest.raises(InputError, match=r"skip_broken is for folders of images, but 'tables' is one of tables"):
+    with pytest.raises(InputError, match=r"skip_broken is for folders of images, but 'tables' is not one"):
         read_input(folder, skip_broken=True)
     (folder / "t.csv").rename(folder / "t.txt")
-    with pytest.raises(InputError, match=r"skip_broken is for folders of images, but 'tables' is one of texts"):
+    with pytest.raises(InputError, match=r"skip_broken is for folders of images, but 'tables' is not one"):
         read_input(folder, skip_broken=True)
     with pytest.raises(FileNotFoundError, match="no file, folder or data set 'photoss'"):
         read_input("photoss", size=8, skip_broken=True, labels_from_folders=True)
@@ -431,7 +431,7 @@ def test_unknown_sources(tmp_path):
         read_input("digit")
     with pytest.raises(
         ValueError,
-        match=r"'t.docx' has none of the known endings .csv, .tsv, .parquet, .xlsx, .* .npy, .npz, .txt; convert",
+        match=r"'t.docx' has none of the known endings .csv, .tsv, .parquet, .xlsx, .* .npy, .npz, .txt, .h5ad; convert",
     ):
         read_input(write_file(tmp_path / "t.docx", "x"))
 

@@ -32,7 +32,7 @@ from .fitting import (
     save_labels,
     save_table,
 )
-from .methods import PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
+from .methods import PreparedRows, check_rows_for_clusters, check_takes_graph, parse_n_clusters, prepare
 from .options import (
     AsCategory,
     AsNumber,
@@ -52,6 +52,7 @@ from .options import (
     SkipBroken,
     Source,
     Text,
+    UseRep,
     Weight,
     Workdir,
     parse_columns,
@@ -101,6 +102,7 @@ def cluster(
     weight: Weight = None,
     size: Size = None,
     skip_broken: SkipBroken = False,
+    use_rep: UseRep = None,
     scale: Scale = "auto",
     seed: Seed = 0,
     effort: Annotated[
@@ -138,6 +140,7 @@ def cluster(
             "weight": weight,
             "labels-from-folders": labels_from_folders,
             "skip-broken": skip_broken,
+            "use-rep": use_rep,
         }
         check_options(
             memory,
@@ -168,11 +171,13 @@ def cluster(
             size=size,
             skip_broken=skip_broken,
             labels_from_folders=labels_from_folders,
+            use_rep=use_rep,
         )
         check_rows_for_clusters(data, n_clusters)
         check_append(data, append)
+        check_takes_graph(data, method)
         prepared = prepare(data, scale)
-    if method == "auto":  # other methods have no model of their cost
+    if method == "auto" and data.kind != "graph":  # others have no model of their cost
         _announce_cost(output, expected_cost(prepared, n_clusters, effort), checks_memory=not no_memory_check)
     with output.working(f"clustering {data.n_rows} rows"):
         fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs)
@@ -254,6 +259,7 @@ def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]
         "feature_names": data.feature_names,
         "image_shape": data.image_shape and list(data.image_shape),
         "id_name": data.id_name,
+        "representation": data.representation,
         "cluster_names": fitted.cluster_names,
         **more,
     }

@@ -15,13 +15,22 @@ from .._files import atomic_write
 from .._registry import methods
 from .._validation import choose, import_class
 from ..errors import InputError
+from ..graph.affinity import AffinityGraph
 from ..graph.recipes import default_recipe
 from ..io import Input, read_input
 from ..metrics import score_table
 from ..report.jsonable import jsonable
 from .fitting import accepts, choose_number, fit, label_scores
 from .messages import EXPECTED, render
-from .methods import NClusters, PreparedRows, check_rows_for_clusters, is_own, parse_n_clusters, prepare
+from .methods import (
+    NClusters,
+    PreparedRows,
+    check_rows_for_clusters,
+    check_takes_graph,
+    is_own,
+    parse_n_clusters,
+    prepare,
+)
 from .options import (
     Clusters,
     Drop,
@@ -36,6 +45,7 @@ from .options import (
     SkipBroken,
     Source,
     Text,
+    UseRep,
     parse_columns,
 )
 from .output import Output, make_table
@@ -63,6 +73,7 @@ def compare(
     drop: Drop = None,
     size: Size = None,
     skip_broken: SkipBroken = False,
+    use_rep: UseRep = None,
     scale: Scale = "auto",
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table to a CSV file.")] = None,
@@ -88,8 +99,12 @@ def compare(
             size=size,
             skip_broken=skip_broken,
             labels_from_folders=labels_from_folders,
+            use_rep=use_rep,
+            allow_graph=False,
         )
         check_rows_for_clusters(data, n_clusters)
+        for name in names:
+            check_takes_graph(data, name)
         prepared = prepare(data, scale)
     unsupervised = [name for name in names if data.is_partially_labeled and not accepts(name, "labels")]
     if unsupervised:
@@ -139,12 +154,13 @@ class UnsupervisedScorer:
 
     def __init__(self, rows: Any, seed: int) -> None:
         self.rows, self.seed = rows, seed
-        self.graph = default_recipe(rows.shape[0]).build(rows)
+        is_graph = isinstance(rows, AffinityGraph)
+        self.graph = rows if is_graph else default_recipe(rows.shape[0]).build(rows)
 
     def score(self, labels: np.ndarray) -> dict[str, float]:
-        """Return cut and modularity and, for two or more clusters, the silhouette."""
+        """Return cut and modularity and, for two or more clusters of rows, the silhouette."""
         scores = score_table(None, labels, self.graph)
-        if 1 < len(np.unique(labels)) < len(labels):
+        if self.rows is not self.graph and 1 < len(np.unique(labels)) < len(labels):
             size = min(SILHOUETTE_SAMPLE, len(labels))
             scores["silhouette"] = float(silhouette_score(self.rows, labels, sample_size=size, random_state=self.seed))
         return scores

@@ -15,8 +15,8 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="Table (CSV, Excel, Parquet, JSON lines), NPY or NPZ array, folder of tables, images or .txt files, name "
-        "of a data set, or - for a CSV table on standard input.",
+        help="Table (CSV, Excel, Parquet, JSON lines), NPY or NPZ array, h5ad file of cells, folder of tables, images "
+        "or .txt files, name of a data set, or - for a CSV table on standard input.",
     ),
 ]
 Clusters = Annotated[str, typer.Option("-k", "--clusters", metavar="K", help="Number of clusters, or auto.")]
@@ -52,6 +52,10 @@ Weight = Annotated[
 ]
 Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Resize images to N x N pixels.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out images that cannot be read.")]
+UseRep = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="What of an h5ad file is compared: connectivities, X, or a name in obsm."),
+]
 Scale = Annotated[
     str, typer.Option(help=f"auto, {', '.join(SCALES)}. auto is standard for tables, unit for images, else none.")
 ]

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from ..core.backend import to_numpy
 from ..errors import InputError
 from ..io import Input, read_input
+from ..io.cells import H5AD
 from ..io.images import is_image
 from ..io.tables import table_ending
 from ..persistence import load, read_notes
@@ -29,6 +30,7 @@ KIND_NAMES = {
     "array": "an array",
     "images": "images",
     "texts": "texts",
+    "graph": "a graph",
 }
 
 
@@ -55,6 +57,13 @@ def predict(
             f"{str(path)!r} contains a {type(fitted).__name__}, which cannot predict",
             "choose the model of a clustering",
             code="cannot_predict",
+            file=str(path),
+        )
+    if notes.get("kind") == "graph":
+        raise InputError(
+            "the model was fitted to the graph of its cells, to which new cells have no links",
+            "cluster the cells again with --use-rep X_pca or X",
+            code="fitted_to_graph",
             file=str(path),
         )
     check_file(out)
@@ -87,7 +96,7 @@ def predict(
 
 
 def _reading_options(source: str, notes: dict[str, Any], *, text: str | None, size: int | None) -> dict[str, Any]:
-    """Return the options with which the model's input was read: text column, features, or size and colours of images.
+    """Return the options with which the model's input was read: text column, features, rows of cells, shape of images.
 
     Images that were not resized in the fit have one size, to which new ones are resized with a warning.
     """
@@ -98,6 +107,8 @@ def _reading_options(source: str, notes: dict[str, Any], *, text: str | None, si
         features = [] if text or is_mixed else notes.get("feature_names") or []
         names = notes.get("id_name") if is_mixed else None
         return {"text": text, "features": features, "is_new": is_mixed, "names": names, "size": size}
+    if Path(source).suffix.lower() == H5AD:
+        return {"text": text, "size": size, "use_rep": notes.get("representation"), "allow_graph": False}
     if not (Path(source).is_dir() or is_image(Path(source))):
         return {"text": text, "size": size}
     return {"text": text, "size": size or notes.get("size"), "image_shape": notes.get("image_shape")}

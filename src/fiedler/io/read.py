@@ -18,12 +18,21 @@ from ..datasets import list_datasets, load
 from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..text.read import is_hidden, read_documents
 from .arrays import from_array, from_npy, from_npz
+from .cells import H5AD, from_h5ad
 from .images import ImageOptions, from_images, is_image
 from .record import Input, Roles, table_options_error
 from .tables import TABLES, from_table, read_table, read_tables, table_ending, text_to_table
 
 JSON_LINES = (".jsonl", ".ndjson")
 STDIN = "standard input"
+
+# The inputs that options are for.
+INPUTS_OF_OPTIONS = {
+    "size": "folders of images",
+    "skip_broken": "folders of images",
+    "labels_from_folders": "folders of images or texts",
+    "use_rep": "h5ad files",
+}
 
 
 def read_input(
@@ -44,6 +53,8 @@ def read_input(
     image_shape: Sequence[int] | None = None,
     skip_broken: bool = False,
     labels_from_folders: bool = False,
+    use_rep: str | None = None,
+    allow_graph: bool = True,
 ) -> Input:
     r"""Read the rows of a file, a folder, or a data set by its name.
 
@@ -51,12 +62,13 @@ def read_input(
     ----------
     source : path or str
         A table (``.csv`` or ``.tsv`` in any usual encoding and compression, ``.xlsx``, ``.xls``, ``.ods``,
-        ``.parquet``), an ``.npy`` array, an ``.npz`` file with an array ``X`` or a sparse matrix, a ``.jsonl`` file of
-        texts or of objects with fields, a ``.txt`` file of texts, a folder of tables, of images or of ``.txt`` files,
-        an image, a name of :func:`fiedler.datasets.list_datasets`, or ``"-"`` for a CSV table on standard input.
+        ``.parquet``), an ``.npy`` array, an ``.npz`` file with an array ``X`` or a sparse matrix, an ``.h5ad`` file of
+        cells, a ``.jsonl`` file of texts or of objects with fields, a ``.txt`` file of texts, a folder of tables, of
+        images or of ``.txt`` files, an image, a name of :func:`fiedler.datasets.list_datasets`, or ``"-"`` for a CSV
+        table on standard input.
     labels : str, optional
-        Column of known classes, or the array of them in an ``.npz`` file; empty cells, and -1 in arrays, mean that
-        the class is unknown. A data set has its own labels.
+        Column of known classes, in an ``.h5ad`` file of ``obs``, or the array of them in an ``.npz`` file; empty cells,
+        and -1 in arrays, mean that the class is unknown. A data set has its own labels.
     id : str, optional
         Column of row names.
     text : str, optional
@@ -81,6 +93,11 @@ def read_input(
     labels_from_folders : bool
         Whether the class of an image or a text is the subfolder that it is in; the class of those outside of
         subfolders is unknown.
+    use_rep : str, optional
+        What of an ``.h5ad`` file is read, as in :func:`fiedler.integrations.anndata.cluster`: by default the graph of
+        the cells, if there is one, else ``obsm["X_pca"]``, else ``X``.
+    allow_graph : bool
+        Whether the graph of an ``.h5ad`` file is read by default; otherwise rows are.
 
     Returns
     -------
@@ -103,20 +120,24 @@ def read_input(
     is_stdin = str(source) == "-"
     if not is_stdin and not path.exists():
         _check_is_dataset(str(source))
+    if is_stdin or path.suffix.lower() != H5AD:
+        _refuse_options(path.name, use_rep=use_rep)
     if path.is_dir() and not is_stdin:
         return _from_folder(path, roles, images, labels_from_folders)
-    _refuse_options(path.name, "not a folder", labels_from_folders=labels_from_folders)
+    _refuse_options(path.name, labels_from_folders=labels_from_folders)
     if path.is_file() and is_image(path):
         _check_no_columns(roles, repr(path.name))
         return from_images(path.parent, [path], images)
-    _refuse_options(path.name, "a file" if path.is_file() else "not a folder", size=size, skip_broken=skip_broken)
+    _refuse_options(path.name, size=size, skip_broken=skip_broken)
     if is_stdin:
         return from_table(text_to_table(decode(sys.stdin.buffer.read(), "standard input"), STDIN), roles, STDIN)
-    return _from_file(path, roles) if path.exists() else _from_dataset(str(source), roles)
+    if not path.exists():
+        return _from_dataset(str(source), roles)
+    return _from_file(path, roles, use_rep, allow_graph=allow_graph)
 
 
-def _from_file(path: Path, roles: Roles) -> Input:
-    """Read a table, an array or texts, by the ending of the file."""
+def _from_file(path: Path, roles: Roles, use_rep: str | None, *, allow_graph: bool) -> Input:
+    """Read a table, an array, cells or texts, by the ending of the file."""
     if path.stat().st_size == 0:
         raise FileFormatError(
             f"{path.name!r} is an empty file", "check that it was written completely", code="empty_file", file=path.name
@@ -125,9 +146,11 @@ def _from_file(path: Path, roles: Roles) -> Input:
     if ending is not None and (ending not in JSON_LINES or roles != Roles(text=roles.text) or _has_fields(path)):
         return from_table(read_table(path), roles, path.name)
     ending = path.suffix.lower()
+    if ending == H5AD:
+        return from_h5ad(path, roles, use_rep, allow_graph=allow_graph)
     if ending not in INPUT_READERS:
         raise FileFormatError(
-            f"{path.name!r} has none of the known endings {', '.join(dict.fromkeys([*TABLES, *INPUT_READERS]))}",
+            f"{path.name!r} has none of the known endings {', '.join(dict.fromkeys([*TABLES, *INPUT_READERS, H5AD]))}",
             "convert it to one of these formats",
             code="unsupported_file_type",
             file=path.name,
@@ -135,19 +158,17 @@ def _from_file(path: Path, roles: Roles) -> Input:
     return INPUT_READERS[ending](path, roles)
 
 
-def _refuse_options(name: str, what: str, **options: Any) -> None:
-    """Raise an error for options of folders of images (or of texts) that are given for another input."""
+def _refuse_options(name: str, **options: Any) -> None:
+    """Raise an error for options that are given but are for other inputs."""
     for option, value in options.items():
         if value:
-            files = "images or texts" if option == "labels_from_folders" else "images"
             raise InputError(
-                f"{option} is for folders of {files}, but {name!r} is {what}",
+                f"{option} is for {INPUTS_OF_OPTIONS[option]}, but {name!r} is not one of these",
                 f"leave {option} out",
-                code="folder_option",
+                code="option_of_other_input",
                 parameter=option,
-                files=files,
                 file=name,
-                what=what,
+                inputs=INPUTS_OF_OPTIONS[option],
             )
 
 
@@ -206,7 +227,7 @@ def _from_folder(folder: Path, roles: Roles, options: ImageOptions, labels_from_
     tables = [path for path in files if table_ending(path) is not None]
     if tables and len(tables) == len(files):
         given = {"size": options.size, "skip_broken": options.skip_broken, "labels_from_folders": labels_from_folders}
-        _refuse_options(folder.name, "one of tables", **given)
+        _refuse_options(folder.name, **given)
         return from_table(read_tables(folder, tables), roles, folder.name)
     _check_no_columns(roles, f"the folder {folder.name!r}")
     images = [path for path in files if is_image(path)]
@@ -228,7 +249,7 @@ def _from_folder(folder: Path, roles: Roles, options: ImageOptions, labels_from_
             file=folder.name,
         )
     if texts:
-        _refuse_options(folder.name, "one of texts", skip_broken=options.skip_broken)
+        _refuse_options(folder.name, skip_broken=options.skip_broken)
     data = from_images(folder, images, options) if images else _from_texts(folder, roles)
     return _label_by_folders(data, folder) if labels_from_folders else data
 
