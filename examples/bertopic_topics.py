@@ -2,7 +2,8 @@
 
     pip install bertopic
 
-The embeddings are those of LSI; with a sentence encoder, leave ``embeddings`` out.
+The embeddings are those of LSI; with a sentence encoder, leave ``embeddings`` out. BERTopic asks only HDBSCAN for the
+probabilities of new documents, so these come from ``transform`` of fiedler.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer
 
 from fiedler import LPIClustering
+from fiedler.integrations.bertopic import ClusterModel, transform
 from fiedler.text import DocumentVectorizer
 
 
@@ -23,11 +25,15 @@ def main():
     model = BERTopic(
         embedding_model=None,
         umap_model=BaseDimensionalityReduction(),  # LPIClustering reduces the dimension
-        hdbscan_model=LPIClustering(n_clusters=8, random_state=0),
+        hdbscan_model=ClusterModel(LPIClustering(n_clusters=8, random_state=0)),
         vectorizer_model=CountVectorizer(stop_words="english", token_pattern=r"[^\W\d_]{3,}"),
     )
     model.fit(texts, embeddings)
     print(model.get_topic_info()[["Topic", "Count", "Name"]].to_string(index=False))
+    topics, probabilities = transform(model, texts[::100], embeddings[::100])
+    for text, topic, row in zip(texts[::100], topics, probabilities):
+        print(f"topic {topic} with probability {row[topic]:.2f}: {' '.join(text.split())[:60]}")
+    return model, embeddings
 
 
 if __name__ == "__main__":

@@ -4,6 +4,9 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from fiedler.integrations.bertopic import transform
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -51,8 +54,17 @@ def test_the_demo_writes_its_figures_and_report(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_bertopic_script_prints_topics(monkeypatch, capsys):
+def test_the_bertopic_script_gives_topics_with_probabilities(monkeypatch, capsys):
     pytest.importorskip("bertopic", reason="BERTopic is not installed")
+    pytest.importorskip("hdbscan", reason="BERTopic needs hdbscan to transform")
     monkeypatch.syspath_prepend(EXAMPLES)
-    load("bertopic_topics").main()
+
+    model, embeddings = load("bertopic_topics").main()
+
     assert "Topic" in capsys.readouterr().out
+    assert model.probabilities_.shape == (len(embeddings), 8)
+    assert_allclose(model.probabilities_.sum(axis=1), 1)
+    assert_array_equal(model.probabilities_.argmax(axis=1), model.topics_)
+    topics, probabilities = transform(model, ["a document"] * len(embeddings), embeddings)
+    assert_array_equal(topics, model.topics_)
+    assert_allclose(probabilities, model.probabilities_)

@@ -3,15 +3,16 @@ Topics with BERTopic
 ====================
 
 BERTopic embeds documents, reduces the dimension, clusters, and describes the clusters. Its clustering step can be any
-clusterer. :class:`fiedler.LPIClustering` reduces the dimension and clusters, assigns every document to a topic, and its
-memberships are the probabilities of the topics. The embeddings are those of LSI; with a sentence encoder, leave
-``embeddings`` out.
+clusterer in a :class:`fiedler.integrations.bertopic.ClusterModel`, whose memberships are the probabilities of the
+topics. :class:`fiedler.LPIClustering` reduces the dimension and clusters, and assigns every document to a topic. The
+embeddings are those of LSI; with a sentence encoder, leave ``embeddings`` out.
 """
 
 import importlib
 import logging
 
 import matplotlib.pyplot as plt
+import numpy as np
 from bertopic import BERTopic
 from bertopic.dimensionality import BaseDimensionalityReduction
 from bertopic.vectorizers import ClassTfidfTransformer
@@ -19,6 +20,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer
 
 from fiedler import LPIClustering
+from fiedler.integrations.bertopic import ClusterModel, transform
 from fiedler.text import DocumentVectorizer
 
 logging.getLogger("BERTopic").setLevel(logging.ERROR)
@@ -37,7 +39,7 @@ embeddings = TruncatedSVD(40, random_state=0).fit_transform(DocumentVectorizer("
 topics = BERTopic(
     embedding_model=None,
     umap_model=BaseDimensionalityReduction(),  # LPIClustering reduces the dimension
-    hdbscan_model=LPIClustering(n_clusters=4, random_state=0),
+    hdbscan_model=ClusterModel(LPIClustering(n_clusters=4, random_state=0)),
     ctfidf_model=ClassTfidfTransformer(reduce_frequent_words=True),
     vectorizer_model=CountVectorizer(stop_words="english", token_pattern=r"[^\W\d_]{3,}"),
 )
@@ -57,3 +59,11 @@ for topic, ax in enumerate(axes):
     ax.set_xticks([])
     ax.spines[["top", "right", "bottom"]].set_visible(False)
 plt.show()
+
+# %%
+# The probabilities of the topics of each document, which sum to one. For new documents they come from
+# :func:`fiedler.integrations.bertopic.transform`, since BERTopic asks only HDBSCAN for them.
+
+print(topics.probabilities_[:3].round(2))
+found, probabilities = transform(topics, texts[:3], embeddings[:3])
+print(found, np.round(probabilities.max(axis=1), 2))

@@ -181,11 +181,15 @@ BAD = {
         "contains 1 images and 1 texts",
         "put them into separate folders",
     ),
-    "an unreadable image": (folder_of(("a.png", "no image")), "'a.png' cannot be read", "repair it, or remove it"),
+    "an unreadable image": (
+        folder_of(("a.png", "no image")),
+        "'a.png' cannot be read",
+        "leave them out with --skip-broken",
+    ),
     "images of two sizes": (images((4, 4), (5, 4)), "'1.png' is 5x4, but '0.png' is 4x4", "such as --size 32"),
     "a size for a table": (
         arguments("--size", "8"),
-        "--size is for folders of images, but 't.csv' is a file",
+        "--size is for folders of images, but 't.csv' is not one of these",
         "leave it out",
     ),
     "binary as text": (folder_of(("a.txt", b"a\0b"), ("b.txt", "x")), "'a.txt' is not text", "remove it"),

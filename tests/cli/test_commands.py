@@ -230,6 +230,47 @@ def test_a_folder_of_images(run_fiedler, pictures, tmp_path):
     assert "data:image/png" in (tmp_path / "out" / "report.html").read_text()
 
 
+def test_classes_of_images_are_their_subfolders(run_fiedler, pictures, tmp_path):
+    for i, path in enumerate(sorted(pictures.iterdir())):
+        folder = pictures / ("down" if i % 2 else "across")
+        folder.mkdir(exist_ok=True)
+        path.rename(folder / path.name)
+    arguments = (pictures, "-k", 2, "--labels-from-folders", "--json")
+
+    result = run_fiedler("cluster", *arguments, "--method", "spectral", "--out", tmp_path / "out")
+    compared = run_fiedler("compare", *arguments, "--methods", "spectral")
+
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["scores"] == {"AC": 1, "NMI": 1, "ARI": 1}
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["truth"]["classes"] == ["across", "down"]
+    assert json.loads(compared.out)["methods"][0]["ARI"] == 1
+    (pictures / "down" / "01.png").rename(pictures / "01.png")  # its class is unknown, so the others guide the clusters
+    guided = run_fiedler("cluster", *arguments, "--out", tmp_path / "out")
+    assert (
+        "known labels of 29 of 30 rows guide the clustering: cluster 0 is 'across', cluster 1 is 'down'" in guided.err
+    )
+    assert {row["id"]: row["cluster_name"] for row in labels_in(tmp_path / "out" / "labels.csv")}["01.png"] == "down"
+
+
+def test_broken_images_are_skipped_on_request(run_fiedler, pictures, tmp_path):
+    arguments = (pictures, "-k", 2, "--method", "spectral", "--out", tmp_path / "out", "--json")
+    for name in ("07.png", "08.png"):
+        (pictures / name).write_bytes(b"no image")
+
+    refused = run_fiedler("cluster", *arguments)
+    result = run_fiedler("cluster", *arguments, "--skip-broken")
+    predicted = run_fiedler("predict", tmp_path / "out", pictures, "--skip-broken", "--json")
+
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+    assert "2 of 30 images cannot be read: '07.png' (" in refused.err
+    assert "leave them out with --skip-broken" in refused.err
+    assert result.code == 0, result.err
+    assert all("2 of 30 images cannot be read and are skipped: '07.png' (" in one.err for one in (result, predicted))
+    assert json.loads(result.out)["skipped"] == json.loads(predicted.out)["skipped"] == ["07.png", "08.png"]
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert (summary["n_rows"], summary["settings"]["skipped"]) == (28, ["07.png", "08.png"])
+
+
 def test_the_same_seed_gives_the_same_files(run_fiedler, table, tmp_path):
     for name in ("a", "b"):
         run_fiedler("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--seed", 5, "--out", tmp_path / name)
@@ -344,6 +385,32 @@ def test_new_texts_and_images_are_read_like_those_of_the_model(run_fiedler, text
         assert result.code == 0, result.err
         again = json.loads(result.out)["labels"]
         assert again == [int(row["label"]) for row in labels_in(tmp_path / fitted / "labels.csv")]
+
+
+@pytest.mark.parametrize("fitted_in", ["grey", "colour"])
+def test_new_images_may_have_another_size_and_other_colours(run_fiedler, pictures, tmp_path, fitted_in):
+    """Grey images are the same in colour, and blocks of four equal pixels shrink to the pixel."""
+    pillow, folder = pytest.importorskip("PIL.Image"), tmp_path / "others"
+    folder.mkdir()
+    for path in pictures.iterdir():
+        image = pillow.open(path)
+        image.convert("RGB").resize((12, 12), pillow.Resampling.NEAREST).save(folder / path.name)
+    first, second = (pictures, folder) if fitted_in == "grey" else (folder, pictures)
+    run_fiedler("cluster", first, "-k", 2, "--method", "kmeans", "--out", tmp_path / "out")
+    labels = {row["id"]: int(row["label"]) for row in labels_in(tmp_path / "out" / "labels.csv")}
+
+    result = run_fiedler("predict", tmp_path / "out", second, "--json")
+    one = run_fiedler("predict", tmp_path / "out", second / "03.png", "--json")
+    wrong = run_fiedler("predict", tmp_path / "out", second, "--size", 9)
+
+    assert result.code == 0, result.err
+    predicted = json.loads(result.out)
+    assert dict(zip(predicted["ids"], predicted["labels"])) == labels
+    assert json.loads(one.out)["labels"] == [labels["03.png"]]
+    assert "30 image(s) have another size than those of the model (00.png, 01.png, 02.png, ...)" in result.err
+    assert ("they are converted to grey" in result.err) == (fitted_in == "grey")
+    assert wrong.code == 1
+    assert "but these are 9x9" in wrong.err
 
 
 def test_report_writes_the_same_page_again(run_fiedler, table, tmp_path):

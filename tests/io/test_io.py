@@ -6,7 +6,9 @@ import gzip
 import io
 import json
 import lzma
+import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler.datasets import load
-from fiedler.errors import FiedlerError, FiedlerWarning
+from fiedler.errors import FiedlerError, FiedlerWarning, InputError
 from fiedler.io import Input, read_input
 from fiedler.io.record import encode_labels
 
@@ -286,6 +288,102 @@ def test_images_of_two_sizes_and_a_broken_one(tmp_path, image):
         read_input(tmp_path, size=6)
 
 
+def test_all_broken_images_are_named_or_skipped_on_request(tmp_path, image):
+    image(tmp_path / "a.png", 51)
+    image(tmp_path / "b.png", 255)
+    for name in ("c.png", "d.jpg", "e.png", "f.png"):
+        write_file(tmp_path / name, (tmp_path / "a.png").read_bytes()[:40])
+
+    with pytest.raises(
+        InputError, match=r"^4 of 6 images cannot be read: 'c.png' \(.*, \.\.\.; .*skip_broken=True$"
+    ) as error:
+        read_input(tmp_path)
+    with pytest.warns(FiedlerWarning, match=r"^4 of 6 images cannot be read and are skipped: .*'f.png' \(\w+\)$"):
+        data = read_input(tmp_path, skip_broken=True)
+
+    assert list(data.skipped) == error.value.fields["files"] == ["c.png", "d.jpg", "e.png", "f.png"]
+    assert data.row_names == ["a.png", "b.png"]
+    assert_allclose(data.X[:, 0], [0.2, 1])
+    for name in data.row_names:
+        (tmp_path / name).unlink()
+    with pytest.raises(InputError, match=r"^4 of 4 images cannot be read"):
+        read_input(tmp_path, skip_broken=True)
+
+
+@pytest.mark.parametrize(("shape", "expected"), [((4, 5), [0.2, 76 / 255]), ((4, 5, 3), [0.2, 1])])
+def test_new_images_get_the_colours_of_the_model(shape, expected, tmp_path, image):
+    image(tmp_path / "a.png", 51)
+    image(tmp_path / "b.png", (255, 0, 0), mode="RGB")  # of luma 0.299, which is 76 of 255
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        data = read_input(tmp_path, image_shape=shape)
+
+    assert data.image_shape == shape
+    assert_allclose(data.X[:, 0], expected, rtol=1e-6)
+    lost = ["1 image(s) are in colour, but those of the model are grey (b.png); they are converted to grey"]
+    assert [str(one.message) for one in caught] == (lost if len(shape) == 2 else [])
+
+
+def test_new_images_are_resized_to_the_size_of_the_model(tmp_path, image):
+    image(tmp_path / "a.png", 51, size=(5, 4))
+    image(tmp_path / "b.png", 102, size=(50, 60))
+
+    with pytest.warns(FiedlerWarning, match=r"1 image\(s\) have another size .*\(b.png\); they are resized to 5x4"):
+        data = read_input(tmp_path, image_shape=[4, 5])
+
+    assert data.image_shape == (4, 5)
+    assert_allclose(data.X, np.repeat([[0.2], [0.4]], 20, axis=1), rtol=1e-6)
+
+
+def test_a_single_image(tmp_path, image):
+    image(tmp_path / "a.png", 51)
+
+    data = read_input(tmp_path / "a.png", size=3)
+
+    assert (data.row_names, data.image_shape) == (["a.png"], (3, 3))
+
+
+@pytest.mark.parametrize("kind", ["images", "texts"])
+def test_classes_are_the_subfolders(kind, tmp_path, image):
+    for i, name in enumerate(("NA/a", "cats/deep/b", "cats/c", "d")):
+        path = tmp_path / f"{name}.{'png' if kind == 'images' else 'txt'}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        image(path, i) if kind == "images" else path.write_text(f"word{'abcd'[i]}")
+
+    data = read_input(tmp_path, labels_from_folders=True)
+
+    names = ["NA", "cats"]
+    found = {Path(name).stem: code for name, code in zip(data.row_names, data.labels.tolist())}
+    assert (data.kind, data.class_names) == (kind, names)
+    assert found == {"a": 0, "b": 1, "c": 1, "d": -1}
+    assert read_input(tmp_path).labels is None
+    with pytest.raises(InputError, match=r"'deep' has no subfolders .* leave labels_from_folders out"):
+        read_input(tmp_path / "cats" / "deep", labels_from_folders=True)
+
+
+def test_options_of_folders_are_refused_for_other_inputs(tmp_path):
+    table, folder = write_file(tmp_path / "t.csv", "a,b\n1,2\n3,4\n"), tmp_path / "tables"
+    folder.mkdir()
+    write_file(folder / "t.csv", "a,b\n1,2\n3,4\n")
+
+    with pytest.raises(
+        InputError, match=r"labels_from_folders is for folders of images or texts, but 't.csv' is not one"
+    ):
+        read_input(table, labels_from_folders=True)
+    with pytest.raises(InputError, match=r"skip_broken is for folders of images, but 't.csv' is not one"):
+        read_input(table, skip_broken=True)
+    with pytest.raises(InputError, match=r"size is for folders of images, but 'wine' is not one"):
+        read_input("wine", size=8)
+    with pytest.raises(InputError, match=r"skip_broken is for folders of images, but 'tables' is not one"):
+        read_input(folder, skip_broken=True)
+    (folder / "t.csv").rename(folder / "t.txt")
+    with pytest.raises(InputError, match=r"skip_broken is for folders of images, but 'tables' is not one"):
+        read_input(folder, skip_broken=True)
+    with pytest.raises(FileNotFoundError, match="no file, folder or data set 'photoss'"):
+        read_input("photoss", size=8, skip_broken=True, labels_from_folders=True)
+
+
 def test_folders_that_are_empty_contain_texts_or_mix_texts_and_images(tmp_path, image):
     with pytest.raises(ValueError, match="contains no images and no"):
         read_input(tmp_path)
@@ -333,7 +431,7 @@ def test_unknown_sources(tmp_path):
         read_input("digit")
     with pytest.raises(
         ValueError,
-        match=r"'t.docx' has none of the known endings .csv, .tsv, .parquet, .xlsx, .* .npy, .npz, .txt; convert",
+        match=r"'t.docx' has none of the known endings .csv, .tsv, .parquet, .xlsx, .* .npy, .npz, .txt, .h5ad; convert",
     ):
         read_input(write_file(tmp_path / "t.docx", "x"))
 

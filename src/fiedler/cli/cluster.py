@@ -34,7 +34,7 @@ from .fitting import (
     save_labels,
     save_table,
 )
-from .methods import PreparedRows, check_rows_for_clusters, parse_n_clusters, prepare
+from .methods import PreparedRows, check_rows_for_clusters, check_takes_graph, parse_n_clusters, prepare
 from .options import (
     AsCategory,
     AsNumber,
@@ -44,14 +44,17 @@ from .options import (
     Id,
     Json,
     Labels,
+    LabelsFromFolders,
     Memory,
     Quiet,
     Scale,
     Scheduler,
     Seed,
     Size,
+    SkipBroken,
     Source,
     Text,
+    UseRep,
     Weight,
     Workdir,
     parse_columns,
@@ -84,6 +87,7 @@ def cluster(
     k: Clusters = "auto",
     method: Annotated[str, typer.Option(help=METHOD_HELP)] = "auto",
     labels: Labels = None,
+    labels_from_folders: LabelsFromFolders = False,
     pairs: Annotated[
         Path | None,
         typer.Option(
@@ -99,6 +103,8 @@ def cluster(
     as_text: AsText = None,
     weight: Weight = None,
     size: Size = None,
+    skip_broken: SkipBroken = False,
+    use_rep: UseRep = None,
     scale: Scale = "auto",
     seed: Seed = 0,
     effort: Annotated[
@@ -129,7 +135,15 @@ def cluster(
     folder = out or Path("out") / source_name(source)
     check_folder(folder, source, force=force, append=append)
     if memory or workdir or scheduler:
-        kinds = {"as-category": as_category, "as-number": as_number, "as-text": as_text, "weight": weight}
+        others = {
+            "as-category": as_category,
+            "as-number": as_number,
+            "as-text": as_text,
+            "weight": weight,
+            "labels-from-folders": labels_from_folders,
+            "skip-broken": skip_broken,
+            "use-rep": use_rep,
+        }
         check_options(
             memory,
             method=method != "auto",
@@ -139,7 +153,7 @@ def cluster(
             text=text,
             size=size,
             append=append,
-            **kinds,
+            **others,
         )
         options: dict[str, Any] = {"seed": seed, "effort": effort, "is_local": scheduler is None}
         with blocks_client(output, workdir, memory, scheduler):
@@ -157,11 +171,15 @@ def cluster(
             as_text=parse_columns(as_text),
             weight=parse_weights(weight),
             size=size,
+            skip_broken=skip_broken,
+            labels_from_folders=labels_from_folders,
+            use_rep=use_rep,
         )
         check_rows_for_clusters(data, n_clusters)
         check_append(data, append)
+        check_takes_graph(data, method)
         prepared = prepare(data, scale)
-    if method == "auto":  # other methods have no model of their cost
+    if method == "auto" and data.kind != "graph":  # others have no model of their cost
         _announce_cost(output, expected_cost(prepared, n_clusters, effort), checks_memory=not no_memory_check)
     with output.working(f"clustering {data.n_rows} rows"):
         fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs)
@@ -174,6 +192,7 @@ def cluster(
             "scale": prepared.scale,
             "seed": seed,
             "supervision": " and ".join(supervision) or "none",
+            **({"skipped": list(data.skipped)} if data.skipped else {}),
         }
         about = {"source": relative_source(folder, source), "id": id, "text": text, "size": size, "append": append}
         summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
@@ -183,6 +202,7 @@ def cluster(
     clusters = [{name: row[name] for name in CLUSTER_FIELDS if name in row} for row in summary["clusters"]]
     result = {
         "rows": data.n_rows,
+        "skipped": list(data.skipped),
         "method": method,
         "n_clusters": fitted.n_clusters,
         "clusters": clusters,
@@ -242,6 +262,7 @@ def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]
         "feature_names": data.feature_names,
         "image_shape": data.image_shape and list(data.image_shape),
         "id_name": data.id_name,
+        "representation": data.representation,
         "cluster_names": fitted.cluster_names,
         **more,
     }

@@ -15,14 +15,39 @@ from .._files import atomic_write
 from .._registry import methods
 from .._validation import choose, import_class
 from ..errors import InputError
+from ..graph.affinity import AffinityGraph
 from ..graph.recipes import default_recipe
 from ..io import Input, read_input
 from ..metrics import score_table
 from ..report.jsonable import jsonable
 from .fitting import accepts, choose_number, fit, label_scores
 from .messages import EXPECTED, render
-from .methods import NClusters, PreparedRows, check_rows_for_clusters, is_own, parse_n_clusters, prepare
-from .options import Clusters, Drop, Id, Json, Labels, Quiet, Scale, Seed, Size, Source, Text, parse_columns
+from .methods import (
+    NClusters,
+    PreparedRows,
+    check_rows_for_clusters,
+    check_takes_graph,
+    is_own,
+    parse_n_clusters,
+    prepare,
+)
+from .options import (
+    Clusters,
+    Drop,
+    Id,
+    Json,
+    Labels,
+    LabelsFromFolders,
+    Quiet,
+    Scale,
+    Seed,
+    Size,
+    SkipBroken,
+    Source,
+    Text,
+    UseRep,
+    parse_columns,
+)
 from .output import Output, make_table
 from .results import check_file
 
@@ -42,10 +67,13 @@ def compare(
         ),
     ] = ",".join(DEFAULT_METHODS),
     labels: Labels = None,
+    labels_from_folders: LabelsFromFolders = False,
     id: Id = None,
     text: Text = None,
     drop: Drop = None,
     size: Size = None,
+    skip_broken: SkipBroken = False,
+    use_rep: UseRep = None,
     scale: Scale = "auto",
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table to a CSV file.")] = None,
@@ -62,8 +90,21 @@ def compare(
     n_clusters = parse_n_clusters(k)
     check_file(out)
     with output.working(f"reading {source}"):
-        data = read_input(source, labels=labels, id=id, text=text, drop=parse_columns(drop), size=size)
+        data = read_input(
+            source,
+            labels=labels,
+            id=id,
+            text=text,
+            drop=parse_columns(drop),
+            size=size,
+            skip_broken=skip_broken,
+            labels_from_folders=labels_from_folders,
+            use_rep=use_rep,
+            allow_graph=False,
+        )
         check_rows_for_clusters(data, n_clusters)
+        for name in names:
+            check_takes_graph(data, name)
         prepared = prepare(data, scale)
     unsupervised = [name for name in names if data.is_partially_labeled and not accepts(name, "labels")]
     if unsupervised:
@@ -85,7 +126,7 @@ def compare(
     if out is not None:
         _write_csv(out, rows)
     output.result(
-        {"rows": data.n_rows, "methods": rows, "evidence": jsonable(evidence)},
+        {"rows": data.n_rows, "skipped": list(data.skipped), "methods": rows, "evidence": jsonable(evidence)},
         *([] if evidence is None else [f"{evidence}\n"]),
         _as_table(f"{data.n_rows} rows", rows),
         *(f"{row['method']} failed: {row['failed']}" for row in rows if "failed" in row),
@@ -113,12 +154,13 @@ class UnsupervisedScorer:
 
     def __init__(self, rows: Any, seed: int) -> None:
         self.rows, self.seed = rows, seed
-        self.graph = default_recipe(rows.shape[0]).build(rows)
+        is_graph = isinstance(rows, AffinityGraph)
+        self.graph = rows if is_graph else default_recipe(rows.shape[0]).build(rows)
 
     def score(self, labels: np.ndarray) -> dict[str, float]:
-        """Return cut and modularity and, for two or more clusters, the silhouette."""
+        """Return cut and modularity and, for two or more clusters of rows, the silhouette."""
         scores = score_table(None, labels, self.graph)
-        if 1 < len(np.unique(labels)) < len(labels):
+        if self.rows is not self.graph and 1 < len(np.unique(labels)) < len(labels):
             size = min(SILHOUETTE_SAMPLE, len(labels))
             scores["silhouette"] = float(silhouette_score(self.rows, labels, sample_size=size, random_state=self.seed))
         return scores

@@ -34,6 +34,7 @@ PACKAGES = {
     "matplotlib": "plot",
     "pillow": "image",
     "pyarrow": "text",
+    "anndata": "anndata",
     "dask": "dask",
     "distributed": "dask",
     "torch": "torch",

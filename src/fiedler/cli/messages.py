@@ -19,12 +19,15 @@ EXPECTED = (ValueError, TypeError, OSError, RuntimeError, ImportError)
 OPTIONS = {
     "column": "--text",
     "constraints": "--pairs",
+    "labels_from_folders": "--labels-from-folders",
     "method": "--method",
     "methods": "--methods",
     "n_clusters": "-k",
     "random_state": "--seed",
     "scale": "--scale",
     "size": "--size",
+    "skip_broken": "--skip-broken",
+    "use_rep": "--use-rep",
 }
 
 _FEWER_CLUSTERS = "request fewer clusters with -k, or use another --method"
@@ -34,7 +37,7 @@ SENTENCES = {
     # options
     "unknown_option": "{option} {value!r} is not known{suggestion}; choose one of {choices}",
     "n_clusters_too_large": "{option} {value} is more than the {n_samples} rows; choose at most {n_samples}",
-    "size_without_images": "--size is for folders of images, but {file!r} is a file; leave it out",
+    "option_of_other_input": "{option} is for {inputs}, but {file!r} is not one of these; leave it out",
     "invalid_pca": "this method needs at least two columns; use --method auto",
     # rows
     "equal_rows": "all rows are equal, so there is nothing to cluster; check the data",
@@ -52,6 +55,7 @@ SENTENCES = {
         "{available_gb:.1f} GB is free; use fewer rows or columns, or try anyway with --no-memory-check"
     ),
     # texts
+    "no_such_representation": "the file has no {value!r} in obsm; choose one of {choices} with --use-rep",
     "no_such_column": "{file!r} has no column {column!r}; its columns are {columns}; choose one with {option}",
     "no_terms": (
         "no words are left in the {n_documents} document(s) after removing numbers and the most common words; "
@@ -65,7 +69,7 @@ SENTENCES = {
     ),
     "disconnected_graph": (
         "the graph of nearest neighbours has {n_components} connected components; if that is not intended, "
-        "use --method auto, which connects them"
+        "cluster the rows by --method auto, which connects them"
     ),
     "no_weight_to_graph": (
         "{n_points} new row(s) are far from all rows of the model; they get the cluster of the nearest row"
@@ -81,8 +85,10 @@ SENTENCES = {
 # Hints that replace those of the library, by code; the problem is stated as in Python.
 HINTS = {
     "image_sizes_differ": "resize all to the same size, such as --size 32",
+    "invalid_image": "repair or remove such files, or leave them out with --skip-broken",
     "mixed_column": "correct these cells or empty them, or use --as-category or --drop for the columns",
     "nested_column": "save them as an NPY file, or leave the column out with --drop",
+    "no_class_folders": "put the files of each class into a subfolder, or leave out --labels-from-folders",
     "no_columns": "--labels, --id, --text and --drop are for tables",
     "no_features": "drop fewer columns, or use --as-category for some",
     "no_labels": "choose another --labels column, or none",

@@ -15,6 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from .._registry import methods
 from .._validation import check_range, check_rows_differ, choose, first_few, import_class
 from ..errors import FiedlerWarning, InputError, warn
+from ..graph.affinity import AffinityGraph
 from ..io import Input
 from ..text import DocumentVectorizer
 
@@ -35,7 +36,16 @@ SCALES_FOR_SPARSE = ("unit", "none")  # those that keep zeros
 
 # Scales of --scale auto: columns of a table differ in their units, images in their brightness.
 # The columns of a mixed table have the same variance already.
-DEFAULT_SCALE = {"table": "standard", "mixed": "none", "array": "none", "images": "unit", "texts": "none"}
+DEFAULT_SCALE = {
+    "table": "standard",
+    "mixed": "none",
+    "array": "none",
+    "images": "unit",
+    "texts": "none",
+    "graph": "none",
+}
+
+GRAPH_METHODS = ("auto", "spectral", "nle")  # those that take a graph instead of rows
 
 
 class PreparedRows(NamedTuple):
@@ -48,6 +58,8 @@ class PreparedRows(NamedTuple):
 
 def prepare(data: Input, scale: str = "auto") -> PreparedRows:
     """Turn texts into term weights and mixed columns into numbers, scale the rows, and check that they differ."""
+    if data.kind == "graph":
+        return _prepare_graph(data, scale)
     steps, rows = [], data.X
     if data.kind == "texts":
         vectorizer = DocumentVectorizer("tfidf")
@@ -71,6 +83,30 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
         steps, rows = [*steps, ("scale", scaler)], scaler.fit_transform(rows)
     check_rows_differ(rows)
     return PreparedRows(steps, rows, scale)
+
+
+def _prepare_graph(data: Input, scale: str) -> PreparedRows:
+    if scale not in ("auto", "none"):
+        raise InputError(
+            f"--scale {scale} is for rows, but the cells are given by their graph",
+            "leave it out, or use --use-rep X_pca or X",
+            code="scale_of_graph",
+            parameter="scale",
+            value=scale,
+        )
+    return PreparedRows([], data.X, "none")
+
+
+def check_takes_graph(data: Input, method: str) -> None:
+    """Raise an error if a method needs rows, but the input is a graph."""
+    if data.kind == "graph" and method not in GRAPH_METHODS:
+        raise InputError(
+            f"--method {method} needs rows, but the cells are given by their graph",
+            f"use --use-rep X_pca or X, or one of --method {', '.join(GRAPH_METHODS)}",
+            code="method_needs_rows",
+            parameter="method",
+            value=method,
+        )
 
 
 @contextmanager
@@ -119,6 +155,8 @@ def make_clusterer(method: str, n_clusters: NClusters, rows: Any, seed: int = 0,
 
 def n_principal_components(rows: Any) -> float | int | None:
     """Choose ``pca``: None for few columns, a fixed number for sparse rows, otherwise a fraction of the variance."""
+    if isinstance(rows, AffinityGraph):
+        return None
     if sp.issparse(rows):
         return max(1, min(MAX_PCA_OF_SPARSE, *(size - 1 for size in rows.shape)))
     return None if rows.shape[1] <= MAX_COLUMNS_WITHOUT_PCA else PCA_VARIANCE

@@ -15,8 +15,8 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="Table (CSV, Excel, Parquet, JSON lines), NPY or NPZ array, folder of tables, images or .txt files, name "
-        "of a data set, or - for a CSV table on standard input.",
+        help="Table (CSV, Excel, Parquet, JSON lines), NPY or NPZ array, h5ad file of cells, folder of tables, images "
+        "or .txt files, name of a data set, or - for a CSV table on standard input.",
     ),
 ]
 Clusters = Annotated[str, typer.Option("-k", "--clusters", metavar="K", help="Number of clusters, or auto.")]
@@ -26,6 +26,12 @@ Labels = Annotated[
         metavar="COL",
         help="Column of known classes. If some are missing, the known ones guide the clustering; otherwise they are "
         "only compared with the clusters.",
+    ),
+]
+LabelsFromFolders = Annotated[
+    bool,
+    typer.Option(
+        "--labels-from-folders", help="The class of an image or text is the subfolder that it is in; see --labels."
     ),
 ]
 Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="Column of row names.")]
@@ -45,6 +51,11 @@ Weight = Annotated[
     typer.Option(metavar="COL=FACTOR", help="Weight of a column of a table, 1 for the others; may be repeated."),
 ]
 Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Resize images to N x N pixels.")]
+SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out images that cannot be read.")]
+UseRep = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="What of an h5ad file is compared: connectivities, X, or a name in obsm."),
+]
 Scale = Annotated[
     str, typer.Option(help=f"auto, {', '.join(SCALES)}. auto is standard for tables, unit for images, else none.")
 ]

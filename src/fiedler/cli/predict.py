@@ -14,11 +14,13 @@ from sklearn.pipeline import Pipeline
 from ..core.backend import to_numpy
 from ..errors import InputError
 from ..io import Input, read_input
+from ..io.cells import H5AD
+from ..io.images import is_image
 from ..io.tables import table_ending
 from ..persistence import load, read_notes
 from .fitting import save_labels, write_labels
 from .methods import naming_texts_without_terms
-from .options import Drop, Id, Json, Quiet, Size, Source, Text, parse_columns
+from .options import Drop, Id, Json, Quiet, Size, SkipBroken, Source, Text, parse_columns
 from .output import Output
 from .results import MODEL_FILE, check_file
 
@@ -28,6 +30,7 @@ KIND_NAMES = {
     "array": "an array",
     "images": "images",
     "texts": "texts",
+    "graph": "a graph",
 }
 
 
@@ -40,6 +43,7 @@ def predict(
     text: Text = None,
     drop: Drop = None,
     size: Size = None,
+    skip_broken: SkipBroken = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file; default: standard output.")] = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -55,6 +59,13 @@ def predict(
             code="cannot_predict",
             file=str(path),
         )
+    if notes.get("kind") == "graph":
+        raise InputError(
+            "the model was fitted to the graph of its cells, to which new cells have no links",
+            "cluster the cells again with --use-rep X_pca or X",
+            code="fitted_to_graph",
+            file=str(path),
+        )
     check_file(out)
     with output.working(f"reading {source}"):
         options = _reading_options(source, notes, text=text, size=size)
@@ -66,7 +77,7 @@ def predict(
                 code="column_needed",
                 column=min(needed),
             )
-        data = read_input(source, id=id, drop=dropped, **options)
+        data = read_input(source, id=id, drop=dropped, skip_broken=skip_broken, **options)
     _check_matches_model(data, fitted, notes)
     with output.working(f"predicting {data.n_rows} rows"), _naming_texts(data, fitted):
         memberships = to_numpy(fitted.predict_proba(data.X)) if hasattr(fitted, "predict_proba") else None
@@ -76,7 +87,8 @@ def predict(
         save_labels(out, data.row_names, labels, memberships, cluster_names, data.id_name or "id")
     if json:
         confidence = {} if memberships is None else {"confidence": memberships.max(axis=1).tolist()}
-        output.result({"ids": data.row_names, "labels": labels.tolist(), **confidence})
+        skipped = {"skipped": list(data.skipped)}
+        output.result({"ids": data.row_names, "labels": labels.tolist(), **confidence, **skipped})
     elif out is None:
         write_labels(sys.stdout, data.row_names, labels, memberships, cluster_names, data.id_name or "id")
     else:
@@ -84,7 +96,10 @@ def predict(
 
 
 def _reading_options(source: str, notes: dict[str, Any], *, text: str | None, size: int | None) -> dict[str, Any]:
-    """Return the options with which the model's input was read: text column, features, or size of images."""
+    """Return the options with which the model's input was read: text column, features, rows of cells, shape of images.
+
+    Images that were not resized in the fit have one size, to which new ones are resized with a warning.
+    """
     is_folder_of_tables = Path(source).is_dir() and notes.get("kind") in ("table", "mixed")
     if source == "-" or is_folder_of_tables or table_ending(Path(source)) is not None:
         text = text or notes.get("text")
@@ -92,7 +107,11 @@ def _reading_options(source: str, notes: dict[str, Any], *, text: str | None, si
         features = [] if text or is_mixed else notes.get("feature_names") or []
         names = notes.get("id_name") if is_mixed else None
         return {"text": text, "features": features, "is_new": is_mixed, "names": names, "size": size}
-    return {"text": text, "size": size or (notes.get("size") if Path(source).is_dir() else None)}
+    if Path(source).suffix.lower() == H5AD:
+        return {"text": text, "size": size, "use_rep": notes.get("representation"), "allow_graph": False}
+    if not (Path(source).is_dir() or is_image(Path(source))):
+        return {"text": text, "size": size}
+    return {"text": text, "size": size or notes.get("size"), "image_shape": notes.get("image_shape")}
 
 
 def _naming_texts(data: Input, fitted: Any) -> AbstractContextManager[None]:

@@ -59,6 +59,13 @@ def _check_undirected(is_directed: bool, library: str) -> None:
         )
 
 
+def choose_representation(adata: Any, *, allow_graph: bool = True) -> str:
+    """Return the name of the graph or of the rows by which cells are compared by default."""
+    if allow_graph and CONNECTIVITIES in adata.obsp:
+        return CONNECTIVITIES
+    return PRINCIPAL_COMPONENTS if PRINCIPAL_COMPONENTS in adata.obsm else "X"
+
+
 def cells_of(adata: Any, use_rep: str | None = None) -> Any:
     """Return the graph of the cells of an AnnData object, or their rows.
 
@@ -69,13 +76,11 @@ def cells_of(adata: Any, use_rep: str | None = None) -> Any:
         The rows in ``adata.obsm``, or ``"X"``. By default the graph in ``adata.obsp["connectivities"]``, else the rows
         in ``adata.obsm["X_pca"]``, else ``adata.X``.
     """
-    if use_rep is None and CONNECTIVITIES in adata.obsp:
+    use_rep = use_rep or choose_representation(adata)
+    if use_rep == CONNECTIVITIES and CONNECTIVITIES in adata.obsp:
         return AffinityGraph.from_matrix(adata.obsp[CONNECTIVITIES])
-    if use_rep is None:
-        use_rep = PRINCIPAL_COMPONENTS if PRINCIPAL_COMPONENTS in adata.obsm else "X"
     if use_rep == "X":
-        rows = adata.X[:] if adata.isbacked else adata.X
-        return sp.csr_array(rows) if sp.issparse(rows) else np.asarray(rows)
+        return _matrix_of(adata)
     if use_rep not in adata.obsm:
         raise InputError(
             f"there is no {use_rep!r} in adata.obsm",
@@ -83,8 +88,25 @@ def cells_of(adata: Any, use_rep: str | None = None) -> Any:
             code="no_such_representation",
             parameter="use_rep",
             value=use_rep,
+            options=[*adata.obsm.keys(), "X"],
         )
     return np.asarray(adata.obsm[use_rep])
+
+
+def _matrix_of(adata: Any) -> Any:
+    """Return the matrix ``adata.X``."""
+    try:
+        rows = adata.X[:] if adata.isbacked else adata.X
+    except KeyError:  # of a file without X
+        rows = None
+    if rows is None:
+        raise InputError(
+            "the AnnData object has no X",
+            f"choose one of {list(adata.obsm.keys())} in obsm with use_rep" if adata.obsm else "add X",
+            code="no_matrix",
+            parameter="use_rep",
+        )
+    return sp.csr_array(rows) if sp.issparse(rows) else np.asarray(rows)
 
 
 def refuse_affinity_as_rows(X: Any) -> None:

@@ -1,5 +1,5 @@
-"""Other libraries' objects: cells of AnnData."""
+"""Other libraries: cells of AnnData, and the clustering step of BERTopic."""
 
-from . import anndata
+from . import anndata, bertopic
 
-__all__ = ["anndata"]
+__all__ = ["anndata", "bertopic"]

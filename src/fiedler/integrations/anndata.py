@@ -61,7 +61,7 @@ def cluster(
     >>> adata.obs["fiedler"].cat.categories.tolist()
     ['0', '1', '2']
     """
-    pandas = import_optional("pandas", extra="table", purpose="AnnData objects")
+    pandas = import_optional("pandas", extra="anndata", purpose="AnnData objects")
     model = ManifoldClustering(n_clusters, random_state=random_state, **options).fit(cells_of(adata, use_rep))
     labels, memberships = to_numpy(model.labels_), to_numpy(model.memberships_)
     names = [str(label) for label in range(model.n_clusters_)]

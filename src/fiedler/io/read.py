@@ -18,12 +18,21 @@ from ..datasets import list_datasets, load
 from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..text.read import is_hidden, read_documents
 from .arrays import from_array, from_npy, from_npz
-from .images import from_images, is_image
+from .cells import H5AD, from_h5ad
+from .images import ImageOptions, from_images, is_image
 from .record import Input, Roles, table_options_error
 from .tables import TABLES, from_table, read_table, read_tables, table_ending, text_to_table
 
 JSON_LINES = (".jsonl", ".ndjson")
 STDIN = "standard input"
+
+# The inputs that options are for.
+INPUTS_OF_OPTIONS = {
+    "size": "folders of images",
+    "skip_broken": "folders of images",
+    "labels_from_folders": "folders of images or texts",
+    "use_rep": "h5ad files",
+}
 
 
 def read_input(
@@ -41,6 +50,11 @@ def read_input(
     is_new: bool = False,
     names: str | None = None,
     size: int | None = None,
+    image_shape: Sequence[int] | None = None,
+    skip_broken: bool = False,
+    labels_from_folders: bool = False,
+    use_rep: str | None = None,
+    allow_graph: bool = True,
 ) -> Input:
     r"""Read the rows of a file, a folder, or a data set by its name.
 
@@ -48,12 +62,13 @@ def read_input(
     ----------
     source : path or str
         A table (``.csv`` or ``.tsv`` in any usual encoding and compression, ``.xlsx``, ``.xls``, ``.ods``,
-        ``.parquet``), an ``.npy`` array, an ``.npz`` file with an array ``X`` or a sparse matrix, a ``.jsonl`` file of
-        texts or of objects with fields, a ``.txt`` file of texts, a folder of tables, of images or of ``.txt`` files,
-        a name of :func:`fiedler.datasets.list_datasets`, or ``"-"`` for a CSV table on standard input.
+        ``.parquet``), an ``.npy`` array, an ``.npz`` file with an array ``X`` or a sparse matrix, an ``.h5ad`` file of
+        cells, a ``.jsonl`` file of texts or of objects with fields, a ``.txt`` file of texts, a folder of tables, of
+        images or of ``.txt`` files, an image, a name of :func:`fiedler.datasets.list_datasets`, or ``"-"`` for a CSV
+        table on standard input.
     labels : str, optional
-        Column of known classes, or the array of them in an ``.npz`` file; empty cells, and -1 in arrays, mean that
-        the class is unknown. A data set has its own labels.
+        Column of known classes, in an ``.h5ad`` file of ``obs``, or the array of them in an ``.npz`` file; empty cells,
+        and -1 in arrays, mean that the class is unknown. A data set has its own labels.
     id : str, optional
         Column of row names.
     text : str, optional
@@ -70,6 +85,19 @@ def read_input(
         Column of row names that need not exist.
     size : int, optional
         Resize images to this many pixels per side.
+    image_shape : sequence of int, optional
+        Height, width and, in colour, number of channels of the images of a model, for new images: they are converted to
+        its colours and, without ``size``, resized to its height and width.
+    skip_broken : bool
+        Whether to leave out images that cannot be read, with a warning that names them.
+    labels_from_folders : bool
+        Whether the class of an image or a text is the subfolder that it is in; the class of those outside of
+        subfolders is unknown.
+    use_rep : str, optional
+        What of an ``.h5ad`` file is read, as in :func:`fiedler.integrations.anndata.cluster`: by default the graph of
+        the cells, if there is one, else ``obsm["X_pca"]``, else ``X``.
+    allow_graph : bool
+        Whether the graph of an ``.h5ad`` file is read by default; otherwise rows are.
 
     Returns
     -------
@@ -88,35 +116,66 @@ def read_input(
         raise InputError("the name of the input is empty", "give a file, a folder or a data set", code="empty_source")
     kinds = (tuple(as_category), tuple(as_number), tuple(as_text), tuple((weight or {}).items()))
     path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features), *kinds, is_new, names)
-    if str(source) == "-":
+    images = ImageOptions(size, None if image_shape is None else tuple(image_shape), skip_broken)
+    is_stdin = str(source) == "-"
+    if not is_stdin and not path.exists():
+        _check_is_dataset(str(source))
+    if is_stdin or path.suffix.lower() != H5AD:
+        _refuse_options(path.name, use_rep=use_rep)
+    if path.is_dir() and not is_stdin:
+        return _from_folder(path, roles, images, labels_from_folders)
+    _refuse_options(path.name, labels_from_folders=labels_from_folders)
+    if path.is_file() and is_image(path):
+        _check_no_columns(roles, repr(path.name))
+        return from_images(path.parent, [path], images)
+    _refuse_options(path.name, size=size, skip_broken=skip_broken)
+    if is_stdin:
         return from_table(text_to_table(decode(sys.stdin.buffer.read(), "standard input"), STDIN), roles, STDIN)
     if not path.exists():
         return _from_dataset(str(source), roles)
-    if path.is_dir():
-        return _from_folder(path, roles, size)
+    return _from_file(path, roles, use_rep, allow_graph=allow_graph)
+
+
+def _from_file(path: Path, roles: Roles, use_rep: str | None, *, allow_graph: bool) -> Input:
+    """Read a table, an array, cells or texts, by the ending of the file."""
     if path.stat().st_size == 0:
         raise FileFormatError(
             f"{path.name!r} is an empty file", "check that it was written completely", code="empty_file", file=path.name
-        )
-    if size is not None:
-        raise InputError(
-            f"size is for folders of images, but {path.name!r} is a file",
-            "leave size out",
-            code="size_without_images",
-            file=path.name,
         )
     ending = table_ending(path)
     if ending is not None and (ending not in JSON_LINES or roles != Roles(text=roles.text) or _has_fields(path)):
         return from_table(read_table(path), roles, path.name)
     ending = path.suffix.lower()
+    if ending == H5AD:
+        return from_h5ad(path, roles, use_rep, allow_graph=allow_graph)
     if ending not in INPUT_READERS:
         raise FileFormatError(
-            f"{path.name!r} has none of the known endings {', '.join(dict.fromkeys([*TABLES, *INPUT_READERS]))}",
+            f"{path.name!r} has none of the known endings {', '.join(dict.fromkeys([*TABLES, *INPUT_READERS, H5AD]))}",
             "convert it to one of these formats",
             code="unsupported_file_type",
             file=path.name,
         )
     return INPUT_READERS[ending](path, roles)
+
+
+def _refuse_options(name: str, **options: Any) -> None:
+    """Raise an error for options that are given but are for other inputs."""
+    for option, value in options.items():
+        if value:
+            raise InputError(
+                f"{option} is for {INPUTS_OF_OPTIONS[option]}, but {name!r} is not one of these",
+                f"leave {option} out",
+                code="option_of_other_input",
+                parameter=option,
+                file=name,
+                inputs=INPUTS_OF_OPTIONS[option],
+            )
+
+
+def _check_no_columns(roles: Roles, source: str) -> None:
+    """Raise an error for options that name columns."""
+    if roles != Roles():
+        raise table_options_error(source)
 
 
 def _has_fields(path: Path) -> bool:
@@ -132,7 +191,8 @@ def _has_fields(path: Path) -> bool:
     return isinstance(record, dict) and not isinstance(record.get("text"), str)
 
 
-def _from_dataset(name: str, roles: Roles) -> Input:
+def _check_is_dataset(name: str) -> None:
+    """Raise an error if there is no data set of this name."""
     if name not in list_datasets():
         raise DataNotFoundError(
             f"there is no file, folder or data set {name!r}{did_you_mean(name, list_datasets())}",
@@ -141,8 +201,10 @@ def _from_dataset(name: str, roles: Roles) -> Input:
             value=name,
             suggestion=did_you_mean(name, list_datasets()),
         )
-    if roles != Roles():
-        raise table_options_error(f"the data set {name!r}")
+
+
+def _from_dataset(name: str, roles: Roles) -> Input:
+    _check_no_columns(roles, f"the data set {name!r}")
     data = load(name, verbose=False)
     labels, class_names = np.asarray(data.y), [str(target) for target in data.target_names]
     if "image_shape" in data:
@@ -158,15 +220,16 @@ def _as_images(data: Any) -> np.ndarray:
     return np.stack([row.reshape(data.image_shape, order=data.image_order) for row in data.X])
 
 
-def _from_folder(folder: Path, roles: Roles, size: int | None) -> Input:
+def _from_folder(folder: Path, roles: Roles, options: ImageOptions, labels_from_folders: bool) -> Input:
     """Read the tables, the images or the texts of a folder; a folder with images and texts is ambiguous."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not is_hidden(path.relative_to(folder)))
     files = [path for path in files if not path.name.startswith("_")]  # such as _SUCCESS, of a folder of Parquet files
     tables = [path for path in files if table_ending(path) is not None]
     if tables and len(tables) == len(files):
+        given = {"size": options.size, "skip_broken": options.skip_broken, "labels_from_folders": labels_from_folders}
+        _refuse_options(folder.name, **given)
         return from_table(read_tables(folder, tables), roles, folder.name)
-    if roles != Roles():
-        raise table_options_error(f"the folder {folder.name!r}")
+    _check_no_columns(roles, f"the folder {folder.name!r}")
     images = [path for path in files if is_image(path)]
     texts = [path for path in files if path.suffix.lower() == ".txt"]
     if images and texts:
@@ -185,7 +248,25 @@ def _from_folder(folder: Path, roles: Roles, size: int | None) -> Input:
             code="empty_folder",
             file=folder.name,
         )
-    return from_images(folder, images, size) if images else _from_texts(folder, roles)
+    if texts:
+        _refuse_options(folder.name, skip_broken=options.skip_broken)
+    data = from_images(folder, images, options) if images else _from_texts(folder, roles)
+    return _label_by_folders(data, folder) if labels_from_folders else data
+
+
+def _label_by_folders(data: Input, folder: Path) -> Input:
+    """Take the class of each file from the first folder on its path; the class of files outside of one is unknown."""
+    classes = [name.partition("/")[0] if "/" in name else None for name in data.row_names]
+    class_names = sorted({name for name in classes if name is not None})
+    if not class_names:
+        raise InputError(
+            f"the folder {folder.name!r} has no subfolders with files, from which classes could be taken",
+            "put the files of each class into a subfolder, or leave labels_from_folders out",
+            code="no_class_folders",
+            file=folder.name,
+        )
+    codes = [-1 if name is None else class_names.index(name) for name in classes]
+    return data._replace(labels=np.array(codes, dtype=np.int64), class_names=class_names)
 
 
 def _from_texts(path: Path, roles: Roles) -> Input:

@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..table import TableEncoder
 from ..table.values import is_missing
 
-Kind = Literal["table", "mixed", "array", "images", "texts"]
+Kind = Literal["table", "mixed", "array", "images", "texts", "graph"]
 
 
 class Input(NamedTuple):
@@ -20,9 +20,9 @@ class Input(NamedTuple):
 
     Attributes
     ----------
-    kind : {'table', 'mixed', 'array', 'images', 'texts'}
+    kind : {'table', 'mixed', 'array', 'images', 'texts', 'graph'}
         A table of numbers, or one with columns of any kind, which ``encoder`` turns into numbers.
-    X : array or CSR matrix of shape (n, d), list of n texts, or dict of columns of n cells
+    X : array or CSR matrix of shape (n, d), list of n texts, dict of columns of n cells, or AffinityGraph
         Images are rows of pixels between 0 and 1.
     row_names : list of str
         One name per row: the file, an id from the table, or the row number, counted from 0.
@@ -42,6 +42,10 @@ class Input(NamedTuple):
         All columns of a table as they are in the file.
     label_name : str or None
         The name of the column of known classes.
+    skipped : tuple of str
+        The names of files that were left out, as they cannot be read.
+    representation : str or None
+        What of an AnnData file was read: 'connectivities', 'X', or the name of rows in ``obsm``.
 
     Examples
     --------
@@ -61,6 +65,8 @@ class Input(NamedTuple):
     id_name: str | None = None
     table: Table | None = None
     label_name: str | None = None
+    skipped: tuple[str, ...] = ()
+    representation: str | None = None
 
     @property
     def n_rows(self) -> int:
