@@ -255,7 +255,7 @@ def test_an_array_is_taken_by_position_with_a_warning(table):
     with pytest.raises(InputError, match="X has 2 features, but TableEncoder is expecting 4"):
         model.predict(frame.to_numpy()[:, :2])
     assert model.score(frame) > 0.3
-    assert "plan=pro" in str(summarize(model, frame)["clusters"])
+    assert "plan = pro" in str(summarize(model, frame)["clusters"])
 
 
 def test_a_column_with_few_values_in_many_rows(rng):

@@ -102,11 +102,12 @@ def _raw_indicators(encoding: ColumnEncoding, values: Values) -> np.ndarray:
     position = {level: j for j, level in enumerate(encoding.levels)}
     other = len(encoding.levels) if encoding.has_other else -1
     position |= {word: other for word in encoding.known if word not in position}
-    indicators = np.full((len(values.cells), len(encoding.center)), np.nan)
-    for row, word in enumerate(values.cells):
-        if word in position:
-            indicators[row] = 0.0
-            indicators[row, position[word]] = 1.0
+    unknown = len(position)
+    codes = np.array([position.get(word, unknown) for word in values.cells], dtype=np.intp)
+    known = np.flatnonzero(codes < unknown)
+    indicators = np.full((len(codes), len(encoding.center)), np.nan)
+    indicators[known] = 0.0
+    indicators[known, codes[known]] = 1.0
     return indicators
 
 

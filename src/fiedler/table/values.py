@@ -100,6 +100,9 @@ def read_values(
     as_words = as_words or isinstance(cells, Words)
     if isinstance(cells, np.ndarray) and not as_words and (values := _from_array(cells)) is not None:
         return values
+    if len(cells) and all(cell is None or type(cell) is str for cell in cells):  # of files: equal cells are read once
+        word_of = {cell: to_word(cell) for cell in set(cells) if cell is not None and not is_missing(cell)}
+        return _from_words([word_of.get(cell) for cell in cells], as_words, expected, how)
     listed = [None if is_missing(cell) else cell for cell in cells]
     present = [cell for cell in listed if cell is not None]
     if present and not as_words and all(isinstance(cell, list | tuple | np.ndarray) for cell in present):
@@ -110,7 +113,11 @@ def read_values(
             if all(isinstance(cell, kinds) and not isinstance(cell, bool | np.bool_) for cell in present) and present:
                 return _numbers(type_, _converted(listed, convert))
     words = [None if cell is None else to_word(cell) for cell in listed]
-    return Values("words", _objects(words)) if as_words or is_huge else _parse(words, expected, how)
+    return _from_words(words, as_words or is_huge, expected, how)
+
+
+def _from_words(words: list[str | None], as_words: bool, expected: ValueType | None, how: str | None) -> Values:
+    return Values("words", _objects(words)) if as_words else _parse(words, expected, how)
 
 
 def is_missing(cell: Any) -> bool:
