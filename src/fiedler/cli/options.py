@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -36,7 +37,7 @@ LabelsFromFolders = Annotated[
 ]
 Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="Column of row names.")]
 Text = Annotated[str | None, typer.Option(metavar="COL", help="Column of texts to cluster.")]
-Drop = Annotated[list[str] | None, typer.Option(metavar="COLS", help="Columns to leave out, separated by commas.")]
+Drop = Annotated[list[str] | None, typer.Option(metavar="COLS", help='Columns to leave out, separated by commas; "a, b" if a name has one.')]
 AsCategory = Annotated[
     list[str] | None, typer.Option("--as-category", metavar="COLS", help="Columns of numbers that are codes.")
 ]
@@ -62,8 +63,15 @@ Scale = Annotated[
 
 
 def parse_columns(values: Sequence[str] | None) -> list[str]:
-    """Return the names of columns, which are separated by commas or given one by one."""
-    return [name.strip() for value in values or () for name in value.split(",") if name.strip()]
+    """Return the names of columns, which are separated by commas or given one by one.
+
+    Examples
+    --------
+    >>> parse_columns(["a, b", '"c, in EUR"'])
+    ['a', 'b', 'c, in EUR']
+    """
+    parts = csv.reader(values or (), skipinitialspace=True)
+    return [name.strip() for names in parts for name in names if name.strip()]
 
 
 def parse_weights(values: Sequence[str] | None) -> dict[str, float]:
