@@ -389,11 +389,24 @@ def parquet_table(path: Path) -> Table:
     return Table(columns, list(range(1, table.num_rows + 1)), "row")
 
 
+def _vectors(column: Any) -> Any:
+    """Return lists of equally many numbers, such as embeddings, as an array of shape (n, width); None for others."""
+    if not str(column.type).startswith(("list<", "large_list<", "fixed_size_list<")) or column.null_count:
+        return None
+    compute = import_optional("pyarrow.compute", extra="text", purpose="Parquet files")
+    widths = compute.list_value_length(column).unique().to_pylist()
+    values = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    is_full = len(widths) == 1 and widths[0] > 0 and values.dtype.kind in "iuf"
+    return values.reshape(len(column), widths[0]) if is_full else None
+
+
 def _cells(column: Any) -> Any:
     """Return numbers as an array and anything else as a list, with None for missing values.
 
     Integers with missing values are a list too: an array would turn them into floats and NaN.
     """
+    if (vectors := _vectors(column)) is not None:
+        return vectors
     values = column.to_numpy()
     is_numeric = values.dtype.kind in "iub" or (values.dtype.kind == "f" and str(column.type) in PARQUET_FLOATS)
     return values if is_numeric else column.to_pylist()

@@ -567,3 +567,19 @@ def test_a_folder_of_tables_and_standard_input(tmp_path, monkeypatch):
         read_input(tmp_path / "parts")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a,b\n1,2\n3,4\n")))
     assert_array_equal(read_input("-").X, [[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize("kind", ["list", "fixed_size_list"])
+def test_vectors_in_parquet_files_are_arrays(kind, tmp_path, rng):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X = rng.normal(size=(30, 4)).astype(np.float32)
+    vectors = pa.array(X.tolist(), pa.list_(pa.float32(), 4 if kind == "fixed_size_list" else -1))
+    tags = pa.array([["a", "b"], ["c"]] * 15)
+    parquet.write_table(pa.table({"embedding": vectors, "tags": tags}), tmp_path / "t.parquet")
+
+    data = read_input(tmp_path / "t.parquet")
+
+    assert_array_equal(data.table.columns["embedding"], X)
+    assert data.table.columns["tags"] == [["a", "b"], ["c"]] * 15
+    data.encoder.fit(data.X)
+    assert data.encoder.uses_ == {"embedding": "vector", "tags": "category"}

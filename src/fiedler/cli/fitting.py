@@ -223,7 +223,8 @@ def save_table(path: Path, data: Input, labels: np.ndarray, confidence: np.ndarr
     if confidence is not None:
         added["confidence"] = [f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in confidence]
     names = [_unused(name, data.table.columns) for name in added]
-    cells = [*data.table.columns.values(), *added.values()]
+    columns = data.table.columns.values()
+    cells = [*(cells.tolist() if isinstance(cells, np.ndarray) else cells for cells in columns), *added.values()]
     with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*data.table.columns, *names])

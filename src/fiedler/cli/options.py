@@ -37,7 +37,7 @@ LabelsFromFolders = Annotated[
 ]
 Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="Column of row names.")]
 Text = Annotated[str | None, typer.Option(metavar="COL", help="Column of texts to cluster.")]
-Drop = Annotated[list[str] | None, typer.Option(metavar="COLS", help='Columns to leave out, separated by commas; "a, b" if a name has one.')]
+Drop = Annotated[list[str] | None, typer.Option(metavar="COLS", help="Columns to leave out, separated by commas.")]
 AsCategory = Annotated[
     list[str] | None, typer.Option("--as-category", metavar="COLS", help="Columns of numbers that are codes.")
 ]

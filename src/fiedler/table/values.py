@@ -152,7 +152,9 @@ def to_word(cell: Any) -> str:
 def _from_array(cells: np.ndarray) -> Values | None:
     """Return the values of an array of numbers or dates; None for other arrays."""
     kind = cells.dtype.kind
-    if kind in "iu" and len(cells) and int(np.abs(cells.astype(object)).max()) >= LARGEST:
+    if kind in "iuf" and cells.ndim == 2:
+        return _vectors_of_array(cells.astype(np.float64))
+    if kind in "iu" and len(cells) and max(-int(cells.min()), int(cells.max())) >= LARGEST:
         return None
     if kind in "iuf":
         return _numbers("numbers", cells.astype(np.float64))
@@ -161,6 +163,12 @@ def _from_array(cells: np.ndarray) -> Values | None:
     if kind == "m":
         return _numbers("numbers", np.where(np.isnat(cells), np.nan, cells / np.timedelta64(1, "s")))
     return None
+
+
+def _vectors_of_array(vectors: np.ndarray) -> Values:
+    """Return the rows of an array as vectors, of which those with infinite entries are mistakes."""
+    infinite = np.flatnonzero(np.isinf(vectors).any(axis=1))
+    return Values("vectors", vectors, "", tuple(infinite[:MAX_SHOWN].tolist()), len(infinite))
 
 
 def _numbers(type_: ValueType, numbers: np.ndarray) -> Values:
