@@ -9,10 +9,12 @@ from .genie import GenieLinkage
 from .manifold import ClusterResult, ManifoldClustering, cluster
 from .n_clusters import NClustersChoice, choose_n_clusters
 from .spectral import SpectralClustering
+from .update import Drift, UpdateResult
 
 __all__ = [
     "BlockCost",
     "ClusterResult",
+    "Drift",
     "EmbedKMeans",
     "FitCost",
     "GenieLinkage",
@@ -21,6 +23,7 @@ __all__ = [
     "NClustersChoice",
     "SpectralClustering",
     "StageCost",
+    "UpdateResult",
     "choose_n_clusters",
     "cluster",
     "estimate",
