@@ -606,11 +606,11 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         --------
         >>> from fiedler import ManifoldClustering
         >>> from fiedler.datasets import blobs
-        >>> X, y = blobs(600, n_clusters=4, random_state=0)
-        >>> model = ManifoldClustering(3, random_state=0).fit(X[(y < 3)][:300])
+        >>> X, y = blobs(400, n_features=4, n_clusters=4, random_state=3)
+        >>> model = ManifoldClustering(3, random_state=0).fit(X[y < 3])
         >>> result = model.update(X[y == 3])
         >>> result.new_clusters, len(result.moved), model.n_clusters_, len(model.labels_)
-        ([3], 0, 4, 450)
+        ([3], 0, 4, 400)
         """
         check_is_fitted(self)
         chosen = self._check_updatable()
