@@ -67,9 +67,9 @@ def update(
     check_folder(results, source, force=True)
     ids, id_name = read_ids(results / LABELS_FILE, len(clusterer.labels_))
     data = read_new_rows(output, source, fitted, notes, id=id or notes.get("id"), text=text, drop=drop, size=size)
-    steps = fitted[:-1] if isinstance(fitted, Pipeline) else []
+    steps = fitted[:-1] if isinstance(fitted, Pipeline) else None
     with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted):
-        changes = clusterer.update(steps.transform(data.X) if len(steps) else data.X)
+        changes = clusterer.update(steps.transform(data.X) if steps else data.X)
     new_ids = continue_ids(ids, data.row_names)
     if repeated := [name for name in new_ids if name in set(ids)]:
         output.note(f"{len(repeated)} new row(s) have the name of an old one ({first_few(repeated)}); both are kept")
