@@ -20,7 +20,7 @@ import typer
 
 from .. import __version__
 from ..errors import MissingDependencyError
-from . import INTERRUPTED, cluster, compare, data, doctor, predict, report, reproduce
+from . import INTERRUPTED, cluster, compare, data, doctor, predict, report, reproduce, update
 from .messages import one_line, render
 from .options import Debug
 
@@ -32,6 +32,7 @@ COMMANDS: dict[str, Command] = {
     "cluster": cluster.cluster,
     "compare": compare.compare,
     "predict": predict.predict,
+    "update": update.update,
     "report": report.report,
     "doctor": doctor.doctor,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -59,27 +60,10 @@ def predict(
             code="cannot_predict",
             file=str(path),
         )
-    if notes.get("kind") == "graph":
-        raise InputError(
-            "the model was fitted to the graph of its cells, to which new cells have no links",
-            "cluster the cells again with --use-rep X_pca or X",
-            code="fitted_to_graph",
-            file=str(path),
-        )
     check_file(out)
-    with output.working(f"reading {source}"):
-        options = _reading_options(source, notes, text=text, size=size)
-        dropped = parse_columns(drop)
-        if needed := set(dropped) & set(options.get("features", ())):
-            raise InputError(
-                f"the model needs the column {min(needed)!r}",
-                "do not drop it",
-                code="column_needed",
-                column=min(needed),
-            )
-        data = read_input(source, id=id, drop=dropped, skip_broken=skip_broken, **options)
-    _check_matches_model(data, fitted, notes)
-    with output.working(f"predicting {data.n_rows} rows"), _naming_texts(data, fitted):
+    options = {"id": id, "text": text, "drop": drop, "size": size, "skip_broken": skip_broken}
+    data = read_new_rows(output, source, fitted, notes, **options)
+    with output.working(f"predicting {data.n_rows} rows"), naming_texts(data, fitted):
         memberships = to_numpy(fitted.predict_proba(data.X)) if hasattr(fitted, "predict_proba") else None
         labels = to_numpy(fitted.predict(data.X)) if memberships is None else memberships.argmax(axis=1)
     cluster_names = notes.get("cluster_names")
@@ -93,6 +77,40 @@ def predict(
         write_labels(sys.stdout, data.row_names, labels, memberships, cluster_names, data.id_name or "id")
     else:
         output.result({}, f"{data.n_rows} rows; written to {out}")
+
+
+def read_new_rows(
+    output: Output,
+    source: str,
+    fitted: Any,
+    notes: dict[str, Any],
+    *,
+    id: str | None,
+    text: str | None,
+    drop: Sequence[str] | None,
+    size: int | None,
+    skip_broken: bool = False,
+) -> Input:
+    """Read new rows as those of the model were read, and check that they are of the same kind."""
+    if notes.get("kind") == "graph":
+        raise InputError(
+            "the model was fitted to the graph of its cells, to which new cells have no links",
+            "cluster the cells again with --use-rep X_pca or X",
+            code="fitted_to_graph",
+        )
+    with output.working(f"reading {source}"):
+        options = _reading_options(source, notes, text=text, size=size)
+        dropped = parse_columns(drop)
+        if needed := set(dropped) & set(options.get("features", ())):
+            raise InputError(
+                f"the model needs the column {min(needed)!r}",
+                "do not drop it",
+                code="column_needed",
+                column=min(needed),
+            )
+        data = read_input(source, id=id, drop=dropped, skip_broken=skip_broken, **options)
+    _check_matches_model(data, fitted, notes)
+    return data
 
 
 def _reading_options(source: str, notes: dict[str, Any], *, text: str | None, size: int | None) -> dict[str, Any]:
@@ -114,7 +132,7 @@ def _reading_options(source: str, notes: dict[str, Any], *, text: str | None, si
     return {"text": text, "size": size or notes.get("size"), "image_shape": notes.get("image_shape")}
 
 
-def _naming_texts(data: Input, fitted: Any) -> AbstractContextManager[None]:
+def naming_texts(data: Input, fitted: Any) -> AbstractContextManager[None]:
     """Name texts without known words in the warning about them."""
     if data.kind != "texts" or not isinstance(fitted, Pipeline):
         return nullcontext()

@@ -10,11 +10,13 @@ from .genie import GenieLinkage
 from .manifold import ClusterResult, ManifoldClustering, cluster
 from .n_clusters import NClustersChoice, choose_n_clusters
 from .spectral import SpectralClustering
+from .update import Drift, UpdateResult
 
 __all__ = [
     "BlockCost",
     "ClusterExplanation",
     "ClusterResult",
+    "Drift",
     "EmbedKMeans",
     "Explanation",
     "FitCost",
@@ -25,6 +27,7 @@ __all__ = [
     "RowExplanation",
     "SpectralClustering",
     "StageCost",
+    "UpdateResult",
     "choose_n_clusters",
     "cluster",
     "estimate",

@@ -471,7 +471,8 @@ class ExplainMixin:
         if self._fit_X is None or self._view is not None:
             return profile_table([], labels, n_clusters)
         rows = self._fit_X if sp.issparse(self._fit_X) else to_numpy(self._fit_X)
-        return profile_rows(rows, labels, n_clusters, getattr(self, "feature_names_in_", None))
+        encoder, names = getattr(self, "encoder_", None), getattr(self, "feature_names_in_", None)
+        return profile_rows(rows, labels, n_clusters, names if encoder is None else encoder.get_feature_names_out())
 
     def _entries_of(self, row: int, X: Any, profiles: Profiles) -> np.ndarray | None:
         """Return the entries of a row of the fit, if its columns are known."""

@@ -52,6 +52,13 @@ def take_rows(X: Array, indices: np.ndarray) -> Array:
     return X[indices] if is_numpy(X) else namespace(X).take(X, asarray_like(indices, X), axis=0)
 
 
+def append_rows(X: Array, others: Array) -> Array:
+    """Return the rows of ``X`` and those of ``others``, of the same library, in one array."""
+    if sp.issparse(X):
+        return sp.csr_array(sp.vstack([X, others], format="csr"))
+    return namespace(X).concat([X, others], axis=0)
+
+
 def random_subset(n: int, share: float, rng: np.random.RandomState) -> np.ndarray:
     """Draw a share of the indices 0 .. n-1, at least two of them, in ascending order."""
     return np.sort(rng.permutation(n)[: max(round(share * n), 2)])

@@ -128,6 +128,13 @@ def k_nearest(
     )
 
 
+def nearest_of_rows(X: Array, rows: np.ndarray, k: int, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distances and numbers of the ``k`` nearest neighbours of some rows of ``X``, on the host."""
+    found = k_nearest(X, k + 1, queries=take_rows(X, rows), n_jobs=n_jobs)
+    distances, indices = (to_numpy(part).reshape(len(rows), k + 1) for part in (found.distances, found.columns))
+    return _drop_self((distances, indices), rows)
+
+
 def _as_euclidean(X: Array, queries: Array | None, metric: str) -> tuple[Array, Array | None, Callable | None]:
     """Rewrite cosine as a Euclidean problem on unit rows, where |x - y|² = 2 (1 - cos); keep other metrics.
 

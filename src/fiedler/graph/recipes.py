@@ -407,11 +407,11 @@ def nested_graphs(recipe: KNNGraph, X: Array, sizes: Iterable[int]) -> tuple[Edg
     sizes = list(sizes)
     largest = max(sizes)
     edges, scales = clone(recipe).set_params(n_neighbors=largest)._search(X)
-    graphs = [recipe._weigh(X, _nearest(edges, largest, size), scales, recipe.symmetrize) for size in sizes]
+    graphs = [recipe._weigh(X, nearest_edges(edges, largest, size), scales, recipe.symmetrize) for size in sizes]
     return edges, graphs
 
 
-def _nearest(edges: Edges, k: int, size: int) -> Edges:
+def nearest_edges(edges: Edges, k: int, size: int) -> Edges:
     """Return the ``size`` nearest of the ``k`` neighbours of every row, which are sorted."""
     xp = namespace(edges.distances)
     first = lambda values: xp.reshape(xp.reshape(values, (-1, k))[:, :size], (-1,))  # noqa: E731

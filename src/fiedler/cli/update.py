@@ -1,0 +1,210 @@
+"""``fiedler update``: add new rows to the results of ``fiedler cluster``."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Normalizer
+
+from .._validation import first_few
+from ..clustering import UpdateResult
+from ..core.backend import to_numpy
+from ..errors import DataNotFoundError, FileFormatError, InputError
+from ..io import Input
+from ..io.record import number_rows
+from ..persistence import load, read_notes, save
+from ..report import read_summary, summarize, write_report, write_summary
+from .fitting import save_labels
+from .options import Drop, Id, Json, Quiet, Size, Source, Text
+from .output import Output
+from .predict import naming_texts, read_new_rows
+from .results import (
+    FILES,
+    LABELS_FILE,
+    MODEL_FILE,
+    PAGE_FILE,
+    SUMMARY_FILE,
+    atomic_folder,
+    check_folder,
+    remove_table,
+)
+
+LOST_COLUMNS = (
+    "The model file does not contain the rows before they were transformed, so clusters are described by the {} of the "
+    "rows instead of the columns of the input."
+)
+
+
+def update(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A folder written by fiedler cluster.")],
+    source: Source,
+    id: Id = None,
+    text: Text = None,
+    drop: Drop = None,
+    size: Size = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Add new rows to a folder of results; report moved rows, new clusters and drift."""
+    output, path = Output(quiet, json), results / MODEL_FILE
+    notes, fitted = read_notes(path), load(path)
+    clusterer = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+    if not hasattr(clusterer, "update"):
+        raise InputError(
+            f"rows cannot be added to a model of the class {type(clusterer).__name__}",
+            "cluster all rows again, or use --method auto, to whose models rows can be added",
+            code="cannot_update",
+            file=str(path),
+        )
+    check_folder(results, source, force=True)
+    ids, id_name = read_ids(results / LABELS_FILE, len(clusterer.labels_))
+    data = read_new_rows(output, source, fitted, notes, id=id or notes.get("id"), text=text, drop=drop, size=size)
+    steps = fitted[:-1] if isinstance(fitted, Pipeline) else None
+    with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted):
+        changes = clusterer.update(steps.transform(data.X) if steps else data.X)
+    new_ids = continue_ids(ids, data.row_names)
+    if repeated := [name for name in new_ids if name in set(ids)]:
+        output.note(f"{len(repeated)} new row(s) have the name of an old one ({first_few(repeated)}); both are kept")
+    ids = [*ids, *new_ids]
+    with output.working("writing the report"):
+        summary = _summarize(results, fitted, clusterer, notes, ids, added=_count(data, source))
+        names = [cluster["name"] for cluster in summary["clusters"]]
+        kept = {name: value for name, value in notes.items() if name != "written_by"}
+        kept |= {"append": False, "cluster_names": names}
+        _write_results(results, fitted, clusterer, kept, ids, id_name, summary)
+    output.result(_as_json(results, changes, ids), f"{changes}\nwritten to {results}: {', '.join(FILES)}")
+
+
+def read_ids(path: Path, n_rows: int) -> tuple[list[str], str]:
+    """Return the names of the rows of a model, and the name of their column, from the labels written with it."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file)
+    except FileNotFoundError:
+        raise DataNotFoundError(
+            f"there is no {path.name} in {str(path.parent)!r}, which has the names of the rows",
+            "choose a folder written by fiedler cluster",
+            code="file_not_found",
+            file=str(path),
+        ) from None
+    except ValueError:  # an empty file, or not text
+        header, rows = [""], []
+    if len(rows) != n_rows:
+        raise FileFormatError(
+            f"{str(path)!r} has {len(rows)} rows, but the model next to it has {n_rows}",
+            "cluster all rows again",
+            code="wrong_length",
+            file=str(path),
+        )
+    return [row[0] for row in rows], header[0]
+
+
+def continue_ids(ids: Sequence[str], new_ids: list[str]) -> list[str]:
+    """Return the names of new rows; if all rows are numbered, the numbers go on.
+
+    Examples
+    --------
+    >>> continue_ids(["0", "1"], ["0", "1", "2"])
+    ['2', '3', '4']
+    >>> continue_ids(["a", "b"], ["0", "1"])
+    ['0', '1']
+    """
+    if list(ids) == number_rows(len(ids)) and new_ids == number_rows(len(new_ids)):
+        return number_rows(len(ids) + len(new_ids))[len(ids) :]
+    return new_ids
+
+
+def _count(data: Input, source: str) -> str:
+    return f"{data.n_rows} rows of {Path(source).name}"
+
+
+def _summarize(
+    folder: Path, fitted: Any, clusterer: Any, notes: dict[str, Any], ids: list[str], *, added: str
+) -> dict[str, Any]:
+    """Return the summary of all rows, from what the model file contains of them and from the summary before."""
+    try:
+        before = read_summary(folder / SUMMARY_FILE)
+    except (OSError, ValueError):  # a report is made in any case
+        before = {"title": folder.resolve().name, "settings": {}}
+    earlier = before["settings"].get("rows added")
+    settings = {**before["settings"], "rows added": f"{earlier}, {added}" if earlier else added}
+    described, lost = _descriptions(fitted, clusterer, notes)
+    return summarize(
+        clusterer,
+        to_rows(clusterer),
+        ids=ids,
+        title=before["title"],
+        settings=settings | ({"columns": lost} if lost else {}),
+        command=shlex.join(["fiedler", *sys.argv[1:]]),
+        **described,
+    )
+
+
+def to_rows(clusterer: Any) -> Any:
+    """Return the rows that a model keeps, in its view."""
+    return clusterer._fit_X
+
+
+def _descriptions(fitted: Any, clusterer: Any, notes: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """Return by what clusters are described (columns in their units, terms, images), and what is lost of it."""
+    steps, rows, kind = (
+        dict(fitted.steps[:-1]) if isinstance(fitted, Pipeline) else {},
+        to_rows(clusterer),
+        notes["kind"],
+    )
+    if clusterer.view_ != "rows":
+        return {}, LOST_COLUMNS.format(f"coordinates in the view {clusterer.view_!r}")
+    if kind == "images":
+        return {"images": np.asarray(rows).reshape(-1, *notes["image_shape"])}, None
+    if kind == "texts":
+        return {"feature_names": steps["terms"].get_feature_names_out()}, None
+    if kind == "mixed":
+        return {"feature_names": steps["table"].get_feature_names_out()}, LOST_COLUMNS.format("encoded columns")
+    scaler = steps.get("scale")
+    if isinstance(scaler, Normalizer):
+        return {"feature_names": notes["feature_names"]}, LOST_COLUMNS.format("scaled columns")
+    original = None if scaler is None else scaler.inverse_transform(to_numpy(rows))
+    return {"original": original, "feature_names": notes["feature_names"]}, None
+
+
+def _write_results(
+    folder: Path,
+    fitted: Any,
+    clusterer: Any,
+    notes: dict[str, Any],
+    ids: list[str],
+    id_name: str,
+    summary: dict[str, Any],
+) -> None:
+    """Write all files, or none."""
+    remove_table(folder)
+    with atomic_folder(folder) as draft:
+        labels, memberships = to_numpy(clusterer.labels_), to_numpy(clusterer.memberships_)
+        save_labels(draft / LABELS_FILE, ids, labels, memberships, notes["cluster_names"], id_name)
+        save(fitted, draft / MODEL_FILE, notes=notes)
+        write_summary(summary, draft / SUMMARY_FILE)
+        write_report(summary, draft / PAGE_FILE)
+
+
+def _as_json(folder: Path, changes: UpdateResult, ids: list[str]) -> dict[str, Any]:
+    """Return what has changed as plain values."""
+    moves = zip(changes.moved.tolist(), changes.moved_from.tolist(), changes.moved_to.tolist())
+    return {
+        "rows": len(ids),
+        "rows_added": len(ids) - changes.n_old,
+        "ids": ids[changes.n_old :],
+        "labels": to_numpy(changes.labels).tolist(),
+        "moved": [{"id": ids[row], "from": before, "to": after} for row, before, after in moves],
+        "new_clusters": changes.new_clusters,
+        "reorganized": changes.is_reorganized,
+        "drift": {**changes.drift._asdict(), "is_large": changes.drift.is_large},
+        "files": {name: str(folder / name) for name in FILES},
+    }

@@ -1,0 +1,332 @@
+"""Rows added to a fitted model: what joins, what moves, what is new, and whether the rows have changed."""
+
+import os
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
+
+import fiedler
+from fiedler import AffinityGraph, KNNGraph, ManifoldClustering
+from fiedler.clustering.memberships import walk_memberships
+from fiedler.clustering.partial_supervision import PartialSupervision
+from fiedler.clustering.update import (
+    Drift,
+    change_by_chance,
+    find_new_clusters,
+    moved_shares,
+    shares_behind,
+    walk_until_settled,
+)
+from fiedler.datasets import blobs, two_moons
+from fiedler.errors import InputError
+from fiedler.metrics import adjusted_rand_index
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """All rows of the digits in random order, with noise so that no two distances are equal."""
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.RandomState(0)
+    order = rng.permutation(len(X))
+    return X[order] + rng.normal(scale=0.01, size=X.shape), y[order]
+
+
+def fit(X, n_clusters, **options):
+    return ManifoldClustering(n_clusters, random_state=0, **options).fit(X)
+
+
+def state_of(model):
+    return {name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in vars(model).items()}
+
+
+# -------------------------------------------------------------------------------------------------------------- limits
+
+
+def test_the_walk_starts_from_the_shares_behind_memberships(uneven_graph, rng):
+    """S = (Q - γPQ) / (1-γ) inverts Q = (1-γ) (I - γP)⁻¹ S."""
+    labels = rng.randint(3, size=uneven_graph.n_nodes)
+    votes = rng.dirichlet(np.ones(3), size=len(labels))
+    nothing = PartialSupervision(None, None, None)
+    Q = walk_memberships(labels, 3, uneven_graph, nothing, votes, votes=votes, consensus=0.6)
+
+    linked = uneven_graph.degrees > 0
+    expected = 0.6 * np.eye(3)[labels] + 0.4 * votes
+    assert_allclose(shares_behind(Q, uneven_graph)[linked], expected[linked], atol=1e-4)
+
+
+def test_on_the_same_graph_no_row_moves(digits):
+    model = fit(digits[0][:600], 10)
+    Q, labels = model.memberships_, model.memberships_.argmax(axis=1)
+
+    again, settled = walk_until_settled(shares_behind(Q, model.graph_), labels, labels, model.graph_, Q)
+
+    assert_array_equal(settled, labels)
+    assert_allclose(again, Q, atol=1e-4)
+
+
+def test_a_moved_row_gives_its_largest_share_to_its_new_cluster():
+    shares = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]])
+
+    assert_allclose(moved_shares(shares, np.array([0, 1]), np.array([2, 1])), [[0.1, 0.2, 0.7], [0.1, 0.6, 0.3]])
+
+
+def test_copies_of_rows_change_no_old_label(digits):
+    model = fit(digits[0], 10)
+    before = model.labels_.copy()
+
+    result = model.update(digits[0][::10])
+
+    assert_array_equal(model.labels_[: len(before)], before)
+    assert_array_equal(result.labels, before[::10])
+    assert (len(result.moved), result.new_clusters, result.drift.far_share) == (0, [], pytest.approx(0.01, abs=0.015))
+
+
+def test_two_updates_are_about_one(digits):
+    X = digits[0]
+    once, twice = fit(X[:1400], 10), fit(X[:1400], 10)
+
+    once.update(X[1400:])
+    twice.update(X[1400:1600])
+    twice.update(X[1600:])
+
+    assert_allclose(once.graph_.weights.toarray(), twice.graph_.weights.toarray(), atol=1e-9)
+    assert adjusted_rand_index(once.labels_, twice.labels_) > 0.98
+
+
+# ------------------------------------------------------------------------------------------------------- the new model
+
+
+def test_an_updated_model_is_that_of_all_rows(digits):
+    X = digits[0]
+    model = fit(X[:1400], 10, effort="fast")
+    model.update(X[1400:])
+    fresh = fit(X, 10, effort="fast")
+
+    for name in ("labels_", "memberships_", "outlier_score_"):
+        assert getattr(model, name).shape == getattr(fresh, name).shape
+    assert_allclose(model.graph_.weights.toarray(), fresh.graph_.weights.toarray(), atol=1e-9)
+    assert_allclose(model.outlier_score_, fresh.outlier_score_, atol=1e-6)
+    assert_allclose(model.memberships_.sum(axis=1), 1)
+    assert_array_equal(model.labels_, model.memberships_.argmax(axis=1))
+    assert_array_equal(model.predict(X[1400:]), model.labels_[1400:])  # the new rows are known
+    assert adjusted_rand_index(model.labels_, fresh.labels_) > 0.9
+    assert "1,797 rows" in model.report()
+
+
+def test_moved_rows_are_listed_with_both_clusters():
+    """A new group beside an old one draws rows at its boundary."""
+    rng = np.random.RandomState(2)
+    near = lambda n, x, width: np.stack([rng.normal(x, width, n), rng.normal(0, 0.3, n)], axis=1)  # noqa: E731
+    model = fit(np.concatenate([near(150, 0, 0.3), near(150, 3, 0.3), near(20, 2, 0.1)]), 2, effort="fast")
+    before = model.labels_.copy()
+
+    result = model.update(near(200, 1, 0.3))
+
+    after = model.labels_[:320]
+    assert len(result.moved) > 0
+    assert_array_equal(result.moved, np.flatnonzero(before != after))
+    assert_array_equal(result.moved_from, before[result.moved])
+    assert_array_equal(result.moved_to, after[result.moved])
+
+
+def test_updated_models_can_be_saved(digits, tmp_path):
+    model = fit(digits[0][:600], 10)
+    model.update(digits[0][600:700])
+    fiedler.save(model, tmp_path / "model.npz")
+
+    loaded = fiedler.load(tmp_path / "model.npz")
+
+    assert_array_equal(loaded.labels_, model.labels_)
+    assert_array_equal(loaded.update(digits[0][700:800]).labels, model.update(digits[0][700:800]).labels)
+
+
+def test_the_same_share_of_rows_are_outliers(digits):
+    model = fit(digits[0][:600], 10, outliers=0.05)
+    result = model.update(digits[0][600:800])
+
+    assert (model.labels_ == -1).sum() == 40
+    assert_array_equal(result.labels, model.labels_[600:])
+
+
+def test_a_table_is_encoded_as_in_the_fit():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.RandomState(0)
+    kind = np.arange(300) % 2
+    table = pd.DataFrame(
+        {
+            "amount": np.exp(rng.normal(1 + 3 * kind, 0.3)),
+            "plan": np.where(kind == 1, "pro", "basic"),
+            "age": 30 + 20 * kind + rng.normal(size=300),
+        }
+    )
+    model = fit(table[:200], 2)
+    labels = model.update(table[200:]).labels
+
+    assert adjusted_rand_index(labels, kind[200:]) == 1
+    assert len(model.labels_) == 300
+
+
+def test_sparse_rows_of_documents_are_added():
+    sp = pytest.importorskip("scipy.sparse")
+    rng = np.random.RandomState(0)
+    topic = np.arange(240) % 3
+    counts = rng.poisson(0.3, size=(240, 60)) + rng.poisson(3.0, size=(240, 60)) * (
+        np.arange(60) // 20 == topic[:, None]
+    )
+    X = sp.csr_array(counts / np.linalg.norm(counts, axis=1, keepdims=True))
+    model = fit(X[:200], 3)
+
+    assert adjusted_rand_index(model.update(X[200:]).labels, topic[200:]) == 1
+
+
+# ------------------------------------------------------------------------------------------------------- new clusters
+
+
+def test_a_far_group_becomes_a_cluster_with_the_next_number():
+    X, y = blobs(400, n_features=4, n_clusters=4, random_state=3)
+    model = fit(X[y < 3], 3)
+    before = model.labels_.copy()
+
+    result = model.update(X[y == 3])
+
+    assert result.new_clusters == [3]
+    assert set(result.labels) == {3}
+    assert_array_equal(model.labels_[: len(before)], before)
+    assert (model.n_clusters_, model.memberships_.shape[1]) == (4, 4)
+    assert result.drift.is_large
+
+
+def test_a_class_that_was_unknown_becomes_a_cluster(digits):
+    X, y = digits
+    model = fit(X[y != 0], 9)
+
+    result = model.update(X[y == 0])
+
+    assert result.new_clusters == [9]
+    assert (result.labels == 9).mean() > 0.95
+
+
+def test_rows_of_known_clusters_make_no_new_one(digits):
+    model = fit(digits[0][:900], 10)
+
+    assert model.update(digits[0][900:]).new_clusters == []
+
+
+def test_few_far_rows_are_no_cluster():
+    X, _ = two_moons(n_samples=300, noise=0.05, random_state=0)
+    model = fit(X, 2)
+
+    result = model.update(np.array([50.0, 50.0]) + np.random.RandomState(0).normal(size=(9, 2)))
+
+    assert result.new_clusters == []
+    assert result.drift.far_share == 1
+
+
+def test_a_new_cluster_has_few_edges_to_the_rest():
+    """Two cliques of new nodes: one has a thin edge to the old nodes, the other as much weight to them as inside."""
+    n_old, size = 6, 5
+    W = np.zeros((n_old + 2 * size, n_old + 2 * size))
+    for nodes in (range(n_old), range(n_old, n_old + size), range(n_old + size, n_old + 2 * size)):
+        W[np.ix_(nodes, nodes)] = 1
+    W[n_old, 0] = W[0, n_old] = 0.1
+    W[n_old + size :, 0] = W[0, n_old + size :] = 1.0
+    np.fill_diagonal(W, 0)
+    graph = AffinityGraph.from_matrix(W)
+
+    (found,) = find_new_clusters(graph, n_old, min_size=5)
+
+    assert_array_equal(found, np.arange(n_old, n_old + size))
+    assert find_new_clusters(graph, n_old, min_size=6) == []
+
+
+# --------------------------------------------------------------------------------------------------------------- drift
+
+
+def test_rows_of_the_same_kind_have_no_drift(digits):
+    drift = fit(digits[0][:1300], 10).update(digits[0][1300:]).drift
+
+    assert not drift.is_large
+    assert drift.distance_ratio == pytest.approx(1, abs=0.05)
+    assert str(drift).startswith("none")
+
+
+def test_shifted_rows_and_shifted_shares_are_drift(digits):
+    X, y = digits
+    wider, other_shares = fit(X[:1300], 10), fit(X[:1300], 10)
+    rng = np.random.RandomState(0)
+
+    far = wider.update(X[1300:] + rng.normal(scale=6, size=X[1300:].shape)).drift
+    shifted = other_shares.update(X[1300:][y[1300:] < 3]).drift
+
+    assert far.distance_ratio > 1.3
+    assert "are farther" in str(far)
+    assert shifted.share_change > 0.5
+    assert "the shares of the clusters differ" in str(shifted)
+    assert "consider a new fit" in str(shifted)
+
+
+def test_the_change_of_shares_by_chance_is_that_of_random_samples():
+    rng, shares = np.random.RandomState(0), np.array([0.5, 0.3, 0.2])
+    pairs = [(rng.multinomial(400, shares) / 400, rng.multinomial(100, shares) / 100) for _ in range(2000)]
+
+    simulated = np.mean([0.5 * np.abs(p - q).sum() for p, q in pairs])
+
+    assert change_by_chance(shares, 400, 100) == pytest.approx(simulated, rel=0.05)
+
+
+def test_drift_needs_more_than_chance():
+    assert not Drift(1.0, 0.0, 0.4, 0.35).is_large  # a handful of rows
+    assert Drift(1.0, 0.0, 0.4, 0.05).is_large
+
+
+# --------------------------------------------------------------------------------------------------------------- errors
+
+
+def test_no_rows_is_an_error(digits):
+    model = fit(digits[0][:300], 10)
+
+    with pytest.raises(InputError, match="0 sample"):
+        model.update(digits[0][:0])
+
+
+def test_a_failed_update_leaves_the_model_as_it_was(digits, monkeypatch):
+    model = fit(digits[0][:300], 10)
+    before = state_of(model)
+
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(ManifoldClustering, "_score_outliers", fail)
+    with pytest.raises(MemoryError):
+        model.update(digits[0][300:400])
+
+    assert before.keys() == vars(model).keys()
+    assert_array_equal(model.labels_, before["labels_"])
+    assert model.graph_ is before["graph_"]
+
+
+def test_models_of_graphs_and_of_known_labels_cannot_be_updated(digits):
+    X = digits[0][:300]
+    some = np.full(300, -1)
+    some[:3] = [0, 1, 2]
+    with pytest.raises(InputError, match="fitted to a given graph"):
+        ManifoldClustering(5, graph=KNNGraph(8), random_state=0).fit(X).update(X)
+    with pytest.raises(InputError, match="known labels or pairs"):
+        ManifoldClustering(5, random_state=0).fit(X, some).update(X)
+
+
+# ----------------------------------------------------------------------------------------------------------- real data
+
+
+@pytest.mark.skipif("FIEDLER_DATA" not in os.environ, reason="FIEDLER_DATA is not set")
+def test_usps_in_parts_is_usps_at_once():
+    X = fiedler.datasets.load("usps").X
+    X = X[np.random.RandomState(0).permutation(len(X))]
+    parts = np.split(X, (len(X) * np.array([0.8, 0.85, 0.9, 0.95])).astype(int))
+    model = fit(parts[0], 10)
+    for part in parts[1:]:
+        model.update(part)
+
+    assert adjusted_rand_index(model.labels_, fit(X, 10).labels_) >= 0.95
