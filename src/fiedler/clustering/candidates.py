@@ -150,12 +150,15 @@ class PartitionScorer:
         The rows, where mixtures can be estimated.
     agreement : callable or None
         From labels to the fraction of the given labels and pairs that they satisfy.
+    weights : ndarray of shape (n,) or None
+        The weights of the rows, of mean one; the graphs have them already, see :mod:`fiedler.graph.row_weights`.
     """
 
     graphs: dict[str, AffinityGraph]
     n_clusters: int
     X: Array | None = None
     agreement: Callable[[np.ndarray], float] | None = None
+    weights: np.ndarray | None = None
 
     @property
     def has_rows(self) -> bool:
@@ -217,7 +220,7 @@ class PartitionScorer:
 
     def group_statistics(self, groups: np.ndarray) -> Statistics:
         """Return the sums of the rows of each group."""
-        return group_statistics(self.X, groups, origin=self.origin)
+        return group_statistics(self.X, groups, origin=self.origin, weights=self.weights)
 
 
 def mean_normalized_cut(graphs: Iterable[AffinityGraph], labels: np.ndarray) -> float:
@@ -379,7 +382,7 @@ def refine_mixture(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            model._fit_validated(scorer.X, constraints=constraints)
+            model._fit_validated(scorer.X, sample_weight=scorer.weights, constraints=constraints)
         except SingularCovarianceError:
             return chosen
     seconds = chosen.seconds + time.perf_counter() - start_time

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
+from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import (
     check_data,
     check_fraction,
@@ -37,20 +37,22 @@ from ..core.backend import asarray_like, namespace, to_numpy
 from ..core.block_versions import in_blocks
 from ..core.progress import report_progress
 from ..core.rows import take_rows
-from ..core.sparse import csr_parts, matmul
+from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_columns
 from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
 from ..errors import InputError, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.constraints import ConstraintsLike, check_constraints
+from ..graph.copies import different_rows
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.foreign import refuse_affinity_as_rows, rows_or_graph
 from ..graph.labels import UNKNOWN
 from ..graph.neighbors import Edges
-from ..graph.out_of_sample import link_degrees, replace_coincident_rows
+from ..graph.out_of_sample import link_degrees, link_weights, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
+from ..graph.row_weights import check_sample_weight, expand_graph, relative_weights, weigh_graph
 from ..table import TableEncoder
 from ..table.frames import is_mixed
 from .candidates import (
@@ -140,6 +142,7 @@ def cluster(
     graph: GraphLike | Literal["auto"] = "auto",
     *,
     y: LabelsLike | None = None,
+    sample_weight: SupportsShape | Sequence[float] | None = None,
     constraints: ConstraintsLike = None,
     max_clusters: int = 20,
     effort: Literal["fast", "default", "thorough"] = "default",
@@ -160,7 +163,7 @@ def cluster(
         The number of clusters; 'auto' chooses it.
     graph, max_clusters, effort, outliers, random_state, n_jobs, verbose
         As in :class:`ManifoldClustering`.
-    y, constraints
+    y, sample_weight, constraints
         As in :meth:`ManifoldClustering.fit`.
 
     Returns
@@ -191,7 +194,7 @@ def cluster(
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
-    ).fit(X, y, constraints=constraints)
+    ).fit(X, y, sample_weight=sample_weight, constraints=constraints)
     return ClusterResult(model.labels_, model.memberships_, model)
 
 
@@ -253,7 +256,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     levels_ : dict of lists or None
         The persistent numbers of clusters, with ``n_clusters='auto'``: ``n_clusters`` and ``stability`` of each.
     graph_ : AffinityGraph
-        The graph of the memberships: the denser one, with given must-links as edges.
+        The graph of the memberships: the denser one, with given must-links as edges. The edges of equal rows are
+        divided among them.
     n_features_in_ : int
         The number of features.
 
@@ -278,6 +282,9 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     _view: Whitening | LPI | None = None  # of models of earlier versions, too
     _n_compared: int | None = None
     _landmarks: Landmarks | None = None  # after a fit in blocks
+    _fit_weights: np.ndarray | None = None  # of the rows of _fit_X, of mean one
+    _first_rows: np.ndarray | None = None  # which of the given rows those of _fit_X are, if some were equal ...
+    _fit_graph: AffinityGraph | None = None  # ... and the graph of these
 
     def __init__(
         self,
@@ -306,6 +313,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         X: MatrixLike | AffinityGraph,
         y: LabelsLike | None = None,
         *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
         constraints: ConstraintsLike = None,
     ) -> Self:
         """Cluster the rows of ``X``, or the nodes of a graph.
@@ -319,6 +327,10 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             Clusters 0..n_clusters-1 of some rows, -1 where unknown; labelled rows keep their cluster. Ignored if it
             contains no -1, as every clusterer ignores the true labels that pipelines and searches pass (but a recipe
             made from labels, such as LabelGraph, uses them).
+        sample_weight : array of shape (n,), optional
+            Positive weights: a row of weight 3 stands for three equal rows. Only their ratios matter. With
+            ``graph='auto'`` and without labels and pairs, equal rows are clustered as one row with the sum of their
+            weights, so that copies are not each other's nearest neighbours.
         constraints : PairwiseConstraints, optional
             Must-links become edges, cannot-links repel; rows whose must-links are hard share their memberships.
 
@@ -328,7 +340,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         """
         with report_progress(self), restore_on_failure(self), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows is one start among others
-            self._fit(X, y, constraints)
+            self._fit(X, y, sample_weight, constraints)
         self._warn_and_print()
         return self
 
@@ -345,9 +357,9 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         if self.verbose:
             print(self.report())
 
-    def _fit(self, X: Any, y: Any, constraints: ConstraintsLike) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
         rng = check_seed(self.random_state)
-        self._landmarks = None
+        self._landmarks, self._first_rows, self._fit_graph = None, None, None
         check_n_jobs(self.n_jobs)
         choose(EFFORTS, self.effort, option="effort")
         share = 0.0 if self.outliers is None else check_fraction(self.outliers, "outliers")
@@ -371,7 +383,49 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         supervision.check_n_clusters(
             n_samples if self._n_clusters_is_auto() else check_n_clusters(self.n_clusters, n_samples, or_else="'auto'")
         )
+        weights = check_sample_weight(sample_weight, n_samples)
+        if supervision.n_known or isinstance(X, AffinityGraph) or not self._graph_is_default():
+            self._fit_rows(X, y, weights, supervision, share, rng)
+            return
+        first, nodes = different_rows(X)
+        if not self._merges_copies(len(first), n_samples):
+            self._fit_rows(X, y, weights, supervision, share, rng)
+            return
+        self._fit_rows(take_rows(X, first), y, np.bincount(nodes, weights), supervision, share, rng)
+        self._expand_copies(first, nodes)
+
+    # ------------------------------------------------------------------------------------------------- steps of fit
+
+    def _merges_copies(self, n_different: int, n_samples: int) -> bool:
+        """Whether equal rows are clustered as one; not if hardly more different rows than clusters are left."""
+        min_rows = MIN_ROWS if self._n_clusters_is_auto() else int(self.n_clusters) + 1
+        return min_rows <= n_different < n_samples
+
+    def _expand_copies(self, first: np.ndarray, nodes: np.ndarray) -> None:
+        """Give all copies of a row its results; new points are still placed among the different rows."""
+        self._first_rows, self._fit_graph = first, self.graph_
+        self.graph_ = expand_graph(self.graph_, nodes)
+        self.memberships_, self.labels_ = take_rows(self.memberships_, nodes), take_rows(self.labels_, nodes)
+        if self.row_agreement_ is not None:
+            self.row_agreement_ = self.row_agreement_[nodes]
+        if self.outlier_score_ is not None:
+            self.outlier_score_ = self.outlier_score_[nodes]
+        if self._n_compared == len(first):  # all of them
+            self._n_compared = len(nodes)
+
+    def _fit_rows(
+        self,
+        X: Any,
+        y: Any,
+        weights: np.ndarray | None,
+        supervision: PartialSupervision,
+        share: float,
+        rng: np.random.RandomState,
+    ) -> None:
+        """Cluster validated rows, or nodes of a graph, with weights, and label a share of them outliers."""
+        self._fit_weights = None if weights is None else relative_weights(weights)
         search_graphs, edges = self._build_graphs(X, y, supervision)
+        search_graphs = {name: weigh_graph(graph, self._fit_weights) for name, graph in search_graphs.items()}
         graphs = {name: attractive_part(graph) for name, graph in search_graphs.items()}
         self.evidence_ = self._count(graphs, supervision, rng) if self._n_clusters_is_auto() else None
         self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
@@ -386,7 +440,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             self._score_outliers(edges, share, supervision)
             return
         assert edges is not None
-        rows = View(ROWS, None, self._fit_X, edges, graph, list(search_graphs.values())[-1])
+        rows = View(ROWS, None, self._fit_X, edges, graph, list(search_graphs.values())[-1], self._fit_weights)
         comparer = Comparer(
             effort, self.n_clusters_, low_dimensional, seed, supervision.pairs, supervision.n_known, self.n_jobs
         )
@@ -395,8 +449,6 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self._fit_X, self._view = comparison.view.rows, comparison.view.transformer
         self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, supervision)
         self._score_outliers(comparison.view.edges, share, supervision)
-
-    # ------------------------------------------------------------------------------------------------- steps of fit
 
     def _build_graphs(
         self, X: Any, y: Any, supervision: PartialSupervision
@@ -433,6 +485,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             random_state=rng,
             n_jobs=self.n_jobs,
             rows=self._fit_X if self._graph_is_default() and not supervision.n_known else None,
+            weights=self._fit_weights,
         )
 
     def _subset_graph(self, rows: np.ndarray, graph: AffinityGraph) -> AffinityGraph:
@@ -440,7 +493,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         recipe = self._fit_recipe
         if self._fit_X is None or not isinstance(recipe, KNNGraph) or recipe.n_neighbors >= len(rows):
             return subgraph(graph, rows)
-        return attractive_part(recipe._build(take_rows(self._fit_X, rows)))
+        weights = None if self._fit_weights is None else self._fit_weights[rows]
+        return weigh_graph(attractive_part(recipe._build(take_rows(self._fit_X, rows))), weights)
 
     def _find_candidates(
         self,
@@ -454,7 +508,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         n_clusters, n_known = self.n_clusters_, supervision.n_known
         self._why_no_mixture = why_no_mixture(self._fit_X, n_clusters)
         X = self._fit_X if self._why_no_mixture is None else None
-        scorer = PartitionScorer(graphs, n_clusters, X, supervision.agreement if n_known else None)
+        agreement = supervision.agreement if n_known else None
+        scorer = PartitionScorer(graphs, n_clusters, X, agreement, self._fit_weights)
         starts = supervision.spread(list(graphs.values())[-1], n_clusters)
         candidates, hierarchies = graph_candidates(
             scorer, search_graphs, starts=starts, max_searches=max_searches, rng=rng, n_jobs=self.n_jobs
@@ -530,7 +585,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             return
         labels = to_numpy(self.labels_).copy()
         known = np.zeros(len(labels), dtype=bool) if supervision.labels is None else supervision.labels != UNKNOWN
-        labels[farthest(self.outlier_score_, share, known)] = OUTLIER
+        labels[farthest(self.outlier_score_, share, known, self._fit_weights)] = OUTLIER
         self.labels_ = asarray_like(labels, self.memberships_, dtype=self.labels_.dtype)
 
     # ------------------------------------------------------------------------------------------------ after the fit
@@ -551,6 +606,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         """
         check_is_fitted(self)
         F = self.memberships_ if self._landmarks is None else self._landmarks.memberships
+        F = F if self._first_rows is None else take_rows(F, self._first_rows)
         W, X = self._links_to(X, F)
         degrees = link_degrees(W, signed=False)
         xp = namespace(F)
@@ -620,6 +676,16 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         without = copy(self)
         without.encoder_ = None
         return without.score(encoder.transform(X))
+
+    def _links_to(self, X: MatrixLike, F: Array) -> tuple[Sparse, Array]:
+        """Return the weights from new points to the different rows, by their weights, and the points."""
+        X, graph = self._check_new_points(X), self.graph_ if self._fit_graph is None else self._fit_graph
+        W = link_weights(F, self._fit_recipe, X, self._fit_X, graph)
+        if self._fit_weights is None:
+            return W, X
+        data = csr_parts(W)[0] if is_sparse(W) else W
+        root = asarray_like(np.sqrt(self._fit_weights), data, dtype=data.dtype)
+        return scale_rows_columns(W, right=root) if is_sparse(W) else W * root, X
 
     def _check_new_points(self, X: MatrixLike) -> Array:
         """Validate new points, encode those of a table, and transform them to the chosen view."""
