@@ -106,6 +106,12 @@ def cluster(
             "views of the rows) or thorough."
         ),
     ] = "default",
+    min_cluster_size: Annotated[
+        int | None, typer.Option(metavar="N", help="The smallest number of rows of a cluster, with --method auto.")
+    ] = None,
+    max_cluster_size: Annotated[
+        int | None, typer.Option(metavar="N", help="The largest number of rows of a cluster, with --method auto.")
+    ] = None,
     append: Annotated[
         bool, typer.Option("--append", help="Write the whole table with cluster and confidence, to table.csv, as well.")
     ] = False,
@@ -128,6 +134,7 @@ def cluster(
     check_folder(folder, source, force=force, append=append)
     if memory or workdir or scheduler:
         kinds = {"as-category": as_category, "as-number": as_number, "as-text": as_text, "weight": weight}
+        sizes = {"min-cluster-size": min_cluster_size, "max-cluster-size": max_cluster_size}
         check_options(
             memory,
             method=method != "auto",
@@ -138,6 +145,7 @@ def cluster(
             size=size,
             append=append,
             **kinds,
+            **sizes,
         )
         options: dict[str, Any] = {"seed": seed, "effort": effort, "is_local": scheduler is None}
         with blocks_client(output, workdir, memory, scheduler):
@@ -162,7 +170,8 @@ def cluster(
     if method == "auto":  # other methods have no model of their cost
         _announce_cost(output, expected_cost(prepared, n_clusters, effort), checks_memory=not no_memory_check)
     with output.working(f"clustering {data.n_rows} rows"):
-        fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs)
+        bounds = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size}
+        fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs, **bounds)
     if data.is_partially_labeled:
         output.note(_explain_guidance(data))
     with output.working("writing the report"):

@@ -42,12 +42,13 @@ import scipy.sparse as sp
 from ..core.backend import Array, namespace, to_numpy
 from ..core.blocks import map_tasks
 from ..core.progress import track_progress
-from ..errors import SingularCovarianceError
+from ..errors import InputError, SingularCovarianceError
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import SIZE_TOLERANCE, Hierarchy, coarsen, contract
 from ..graph.community import RESOLUTION, MultilevelSearch, modularity
 from ..graph.community_search import LOWER_CUT_FACTOR
 from ..graph.constraints import PairwiseConstraints
+from ..graph.sizes import SizeBounds
 from ..metrics import normalized_cut
 from ..mixture import LapGMM
 from ..mixture.covariance import statistics_icl
@@ -152,6 +153,8 @@ class PartitionScorer:
         From labels to the fraction of the given labels and pairs that they satisfy.
     weights : ndarray of shape (n,) or None
         The weights of the rows, of mean one; the graphs have them already, see :mod:`fiedler.graph.row_weights`.
+    bounds : SizeBounds or None
+        Bounds on the sizes of clusters, within which partitions are brought before they are scored.
     """
 
     graphs: dict[str, AffinityGraph]
@@ -159,6 +162,7 @@ class PartitionScorer:
     X: Array | None = None
     agreement: Callable[[np.ndarray], float] | None = None
     weights: np.ndarray | None = None
+    bounds: SizeBounds | None = None
 
     @property
     def has_rows(self) -> bool:
@@ -194,7 +198,9 @@ class PartitionScorer:
         icl: float | None = None,
     ) -> Candidate:
         """Score a partition; ``icl`` is computed if it is not known."""
-        labels = to_numpy(labels).astype(np.int64)
+        found = to_numpy(labels).astype(np.int64)
+        labels = self.within_bounds(found)
+        icl = icl if labels is found else None
         candidate = Candidate(
             family,
             graph,
@@ -211,6 +217,15 @@ class PartitionScorer:
         )
         log.info("%s %s in %s: cut %.4g, ICL %.4g", family, detail, view, candidate.cut, candidate.icl)
         return candidate
+
+    def within_bounds(self, labels: np.ndarray) -> np.ndarray:
+        """Return a partition within the bounds on sizes; as it is if it is within, or cannot be brought there."""
+        if self.bounds is None:
+            return labels
+        try:
+            return self.bounds.repair(list(self.graphs.values())[-1], labels, self.n_clusters)
+        except InputError:  # rows are too heavy
+            return labels
 
     def icl(self, labels: np.ndarray) -> float:
         """Return the integrated completed likelihood of a partition per row; NaN without rows."""

@@ -23,6 +23,7 @@ from ..core.rows import take_rows
 from ..graph.constraints import PairwiseConstraints
 from ..graph.neighbors import k_nearest
 from ..graph.recipes import DEFAULT_NEIGHBORS
+from ..graph.sizes import SizeBounds
 from .candidates import MAX_SEARCHES, ROWS, Candidate, PartitionScorer
 from .consensus import select_by_consensus, view_weights, vote_shares, with_consensus
 from .views import LPI_COORDINATES, WHITENED, Partition, View, find_in_rows, find_in_views
@@ -157,7 +158,7 @@ class Comparer:
             The best communities among them.
         """
         if rows.rows.shape[0] > self.effort.n_rows(self.low_dimensional):
-            return self._compare_sample(rows, found, leader)
+            return self._compare_sample(rows, scorer.bounds, found, leader)
         candidates, views, weights = self._find(rows, scorer, found, leader)
         chosen = select_by_consensus(candidates, self.n_known)
         votes = vote_shares(candidates, chosen, self.n_clusters, weights, rows.weights)
@@ -190,13 +191,16 @@ class Comparer:
         family, view, detail, labels, seconds, resolution = partition
         return scorer.score(labels, family, GRAPH, detail, seconds, view=view, resolution=resolution)
 
-    def _compare_sample(self, rows: View, found: Sequence[Candidate], leader: Candidate) -> Comparison:
+    def _compare_sample(
+        self, rows: View, bounds: SizeBounds | None, found: Sequence[Candidate], leader: Candidate
+    ) -> Comparison:
         """Compare a sample of the rows, and extend the chosen partition and the votes to all of them."""
         rng = np.random.RandomState(self.random_state)
         sample = np.sort(rng.choice(rows.rows.shape[0], self.effort.n_rows(self.low_dimensional), replace=False))
         on_sample = [replace(one, labels=one.labels[sample]) for one in found]
         weights = None if rows.weights is None else rows.weights[sample]
-        compared = self.compare_sample(take_rows(rows.rows, sample), on_sample, found.index(leader), weights)
+        options = {"weights": weights, "bounds": None if bounds is None else bounds.subset(sample)}
+        compared = self.compare_sample(take_rows(rows.rows, sample), on_sample, found.index(leader), **options)
         view = self._in_full(compared.view, rows)
         nearest = nearest_sampled(view.rows, compared.view.rows, sample)
         chosen, position = compared.chosen, compared.position
@@ -204,7 +208,12 @@ class Comparer:
         return Comparison(compared.candidates, chosen, labels, compared.votes[nearest], view, len(sample))
 
     def compare_sample(
-        self, rows: Array, found: Sequence[Candidate], leader: int, weights: np.ndarray | None = None
+        self,
+        rows: Array,
+        found: Sequence[Candidate],
+        leader: int,
+        weights: np.ndarray | None = None,
+        bounds: SizeBounds | None = None,
     ) -> SampleComparison:
         """Compare partitions of a sample of many rows, found on all of them, with those of other methods and views.
 
@@ -218,9 +227,11 @@ class Comparer:
             The place of the best communities among them.
         weights : ndarray of shape (m,), optional
             The weights of the sampled rows.
+        bounds : SizeBounds, optional
+            Bounds on the sizes of clusters of the sampled rows.
         """
         some = View.of(ROWS, rows, weights=weights, n_jobs=self.n_jobs)
-        scorer = PartitionScorer({GRAPH: some.graph}, self.n_clusters)
+        scorer = PartitionScorer({GRAPH: some.graph}, self.n_clusters, bounds=bounds)
         restricted = [_score_again(scorer, one) for one in found]
         candidates, views, of_views = self._find(some, scorer, restricted, restricted[leader])
         chosen, of_leader = select_by_consensus(candidates), candidates[leader]

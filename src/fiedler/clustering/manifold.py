@@ -53,6 +53,7 @@ from ..graph.out_of_sample import link_degrees, link_weights, replace_coincident
 from ..graph.pairs import add_links, attractive_part
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
 from ..graph.row_weights import check_sample_weight, expand_graph, relative_weights, weigh_graph
+from ..graph.sizes import SizeBounds, check_size_bounds
 from ..table import TableEncoder
 from ..table.frames import is_mixed
 from .candidates import (
@@ -145,6 +146,8 @@ def cluster(
     sample_weight: SupportsShape | Sequence[float] | None = None,
     constraints: ConstraintsLike = None,
     max_clusters: int = 20,
+    min_cluster_size: int | None = None,
+    max_cluster_size: int | None = None,
     effort: Literal["fast", "default", "thorough"] = "default",
     outliers: float | None = None,
     random_state: RandomState = None,
@@ -161,7 +164,7 @@ def cluster(
         AnnData object, are taken as well.
     n_clusters : int or 'auto', default='auto'
         The number of clusters; 'auto' chooses it.
-    graph, max_clusters, effort, outliers, random_state, n_jobs, verbose
+    graph, max_clusters, min_cluster_size, max_cluster_size, effort, outliers, random_state, n_jobs, verbose
         As in :class:`ManifoldClustering`.
     y, sample_weight, constraints
         As in :meth:`ManifoldClustering.fit`.
@@ -189,6 +192,8 @@ def cluster(
         n_clusters,
         graph,
         max_clusters=max_clusters,
+        min_cluster_size=min_cluster_size,
+        max_cluster_size=max_cluster_size,
         effort=effort,
         outliers=outliers,
         random_state=random_state,
@@ -211,6 +216,10 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         'auto' stands for two self-tuned graphs, of 5 and of 9 neighbours; any other graph is used alone.
     max_clusters : int, default=20
         The largest number of clusters that 'auto' considers.
+    min_cluster_size, max_cluster_size : int or None, default=None
+        The smallest and the largest number of rows of a cluster, by weight. Partitions are brought within these bounds
+        by moving rows near their boundaries before they are compared, see :mod:`fiedler.graph.sizes`; 'auto' considers
+        the numbers of clusters that the bounds permit. Not together with ``outliers`` or hard must-links.
     effort : {'fast', 'default', 'thorough'}, default='default'
         How much is compared, with ``graph='auto'``. 'fast' searches communities on two graphs, and mixtures. 'default'
         compares them with other methods and with other views of the rows, whitened or, for documents and embeddings,
@@ -230,7 +239,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        The cluster of each row, the largest entry of its memberships; -1 for outliers, if ``outliers`` is given.
+        The cluster of each row, the largest entry of its memberships; -1 for outliers, if ``outliers`` is given. With
+        bounds on sizes, the assignment of the largest memberships within them.
     memberships_ : array of shape (n_samples, n_clusters)
         The probability of each cluster for each row; rows sum to one.
     n_clusters_ : int
@@ -292,6 +302,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         graph: GraphLike | Literal["auto"] = "auto",
         *,
         max_clusters: int = 20,
+        min_cluster_size: int | None = None,
+        max_cluster_size: int | None = None,
         effort: Literal["fast", "default", "thorough"] = "default",
         outliers: float | None = None,
         random_state: RandomState = None,
@@ -301,6 +313,8 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.n_clusters = n_clusters
         self.graph = graph
         self.max_clusters = max_clusters
+        self.min_cluster_size = min_cluster_size
+        self.max_cluster_size = max_cluster_size
         self.effort = effort
         self.outliers = outliers
         self.random_state = random_state
@@ -384,22 +398,48 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             n_samples if self._n_clusters_is_auto() else check_n_clusters(self.n_clusters, n_samples, or_else="'auto'")
         )
         weights = check_sample_weight(sample_weight, n_samples)
+        bounds = self._check_sizes(weights, n_samples, supervision)
         if supervision.n_known or isinstance(X, AffinityGraph) or not self._graph_is_default():
-            self._fit_rows(X, y, weights, supervision, share, rng)
+            self._fit_rows(X, y, weights, bounds, supervision, share, rng)
             return
         first, nodes = different_rows(X)
-        if not self._merges_copies(len(first), n_samples):
-            self._fit_rows(X, y, weights, supervision, share, rng)
+        merged = np.bincount(nodes, weights).astype(np.float64)
+        if not self._merges_copies(merged, n_samples):
+            self._fit_rows(X, y, weights, bounds, supervision, share, rng)
             return
-        self._fit_rows(take_rows(X, first), y, np.bincount(nodes, weights), supervision, share, rng)
+        bounds = None if bounds is None else bounds._replace(weights=merged)
+        self._fit_rows(take_rows(X, first), y, merged, bounds, supervision, share, rng)
         self._expand_copies(first, nodes)
 
     # ------------------------------------------------------------------------------------------------- steps of fit
 
-    def _merges_copies(self, n_different: int, n_samples: int) -> bool:
-        """Whether equal rows are clustered as one; not if hardly more different rows than clusters are left."""
+    def _check_sizes(
+        self, weights: np.ndarray | None, n_samples: int, supervision: PartialSupervision
+    ) -> SizeBounds | None:
+        """Return the bounds on sizes, and raise an error if they are impossible."""
+        bounds = check_size_bounds(self.min_cluster_size, self.max_cluster_size, weights, n_samples)
+        if bounds is None:
+            return None
+        is_hard = supervision.given is not None and supervision.given.hard
+        if self.outliers or is_hard:
+            raise InputError(
+                f"bounds on the sizes of clusters cannot be kept with {'hard must-links' if is_hard else 'outliers'}",
+                f"use {'soft ones' if is_hard else 'outliers=None'}, or leave out the bounds",
+                code="incompatible_parameters",
+                parameter="constraints" if is_hard else "outliers",
+            )
+        if not self._n_clusters_is_auto():
+            bounds.check_n_clusters(int(self.n_clusters))
+        return bounds
+
+    def _merges_copies(self, weights: np.ndarray, n_samples: int) -> bool:
+        """Whether equal rows are clustered as one, which has the sum of their weights.
+
+        They are not if hardly more different rows than clusters are left, or if some fill more than one cluster.
+        """
         min_rows = MIN_ROWS if self._n_clusters_is_auto() else int(self.n_clusters) + 1
-        return min_rows <= n_different < n_samples
+        fits = self.max_cluster_size is None or weights.max() <= self.max_cluster_size
+        return min_rows <= len(weights) < n_samples and bool(fits)
 
     def _expand_copies(self, first: np.ndarray, nodes: np.ndarray) -> None:
         """Give all copies of a row its results; new points are still placed among the different rows."""
@@ -418,6 +458,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         X: Any,
         y: Any,
         weights: np.ndarray | None,
+        bounds: SizeBounds | None,
         supervision: PartialSupervision,
         share: float,
         rng: np.random.RandomState,
@@ -427,16 +468,18 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         search_graphs, edges = self._build_graphs(X, y, supervision)
         search_graphs = {name: weigh_graph(graph, self._fit_weights) for name, graph in search_graphs.items()}
         graphs = {name: attractive_part(graph) for name, graph in search_graphs.items()}
-        self.evidence_ = self._count(graphs, supervision, rng) if self._n_clusters_is_auto() else None
+        self.evidence_ = self._count(graphs, supervision, bounds, rng) if self._n_clusters_is_auto() else None
         self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
         effort, low_dimensional = self._effort(supervision.n_known)
         max_searches = MAX_SEARCHES if effort is None else effort.max_searches
-        scorer, candidates, leader = self._find_candidates(graphs, search_graphs, supervision, max_searches, rng)
+        scorer, candidates, leader = self._find_candidates(
+            graphs, search_graphs, supervision, bounds, max_searches, rng
+        )
         graph, seed = list(graphs.values())[-1], int(rng.randint(2**31 - 1))
         if effort is None:
             chosen = self._choose_by_scores(scorer, candidates, leader, supervision, seed)
             self._store_choice(candidates, chosen)
-            self._set_memberships(chosen.labels, None, graph, supervision)
+            self._set_memberships(chosen.labels, None, graph, supervision, bounds)
             self._score_outliers(edges, share, supervision)
             return
         assert edges is not None
@@ -447,7 +490,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         comparison = comparer.compare(rows, scorer, candidates, leader)
         self._store_choice(comparison.candidates, comparison.chosen, comparison.n_compared)
         self._fit_X, self._view = comparison.view.rows, comparison.view.transformer
-        self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, supervision)
+        self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, supervision, bounds)
         self._score_outliers(comparison.view.edges, share, supervision)
 
     def _build_graphs(
@@ -472,11 +515,23 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         return isinstance(self.n_clusters, str) and self.n_clusters == "auto"
 
     def _count(
-        self, graphs: dict[str, AffinityGraph], supervision: PartialSupervision, rng: np.random.RandomState
+        self,
+        graphs: dict[str, AffinityGraph],
+        supervision: PartialSupervision,
+        bounds: SizeBounds | None,
+        rng: np.random.RandomState,
     ) -> NClustersChoice:
-        """Choose the number of clusters, at least the number of classes in given labels."""
+        """Choose the number of clusters within the bounds, at least the number of classes in given labels."""
         min_clusters = max(2, supervision.n_classes)
         max_clusters = max(check_int(self.max_clusters, "max_clusters", minimum=2), min_clusters)
+        may_be_one = self._graph_is_default() and not supervision.n_known
+        if bounds is not None:
+            fewest, most = bounds.n_clusters()
+            min_clusters, may_be_one = max(min_clusters, fewest), may_be_one and fewest == 1
+            max_clusters = max(min(max_clusters, most), min(min_clusters, most))
+            if max_clusters < min_clusters:
+                bounds.check_n_clusters(1 if supervision.n_classes < 2 else supervision.n_classes)
+                return NClustersChoice(1, "the only number of clusters of these sizes", [1], None)
         densest = list(graphs.values())[-1]
         return count_clusters(
             densest,
@@ -484,7 +539,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             lambda rows: self._subset_graph(rows, densest),
             random_state=rng,
             n_jobs=self.n_jobs,
-            rows=self._fit_X if self._graph_is_default() and not supervision.n_known else None,
+            rows=self._fit_X if may_be_one else None,
             weights=self._fit_weights,
         )
 
@@ -501,6 +556,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         graphs: dict[str, AffinityGraph],
         search_graphs: dict[str, AffinityGraph],
         supervision: PartialSupervision,
+        bounds: SizeBounds | None,
         max_searches: int,
         rng: np.random.RandomState,
     ) -> tuple[PartitionScorer, list[Candidate], Candidate]:
@@ -509,7 +565,7 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self._why_no_mixture = why_no_mixture(self._fit_X, n_clusters)
         X = self._fit_X if self._why_no_mixture is None else None
         agreement = supervision.agreement if n_known else None
-        scorer = PartitionScorer(graphs, n_clusters, X, agreement, self._fit_weights)
+        scorer = PartitionScorer(graphs, n_clusters, X, agreement, self._fit_weights, bounds)
         starts = supervision.spread(list(graphs.values())[-1], n_clusters)
         candidates, hierarchies = graph_candidates(
             scorer, search_graphs, starts=starts, max_searches=max_searches, rng=rng, n_jobs=self.n_jobs
@@ -564,7 +620,12 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.view_, self.consensus_ = chosen.view, None if n_compared is None else chosen.consensus
 
     def _set_memberships(
-        self, labels: np.ndarray, votes: np.ndarray | None, graph: AffinityGraph, supervision: PartialSupervision
+        self,
+        labels: np.ndarray,
+        votes: np.ndarray | None,
+        graph: AffinityGraph,
+        supervision: PartialSupervision,
+        bounds: SizeBounds | None = None,
     ) -> None:
         """Compute memberships and labels; the clusters are numbered as the known labels are."""
         reference = csr_parts(graph.weights)[0] if self._fit_X is None or sp.issparse(self._fit_X) else self._fit_X
@@ -575,6 +636,10 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             options = {"votes": votes, "consensus": self.consensus_}
         Q = walk_memberships(numbering[labels], self.n_clusters_, graph, supervision, reference, **options)
         self.memberships_, self.labels_ = Q, namespace(Q).argmax(Q, axis=1)
+        if bounds is not None:
+            fixed = None if supervision.labels is None else supervision.labels != UNKNOWN
+            assigned = bounds.assign(to_numpy(Q), fixed)
+            self.labels_ = asarray_like(assigned, Q, dtype=self.labels_.dtype)
         self.row_agreement_ = None if votes is None else votes[np.arange(len(labels)), to_numpy(self.labels_)]
         self.graph_ = graph
 

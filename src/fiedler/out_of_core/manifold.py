@@ -92,6 +92,8 @@ def _check_options(model: ManifoldClustering, y: Any, sample_weight: Any, constr
         "sample_weight": sample_weight is not None,
         "constraints": constraints is not None,
         "outliers": bool(model.outliers),
+        "min_cluster_size": model.min_cluster_size is not None,
+        "max_cluster_size": model.max_cluster_size is not None,
         "graph": not model._graph_is_default(),
     }
     for name, is_given in unsupported.items():
