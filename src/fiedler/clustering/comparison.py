@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -199,8 +199,8 @@ class Comparer:
         sample = np.sort(rng.choice(rows.rows.shape[0], self.effort.n_rows(self.low_dimensional), replace=False))
         on_sample = [replace(one, labels=one.labels[sample]) for one in found]
         weights = None if rows.weights is None else rows.weights[sample]
-        options = {"weights": weights, "bounds": None if bounds is None else bounds.subset(sample)}
-        compared = self.compare_sample(take_rows(rows.rows, sample), on_sample, found.index(leader), **options)
+        bounds = None if bounds is None else bounds.subset(sample)
+        compared = self.compare_sample(take_rows(rows.rows, sample), on_sample, found.index(leader), weights, bounds)
         view = self._in_full(compared.view, rows)
         nearest = nearest_sampled(view.rows, compared.view.rows, sample)
         chosen, position = compared.chosen, compared.position
@@ -244,7 +244,7 @@ class Comparer:
         """Return the view of all rows that corresponds to a view of the sample."""
         if view.transformer is None:
             return rows
-        options = {"weights": rows.weights, "n_jobs": self.n_jobs}
+        options: dict[str, Any] = {"weights": rows.weights, "n_jobs": self.n_jobs}
         return View.of(view.name, view.transformer._embed(rows.rows), view.transformer, **options)
 
 

@@ -131,7 +131,12 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         if self.embedder_ is not None:
             self.embedding_ = self.embedder_.fit_transform(X, y)
             rows = check_data(self.embedding_)  # the output of any transformer, not validated yet
-        options = {"metric": self.metric, "n_init": self.n_init, "sample_weight": weights, "random_state": rng}
+        options: dict[str, Any] = {
+            "metric": self.metric,
+            "n_init": self.n_init,
+            "sample_weight": weights,
+            "random_state": rng,
+        }
         best = kmeans(rows, k, **options)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.inertia_, self.n_iter_, self.converged_ = best.inertia, best.n_iter, best.converged

@@ -291,6 +291,10 @@ class ManifoldClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
 
     _view: Whitening | LPI | None = None  # of models of earlier versions, too
     _n_compared: int | None = None
+    memberships_: Array
+    labels_: Array
+    row_agreement_: np.ndarray | None
+    outlier_score_: np.ndarray | None
     _landmarks: Landmarks | None = None  # after a fit in blocks
     _fit_weights: np.ndarray | None = None  # of the rows of _fit_X, of mean one
     _first_rows: np.ndarray | None = None  # which of the given rows those of _fit_X are, if some were equal ...

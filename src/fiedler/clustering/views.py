@@ -28,7 +28,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -237,7 +237,7 @@ def find_kmeans(view: View, n_clusters: int, random_state: int) -> Partition:
     """Run k-means on the leading principal components of a view."""
     start_time = time.perf_counter()
     rows = leading_components(view.rows, KMEANS_COMPONENTS, random_state)
-    options = {"n_init": KMEANS_STARTS, "sample_weight": view.weights, "random_state": random_state}
+    options: dict[str, Any] = {"n_init": KMEANS_STARTS, "sample_weight": view.weights, "random_state": random_state}
     labels = to_numpy(kmeans(rows, n_clusters, **options).labels)
     return Partition(KMEANS, view.name, "", labels.astype(np.int64), time.perf_counter() - start_time)
 
