@@ -160,6 +160,7 @@ def test_python_blocks_of_a_page_run(name, tmp_path, monkeypatch, capsys):
     digits = fiedler.datasets.load("digits", normalize="unit")
     X, y = digits.X[:400], digits.y[:400]
     names = {"X": X, "X_new": digits.X[400:420], "partial_labels": np.where(np.arange(400) % 10 == 0, y, -1)}
+    names["n_copies"] = 1 + np.arange(400) % 3
     monkeypatch.chdir(tmp_path)
     blocks = code_blocks(DOCS / f"{name}.md", "python")
     assert blocks

@@ -50,6 +50,7 @@ RECORDS = {
     "AffinityGraph": "fiedler.graph.affinity",
     "Candidate": "fiedler.clustering.candidates",
     "ColumnEncoding": "fiedler.table.encoder",
+    "CopiedRows": "fiedler.graph.copies",
     "Landmarks": "fiedler.clustering.manifold",
     "KernelConstants": "fiedler.graph.kernels",
     "FitHistory": "fiedler._records",

@@ -90,6 +90,18 @@ def test_the_terminal_says_if_methods_and_views_do_not_agree(effort, run_fiedler
     assert ("do not agree" in (tmp_path / "out" / "report.html").read_text()) == (effort == "default")
 
 
+def test_clusters_have_the_sizes_that_were_asked_for(run_fiedler, tmp_path, rng):
+    np.savetxt(tmp_path / "rows.csv", rng.normal(size=(60, 2)), delimiter=",", header="a,b", comments="")
+    command = ("cluster", tmp_path / "rows.csv", "-k", 3, "--min-cluster-size", 20, "--out", tmp_path / "out")
+
+    result = json.loads(run_fiedler(*command, "--json").out)
+
+    assert [cluster["size"] for cluster in result["clusters"]] == [20, 20, 20]
+    refused = run_fiedler(*command, "--method", "spectral")
+    assert refused.code != 0
+    assert "--method spectral does not take --min-cluster-size" in refused.err
+
+
 def test_unknown_efforts_are_refused(run_fiedler, table):
     result = run_fiedler("cluster", table, "--effort", "much")
 

@@ -9,10 +9,10 @@ from sklearn.datasets import load_digits
 
 import fiedler
 from fiedler import AffinityGraph, KNNGraph, ManifoldClustering
+from fiedler.clustering import Drift
 from fiedler.clustering.memberships import walk_memberships
 from fiedler.clustering.partial_supervision import PartialSupervision
 from fiedler.clustering.update import (
-    Drift,
     change_by_chance,
     find_new_clusters,
     moved_shares,
@@ -330,3 +330,70 @@ def test_usps_in_parts_is_usps_at_once():
         model.update(part)
 
     assert adjusted_rand_index(model.labels_, fit(X, 10).labels_) >= 0.95
+
+
+# --------------------------------------------------------------------------------------------------------------- copies
+
+
+@pytest.fixture(scope="module")
+def with_copies(digits):
+    """600 different rows, every third of them twice, and 200 further ones."""
+    X = digits[0][:800]
+    return np.concatenate([X[:600], X[:600:3]]), X[600:]
+
+
+def test_copies_among_the_rows_count_as_weights_of_nodes(with_copies):
+    X, X_new = with_copies
+    model = fit(X, 10, effort="fast")
+    copied = np.concatenate([X_new, X_new[:50], X[:20]])  # new rows, copies of them, and copies of old ones
+
+    result = model.update(copied)
+
+    fresh = fit(np.concatenate([X, copied]), 10, effort="fast")
+    assert_array_equal(model._copies.nodes, fresh._copies.nodes)
+    assert_array_equal(model._copies.first, fresh._copies.first)
+    assert_allclose(model._fit_weights, fresh._fit_weights)
+    assert_allclose(model._fit_graph.weights.toarray(), fresh._fit_graph.weights.toarray(), atol=1e-9)
+    assert model.labels_.shape == (len(X) + len(copied),) == model.outlier_score_.shape
+    assert_array_equal(result.labels[:50], result.labels[200:250])
+    assert_array_equal(result.labels[250:], model.labels_[:20])
+    assert_array_equal(model.predict(copied), result.labels)
+    assert "rows were added" in str(result)
+
+
+def test_rows_that_are_all_copies_change_only_weights(with_copies):
+    X, _ = with_copies
+    model = fit(X, 10, effort="fast")
+    before = model.labels_.copy()
+
+    result = model.update(X[100:130])
+
+    assert_array_equal(result.labels, model.labels_[100:130])
+    assert np.mean(model.labels_[: len(X)] == before) > 0.99
+    assert len(model._fit_X) == 600
+    assert result.drift.distance_ratio == pytest.approx(1, abs=0.3)
+
+
+def test_explanations_know_copies(with_copies):
+    X, X_new = with_copies
+    model = fit(X, 10, effort="fast")
+
+    profiles = model.explain().profiles
+
+    expected = np.stack([X[model.labels_ == k].mean(axis=0) for k in range(10)])
+    assert_allclose(profiles.means, expected)
+    assert model.explain(600).columns == model.explain(0).columns
+    why = model.explain(X_new[0])
+    assert all(model.labels_[one.row] == one.label for one in why.neighbors)
+    assert_allclose(why.memberships, model.predict_proba(X_new[:1])[0])
+    model.update(X_new)
+    assert model.explain().profiles.means.shape == (10, 64)
+
+
+def test_models_with_weights_or_sizes_cannot_be_updated(digits):
+    X = digits[0][:300]
+    weighted = ManifoldClustering(5, effort="fast", random_state=0).fit(X, sample_weight=np.arange(1, 301))
+    with pytest.raises(InputError, match="cannot be added to a model that was fitted with weights of rows"):
+        weighted.update(X[:5] + 1)
+    with pytest.raises(InputError, match="cannot be added to a model that has bounds on the sizes of clusters"):
+        fit(X, 5, effort="fast", max_cluster_size=100).update(X[:5] + 1)

@@ -133,6 +133,7 @@ def test_mistakes_give_one_sentence(rows, few, client):
         (lambda: SpectralClustering(graph=RadiusGraph()).fit(blocks), "the graph must be a KNNGraph"),
         (lambda: SpectralClustering(cut="ratio").fit(blocks), "cut='ratio' does not work with Dask arrays"),
         (lambda: SpectralClustering().fit(blocks, constraints=0), "does not take constraints with Dask arrays"),
+        (lambda: SpectralClustering().fit(blocks, sample_weight=0), "does not take sample_weight with Dask arrays"),
         (lambda: LLGC().fit(blocks, few, constraints=0), "does not take constraints with Dask arrays"),
         (lambda: LLGC().fit(blocks, None), "LLGC requires y to be passed"),
         (lambda: LLGC().fit(blocks, few[:10]), "y must have one value for each of the 1500 rows of X"),

@@ -321,7 +321,10 @@ def test_options_without_a_block_version_say_so(rows, client):
 
     for options, arguments, name in (
         ({"outliers": 0.1}, {}, "outliers"),
+        ({"min_cluster_size": 9}, {}, "min_cluster_size"),
+        ({"max_cluster_size": 900}, {}, "max_cluster_size"),
         ({"graph": fiedler.KNNGraph(5)}, {}, "graph"),
+        ({}, {"sample_weight": np.ones(1500)}, "sample_weight"),
         ({}, {"y": y}, "labels y"),
         ({}, {"constraints": PairwiseConstraints([(0, 1)], [], 1500)}, "constraints"),
     ):

@@ -114,6 +114,12 @@ def cluster(
             "views of the rows) or thorough."
         ),
     ] = "default",
+    min_cluster_size: Annotated[
+        int | None, typer.Option(metavar="N", help="The smallest number of rows of a cluster, with --method auto.")
+    ] = None,
+    max_cluster_size: Annotated[
+        int | None, typer.Option(metavar="N", help="The largest number of rows of a cluster, with --method auto.")
+    ] = None,
     append: Annotated[
         bool, typer.Option("--append", help="Write the whole table with cluster and confidence, to table.csv, as well.")
     ] = False,
@@ -143,6 +149,8 @@ def cluster(
             "labels-from-folders": labels_from_folders,
             "skip-broken": skip_broken,
             "use-rep": use_rep,
+            "min-cluster-size": min_cluster_size,
+            "max-cluster-size": max_cluster_size,
         }
         check_options(
             memory,
@@ -182,7 +190,8 @@ def cluster(
     if method == "auto" and data.kind != "graph":  # others have no model of their cost
         _announce_cost(output, expected_cost(prepared, n_clusters, effort), checks_memory=not no_memory_check)
     with output.working(f"clustering {data.n_rows} rows"):
-        fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs)
+        bounds = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size}
+        fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs, **bounds)
     if data.is_partially_labeled:
         output.note(_explain_guidance(data))
     with output.working("writing the report"):
@@ -295,7 +304,8 @@ def _columns(data: Input, fitted: FittedClustering) -> dict[str, Any]:
     requests = Requests(text=tuple(names)) if data.kind == "texts" else Requests()
     if data.encoder is not None:
         names = [encoding.name for encoding in data.encoder.encodings_]
-        requests = Requests((), data.encoder.as_category, data.encoder.as_number, data.encoder.as_text)
+        encoder = data.encoder
+        requests = Requests((), tuple(encoder.as_category), tuple(encoder.as_number), tuple(encoder.as_text))
     return {"original": describe_columns(data.columns, fitted.labels, fitted.n_clusters, requests, names)}
 
 

@@ -79,8 +79,9 @@ def fit(
     seed: int = 0,
     effort: str = "default",
     pairs: Path | None = None,
+    **options: Any,
 ) -> FittedClustering:
-    """Fit a method to the prepared rows, guided by pairs and by partially known labels."""
+    """Fit a method, with further options, to the prepared rows, guided by pairs and by partially known labels."""
     supervision = _supervision(data, method, pairs)
     reset_peak_memory()
     started, evidence = time.perf_counter(), None
@@ -88,7 +89,7 @@ def fit(
     if n_clusters == "auto" and method != "auto":
         n_clusters, evidence = choose_number(prepared, seed=seed, at_least=max(2, len(classes)) if supervision else 1)
         n_clusters = max(n_clusters, len(classes))
-    clusterer = make_clusterer(method, n_clusters, prepared.rows, seed, effort)
+    clusterer = make_clusterer(method, n_clusters, prepared.rows, seed, effort, **options)
     clusterer.fit(prepared.rows, **supervision)
     seconds = time.perf_counter() - started
     memberships = getattr(clusterer, "memberships_", None)

@@ -138,8 +138,13 @@ def is_own(method: str) -> bool:
     return ":" in method
 
 
-def make_clusterer(method: str, n_clusters: NClusters, rows: Any, seed: int = 0, effort: str = "default") -> Any:
-    """Make the estimator of a method, with principal components that suit the rows, and the effort, if it has these."""
+def make_clusterer(
+    method: str, n_clusters: NClusters, rows: Any, seed: int = 0, effort: str = "default", **options: Any
+) -> Any:
+    """Make the estimator of a method, with principal components that suit the rows, and the effort, if it has these.
+
+    Further options that are not None must be parameters of the estimator.
+    """
     estimator = import_class(method) if is_own(method) else methods()[method].load()
     params = {
         "n_clusters": n_clusters,
@@ -148,6 +153,15 @@ def make_clusterer(method: str, n_clusters: NClusters, rows: Any, seed: int = 0,
         "effort": effort,
     }
     accepted = inspect.signature(estimator).parameters
+    for name, value in options.items():
+        if value is not None and name not in accepted:
+            raise InputError(
+                f"--method {method} does not take --{name.replace('_', '-')}",
+                "use --method auto",
+                code="option_not_supported",
+                parameter=name,
+            )
+    params |= options
     if "n_clusters" not in accepted:  # as in scikit-learn's mixtures
         params["n_components"] = n_clusters
     return estimator(**{name: value for name, value in params.items() if name in accepted})

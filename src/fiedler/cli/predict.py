@@ -61,7 +61,7 @@ def predict(
             file=str(path),
         )
     check_file(out)
-    options = {"id": id, "text": text, "drop": drop, "size": size, "skip_broken": skip_broken}
+    options: dict[str, Any] = {"id": id, "text": text, "drop": drop, "size": size, "skip_broken": skip_broken}
     data = read_new_rows(output, source, fitted, notes, **options)
     with output.working(f"predicting {data.n_rows} rows"), naming_texts(data, fitted):
         memberships = to_numpy(fitted.predict_proba(data.X)) if hasattr(fitted, "predict_proba") else None

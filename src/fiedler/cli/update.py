@@ -150,7 +150,7 @@ def _summarize(
 
 def to_rows(clusterer: Any) -> Any:
     """Return the rows that a model keeps, in its view."""
-    return clusterer._fit_X
+    return clusterer._rows_of_fit()
 
 
 def _descriptions(fitted: Any, clusterer: Any, notes: dict[str, Any]) -> tuple[dict[str, Any], str | None]:

@@ -10,7 +10,7 @@ from .genie import GenieLinkage
 from .manifold import ClusterResult, ManifoldClustering, cluster
 from .n_clusters import NClustersChoice, choose_n_clusters
 from .spectral import SpectralClustering
-from .update import Drift, UpdateResult
+from .update_records import Drift, UpdateResult
 
 __all__ = [
     "BlockCost",

@@ -42,12 +42,13 @@ import scipy.sparse as sp
 from ..core.backend import Array, namespace, to_numpy
 from ..core.blocks import map_tasks
 from ..core.progress import track_progress
-from ..errors import SingularCovarianceError
+from ..errors import InputError, SingularCovarianceError
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import SIZE_TOLERANCE, Hierarchy, coarsen, contract
 from ..graph.community import RESOLUTION, MultilevelSearch, modularity
 from ..graph.community_search import LOWER_CUT_FACTOR
 from ..graph.constraints import PairwiseConstraints
+from ..graph.sizes import SizeBounds
 from ..metrics import normalized_cut
 from ..mixture import LapGMM
 from ..mixture.covariance import statistics_icl
@@ -150,12 +151,18 @@ class PartitionScorer:
         The rows, where mixtures can be estimated.
     agreement : callable or None
         From labels to the fraction of the given labels and pairs that they satisfy.
+    weights : ndarray of shape (n,) or None
+        The weights of the rows, of mean one; the graphs have them already, see :mod:`fiedler.graph.row_weights`.
+    bounds : SizeBounds or None
+        Bounds on the sizes of clusters, within which partitions are brought before they are scored.
     """
 
     graphs: dict[str, AffinityGraph]
     n_clusters: int
     X: Array | None = None
     agreement: Callable[[np.ndarray], float] | None = None
+    weights: np.ndarray | None = None
+    bounds: SizeBounds | None = None
 
     @property
     def has_rows(self) -> bool:
@@ -191,7 +198,9 @@ class PartitionScorer:
         icl: float | None = None,
     ) -> Candidate:
         """Score a partition; ``icl`` is computed if it is not known."""
-        labels = to_numpy(labels).astype(np.int64)
+        found = to_numpy(labels).astype(np.int64)
+        labels = self.within_bounds(found)
+        icl = icl if labels is found else None
         candidate = Candidate(
             family,
             graph,
@@ -209,6 +218,15 @@ class PartitionScorer:
         log.info("%s %s in %s: cut %.4g, ICL %.4g", family, detail, view, candidate.cut, candidate.icl)
         return candidate
 
+    def within_bounds(self, labels: np.ndarray) -> np.ndarray:
+        """Return a partition within the bounds on sizes; as it is if it is within, or cannot be brought there."""
+        if self.bounds is None:
+            return labels
+        try:
+            return self.bounds.repair(list(self.graphs.values())[-1], labels, self.n_clusters)
+        except InputError:  # rows are too heavy
+            return labels
+
     def icl(self, labels: np.ndarray) -> float:
         """Return the integrated completed likelihood of a partition per row; NaN without rows."""
         if not self.has_rows:
@@ -217,7 +235,7 @@ class PartitionScorer:
 
     def group_statistics(self, groups: np.ndarray) -> Statistics:
         """Return the sums of the rows of each group."""
-        return group_statistics(self.X, groups, origin=self.origin)
+        return group_statistics(self.X, groups, origin=self.origin, weights=self.weights)
 
 
 def mean_normalized_cut(graphs: Iterable[AffinityGraph], labels: np.ndarray) -> float:
@@ -379,7 +397,7 @@ def refine_mixture(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            model._fit_validated(scorer.X, constraints=constraints)
+            model._fit_validated(scorer.X, sample_weight=scorer.weights, constraints=constraints)
         except SingularCovarianceError:
             return chosen
     seconds = chosen.seconds + time.perf_counter() - start_time

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ..core.rows import take_rows
 from ..graph.constraints import PairwiseConstraints
 from ..graph.neighbors import k_nearest
 from ..graph.recipes import DEFAULT_NEIGHBORS
+from ..graph.sizes import SizeBounds
 from .candidates import MAX_SEARCHES, ROWS, Candidate, PartitionScorer
 from .consensus import select_by_consensus, view_weights, vote_shares, with_consensus
 from .views import LPI_COORDINATES, WHITENED, Partition, View, find_in_rows, find_in_views
@@ -157,10 +158,10 @@ class Comparer:
             The best communities among them.
         """
         if rows.rows.shape[0] > self.effort.n_rows(self.low_dimensional):
-            return self._compare_sample(rows, found, leader)
+            return self._compare_sample(rows, scorer.bounds, found, leader)
         candidates, views, weights = self._find(rows, scorer, found, leader)
         chosen = select_by_consensus(candidates, self.n_known)
-        votes = vote_shares(candidates, chosen, self.n_clusters, weights)
+        votes = vote_shares(candidates, chosen, self.n_clusters, weights, rows.weights)
         return Comparison(candidates, chosen, chosen.labels, votes, views[chosen.view], rows.rows.shape[0])
 
     def _find(
@@ -171,7 +172,7 @@ class Comparer:
         start = Partition(leader.family, ROWS, leader.detail, leader.labels, leader.seconds)
         partitions, eigengap = find_in_rows(rows, self.n_clusters, start, self.random_state)
         views, weights = {ROWS: rows}, {ROWS: 1.0}
-        candidates = with_consensus([*found, *map(score, partitions)], weights)
+        candidates = with_consensus([*found, *map(score, partitions)], weights, rows.weights)
         if self._is_enough(candidates):
             return candidates, views, weights
         names = tuple(WHITENED) if self.low_dimensional else (LPI_COORDINATES,)
@@ -179,7 +180,8 @@ class Comparer:
             names, rows, self.n_clusters, self.random_state, self.pairs, self.n_jobs
         )
         weights = view_weights({ROWS: eigengap, **eigengaps})
-        return with_consensus([*candidates, *map(score, partitions)], weights), views | others, weights
+        candidates = with_consensus([*candidates, *map(score, partitions)], weights, rows.weights)
+        return candidates, views | others, weights
 
     def _is_enough(self, candidates: Sequence[Candidate]) -> bool:
         return max(np.nan_to_num([one.consensus for one in candidates], nan=0.0)) >= self.effort.enough
@@ -189,19 +191,30 @@ class Comparer:
         family, view, detail, labels, seconds, resolution = partition
         return scorer.score(labels, family, GRAPH, detail, seconds, view=view, resolution=resolution)
 
-    def _compare_sample(self, rows: View, found: Sequence[Candidate], leader: Candidate) -> Comparison:
+    def _compare_sample(
+        self, rows: View, bounds: SizeBounds | None, found: Sequence[Candidate], leader: Candidate
+    ) -> Comparison:
         """Compare a sample of the rows, and extend the chosen partition and the votes to all of them."""
         rng = np.random.RandomState(self.random_state)
         sample = np.sort(rng.choice(rows.rows.shape[0], self.effort.n_rows(self.low_dimensional), replace=False))
         on_sample = [replace(one, labels=one.labels[sample]) for one in found]
-        compared = self.compare_sample(take_rows(rows.rows, sample), on_sample, found.index(leader))
+        weights = None if rows.weights is None else rows.weights[sample]
+        bounds = None if bounds is None else bounds.subset(sample)
+        compared = self.compare_sample(take_rows(rows.rows, sample), on_sample, found.index(leader), weights, bounds)
         view = self._in_full(compared.view, rows)
         nearest = nearest_sampled(view.rows, compared.view.rows, sample)
         chosen, position = compared.chosen, compared.position
         labels = found[position].labels if position < len(found) else chosen.labels[nearest]
         return Comparison(compared.candidates, chosen, labels, compared.votes[nearest], view, len(sample))
 
-    def compare_sample(self, rows: Array, found: Sequence[Candidate], leader: int) -> SampleComparison:
+    def compare_sample(
+        self,
+        rows: Array,
+        found: Sequence[Candidate],
+        leader: int,
+        weights: np.ndarray | None = None,
+        bounds: SizeBounds | None = None,
+    ) -> SampleComparison:
         """Compare partitions of a sample of many rows, found on all of them, with those of other methods and views.
 
         Parameters
@@ -212,22 +225,27 @@ class Comparer:
             The partitions of all rows, with their labels of the sampled ones.
         leader : int
             The place of the best communities among them.
+        weights : ndarray of shape (m,), optional
+            The weights of the sampled rows.
+        bounds : SizeBounds, optional
+            Bounds on the sizes of clusters of the sampled rows.
         """
-        some = View.of(ROWS, rows, n_jobs=self.n_jobs)
-        scorer = PartitionScorer({GRAPH: some.graph}, self.n_clusters)
+        some = View.of(ROWS, rows, weights=weights, n_jobs=self.n_jobs)
+        scorer = PartitionScorer({GRAPH: some.graph}, self.n_clusters, bounds=bounds)
         restricted = [_score_again(scorer, one) for one in found]
-        candidates, views, weights = self._find(some, scorer, restricted, restricted[leader])
+        candidates, views, of_views = self._find(some, scorer, restricted, restricted[leader])
         chosen, of_leader = select_by_consensus(candidates), candidates[leader]
         if np.nan_to_num(of_leader.consensus, nan=-1.0) >= chosen.consensus - KEPT_WITHIN:
             chosen = of_leader
-        votes = vote_shares(candidates, chosen, self.n_clusters, weights)
+        votes = vote_shares(candidates, chosen, self.n_clusters, of_views, weights)
         return SampleComparison(candidates, chosen, votes, views[chosen.view])
 
     def _in_full(self, view: View, rows: View) -> View:
         """Return the view of all rows that corresponds to a view of the sample."""
         if view.transformer is None:
             return rows
-        return View.of(view.name, view.transformer._embed(rows.rows), view.transformer, n_jobs=self.n_jobs)
+        options: dict[str, Any] = {"weights": rows.weights, "n_jobs": self.n_jobs}
+        return View.of(view.name, view.transformer._embed(rows.rows), view.transformer, **options)
 
 
 def nearest_sampled(rows: Array, sampled_rows: Array, sample: np.ndarray) -> np.ndarray:

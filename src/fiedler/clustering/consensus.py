@@ -16,7 +16,7 @@ is
 
     v_ik = Σ_f w_f [row i is in the cluster of f that is matched with cluster k] / Σ_f w_f,
 
-where clusters are matched one to one so that as many rows as possible agree.
+where clusters are matched one to one so that as many rows as possible agree. Rows with weights count by them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def view_weights(eigengaps: Mapping[str, float]) -> dict[str, float]:
     return {view: math.sqrt(max(gap, MIN_RELATIVE_GAP)) for view, gap in relative.items()}
 
 
-def with_consensus(candidates: Sequence[Candidate], weights: Mapping[str, float]) -> list[Candidate]:
+def with_consensus(
+    candidates: Sequence[Candidate], weights: Mapping[str, float], row_weights: np.ndarray | None = None
+) -> list[Candidate]:
     """Return the candidates with their consensus: 0 without another family, NaN for those that do not take part.
 
     Parameters
@@ -51,9 +53,10 @@ def with_consensus(candidates: Sequence[Candidate], weights: Mapping[str, float]
     candidates : sequence of Candidate
     weights : dict
         By view, see `view_weights`.
+    row_weights : ndarray of shape (n,), optional
     """
     taking_part = _taking_part(candidates)
-    agreement = agreement_matrix([candidates[i].labels for i in taking_part])
+    agreement = agreement_matrix([candidates[i].labels for i in taking_part], row_weights)
     families = [_family(candidates[i]) for i in taking_part]
     names = sorted(set(families))
     scored = list(candidates)
@@ -81,44 +84,58 @@ def select_by_consensus(candidates: Sequence[Candidate], n_known: int = 0) -> Ca
 
 
 def vote_shares(
-    candidates: Sequence[Candidate], chosen: Candidate, n_clusters: int, weights: Mapping[str, float]
+    candidates: Sequence[Candidate],
+    chosen: Candidate,
+    n_clusters: int,
+    weights: Mapping[str, float],
+    row_weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the share of the votes for each cluster of the chosen partition, shape (n, n_clusters)."""
     closest: dict[tuple[str, str], tuple[float, Candidate]] = {}
     for i in _taking_part(candidates):
         one = candidates[i]
-        agreement = math.inf if one is chosen else rand_index(chosen.labels, one.labels)
+        agreement = math.inf if one is chosen else rand_index(chosen.labels, one.labels, row_weights)
         if agreement > closest.get(_family(one), (-math.inf, one))[0]:
             closest[_family(one)] = (agreement, one)
     votes, total, rows = np.zeros((len(chosen.labels), n_clusters), np.float32), 0.0, np.arange(len(chosen.labels))
     for (view, _), (_, one) in closest.items():
-        votes[rows, match_clusters(one.labels, chosen.labels, n_clusters)] += weights[view]
+        votes[rows, match_clusters(one.labels, chosen.labels, n_clusters, row_weights)] += weights[view]
         total += weights[view]
     return votes / total
 
 
-def agreement_matrix(partitions: Sequence[np.ndarray]) -> np.ndarray:
+def agreement_matrix(partitions: Sequence[np.ndarray], row_weights: np.ndarray | None = None) -> np.ndarray:
     """Return the adjusted Rand indices of all pairs of partitions, 0 where they are negative."""
     agreement = np.eye(len(partitions))
     for i, j in combinations(range(len(partitions)), 2):
-        agreement[i, j] = agreement[j, i] = max(0.0, rand_index(partitions[i], partitions[j]))
+        agreement[i, j] = agreement[j, i] = max(0.0, rand_index(partitions[i], partitions[j], row_weights))
     return agreement
 
 
-def rand_index(a: np.ndarray, b: np.ndarray) -> float:
-    """Compute the adjusted Rand index of labels 0, 1, ...: without any checks, for hundreds of pairs of partitions."""
-    n_pairs = lambda counts: float(np.sum(counts * (counts - 1.0))) / 2  # noqa: E731
+def rand_index(a: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """Compute the adjusted Rand index of labels 0, 1, ...: without any checks, for hundreds of pairs of partitions.
+
+    A pair of rows of weights m_i and m_j counts m_i m_j times.
+    """
     width = int(b.max()) + 1
-    together = n_pairs(np.bincount(a * width + b))
-    in_a, in_b, total = n_pairs(np.bincount(a)), n_pairs(np.bincount(b)), n_pairs(np.array(float(len(a))))
+    together, in_a, in_b, total = (_n_pairs(labels, weights) for labels in (a * width + b, a, b, np.zeros_like(a)))
     expected, largest = in_a * in_b / total, (in_a + in_b) / 2
     return 1.0 if largest == expected else (together - expected) / (largest - expected)
 
 
-def match_clusters(labels: np.ndarray, reference: np.ndarray, n_clusters: int) -> np.ndarray:
+def _n_pairs(labels: np.ndarray, weights: np.ndarray | None) -> float:
+    """Count the pairs of different rows with the same label: [(Σ_i m_i)² - Σ_i m_i²] / 2, added over the labels."""
+    counts = np.bincount(labels, weights).astype(np.float64)
+    own = counts if weights is None else np.bincount(labels, weights**2)
+    return float(np.sum(counts**2 - own)) / 2
+
+
+def match_clusters(
+    labels: np.ndarray, reference: np.ndarray, n_clusters: int, weights: np.ndarray | None = None
+) -> np.ndarray:
     """Renumber the clusters of a partition so that as many rows as possible have the label of the reference."""
-    counts = np.zeros((n_clusters, n_clusters), dtype=np.int64)
-    np.add.at(counts, (labels, reference), 1)
+    counts = np.zeros((n_clusters, n_clusters))
+    np.add.at(counts, (labels, reference), 1 if weights is None else weights)
     _, matched = linear_sum_assignment(counts, maximize=True)
     return matched[labels]
 

@@ -13,6 +13,7 @@ We differ in two places, because topics are of very unequal size, and use a smal
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
+from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_data, check_fraction, check_int, check_labels, check_n_clusters, check_seed, choose
 from ..core.backend import namespace, to_numpy
 from ..core.kmeans import kmeans, nearest_center
@@ -33,6 +34,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.recipes import is_pairwise, self_tuned
+from ..graph.row_weights import check_relative_weights
 from ..mixture.gaussian import GaussianMixture
 
 DOCUMENT_NEIGHBORS = 12  # of the default graph on all documents
@@ -143,7 +145,13 @@ class LPIClustering(
         self.n_init = n_init
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: LabelsLike | None = None,
+        *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
+    ) -> Self:
         """Learn the map and cluster the rows of ``X``.
 
         Parameters
@@ -152,16 +160,18 @@ class LPIClustering(
             The documents, for example tf-idf weights of their terms.
         y : array of shape (n,), optional
             Labels, for recipes that build the graph from them.
+        sample_weight : array of shape (n,), optional
+            Positive weights of the documents, in the graph, k-means and the mixture.
 
         Returns
         -------
         self
         """
         with report_progress(self), restore_on_failure(self):
-            self._fit(X, y)
+            self._fit(X, y, sample_weight)
         return self
 
-    def _fit(self, X: Any, y: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._soft = choose(ASSIGN, self.assign, option="assign")
         if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
             raise InputError(
@@ -178,10 +188,10 @@ class LPIClustering(
                 code="no_directions",
             )
         k = check_n_clusters(self.n_clusters, X.shape[0])
-        rng = check_seed(self.random_state)
-        self.lpi_ = self._fit_map(X, y, k, rng)
+        weights, rng = check_relative_weights(sample_weight, X.shape[0]), check_seed(self.random_state)
+        self.lpi_ = self._fit_map(X, y, k, rng, weights)
         self.graph_, self.embedding_ = self.lpi_.graph_, self.lpi_._embed_validated(X)
-        best = kmeans(self.embedding_, k, n_init=self.n_init, random_state=rng)
+        best = kmeans(self.embedding_, k, n_init=self.n_init, sample_weight=weights, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.n_iter_, self.converged_ = best.n_iter, best.converged
         for name in ("mixture_", "memberships_", "history_"):
@@ -189,7 +199,7 @@ class LPIClustering(
         if self._soft:
             seed = rng.randint(2**31 - 1)
             mixture = GaussianMixture(k, ridge=RIDGE, init=best.labels, random_state=seed)
-            self.mixture_ = mixture._fit_validated(self.embedding_)
+            self.mixture_ = mixture._fit_validated(self.embedding_, sample_weight=weights)
             self.labels_, self.cluster_centers_ = self.mixture_.labels_, self.mixture_.means_
             self.n_iter_, self.converged_ = self.mixture_.n_iter_, self.mixture_.converged_
             self.memberships_, self.history_ = self.mixture_.memberships_, self.mixture_.history_
@@ -259,7 +269,9 @@ class LPIClustering(
         fraction = check_fraction(self.fit_fraction, "fit_fraction")
         return self_tuned(max(round(DOCUMENT_NEIGHBORS * fraction**0.5), 3))
 
-    def _fit_map(self, X: Array, y: Any, n_clusters: int, rng: np.random.RandomState) -> LPI:
+    def _fit_map(
+        self, X: Array, y: Any, n_clusters: int, rng: np.random.RandomState, weights: np.ndarray | None = None
+    ) -> LPI:
         """Fit LPI to the non-empty rows, or to the requested fraction of them.
 
         A row of zeros is nearer to every document than documents are to each other, and would be a neighbour of all.
@@ -291,7 +303,9 @@ class LPIClustering(
         labels = None if y is None else check_labels(y, "y", n_samples=n)[rows]
         seed = rng.randint(2**31 - 1)
         model = LPI(n_wanted, recipe, solver=self.solver, alpha=self.alpha, normalize=True, random_state=seed)
-        return model._fit(X if len(rows) == n else take_rows(X, rows), labels, allow_fewer=n_components is None)
+        of_rows = None if weights is None else weights[rows]
+        fitted_rows = X if len(rows) == n else take_rows(X, rows)
+        return model._fit(fitted_rows, labels, allow_fewer=n_components is None, weights=of_rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

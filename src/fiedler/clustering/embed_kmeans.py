@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, LabelsLike, MatrixLike, RandomState, Transformer
+from .._typing import Array, LabelsLike, MatrixLike, RandomState, SupportsShape, Transformer
 from .._validation import check_data, check_int, check_n_clusters, check_seed, choose
 from ..core.backend import convert_like, namespace
 from ..core.kmeans import IS_SPHERICAL, kmeans, nearest_center
@@ -18,6 +19,7 @@ from ..core.rows import normalize_rows
 from ..errors import InputError
 from ..graph.clusterer import ClustererMixin
 from ..graph.estimator import restore_on_failure
+from ..graph.row_weights import check_sample_weight
 
 EXTRA_DIMENSIONS = {"k": 0, "k-1": -1}  # dimensions of the embedding minus the number of clusters
 
@@ -84,7 +86,13 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         self.n_init = n_init
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: LabelsLike | None = None,
+        *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
+    ) -> Self:
         """Embed the rows of ``X`` and cluster them.
 
         Parameters
@@ -93,16 +101,18 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
             The rows.
         y : array of shape (n,), optional
             Labels, passed to the embedding.
+        sample_weight : array of shape (n,), optional
+            Non-negative weights of the rows in k-means. The embedding does not use them.
 
         Returns
         -------
         self
         """
         with restore_on_failure(self):
-            self._fit(X, y)
+            self._fit(X, y, sample_weight)
         return self
 
-    def _fit(self, X: Any, y: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._spherical = choose(IS_SPHERICAL, self.metric, option="metric")
         if self.embedding is not None and not hasattr(self.embedding, "fit_transform"):
             raise InputError(
@@ -113,6 +123,7 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
             )
         X = check_data(X, estimator=self)
         k = check_n_clusters(self.n_clusters, X.shape[0])
+        weights = check_sample_weight(sample_weight, X.shape[0], allow_zero=True)
         rng = check_seed(self.random_state)
         self.embedder_ = self._make_embedder(k, rng)
         rows = X
@@ -120,7 +131,13 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         if self.embedder_ is not None:
             self.embedding_ = self.embedder_.fit_transform(X, y)
             rows = check_data(self.embedding_)  # the output of any transformer, not validated yet
-        best = kmeans(rows, k, metric=self.metric, n_init=self.n_init, random_state=rng)
+        options: dict[str, Any] = {
+            "metric": self.metric,
+            "n_init": self.n_init,
+            "sample_weight": weights,
+            "random_state": rng,
+        }
+        best = kmeans(rows, k, **options)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.inertia_, self.n_iter_, self.converged_ = best.inertia, best.n_iter, best.converged
 

@@ -18,10 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import MatrixLike
 from .._validation import check_data, check_int
 from ..core.backend import Array, to_numpy
-from ..core.rows import sq_row_norms
+from ..core.rows import sq_row_norms, take_rows
 from ..core.sparse import Sparse, row_entries
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
+from ..graph.copies import CopiedRows
 from ..table.columns import Requests, recognise_columns
 from ..table.frames import is_frame, n_rows_of, table_cells
 from ..table.profiles import Contrast, Profiles, Terms, profile_rows, profile_table
@@ -200,9 +201,9 @@ class RowExplanation:
             lines.append(f"  neighbours: {listed}")
             lines.append(f"  walk: {self.walk_mass[self.label]:.0%} of it is in cluster {self.label} after one step")
         for verb, sign in (("for", 1), ("against", -1)):
-            listed = [f"{name} ({value:+.1f})" for name, value in self.columns if value * sign >= MIN_EVIDENCE]
-            if listed:
-                lines.append(f"  columns {verb} it: {', '.join(listed[:MAX_COLUMNS])}")
+            columns = [f"{name} ({value:+.1f})" for name, value in self.columns if value * sign >= MIN_EVIDENCE]
+            if columns:
+                lines.append(f"  columns {verb} it: {', '.join(columns[:MAX_COLUMNS])}")
         return "\n".join(lines)
 
 
@@ -257,8 +258,9 @@ def explain_clusters(
 def typical_rows(X: Array | AffinityGraph | None, members: np.ndarray, memberships: np.ndarray | None) -> np.ndarray:
     """Sort the members by confidence to two digits, then by distance to their mean, most typical first."""
     n = len(members)
-    has_rows = X is not None and not isinstance(X, AffinityGraph)
-    sq_distances = _sq_distances_to_mean(X[members]) if has_rows else np.zeros(n)
+    sq_distances = np.zeros(n)
+    if X is not None and not isinstance(X, AffinityGraph):
+        sq_distances = _sq_distances_to_mean(X[members])
     confidence = np.zeros(n) if memberships is None else memberships.max(axis=1).round(2)
     return members[np.lexsort((sq_distances, -confidence))]
 
@@ -394,6 +396,7 @@ class ExplainMixin:
     memberships_: Array
     graph_: AffinityGraph
     _fit_X: Array | None
+    _copies: CopiedRows | None
     _landmarks: Any
     _view: Any
     _profiles: Profiles | None = None  # of columns that the rows which the model keeps do not have
@@ -439,8 +442,7 @@ class ExplainMixin:
         F, labels, numbers = self._kept_rows()
         profiles = self._profiles_of(X, labels, F.shape[1])
         if row is None:
-            rows = self._fit_X if self._fit_X is None or sp.issparse(self._fit_X) else to_numpy(self._fit_X)
-            return explain_clusters(profiles, rows, labels, F, n_rows=n_rows, numbers=numbers)
+            return explain_clusters(profiles, self._rows_of_fit(), labels, F, n_rows=n_rows, numbers=numbers)
         if not isinstance(row, int | np.integer):
             return self._explain_new_row(row, profiles, F, labels)
         if self._landmarks is not None or not 0 <= row < len(labels):
@@ -468,9 +470,9 @@ class ExplainMixin:
             return describe_columns(X, labels, n_clusters)
         if self._profiles is not None:
             return self._profiles
-        if self._fit_X is None or self._view is not None:
+        rows = self._rows_of_fit()
+        if rows is None or self._view is not None:
             return profile_table([], labels, n_clusters)
-        rows = self._fit_X if sp.issparse(self._fit_X) else to_numpy(self._fit_X)
         encoder, names = getattr(self, "encoder_", None), getattr(self, "feature_names_in_", None)
         return profile_rows(rows, labels, n_clusters, names if encoder is None else encoder.get_feature_names_out())
 
@@ -480,15 +482,23 @@ class ExplainMixin:
             return cell_entries(profiles, {name: column[row] for name, column in table_cells(X).items()})
         if self._profiles is not None or self._fit_X is None or self._view is not None:
             return None
-        kept = self._fit_X[[row]]
+        kept = self._fit_X[[row if self._copies is None else int(self._copies.nodes[row])]]
         return (kept.toarray() if sp.issparse(kept) else to_numpy(kept))[0]
+
+    def _rows_of_fit(self) -> Any:
+        """Return all rows of the fit in the chosen view, also equal ones; None for a graph."""
+        if self._fit_X is None:
+            return None
+        rows = self._fit_X if sp.issparse(self._fit_X) else to_numpy(self._fit_X)
+        return rows if self._copies is None else rows[self._copies.nodes]
 
     def _explain_new_row(self, row: Any, profiles: Profiles, F: np.ndarray, labels: np.ndarray) -> RowExplanation:
         """Explain a new row from an array or data frame."""
         is_table = is_frame(row) or isinstance(row, Mapping)
         if not is_table and not sp.issparse(row):
             row = np.atleast_2d(to_numpy(row))
-        W, points = self._links_to(row, self.memberships_ if self._landmarks is None else F)
+        first = np.arange(len(labels)) if self._copies is None else self._copies.first  # neighbours differ
+        W, points = self._links_to(row, take_rows(self.memberships_, first) if self._landmarks is None else F)
         if points.shape[0] != 1:
             raise InputError(
                 f"explain takes one row at a time; got {points.shape[0]}",
@@ -499,4 +509,5 @@ class ExplainMixin:
         memberships = to_numpy(self.predict_proba(row))[0]
         cells = table_cells(row.toarray() if sp.issparse(row) else row)
         entries = cell_entries(profiles, {name: column[0] for name, column in cells.items()})
-        return explain_row(None, memberships, row_entries(W, 0), F, labels, (profiles, entries))
+        nodes, weights = row_entries(W, 0)
+        return explain_row(None, memberships, (first[nodes], weights), F, labels, (profiles, entries))

@@ -42,6 +42,7 @@ from ..graph.landmarks import LandmarkGraph
 from ..graph.recipes import as_affinity, default_recipe, is_pairwise
 from ..metrics import adjusted_rand_index
 from .clusterability import MIN_CLUSTERABILITY, clusterability
+from .consensus import rand_index
 
 DEFAULT_CANDIDATES = range(1, 21)
 MAX_SAMPLED_ROWS = 2500  # a random sample of this size gives the same answer
@@ -334,6 +335,7 @@ def count_clusters(
     random_state: np.random.RandomState,
     n_jobs: int | None = None,
     rows: Array | None = None,
+    weights: np.ndarray | None = None,
 ) -> NClustersChoice:
     """Apply the rule to a graph.
 
@@ -352,6 +354,8 @@ def count_clusters(
     random_state : RandomState
     rows : array of shape (n, d), optional
         The rows, if they may be a single cluster.
+    weights : ndarray of shape (n,), optional
+        The weights of the rows in the comparison of subsets. The graphs have them already.
     """
     n_samples = graph.n_nodes
     sample = random_subset(n_samples, min(1.0, MAX_SAMPLED_ROWS / n_samples), random_state)
@@ -373,7 +377,7 @@ def count_clusters(
 
     seeds = random_state.randint(2**31 - 1, size=n_subsets)
     results = map_tasks(cluster_subset, list(zip(subsets, seeds)), "counting clusters", n_jobs)
-    agreement = _agreement([partitions for partitions, _ in results], subsets)
+    agreement = _agreement([partitions for partitions, _ in results], subsets, weights)
     means, errors = agreement.mean(axis=1), agreement.std(axis=1, ddof=1) / np.sqrt(agreement.shape[1])
     coarse = search_hierarchy(graph, possible[-1], random_state).coarsest
     gaps = relative_eigengaps(coarse, possible, random_state)
@@ -398,10 +402,16 @@ def relative_eigengaps(graph: AffinityGraph, candidates: Sequence[int], random_s
     return np.array([np.log(values[k] / values[k - 1]) for k in candidates])
 
 
-def _agreement(partitions: Sequence[Sequence[np.ndarray]], subsets: Sequence[np.ndarray]) -> np.ndarray:
+def _agreement(
+    partitions: Sequence[Sequence[np.ndarray]], subsets: Sequence[np.ndarray], weights: np.ndarray | None = None
+) -> np.ndarray:
     """Compute the adjusted Rand index of every two subsets on the rows they share, (candidates, pairs)."""
     table = []
     for (labels_a, rows_a), (labels_b, rows_b) in combinations(zip(partitions, subsets), 2):
-        _, shared_a, shared_b = np.intersect1d(rows_a, rows_b, return_indices=True)
-        table.append([adjusted_rand_index(a[shared_a], b[shared_b]) for a, b in zip(labels_a, labels_b)])
+        shared, in_a, in_b = np.intersect1d(rows_a, rows_b, return_indices=True)
+        pairs = [(a[in_a], b[in_b]) for a, b in zip(labels_a, labels_b)]
+        if weights is None:
+            table.append([adjusted_rand_index(*pair) for pair in pairs])
+        else:
+            table.append([rand_index(*pair, weights[shared]) for pair in pairs])
     return np.array(table).T

@@ -50,7 +50,10 @@ def outlier_scores(edges: Edges) -> np.ndarray:
     return log_distances - mean - visited * OUTLIER_WALK  # the rest of the walks stops where they are now
 
 
-def farthest(scores: np.ndarray, share: float, kept: np.ndarray) -> np.ndarray:
-    """Return the rows with the highest scores, a share of all rows, without those that are ``kept``."""
+def farthest(scores: np.ndarray, share: float, kept: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the rows with the highest scores, a share of all rows by weight, without those that are ``kept``."""
     order = np.argsort(np.where(kept, -np.inf, scores), kind="stable")[::-1]
-    return order[: min(round(share * len(scores)), int((~kept).sum()))]
+    n_farthest = round(share * len(scores))
+    if weights is not None:
+        n_farthest = int(np.searchsorted(np.cumsum(weights[order]), share * weights.sum(), side="right"))
+    return order[: min(n_farthest, int((~kept).sum()))]

@@ -11,13 +11,14 @@ ratio     Σ_k cut(A_k, rest) / |A_k|                combinatorial              
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState
+from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_n_clusters, check_seed, choose
 from ..core.backend import namespace
 from ..core.block_versions import in_blocks
@@ -25,12 +26,14 @@ from ..core.eigen import EigenSolver, LaplacianKind, check_eigen_options, smalle
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
 from ..core.rows import normalize_rows
+from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.pairs import group_means, has_repulsion
 from ..graph.repulsion import repelled_eigenpairs
+from ..graph.row_weights import check_relative_weights, weigh_graph
 
 
 class _Cut(NamedTuple):
@@ -135,6 +138,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         X: MatrixLike | AffinityGraph,
         y: LabelsLike | None = None,
         *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
         constraints: ConstraintsLike = None,
     ) -> Self:
         """Cluster the rows of ``X``, or the nodes of a graph.
@@ -145,6 +149,9 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             The rows.
         y : array of shape (n,), optional
             Labels, for recipes that build the graph from them.
+        sample_weight : array of shape (n,), optional
+            Positive weights of the rows, in the graph and in k-means; see :mod:`fiedler.graph.row_weights`. Not with
+            ``cut='ratio'``, which counts rows.
         constraints : PairwiseConstraints, optional
             Must-links become edges; cannot-links, for up to 4000 rows, repel, see :mod:`fiedler.graph.repulsion`. Rows
             whose must-links are hard have the same coordinates in the embedding, and so the same cluster.
@@ -154,14 +161,17 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self
         """
         with report_progress(self), restore_on_failure(self):
-            self._fit(X, y, constraints)
+            self._fit(X, y, sample_weight, constraints)
         return self
 
-    def _fit(self, X: Any, y: Any, constraints: ConstraintsLike) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
         cut = choose(RELAXATIONS, self.cut, option="cut")
         pairs = check_constraints(constraints, X)
         graph = self._build_graph(X, y, pairs)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
+        weights = check_relative_weights(sample_weight, graph.n_nodes)
+        if weights is not None:
+            graph = self._weigh(graph, weights)
         rng = check_seed(self.random_state)
         solve = repelled_eigenpairs if has_repulsion(graph, pairs) else smallest_eigenpairs
         eigenpairs = solve(
@@ -171,12 +181,24 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.embedding_ = cut.scale_rows(eigenpairs.vectors)
         if pairs is not None and pairs.hard:
             self.embedding_ = group_means(self.embedding_, pairs.groups)
-        best = kmeans(self.embedding_, n_clusters, n_init=self.n_init, random_state=rng)
+        best = kmeans(self.embedding_, n_clusters, n_init=self.n_init, sample_weight=weights, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.eigenvalues_, self.eigen_residuals_ = eigenpairs.values, eigenpairs.residuals
         self.converged_ = eigenpairs.converged
         self.n_connected_components_ = graph.components()[0]
         self.graph_, self._eigenvectors, self._fit_cut = graph, eigenpairs.vectors, self.cut
+
+    def _weigh(self, graph: Any, weights: np.ndarray) -> AffinityGraph:
+        """Return the graph of weighted rows."""
+        if self.cut == "ratio" or not isinstance(graph, AffinityGraph):
+            given = "cut='ratio' counts rows" if self.cut == "ratio" else "a LandmarkGraph has no edges"
+            raise InputError(
+                f"{given}, so sample_weight cannot be used",
+                "use cut='ncut' and a graph with edges, or leave sample_weight out",
+                code="incompatible_parameters",
+                parameter="sample_weight",
+            )
+        return weigh_graph(graph, weights)
 
     @in_blocks
     def predict(self, X: MatrixLike) -> Array:

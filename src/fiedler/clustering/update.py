@@ -21,154 +21,46 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
+from sklearn.utils.validation import check_is_fitted
 
+from .._typing import MatrixLike
+from .._validation import check_seed
 from ..core.backend import Array, asarray_like, namespace, positive_part, to_numpy
 from ..core.interrupts import check_interrupt
-from ..core.rows import normalize_row_sums
+from ..core.progress import report_progress
+from ..core.rows import normalize_row_sums, take_rows
 from ..core.sparse import to_scipy
+from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.community import MultilevelSearch
+from ..graph.copies import CopiedRows
+from ..graph.estimator import restore_on_failure
 from ..graph.growth import GrownGraph, NeighborLists, grow_graph
 from ..graph.kernels import LOCAL_NEIGHBOR, KernelConstants, RowPairs, edge_weights
 from ..graph.recipes import KNNGraph
+from ..graph.row_weights import relative_weights
 from ..graph.smoothing import resolvent
-from .candidates import mean_normalized_cut
+from .candidates import ROWS, Candidate, mean_normalized_cut
 from .consensus import match_clusters, rand_index
 from .memberships import WALK
+from .partial_supervision import PartialSupervision
+from .update_records import Drift, UpdateResult
+from .views import COMMUNITIES
 
 MAX_ROUNDS = 20  # of the walk, in each of which rows move
 MAX_LINKED_SHARE = 0.5  # of the weight to old rows that is expected of a new row: rows of a new cluster have less
 SPARSE_NEIGHBORS = 5  # of the sparser graph
-COARSE_NODES = (
-    2_000  # supernodes of the graph on which communities are searched again: a second, for any number of rows
-)
+COARSE_NODES = 2_000  # supernodes on which communities are searched again: a second, for any number of rows
 SAME_ABOVE = 0.95  # adjusted Rand index above which communities are the same as the clusters
 CLEARLY_LOWER = 0.9  # factor on the cut of the clusters, below which other communities replace them
 MAX_CONDUCTANCE = 0.05  # share of the weight that leaves a new cluster, or that of half of the old clusters if larger
 FAR_PERCENTILE = 99  # of the old rows' neighbour distances, beyond which a row is far
-LARGE_FAR_SHARE = 0.05  # of the new rows, instead of 1 %
-LARGE_SHARE_CHANGE = 0.1  # beyond what is expected by chance
-
-
-REORGANIZED = ", since the graph of all rows has clusters with a clearly lower cut"
-
-
-class Drift(NamedTuple):
-    """How different new rows are from the rows of a model, without labels.
-
-    Attributes
-    ----------
-    distance_ratio : float
-        The median over the new rows of the mean distance to their nearest old rows, divided by the median of that
-        distance of the old rows among themselves. About 1 for rows of the same kind.
-    far_share : float
-        The share of the new rows for which that distance is larger than for 99 % of the old rows: about 0.01 for rows
-        of the same kind.
-    share_change : float
-        The total variation ½ Σ_k |p_k - q_k| between the shares p of the clusters among the old rows and q among the
-        new ones: 0 if they are equal, 1 if no cluster has rows of both.
-    expected_change : float
-        What it would be by chance for rows of the same kind.
-
-    Examples
-    --------
-    >>> from fiedler.clustering import Drift
-    >>> Drift(distance_ratio=1.01, far_share=0.012, share_change=0.04, expected_change=0.05).is_large
-    False
-    """
-
-    distance_ratio: float
-    far_share: float
-    share_change: float
-    expected_change: float
-
-    @property
-    def is_large(self) -> bool:
-        """Whether the new rows are clearly different."""
-        return self._is_far or self._is_shifted
-
-    @property
-    def _is_far(self) -> bool:
-        return self.far_share >= LARGE_FAR_SHARE
-
-    @property
-    def _is_shifted(self) -> bool:
-        return self.share_change >= self.expected_change + LARGE_SHARE_CHANGE
-
-    def __str__(self) -> str:
-        reasons = []
-        if self._is_far:
-            reasons.append(f"{self.far_share:.0%} of them are farther from the old rows than 99 % of these are")
-        if self._is_shifted:
-            reasons.append(
-                f"the shares of the clusters differ by {self.share_change:.0%} ({self.expected_change:.0%} by chance)"
-            )
-        if reasons:
-            return f"the new rows differ from the old ones: {', and '.join(reasons)}; consider a new fit on all rows"
-        return (
-            f"none: distances to neighbours are {self.distance_ratio:.2f} times those of the old rows, and the shares "
-            f"of the clusters differ by {self.share_change:.0%} ({self.expected_change:.0%} by chance)"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class UpdateResult:
-    """What :meth:`ManifoldClustering.update` has changed.
-
-    Attributes
-    ----------
-    labels : array of shape (m,)
-        The clusters of the new rows.
-    moved : ndarray of shape (r,)
-        The numbers of the old rows whose cluster is another one now.
-    moved_from, moved_to : ndarray of shape (r,)
-        Their clusters before and after.
-    new_clusters : list of int
-        The numbers of clusters that did not exist before, which follow those of the old ones.
-    is_reorganized : bool
-        Whether other communities, with a clearly lower cut, have replaced the clusters, which keep their numbers where
-        most of their rows stay together. Otherwise rows have moved one by one.
-    drift : Drift
-        How different the new rows are.
-    n_old : int
-        The number of rows before.
-
-    Examples
-    --------
-    >>> from fiedler import ManifoldClustering
-    >>> from fiedler.datasets import two_moons
-    >>> X, y = two_moons(n_samples=400, noise=0.05, random_state=0)
-    >>> model = ManifoldClustering(2, random_state=0).fit(X[:300])
-    >>> result = model.update(X[300:])
-    >>> result.labels.shape, result.new_clusters, result.drift.is_large
-    ((100,), [], False)
-    """
-
-    labels: Array
-    moved: np.ndarray
-    moved_from: np.ndarray
-    moved_to: np.ndarray
-    new_clusters: list[int]
-    is_reorganized: bool
-    drift: Drift
-    n_old: int
-
-    def __str__(self) -> str:
-        labels = to_numpy(self.labels)
-        sizes = [f"{label} ({int((labels == label).sum())} of the new rows)" for label in self.new_clusters]
-        lines = [
-            f"{len(labels)} rows were added to {self.n_old}",
-            f"rows that moved to another cluster: {len(self.moved)}{REORGANIZED * self.is_reorganized}",
-            f"new clusters: {', '.join(sizes) or 'none'}",
-            f"drift: {self.drift}",
-        ]
-        return "\n".join(lines)
 
 
 class GrownClustering(NamedTuple):
@@ -206,6 +98,8 @@ def grow_clustering(
     X: Array,
     X_new: Array,
     memberships: Array,
+    copies: CopiedRows,
+    n_rows: int,
     rng: np.random.RandomState | None,
 ) -> GrownClustering:
     """Join new rows to the graph of a clustering and to its clusters, or to new ones.
@@ -217,12 +111,17 @@ def grow_clustering(
     graph : AffinityGraph
         Without given pairs.
     X, X_new : array or CSR matrix of shape (n, d) and (m, d)
-        The rows of the graph, and the new ones.
+        The rows of the graph, and the new ones; all of them differ.
     memberships : array of shape (n, k)
+    copies : CopiedRows
+        Of which of these nodes all rows are copies, the old ones first.
+    n_rows : int
+        The number of old rows.
     rng : RandomState or None
         Of the search for communities; None if the clusters were found by other means.
     """
     grown, Q = grow_graph(recipe, graph, X, X_new, SPARSE_NEIGHBORS), to_numpy(memberships)
+    grown = grown.weighed(relative_weights(copies.total()))
     n_old, n_clusters, labels = len(Q), Q.shape[1], Q.argmax(axis=1)
     assert graph.constants is not None
     predicted = linked_labels(grown.to_old, to_numpy(graph.constants.scales), Q)
@@ -238,7 +137,7 @@ def grow_clustering(
     better = None if rng is None else better_communities(grown, found, shares.shape[1], rng)
     if better is not None:
         Q_all, found = walk_until_settled(shares, start, better, grown.graph, memberships)
-    drift = measure_drift(grown.of_old, grown.to_old, found[:n_old], found[n_old:], shares.shape[1])
+    drift = measure_drift(grown, copies, n_rows, found, shares.shape[1])
     new_clusters = list(range(n_clusters, n_clusters + len(groups)))
     is_reorganized = better is not None and not np.array_equal(found[:n_old], labels)
     return GrownClustering(grown, Q_all, found, sources, shares, new_clusters, is_reorganized, drift)
@@ -414,20 +313,23 @@ def median_conductance(graph: AffinityGraph, labels: np.ndarray) -> float:
 # --------------------------------------------------------------------------------------------------------------- drift
 
 
-def measure_drift(
-    of_old: NeighborLists, to_old: NeighborLists, old_labels: np.ndarray, new_labels: np.ndarray, n_clusters: int
-) -> Drift:
-    """Compare new rows with old ones by their distances to old rows, and by their clusters.
+def measure_drift(grown: GrownGraph, copies: CopiedRows, n_rows: int, labels: np.ndarray, n_clusters: int) -> Drift:
+    """Compare new rows with old ones by their distances to different old rows, and by their clusters.
 
     Parameters
     ----------
-    of_old, to_old : NeighborLists
-        The neighbours of the old and of the new rows, among the old rows.
-    old_labels, new_labels : ndarray
+    grown : GrownGraph
+    copies : CopiedRows
+        Of which nodes the rows are copies.
+    n_rows : int
+        The number of old rows, which come first.
+    labels : ndarray of shape (n_nodes,)
         Their clusters, 0, 1, ...
     n_clusters : int
     """
-    old, new = (lists.distances.mean(axis=1, dtype=np.float64) for lists in (of_old, to_old))
+    by_node = [lists.distances.mean(axis=1, dtype=np.float64) for lists in (grown.of_old, grown.to_old)]
+    old, new = np.split(np.concatenate(by_node)[copies.nodes], [n_rows])
+    old_labels, new_labels = np.split(labels[copies.nodes], [n_rows])
     typical = float(np.median(old))
     ratio = float(np.median(new)) / typical if typical > 0 else (1.0 if np.median(new) == 0 else math.inf)
     p, q = (np.bincount(part, minlength=n_clusters) / len(part) for part in (old_labels, new_labels))
@@ -446,3 +348,135 @@ def change_by_chance(shares: np.ndarray, n_old: int, n_new: int) -> float:
     """
     deviations = np.sqrt(shares * (1 - shares) * (1 / n_old + 1 / n_new))
     return min(1.0, 0.5 * math.sqrt(2 / math.pi) * float(deviations.sum()))
+
+
+# ---------------------------------------------------------------------------------------------------------- the method
+
+
+class UpdateMixin:
+    """Mixin for ``update``, of a model whose default graph is that of the different rows."""
+
+    labels_: Array
+    memberships_: Array
+    graph_: AffinityGraph
+    n_clusters_: int
+    row_agreement_: np.ndarray | None
+    consensus_: float | None
+    candidates_: dict[str, list[Any]]
+    outliers: float | None
+    random_state: Any
+    _candidates: Sequence[Candidate]
+    _copies: CopiedRows | None
+    _fit_X: Array
+    _fit_graph: AffinityGraph | None
+    _fit_recipe: Any
+    _fit_weights: np.ndarray | None
+    _landmarks: Any
+    _profiles: Any
+
+    def update(self, X_new: MatrixLike) -> UpdateResult:
+        """Add rows to the fitted model: they join its graph and its clusters, and only what they change changes.
+
+        All attributes with a value per row grow, and the model is as if it had been fitted to all rows: ``predict``
+        knows the new rows, too. Clusters keep their numbers. New rows that are far from all clusters and form a group
+        of their own become a new cluster, whose number follows the others. The choice among methods and views is not
+        made again, so ``candidates_`` and ``evidence_`` are still those of the fit.
+
+        Parameters
+        ----------
+        X_new : array or CSR matrix of shape (m, d), or data frame
+            The new rows, with the columns of the fit.
+
+        Returns
+        -------
+        UpdateResult
+            The labels of the new rows, which rows have moved to another cluster, new clusters, and drift: how
+            different the new rows are from the old ones.
+
+        Notes
+        -----
+        The graph is that of all rows, from a search of the new rows alone: m new rows take a share of about 2 m / n of
+        the search of n old ones, and a time linear in n for weights and memberships. 1,000 rows added to 20,000 with 50
+        columns take 2.4 s where the fit takes 5.7 s and more if methods disagree; 465 added to 8,800 of 256 columns
+        1.2 s instead of 12 s (one core). Rows move one by one, unless the clusters are communities of the rows
+        themselves and others of a cut lower by a tenth are found on a coarse graph of all rows: then these replace them
+        (``is_reorganized``), and keep the numbers of the clusters with which they have most rows in common. If an
+        update fails, the model stays as it was. Models of a given graph, of known labels or pairs, of weights of rows
+        or bounds on sizes, and of rows in blocks cannot be updated.
+
+        Examples
+        --------
+        >>> from fiedler import ManifoldClustering
+        >>> from fiedler.datasets import blobs
+        >>> X, y = blobs(400, n_features=4, n_clusters=4, random_state=3)
+        >>> model = ManifoldClustering(3, random_state=0).fit(X[y < 3])
+        >>> result = model.update(X[y == 3])
+        >>> result.new_clusters, len(result.moved), model.n_clusters_, len(model.labels_)
+        ([3], 0, 4, 400)
+        """
+        check_is_fitted(self)
+        chosen, model = self._check_updatable(), cast("Any", self)
+        X_new, rng = model._check_new_points(X_new), check_seed(self.random_state)
+        before = to_numpy(self.labels_)
+        with report_progress(model), restore_on_failure(self):
+            fresh, copies = self._rows_by_node().join(self._fit_X, X_new)
+            clustering = grow_clustering(
+                self._fit_recipe,
+                self.graph_ if self._fit_graph is None else self._fit_graph,
+                self._fit_X,
+                take_rows(X_new, fresh),
+                take_rows(self.memberships_, copies.first[: self._fit_X.shape[0]]),
+                copies,
+                len(before),
+                rng if chosen.family == COMMUNITIES and chosen.view == ROWS else None,
+            )
+            self._store_update(clustering, copies)
+        n_old, after = len(before), to_numpy(self.labels_)
+        moved = np.flatnonzero(after[:n_old] != before)
+        what = (clustering.new_clusters, clustering.is_reorganized, clustering.drift)
+        return UpdateResult(self.labels_[n_old:], moved, before[moved], after[moved], *what, n_old)
+
+    def _rows_by_node(self) -> CopiedRows:
+        n = len(to_numpy(self.labels_))
+        return CopiedRows(np.arange(n), np.arange(n)) if self._copies is None else self._copies
+
+    def _check_updatable(self) -> Candidate:
+        """Return the chosen candidate, or raise an error if rows cannot be added to the model."""
+        chosen, model = self._candidates[self.candidates_["chosen"].index(True)], cast("Any", self)
+        reasons = {
+            "was fitted in blocks": self._landmarks is not None,
+            "was fitted with known labels or pairs": not np.isnan(chosen.agreement),
+            "was fitted to a given graph": self._fit_X is None or not model._graph_is_default(),
+            "has bounds on the sizes of clusters": model.min_cluster_size or model.max_cluster_size,
+        }
+        reason = next((reason for reason, holds in reasons.items() if holds), None)
+        if reason is None:
+            counts, weights = relative_weights(self._rows_by_node().total()), self._fit_weights
+            are_counts = counts is weights if counts is None or weights is None else np.allclose(counts, weights)
+            reason = None if are_counts else "was fitted with weights of rows"
+        if reason is None:
+            return chosen
+        raise InputError(
+            f"rows cannot be added to a model that {reason}",
+            "fit it to all rows, or use predict for the new ones",
+            code="cannot_update",
+        )
+
+    def _store_update(self, clustering: GrownClustering, copies: CopiedRows) -> None:
+        """Store the clusters of old and new rows."""
+        model, Q, grown = cast("Any", self), clustering.memberships, clustering.grown
+        first = copies.first[: self._fit_X.shape[0]]  # the old nodes
+        before, agreement = to_numpy(self.memberships_)[first].argmax(axis=1), self.row_agreement_
+        self.memberships_, self.labels_ = Q, asarray_like(clustering.labels, Q, dtype=self.labels_.dtype)
+        self.n_clusters_ = int(Q.shape[1])
+        self.graph_, self._fit_X, self._profiles = grown.graph, grown.rows, None
+        self._copies, self._fit_graph, self._fit_weights = None, None, relative_weights(copies.total())
+        if agreement is not None:
+            agreement = np.concatenate([agreement[first], agreement[first][clustering.sources]])
+            moved = np.flatnonzero(clustering.labels[: len(first)] != before)
+            votes_share = max(1 - (self.consensus_ or 0.0), np.finfo(float).eps)  # shares are labels and votes
+            agreement[moved] = (clustering.shares[moved, clustering.labels[moved]] / votes_share).clip(0, 1)
+            self.row_agreement_ = agreement
+        model._score_outliers(grown.edges, self.outliers or 0.0, PartialSupervision(None, None, None))
+        if len(copies.first) < len(copies.nodes):
+            model._expand_copies(copies)

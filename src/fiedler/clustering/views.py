@@ -28,7 +28,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,6 +48,7 @@ from ..graph.constraints import PairwiseConstraints
 from ..graph.neighbors import Edges
 from ..graph.pairs import add_links, attractive_part
 from ..graph.recipes import default_recipe
+from ..graph.row_weights import weigh_graph
 from ..graph.tree import EdgeLength, cut_tree, genie_merges, spanning_trees
 from ..mixture import GaussianMixture
 from ..mixture.statistics import group_statistics
@@ -91,6 +92,8 @@ class View:
         Their self-tuned graph, connected, with known must-links as edges.
     search_graph : AffinityGraph
         The same with known pairs as weights of either sign.
+    weights : ndarray of shape (n,) or None
+        The weights of the rows, of mean one, which the graphs have already.
     """
 
     name: str
@@ -99,6 +102,7 @@ class View:
     edges: Edges
     graph: AffinityGraph
     search_graph: AffinityGraph
+    weights: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -108,12 +112,13 @@ class View:
         transformer: Whitening | LPI | None = None,
         *,
         pairs: PairwiseConstraints | None = None,
+        weights: np.ndarray | None = None,
         n_jobs: int | None = None,
     ) -> View:
         """Search the neighbours of rows that have been transformed already."""
         edges, graph = default_recipe(rows.shape[0], connect="mst", n_jobs=n_jobs).build_with_edges(rows)
-        graph = graph if pairs is None else add_links(graph, pairs)
-        return cls(name, transformer, rows, edges, attractive_part(graph), graph)
+        graph = weigh_graph(graph if pairs is None else add_links(graph, pairs), weights)
+        return cls(name, transformer, rows, edges, attractive_part(graph), graph, weights)
 
 
 class Partition(NamedTuple):
@@ -168,7 +173,7 @@ def whitened_view(
         whitened = whitening.fit(rows.rows)._embed(rows.rows)
     except InputError:  # neighbours that all coincide
         return None
-    return View.of(name, whitened, whitening.set_params(graph=None), pairs=pairs)
+    return View.of(name, whitened, whitening.set_params(graph=None), pairs=pairs, weights=rows.weights)
 
 
 def lpi_view(
@@ -176,11 +181,12 @@ def lpi_view(
 ) -> View | None:
     """Return the coordinates of rows in LPI; None if it cannot be learned from them. Parameters as `whitened_view`."""
     try:
-        lpi = LPIClustering(n_clusters)._fit_map(rows.rows, None, n_clusters, np.random.RandomState(random_state))
+        rng = np.random.RandomState(random_state)
+        lpi = LPIClustering(n_clusters)._fit_map(rows.rows, None, n_clusters, rng, rows.weights)
     except InputError:  # rows of one direction, or of one column
         return None
     del lpi.embedding_, lpi.graph_  # the view has its own
-    return View.of(name, lpi._embed(rows.rows), lpi, pairs=pairs)
+    return View.of(name, lpi._embed(rows.rows), lpi, pairs=pairs, weights=rows.weights)
 
 
 BUILDERS: dict[str, Callable[..., View | None]] = {
@@ -231,7 +237,8 @@ def find_kmeans(view: View, n_clusters: int, random_state: int) -> Partition:
     """Run k-means on the leading principal components of a view."""
     start_time = time.perf_counter()
     rows = leading_components(view.rows, KMEANS_COMPONENTS, random_state)
-    labels = to_numpy(kmeans(rows, n_clusters, n_init=KMEANS_STARTS, random_state=random_state).labels)
+    options: dict[str, Any] = {"n_init": KMEANS_STARTS, "sample_weight": view.weights, "random_state": random_state}
+    labels = to_numpy(kmeans(rows, n_clusters, **options).labels)
     return Partition(KMEANS, view.name, "", labels.astype(np.int64), time.perf_counter() - start_time)
 
 
@@ -253,7 +260,8 @@ def find_mixtures(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
-                fit = fit_supernodes(model, group_statistics(Z, groups), None, parts % n_clusters)
+                statistics = group_statistics(Z, groups, weights=view.weights)
+                fit = fit_supernodes(model, statistics, None, parts % n_clusters)
         except SingularCovarianceError:
             continue
         labels, seconds = to_numpy(fit.resp).argmax(axis=1)[groups], time.perf_counter() - start_time

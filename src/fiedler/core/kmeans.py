@@ -40,6 +40,7 @@ def kmeans(
     n_init: int = 10,
     max_iter: int = 300,
     tol: float = 1e-4,
+    sample_weight: np.ndarray | None = None,
     random_state: RandomState = None,
 ) -> KMeansResult:
     """Return the best of ``n_init`` runs of k-means.
@@ -59,6 +60,8 @@ def kmeans(
         Maximum number of iterations of one run.
     tol : float, default=1e-4
         Tolerance on the squared movement of the centres, relative to the mean variance of the columns.
+    sample_weight : ndarray of shape (n,), optional
+        Non-negative weights of the rows in the means and the inertia.
     random_state : int, RandomState or None, default=None
         Random seed or generator.
 
@@ -83,9 +86,9 @@ def kmeans(
     n_init, max_iter = check_int(n_init, "n_init"), check_int(max_iter, "max_iter")
     rng = check_seed(random_state)
     if is_numpy(X) and not spherical:
-        best = _fit_sklearn(X, n_clusters, n_init, max_iter, tol, rng)
+        best = _fit_sklearn(X, n_clusters, n_init, max_iter, tol, rng, sample_weight)
     else:
-        best = _fit_array_api(X, n_clusters, n_init, max_iter, tol, rng, spherical)
+        best = _fit_array_api(X, n_clusters, n_init, max_iter, tol, rng, spherical, sample_weight)
     n_distinct = len(np.unique(to_numpy(best.labels)))
     if n_distinct < n_clusters:
         warn(
@@ -101,26 +104,43 @@ def kmeans(
     return best
 
 
-def _fit_sklearn(X: Array, k: int, n_init: int, max_iter: int, tol: float, rng: np.random.RandomState) -> KMeansResult:
+def _fit_sklearn(
+    X: Array,
+    k: int,
+    n_init: int,
+    max_iter: int,
+    tol: float,
+    rng: np.random.RandomState,
+    sample_weight: np.ndarray | None,
+) -> KMeansResult:
     model = KMeans(k, n_init=n_init, max_iter=max_iter, tol=tol, random_state=rng)
     is_small = k * (X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]) < MIN_THREADED_MULTIPLICATIONS
     with one_thread() if is_small else nullcontext(), warnings.catch_warnings():
         # Its only ConvergenceWarning says that clusters are empty, which `kmeans` reports for every back end.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X)
+        model.fit(X, sample_weight=sample_weight)
     converged = model.n_iter_ < max_iter
     return KMeansResult(model.labels_, model.cluster_centers_, float(model.inertia_), model.n_iter_, converged)
 
 
 def _fit_array_api(
-    X: Array, k: int, n_init: int, max_iter: int, tol: float, rng: np.random.RandomState, spherical: bool
+    X: Array,
+    k: int,
+    n_init: int,
+    max_iter: int,
+    tol: float,
+    rng: np.random.RandomState,
+    spherical: bool,
+    sample_weight: np.ndarray | None,
 ) -> KMeansResult:
     mean = None if spherical else namespace(X).mean(X, axis=0)  # centred rows lose fewer digits to cancellation
     X = normalize_rows(X) if spherical else X - mean
     max_shift = tol * _mean_variance(X)
     seeds = rng.randint(2**31 - 1, size=n_init)
-    runs = (_lloyd(X, k, seed, spherical, max_iter, max_shift) for seed in seeds)
     sq_norms = sq_row_norms(X)
+    weights = None if sample_weight is None else asarray_like(sample_weight, sq_norms, dtype=sq_norms.dtype)
+    runs = (_lloyd(X, k, seed, spherical, max_iter, max_shift, weights) for seed in seeds)
+    sq_norms = _weighted(sq_norms, weights)
     best = _lowest_inertia(runs, ROUNDING_ERRORS * eps(sq_norms) * float(namespace(sq_norms).sum(sq_norms)))
     return best if spherical else replace(best, centers=best.centers + mean)
 
@@ -138,21 +158,29 @@ def _lowest_inertia(runs: Iterator[KMeansResult], resolution: float) -> KMeansRe
     return best
 
 
-def _lloyd(X: Array, k: int, seed: int, spherical: bool, max_iter: int, max_shift: float) -> KMeansResult:
+def _weighted(values: Array, weights: Array | None) -> Array:
+    """Return the value of each row times its weight."""
+    return values if weights is None else values * weights
+
+
+def _lloyd(
+    X: Array, k: int, seed: int, spherical: bool, max_iter: int, max_shift: float, weights: Array | None
+) -> KMeansResult:
     """Assign rows to the nearest centre and move the centres to the means, until they stop moving."""
     rng = np.random.RandomState(seed)
-    centers = _seed(X, k, rng)
+    centers = _seed(X, k, rng, weights)
     xp = namespace(centers)
     n_iter, converged = 0, False
     while n_iter < max_iter and not converged:
         check_interrupt()
         n_iter += 1
         labels, sq_distances = nearest_center(X, centers)
-        new_centers = _means(X, labels, sq_distances, k, spherical)
+        new_centers = _means(X, labels, sq_distances, k, spherical, weights)
         converged = float(xp.sum((new_centers - centers) ** 2)) <= max_shift
         centers = new_centers
     labels, sq_distances = nearest_center(X, centers)
-    inertia = float(xp.sum(sq_distances)) * (0.5 if spherical else 1.0)  # ‖x - c‖² = 2 (1 - cos) on the sphere
+    inertia = float(xp.sum(_weighted(sq_distances, weights)))
+    inertia *= 0.5 if spherical else 1.0  # ‖x - c‖² = 2 (1 - cos) on the sphere
     return KMeansResult(labels, centers, inertia, n_iter, converged)
 
 
@@ -165,10 +193,13 @@ def nearest_center(X: Array, centers: Array) -> tuple[Array, Array]:
     return labels, xp.where(sq_distances > 0, sq_distances, 0)
 
 
-def _means(X: Array, labels: Array, sq_distances: Array, k: int, spherical: bool) -> Array:
+def _means(
+    X: Array, labels: Array, sq_distances: Array, k: int, spherical: bool, weights: Array | None = None
+) -> Array:
     """Return the mean of each cluster; an empty cluster gets the row that is farthest from its centre."""
     xp = namespace(sq_distances)
     onehot = one_hot(labels, k, sq_distances)
+    onehot = onehot if weights is None else onehot * weights[:, None]
     counts, sums = xp.sum(onehot, axis=0), onehot.T @ X
     means = sums / xp.where(counts > 0, counts, 1)[:, None]
     empty = [c for c in range(k) if float(counts[c]) == 0]
@@ -181,21 +212,21 @@ def _means(X: Array, labels: Array, sq_distances: Array, k: int, spherical: bool
     return normalize_rows(means) if spherical else means
 
 
-def _seed(X: Array, k: int, rng: np.random.RandomState) -> Array:
+def _seed(X: Array, k: int, rng: np.random.RandomState, weights: Array | None) -> Array:
     """Greedy k-means++ (Arthur & Vassilvitskii 2007): the best of a few rows drawn by squared distance."""
     n, n_trials = X.shape[0], 2 + int(math.log(k))
     centers = _dense_rows(X, asarray_like(np.array([rng.randint(n)]), X.data if sp.issparse(X) else X))
     xp = namespace(centers)
     closest = nearest_center(X, centers)[1]
     while centers.shape[0] < k:
-        cumulative = xp.cumulative_sum(closest)
+        cumulative = xp.cumulative_sum(_weighted(closest, weights))
         draws = asarray_like(rng.uniform(size=n_trials), closest, dtype=closest.dtype) * cumulative[-1]
         drawn = xp.clip(xp.searchsorted(cumulative, draws), 0, n - 1)
         candidates = _dense_rows(X, drawn)
         distances = sq_row_norms(X)[:, None] + xp.sum(candidates**2, axis=1)[None, :] - 2 * (X @ candidates.T)
         distances = xp.where(distances > 0, distances, 0)
         improved = xp.where(distances < closest[:, None], distances, closest[:, None])
-        best = int(xp.argmin(xp.sum(improved, axis=0)))
+        best = int(xp.argmin(xp.sum(improved if weights is None else improved * weights[:, None], axis=0)))
         closest = improved[:, best]
         centers = xp.concat([centers, candidates[best : best + 1, :]], axis=0)
     return centers

@@ -41,6 +41,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.labels import known_labels
 from ..graph.recipes import KNNGraph, build_affinity
+from ..graph.row_weights import weigh_graph
 from .eigenmaps import eigenmap
 
 SINGULAR_VALUE_CUTOFF = 1e-5  # share of the largest singular value, below which a direction is considered noise
@@ -290,11 +291,15 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             self._require_rows(X)
             return self._fit(check_data(X, estimator=self, min_samples=2), y, allow_fewer=False)
 
-    def _fit(self, rows: Array, y: LabelsLike | None, *, allow_fewer: bool) -> Self:
-        """Fit to validated rows; with ``allow_fewer``, in fewer dimensions if the rows do not have enough."""
+    def _fit(self, rows: Array, y: LabelsLike | None, *, allow_fewer: bool, weights: np.ndarray | None = None) -> Self:
+        """Fit to validated rows, which may have weights.
+
+        With ``allow_fewer``, there are fewer dimensions if the rows do not have enough.
+        """
         # A disconnected graph is common for texts and for classes, and no reason to warn: the map connects it.
         recipe, rows = self._recipe(), self._scale(rows)
         graph, self._fit_recipe = build_affinity(recipe, rows, y)
+        graph = weigh_graph(graph, weights)
         if graph.has_negative_weights:
             raise InputError(
                 "LPI needs non-negative weights, but the graph has negative ones",

@@ -1,4 +1,4 @@
-"""Rows that occur many times, which a search for neighbours can leave out.
+"""Rows that occur many times, which a search for neighbours can leave out, and the different rows among all.
 
 The nearest neighbours of a row with more than k equal rows are k of these, at distance 0. So they need no search, and
 no other row needs more than a few of them as neighbours. Without them, cells of equal rows are not searched over and
@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from ..core.backend import row_blocks
+from ..core.backend import Array, row_blocks, to_numpy
+from ..core.rows import append_rows
 
 
 class Copies(NamedTuple):
@@ -31,18 +33,9 @@ class Copies(NamedTuple):
     k: int
 
     @classmethod
-    def of(cls, X: np.ndarray, k: int) -> Copies:
-        """Find the groups of dense rows; equal rows have the same product with a random vector."""
-        direction = np.asarray(np.random.RandomState(0).normal(size=X.shape[1]), dtype=X.dtype)
-        parts = list(row_blocks(len(X), 2 * X.itemsize * X.shape[1], X))
-        with np.errstate(over="ignore", invalid="ignore"):  # infinite products are compared by their rows
-            products = np.concatenate([(X[part] * direction).sum(axis=1) for part in parts])  # X @ direction may differ
-        order = np.argsort(products, kind="stable")
-        differs = np.ones(len(X) + 1, dtype=bool)
-        alike = np.flatnonzero(products[order[1:]] == products[order[:-1]])
-        for part in row_blocks(len(alike), 4 * X.itemsize * X.shape[1], X) if len(alike) else ():
-            pairs = alike[part]
-            differs[pairs + 1] = (X[order[pairs]] != X[order[pairs + 1]]).any(axis=1)
+    def of(cls, X: np.ndarray | sp.csr_array, k: int) -> Copies:
+        """Find the groups of rows."""
+        order, differs = _order_of_equal_rows(X)
         starts = np.flatnonzero(differs)
         sizes = np.diff(starts)
         is_large = sizes > k
@@ -81,6 +74,95 @@ class Copies(NamedTuple):
         all_distances[searched], all_indices[searched] = distances, searched[indices]
         all_distances[self.members], all_indices[self.members] = 0, self.neighbors()
         return all_distances, all_indices
+
+
+class CopiedRows(NamedTuple):
+    """Which rows are equal.
+
+    Attributes
+    ----------
+    first : ndarray of shape (n_nodes,)
+        The first one of every group of equal rows, ascending: the different rows.
+    nodes : ndarray of shape (n,)
+        The position in ``first`` of every row's group.
+
+    Examples
+    --------
+    >>> CopiedRows.of(np.array([[1.0], [0.0], [1.0]]))
+    CopiedRows(first=array([0, 1]), nodes=array([0, 1, 0]))
+    """
+
+    first: np.ndarray
+    nodes: np.ndarray
+
+    @classmethod
+    def of(cls, X: Array) -> CopiedRows:
+        """Find equal rows."""
+        return cls(*different_rows(X))
+
+    def total(self, weights: np.ndarray | None = None) -> np.ndarray:
+        """Return the sum of the weights of the copies of each different row; their number without weights."""
+        return np.bincount(self.nodes, weights, minlength=len(self.first)).astype(np.float64)
+
+    def join(self, X: Array, X_new: Array) -> tuple[np.ndarray, CopiedRows]:
+        """Return which new rows are different from all others, and all rows, these being further nodes.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_nodes, d)
+            The different rows, in their order.
+        X_new : array or CSR matrix of shape (m, d)
+        """
+        n_nodes, n_rows = len(self.first), len(self.nodes)
+        first, nodes = different_rows(append_rows(X, X_new))
+        if first[n_nodes - 1] != n_nodes - 1:  # some old rows are equal, but were not joined
+            fresh, new_nodes = np.arange(X_new.shape[0]), n_nodes + np.arange(X_new.shape[0])
+        else:
+            fresh, new_nodes = first[n_nodes:] - n_nodes, nodes[n_nodes:]
+        return fresh, CopiedRows(np.concatenate([self.first, n_rows + fresh]), np.concatenate([self.nodes, new_nodes]))
+
+
+def different_rows(X: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first one of every group of equal rows, ascending, and the position of its group for every row.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        Validated rows, of any array library.
+
+    Examples
+    --------
+    >>> different_rows(np.array([[1.0], [0.0], [1.0]]))
+    (array([0, 1]), array([0, 1, 0]))
+    """
+    order, differs = _order_of_equal_rows(X if sp.issparse(X) else to_numpy(X))
+    first_of_group = order[differs[:-1]]
+    first, rank = np.sort(first_of_group), np.argsort(np.argsort(first_of_group))
+    nodes = np.empty(len(order), dtype=np.int64)
+    nodes[order] = rank[np.cumsum(differs[:-1]) - 1]
+    return first, nodes
+
+
+def _order_of_equal_rows(X: np.ndarray | sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Return an order of n rows in which equal ones are adjacent and ascending, and where groups begin, n included.
+
+    Equal rows have the same product with a random vector.
+    """
+    n, row_bytes = X.shape[0], X.dtype.itemsize * X.shape[1]
+    direction = np.asarray(np.random.RandomState(0).normal(size=X.shape[1]), dtype=X.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite products are compared by their rows
+        if sp.issparse(X):
+            products = X @ direction
+        else:  # X @ direction may differ for equal rows
+            products = np.concatenate([(X[part] * direction).sum(axis=1) for part in row_blocks(n, 2 * row_bytes, X)])
+    order = np.argsort(products, kind="stable")
+    differs = np.ones(n + 1, dtype=bool)
+    alike = np.flatnonzero(products[order[1:]] == products[order[:-1]])
+    for part in row_blocks(len(alike), 4 * row_bytes, products) if len(alike) else ():
+        first, second = X[order[alike[part]]], X[order[alike[part] + 1]]
+        unequal = first != second
+        differs[alike[part] + 1] = unequal.sum(axis=1) > 0 if sp.issparse(X) else unequal.any(axis=1)
+    return order, differs
 
 
 def _steps(sizes: np.ndarray, k: int) -> np.ndarray:

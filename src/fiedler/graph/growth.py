@@ -22,6 +22,7 @@ from .affinity import AffinityGraph
 from .kernels import LOCAL_NEIGHBOR
 from .neighbors import Edges, k_nearest, nearest_of_rows, pair_distances
 from .recipes import KNNGraph, nearest_edges, nth_distances
+from .row_weights import weigh_graph
 
 SCALE_TOLERANCE = 1e-3  # relative difference of a row's scale from that of the graph, above which it is searched again
 
@@ -74,6 +75,12 @@ class GrownGraph(NamedTuple):
     to_old: NeighborLists
     of_old: NeighborLists
 
+    def weighed(self, weights: np.ndarray | None) -> GrownGraph:
+        """Return the graphs of rows with weights."""
+        graphs = (self.unconnected, self.graph, self.sparser)
+        unconnected, graph, sparser = (weigh_graph(one, weights) for one in graphs)
+        return self._replace(unconnected=unconnected, graph=graph, sparser=sparser)
+
 
 def grow_graph(recipe: KNNGraph, graph: AffinityGraph, X: Array, X_new: Array, n_fewer: int) -> GrownGraph:
     """Join new rows to a graph with local weights that ``recipe`` has built on the rows of ``X``.
@@ -87,13 +94,15 @@ def grow_graph(recipe: KNNGraph, graph: AffinityGraph, X: Array, X_new: Array, n
     X : array or CSR matrix of shape (n, d)
         The rows of the graph.
     X_new : array or CSR matrix of shape (m, d)
-        In the array library of ``X``.
+        In the array library of ``X``; m may be 0.
     n_fewer : int
         The number of neighbours in the sparser graph.
     """
     k, n_jobs = int(recipe.n_neighbors), recipe.n_jobs
     of_old = known_neighbors(graph, X, k, n_jobs)
-    to_old = _lists(k_nearest(X, k, queries=X_new, n_jobs=n_jobs))
+    to_old = NeighborLists(of_old.indices[:0], of_old.distances[:0])
+    if X_new.shape[0]:
+        to_old = _lists(k_nearest(X, k, queries=X_new, n_jobs=n_jobs))
     rows = append_rows(X, X_new)
     edges = _edges(_all_lists(of_old, to_old, X, X_new, k, n_jobs), rows, recall=graph.recall)
     scales, unconnected_recipe = nth_distances(edges, k), clone(recipe).set_params(connect=None)
@@ -133,6 +142,8 @@ def _all_lists(
 ) -> NeighborLists:
     """Return the neighbours of old and new rows among all of them."""
     n, m = X.shape[0], X_new.shape[0]
+    if m == 0:
+        return of_old
     from_old = _lists(k_nearest(X_new, min(k, m), queries=X, n_jobs=n_jobs), shift=n)
     old = of_old.nearest_of(from_old, k)
     if m == 1:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
@@ -38,6 +38,7 @@ from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_cons
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.out_of_sample import link_degrees
 from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
+from ..graph.row_weights import check_sample_weight
 from .covariance import SHAPES, Gaussians, default_ridge, draw, log_joint, n_parameters
 from .em import EMResult, Step, run_em
 from .hooks import MixtureHooks, MixtureProblem
@@ -133,6 +134,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self._check_options()
         rng = check_seed(self.random_state)
         pairs = check_constraints(constraints, X)
+        weights = check_sample_weight(sample_weight, X.shape[0], allow_zero=True)
         graph = self._graph_for(X, y, pairs)
         projection = self._fit_projection(X, rng)
         Z = X if projection is None else projection(X)
@@ -144,7 +146,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             ridge=self._relative_ridge(*Z.shape) * float(xp.mean(xp.var(Z, axis=0))),
             shrinks=self._shrinks(),
             graph=graph,
-            sample_weight=_weights_like(sample_weight, Z),
+            sample_weight=None if weights is None else asarray_like(weights, Z, dtype=Z.dtype),
             known=known_memberships(y, k, Z, pairs),
             links=make_links(pairs, Z),
         )
@@ -404,23 +406,6 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     def _n_parameters(self) -> int:
         return n_parameters(self._model.kind, *self.means_.shape)
-
-
-def _weights_like(sample_weight: Any, Z: Array) -> Array | None:
-    if sample_weight is None:
-        return None
-    n = Z.shape[0]
-    try:
-        host = _check_sample_weight(to_numpy(sample_weight), np.empty((n, 1)), ensure_non_negative=True)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"sample_weight must be {n} finite, non-negative numbers, one per row and not all zero",
-            "correct it, or leave it out for equal weights",
-            code="invalid_sample_weight",
-            parameter="sample_weight",
-            n_samples=n,
-        ) from error
-    return asarray_like(host, Z, dtype=Z.dtype)
 
 
 def partition_quality(resp: Array, graph: AffinityGraph | None) -> tuple[int, float]:

@@ -111,7 +111,13 @@ def squared_sums(second_moments: Array) -> Array:
 
 
 def group_statistics(
-    X: Array, groups: Array, n_groups: int | None = None, *, squares_only: bool = False, origin: Array | None = None
+    X: Array,
+    groups: Array,
+    n_groups: int | None = None,
+    *,
+    squares_only: bool = False,
+    origin: Array | None = None,
+    weights: np.ndarray | None = None,
 ) -> Statistics:
     """Compute the statistics of groups of rows, in double precision.
 
@@ -129,6 +135,8 @@ def group_statistics(
         Whether only the diagonals of the second moments are needed, by diagonal and spherical covariances.
     origin : array of shape (d,), optional
         The point from which rows are measured; by default their mean.
+    weights : ndarray of shape (n,), optional
+        The number of equal rows for which each row stands; by default one.
     """
     xp, d, host = namespace(X), X.shape[1], to_numpy(groups)
     origin = mean_origin(X) if origin is None else origin
@@ -142,15 +150,20 @@ def group_statistics(
     first_row = np.repeat(np.cumsum(counts) - counts, n_chunks) + size * number_in_group
     n_rows = np.minimum(np.repeat(counts, n_chunks) - size * number_in_group, size)
     within = arange(size, X)
+    row_weights = None if weights is None else asarray_like(weights, X, dtype=xp.float64)
 
     def sums(chunks: slice) -> tuple[int, Statistics]:
         first, filled = (asarray_like(part[chunks], X)[:, None] for part in (first_row, n_rows))
         positions = xp.where(within < filled, first + within, first)
-        rows = xp.take(X, xp.take(order, xp.reshape(positions, (-1,)), axis=0), axis=0)
-        Z = xp.reshape(centered(rows, origin, xp.float64), (-1, size, d))
+        numbers = xp.take(order, xp.reshape(positions, (-1,)), axis=0)
+        Z = xp.reshape(centered(xp.take(X, numbers, axis=0), origin, xp.float64), (-1, size, d))
         Z = xp.where((within < filled)[:, :, None], Z, 0)
-        moments = xp.sum(Z * Z, axis=1) if squares_only else xp.matrix_transpose(Z) @ Z
-        of_chunks = Statistics(xp.astype(filled[:, 0], xp.float64), xp.sum(Z, axis=1), moments, origin)
+        w, wZ = xp.astype(within < filled, xp.float64), Z
+        if row_weights is not None:
+            w = w * xp.reshape(xp.take(row_weights, numbers), (-1, size))
+            wZ = w[:, :, None] * Z
+        moments = xp.sum(wZ * Z, axis=1) if squares_only else xp.matrix_transpose(wZ) @ Z
+        of_chunks = Statistics(xp.sum(w, axis=1), xp.sum(wZ, axis=1), moments, origin)
         own = group_of_chunk[chunks]
         return int(own[0]), of_chunks.merge(own - own[0])
 

@@ -71,9 +71,11 @@ MIN_LANDMARKS = 10_000  # ... but at least so many, which are compared
 COMPARISON = "comparison"
 
 
-def fit(model: ManifoldClustering, X: Any, y: Any = None, *, constraints: Any = None) -> ManifoldClustering:
+def fit(
+    model: ManifoldClustering, X: Any, y: Any = None, *, sample_weight: Any = None, constraints: Any = None
+) -> ManifoldClustering:
     """Cluster the rows of a Dask array; ``labels_`` and ``memberships_`` are Dask arrays with its blocks."""
-    _check_options(model, y, constraints)
+    _check_options(model, y, sample_weight, constraints)
     seed = draw_seed(model.random_state)
     with report_progress(model), restore_on_failure(model):
         run_steps(describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
@@ -81,14 +83,17 @@ def fit(model: ManifoldClustering, X: Any, y: Any = None, *, constraints: Any = 
     return model
 
 
-def _check_options(model: ManifoldClustering, y: Any, constraints: Any) -> None:
+def _check_options(model: ManifoldClustering, y: Any, sample_weight: Any, constraints: Any) -> None:
     """Raise an error for options that have no block version."""
     choose(EFFORTS, model.effort, option="effort")
     check_n_jobs(model.n_jobs)
     unsupported = {
         "labels y": y is not None and (is_dask_array(y) or UNKNOWN in np.asarray(y)),
+        "sample_weight": sample_weight is not None,
         "constraints": constraints is not None,
         "outliers": bool(model.outliers),
+        "min_cluster_size": model.min_cluster_size is not None,
+        "max_cluster_size": model.max_cluster_size is not None,
         "graph": not model._graph_is_default(),
     }
     for name, is_given in unsupported.items():
@@ -319,6 +324,7 @@ class _Fit:
         names = ("memberships", "agreement") if has_votes else ("memberships",)
         memberships, *agreement = select_values(self.run, "landmarks", result, names, numbers, rows.starts)
         is_drawn = np.isin(numbers, drawn)
+        model._fit_weights, model._copies, model._fit_graph = None, None, None
         model._landmarks = Landmarks(numbers, rows.n_rows, memberships, agreement[0] if agreement else None, is_drawn)
 
 

@@ -41,12 +41,18 @@ MIN_TOL = 1e-5  # of the residuals: labels do not change below, and single preci
 MAX_LLOYD_ITERATIONS = 20
 
 
-def fit(model: SpectralClustering, X: Any, y: Any = None, *, constraints: Any = None) -> SpectralClustering:
+def fit(
+    model: SpectralClustering, X: Any, y: Any = None, *, sample_weight: Any = None, constraints: Any = None
+) -> SpectralClustering:
     """Cluster the rows of a Dask array; ``labels_`` and ``embedding_`` are Dask arrays with its blocks."""
-    if constraints is not None:
-        raise InputError(
-            "SpectralClustering does not take constraints with Dask arrays", "leave them out", code="not_out_of_core"
-        )
+    for name, given in {"sample_weight": sample_weight, "constraints": constraints}.items():
+        if given is not None:
+            raise InputError(
+                f"SpectralClustering does not take {name} with Dask arrays",
+                "leave it out",
+                code="not_out_of_core",
+                parameter=name,
+            )
     if choose(RELAXATIONS, model.cut, option="cut").laplacian != "random_walk":
         raise InputError(
             f"cut={model.cut!r} does not work with Dask arrays",

@@ -98,7 +98,8 @@ def was_fitted_to(model: Any, X: Array) -> bool:
         return True
     if not hasattr(model, "_fit_X"):
         return False
-    if (training_X := model._fit_X) is None:  # fitted on a graph or an affinity matrix
+    training_X = model._rows_of_fit() if hasattr(model, "_rows_of_fit") else model._fit_X
+    if training_X is None:  # fitted on a graph or an affinity matrix
         return True
     if tuple(training_X.shape) != tuple(X.shape):
         return False

@@ -88,9 +88,9 @@ def describe_cards(clusters: list[Summary], profiles: Profiles | None, names: Se
     """Add to every cluster its name, terms, and the columns in which it differs most."""
     for cluster, name in zip(clusters, names, strict=True):
         label = cluster["label"]
-        is_described = profiles is not None and cluster["size"] > 0
-        contrasts = profiles.contrasts(label) if is_described else []
-        terms = profiles.leading_terms(label) if is_described else []
+        described = profiles if cluster["size"] else None
+        contrasts = [] if described is None else described.contrasts(label)
+        terms = [] if described is None else described.leading_terms(label)
         cluster["name"] = None if name is None else shorten(clean_text(name), MAX_TEXT_LENGTH) or None
         cluster["terms"] = [[clean_text(term), round_float(score)] for term, score in terms]
         cluster["contrasts"] = [_contrast(one) for one in contrasts]

@@ -16,7 +16,7 @@ texts and thumbnails, at least those on cards, are included if there are too man
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -169,7 +169,7 @@ def summarize(
     rng = check_seed(random_state)
     encoder = getattr(model, "encoder_", None)
     if encoder is not None and is_mixed(X):
-        original = X if original is None else original
+        original = cast("MatrixLike", X) if original is None else original
         X = encoder.transform(X)
     columns = getattr(X, "columns", None) if feature_names is None else feature_names
     rows = X if isinstance(X, AffinityGraph) else check_data(to_numpy(X) if is_foreign(X) else X)

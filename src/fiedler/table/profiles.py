@@ -136,7 +136,7 @@ class Profiles(NamedTuple):
 
     def contrasts(self, label: int, n_contrasts: int = 6) -> list[Contrast]:
         """Return the largest contrasts of a cluster, one for each column; of a category, the word that it has more."""
-        differences, found = self.differences[label], {}
+        differences, found = self.differences[label], dict[str, Contrast]()
         for entry in np.argsort(-np.abs(differences), kind="stable"):
             if len(found) == n_contrasts or abs(differences[entry]) < MIN_DIFFERENCE:
                 break
@@ -260,7 +260,7 @@ def profile_table(
     terms = {}
     for column in columns:
         if column.kind == "text":
-            terms[column.name] = text_terms(column.values.cells, labels, n_clusters)
+            terms[column.name] = text_terms(column.values.cells.tolist(), labels, n_clusters)
         for level, values in column_entries(column):
             names.append((column.name, column.kind, level))
             statistics.append(_statistics(values, members))
@@ -294,7 +294,8 @@ def text_terms(texts: Sequence[str | None], labels: np.ndarray, n_clusters: int)
             vectorizer = DocumentVectorizer().fit(documents)
     except ValueError:  # no document has a term
         return [[] for _ in range(n_clusters)]
-    return matrix_terms(vectorizer.counts(documents), labels, n_clusters, vectorizer.get_feature_names_out())
+    vocabulary = vectorizer.get_feature_names_out().tolist()
+    return matrix_terms(vectorizer.counts(documents), labels, n_clusters, vocabulary)
 
 
 def matrix_terms(counts: Any, labels: np.ndarray, n_clusters: int, vocabulary: Sequence[str]) -> list[Terms]:
