@@ -1,5 +1,7 @@
 """What estimators on eigenvectors of a graph promise: recipes, precomputed graphs, new points, convergence."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,16 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fiedler import AffinityGraph, FullGraph, KNNGraph, RadiusGraph, SpectralClustering
+from fiedler import (
+    LLGC,
+    AffinityGraph,
+    FullGraph,
+    KNNGraph,
+    LapGMM,
+    ManifoldClustering,
+    RadiusGraph,
+    SpectralClustering,
+)
 from fiedler._registry import check_instances
 from fiedler.core.backend import to_numpy
 from fiedler.graph.community import modularity
@@ -190,3 +201,26 @@ def test_a_signed_graph_is_accepted(estimator, signed_graph):
 def test_too_few_rows_for_the_graph_is_one_sentence(estimator, shape):
     with pytest.raises(ValueError, match=r"n_neighbors=8 needs more rows than there are \(n_samples="):
         clone(estimator).fit(np.random.RandomState(0).normal(size=shape))
+
+
+@pytest.mark.parametrize("recipe", [FullGraph("dot"), FullGraph("cosine"), KNNGraph(5, weight="dot")], ids=str)
+@pytest.mark.parametrize(
+    "probabilities",
+    [
+        lambda graph, X, y: ManifoldClustering(3, graph=graph, random_state=0).fit(X).predict_proba,
+        lambda graph, X, y: LLGC(graph, alpha=0.9).fit(X, y).predict_proba,
+        lambda graph, X, y: partial(LapGMM(3, graph=graph, random_state=0).fit(X).predict_proba, use_graph=True),
+    ],
+    ids=["ManifoldClustering", "LLGC", "LapGMM"],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_probabilities_of_points_with_negative_similarities_are_probabilities(recipe, probabilities, rng):
+    """Inner products with rows that are all positive are negative for a point on the other side."""
+    y = np.repeat([0, 1, 2], 20)
+    X = np.abs(4 * np.eye(3)[y] + rng.normal(size=(60, 3)))
+    predict_proba = probabilities(recipe, X, np.where(np.arange(60) % 4 == 0, y, -1))
+
+    proba = predict_proba(np.array([[-1.0, 0.4, 0.2], [-1, -1, -1], [0.5, 0.5, 0.4]]))
+
+    assert (proba >= 0).all()
+    assert_allclose(proba.sum(axis=1), 1, rtol=1e-5)

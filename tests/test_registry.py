@@ -60,7 +60,7 @@ def test_the_command_line_offers_it(toy, tmp_path):
     )
 
     assert run.exit_code == 0, run.output
-    rows = (tmp_path / "out" / "labels.csv").read_text().split()[1:]
+    rows = (tmp_path / "out" / "labels.csv").read_text().splitlines()[1:]
     assert [row.split(",")[1] for row in rows] == list("001122")
 
 

@@ -137,7 +137,7 @@ def check_options(memory: str | None, **options: Any) -> None:
     for name, value in options.items():
         if value:
             raise InputError(
-                f"--{name} needs all rows in memory",
+                f"--{name.replace('_', '-')} needs all rows in memory",
                 "leave it out, or leave out --memory, --workdir and --scheduler",
                 code="not_out_of_core",
                 parameter=name,

@@ -140,49 +140,33 @@ def cluster(
     choose(EFFORTS, effort, option="effort")
     folder = out or Path("out") / source_name(source)
     check_folder(folder, source, force=force, append=append)
+    reading: dict[str, Any] = {
+        "labels": labels,
+        "id": id,
+        "text": text,
+        "as_category": parse_columns(as_category),
+        "as_number": parse_columns(as_number),
+        "as_text": parse_columns(as_text),
+        "weight": parse_weights(weight),
+        "size": size,
+        "skip_broken": skip_broken,
+        "labels_from_folders": labels_from_folders,
+        "use_rep": use_rep,
+    }
+    fitting: dict[str, Any] = {
+        "pairs": pairs,
+        "min_cluster_size": min_cluster_size,
+        "max_cluster_size": max_cluster_size,
+    }
+    options: dict[str, Any] = {"seed": seed, "effort": effort}
     if memory or workdir or scheduler:
-        others = {
-            "as-category": as_category,
-            "as-number": as_number,
-            "as-text": as_text,
-            "weight": weight,
-            "labels-from-folders": labels_from_folders,
-            "skip-broken": skip_broken,
-            "use-rep": use_rep,
-            "min-cluster-size": min_cluster_size,
-            "max-cluster-size": max_cluster_size,
-        }
-        check_options(
-            memory,
-            method=method != "auto",
-            labels=labels,
-            pairs=pairs,
-            id=id,
-            text=text,
-            size=size,
-            append=append,
-            **others,
-        )
-        options: dict[str, Any] = {"seed": seed, "effort": effort, "is_local": scheduler is None}
+        check_options(memory, method=method != "auto", append=append, **reading, **fitting)
         with blocks_client(output, workdir, memory, scheduler):
+            options |= {"is_local": scheduler is None}
             cluster_blocks(output, source, n_clusters, folder, parse_columns(drop), scale, **options)
         return
     with output.working(f"reading {source}"):
-        data = read_input(
-            source,
-            labels=labels,
-            id=id,
-            text=text,
-            drop=parse_columns(drop),
-            as_category=parse_columns(as_category),
-            as_number=parse_columns(as_number),
-            as_text=parse_columns(as_text),
-            weight=parse_weights(weight),
-            size=size,
-            skip_broken=skip_broken,
-            labels_from_folders=labels_from_folders,
-            use_rep=use_rep,
-        )
+        data = read_input(source, drop=parse_columns(drop), **reading)
         check_rows_for_clusters(data, n_clusters)
         check_append(data, append)
         check_takes_graph(data, method)
@@ -190,31 +174,37 @@ def cluster(
     if method == "auto" and data.kind != "graph":  # others have no model of their cost
         _announce_cost(output, expected_cost(prepared, n_clusters, effort), checks_memory=not no_memory_check)
     with output.working(f"clustering {data.n_rows} rows"):
-        bounds = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size}
-        fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs, **bounds)
+        fitted = fit(data, prepared, method, n_clusters, **options, **fitting)
     if data.is_partially_labeled:
         output.note(_explain_guidance(data))
     with output.working("writing the report"):
-        supervision = ["labels of some rows"] * data.is_partially_labeled + ["pairs"] * (pairs is not None)
-        settings = {
-            "method": method,
-            "scale": prepared.scale,
-            "seed": seed,
-            "supervision": " and ".join(supervision) or "none",
-            **({"skipped": list(data.skipped)} if data.skipped else {}),
-        }
+        settings = {"method": method, "scale": prepared.scale, "seed": seed, **_more_settings(data, pairs)}
         about = {"source": relative_source(folder, source), "id": id, "text": text, "size": size, "append": append}
         summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
         fitted = fitted._replace(cluster_names=[cluster["name"] for cluster in summary["clusters"]])
-        notes = _notes(data, fitted, **about)
-        _write_results(folder, data, fitted, notes, summary, append=append)
-    clusters = [{name: row[name] for name in CLUSTER_FIELDS if name in row} for row in summary["clusters"]]
-    result = {
+        _write_results(folder, data, fitted, _notes(data, fitted, **about), summary, append=append)
+    result = _result(data, fitted, summary, method, folder, append=append)
+    plan = [] if data.encoder is None else [f"{data.encoder.plan_}\n"]
+    output.result(result, *plan, *_as_text(result, fitted, folder))
+
+
+def _more_settings(data: Input, pairs: Path | None) -> dict[str, Any]:
+    """Return what guided the fit, and which files were skipped, for the report."""
+    guides = ["labels of some rows"] * data.is_partially_labeled + ["pairs"] * (pairs is not None)
+    skipped = {"skipped": list(data.skipped)} if data.skipped else {}
+    return {"supervision": " and ".join(guides) or "none", **skipped}
+
+
+def _result(
+    data: Input, fitted: FittedClustering, summary: dict[str, Any], method: str, folder: Path, *, append: bool
+) -> dict[str, Any]:
+    """Return the result as plain values, for the JSON output."""
+    return {
         "rows": data.n_rows,
         "skipped": list(data.skipped),
         "method": method,
         "n_clusters": fitted.n_clusters,
-        "clusters": clusters,
+        "clusters": [{name: row[name] for name in CLUSTER_FIELDS} for row in summary["clusters"]],
         "columns": None if data.encoder is None else data.encoder.uses_,
         "evidence": summary["evidence"],
         "caution": summary["caution"],
@@ -222,8 +212,6 @@ def cluster(
         "seconds": round(fitted.seconds, 3),
         "files": {name: str(folder / name) for name in (*FILES, *([TABLE_FILE] if append else []))},
     }
-    plan = [] if data.encoder is None else [f"{data.encoder.plan_}\n"]
-    output.result(result, *plan, *_as_text(result, fitted, folder))
 
 
 def _announce_cost(output: Output, cost: FitCost, *, checks_memory: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import time
 from collections.abc import Container
 from pathlib import Path
@@ -27,6 +28,8 @@ from ..metrics import score_table
 from .methods import NClusters, PreparedRows, is_own, make_clusterer
 
 MEMBERSHIP_DECIMALS = 4  # in CSV files
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # with which a formula begins in spreadsheets
+NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?")
 
 
 class FittedClustering(NamedTuple):
@@ -228,8 +231,26 @@ def save_table(path: Path, data: Input, labels: np.ndarray, confidence: np.ndarr
     cells = [*(cells.tolist() if isinstance(cells, np.ndarray) else cells for cells in columns), *added.values()]
     with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*data.table.columns, *names])
-        writer.writerows(zip(*cells))
+        writer.writerow(map(safe_cell, [*data.table.columns, *names]))
+        writer.writerows(map(safe_cell, row) for row in zip(*cells))
+
+
+def safe_cell(cell: Any) -> Any:
+    """Return a cell of a CSV file that spreadsheets do not take for a formula: with an apostrophe in front.
+
+    Examples
+    --------
+    >>> safe_cell("=cmd|' /C calc'!A0"), safe_cell("-5.5"), safe_cell("Anna")
+    ("'=cmd|' /C calc'!A0", '-5.5', 'Anna')
+    """
+    if not isinstance(cell, str) or not cell.startswith(FORMULA_SIGNS) or NUMBER.fullmatch(cell):
+        return cell
+    return f"'{cell}"
+
+
+def original_cell(cell: str) -> str:
+    """Return a cell as it was before :func:`safe_cell`."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_SIGNS) else cell
 
 
 def _unused(name: str, taken: Container[str]) -> str:
@@ -251,8 +272,8 @@ def write_labels(
     writer = csv.writer(file, lineterminator="\n")
     shares = np.empty((len(labels), 0)) if memberships is None else memberships
     soft = [] if memberships is None else ["confidence", *(f"cluster_{k}" for k in range(shares.shape[1]))]
-    writer.writerow([id_name, "label", *(["cluster_name"] if cluster_names else []), *soft])
+    writer.writerow([safe_cell(id_name), "label", *(["cluster_name"] if cluster_names else []), *soft])
     for row_id, label, row in zip(ids, labels.tolist(), shares):
-        name = [(cluster_names[label] if label >= 0 else None) or ""] if cluster_names else []
+        name = [safe_cell((cluster_names[label] if label >= 0 else None) or "")] if cluster_names else []
         numbers = [row.max(), *row] if soft else []
-        writer.writerow([row_id, label, *name, *(f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in numbers)])
+        writer.writerow([safe_cell(row_id), label, *name, *(f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in numbers)])

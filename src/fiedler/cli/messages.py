@@ -7,10 +7,14 @@ recognised by their class.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .._validation import did_you_mean
 from ..errors import FiedlerError, FiedlerWarning
+
+# Those that begin terminal escapes, and those that change the direction of text; not tabs and line breaks.
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 # Exceptions that other libraries raise for unusable data; their own text is shown.
 EXPECTED = (ValueError, TypeError, OSError, RuntimeError, ImportError)
@@ -131,8 +135,19 @@ def render(error: BaseException) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text with line breaks and repeated blanks replaced by single blanks."""
-    return " ".join(text.split())
+    """Return a text with line breaks and repeated blanks replaced by single blanks, without control characters."""
+    return printable(" ".join(text.split()))
+
+
+def printable(text: str) -> str:
+    r"""Return a text with its control characters written out, so that names in data cannot control a terminal.
+
+    Examples
+    --------
+    >>> print(printable("red\x1b[31m"))
+    red\x1b[31m
+    """
+    return CONTROL_CHARACTERS.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def _from_tables(error: FiedlerError | FiedlerWarning) -> str:

@@ -25,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..core.progress import Stage, clock, describe_stages, listen
-from .messages import one_line, render
+from .messages import CONTROL_CHARACTERS, one_line, printable, render
 
 DEFAULT_WIDTH = 200  # characters per line where no terminal sets a width
 MAX_LISTED_CLUSTERS = 30  # rows of the table in the terminal
@@ -40,13 +40,14 @@ class Output(NamedTuple):
     def result(self, data: dict[str, Any], *shown: str | Table) -> None:
         """Print the result: ``data`` as JSON, or ``shown``, text and tables."""
         if self.json:
-            sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False, default=float) + "\n")
+            text = json.dumps(data, indent=2, ensure_ascii=False, default=float)
+            sys.stdout.write(CONTROL_CHARACTERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
             return
         console = Console(soft_wrap=True, highlight=False)
         if not console.is_terminal:
             console.width = DEFAULT_WIDTH
         for part in shown:
-            console.print(part, markup=False) if isinstance(part, str) else console.print(part)
+            console.print(printable(part), markup=False) if isinstance(part, str) else console.print(part)
 
     def note(self, text: str) -> None:
         """Print a note to standard error."""
@@ -136,7 +137,7 @@ def make_table(title: str, *columns: str, rows: Iterable[Sequence[Any]]) -> Tabl
     for i, name in enumerate(columns):
         table.add_column(name, justify="right" if i else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))  # Text, so that brackets are not taken for markup
+        table.add_row(*(Text(printable(str(cell))) for cell in row))  # Text, so that brackets are not taken for markup
     return table
 
 

@@ -22,7 +22,7 @@ from ..io import Input
 from ..io.record import number_rows
 from ..persistence import load, read_notes, save
 from ..report import read_summary, summarize, write_report, write_summary
-from .fitting import save_labels
+from .fitting import original_cell, save_labels
 from .options import Drop, Id, Json, Quiet, Size, Source, Text
 from .output import Output
 from .predict import naming_texts, read_new_rows
@@ -104,7 +104,7 @@ def read_ids(path: Path, n_rows: int) -> tuple[list[str], str]:
             code="wrong_length",
             file=str(path),
         )
-    return [row[0] for row in rows], header[0]
+    return [original_cell(row[0]) for row in rows], original_cell(header[0])
 
 
 def continue_ids(ids: Sequence[str], new_ids: list[str]) -> list[str]:

@@ -273,7 +273,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         The graph of the memberships: the denser one, with given must-links as edges. The edges of equal rows are
         divided among them.
     n_features_in_ : int
-        The number of features.
+        The number of features, or of the columns of a table.
 
     See Also
     --------
@@ -294,6 +294,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     """
 
     _view: Whitening | LPI | None = None  # of models of earlier versions, too
+    encoder_: TableEncoder | None = None
     _n_compared: int | None = None
     memberships_: Array
     labels_: Array
@@ -398,8 +399,9 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         self.encoder_ = TableEncoder() if is_table else None
         columns = None if self.encoder_ is None else self.encoder_.read(X)
         if self.encoder_ is not None and columns is not None:
-            X = self.encoder_.fit_columns(X, columns)
-        if not isinstance(X, AffinityGraph):
+            X = check_data(self.encoder_.fit_columns(X, columns), min_samples=2)
+            self.n_features_in_, self.feature_names_in_ = len(columns), self.encoder_.feature_names_in_
+        elif not isinstance(X, AffinityGraph):
             X = check_data(X, estimator=self, min_samples=2)
         n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
         supervision = PartialSupervision.from_fit_arguments(y, check_constraints(constraints, X), n_samples)
@@ -748,19 +750,14 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         )
         return report if self.evidence_ is None else f"{self.evidence_}\n\n{report}"
 
-    def _encode_table(self, X: Any) -> Any:
-        """Return the rows of a table as numbers, if the model was fitted to one."""
-        encoder = getattr(self, "encoder_", None)  # None also in files of earlier versions
-        return X if encoder is None else encoder.transform(X)
-
     def score(self, X: MatrixLike, y: LabelsLike | None = None) -> float:
         """Return the modularity of the predicted clusters on the default graph of ``X``; see `LapGMM.score`."""
-        encoder = getattr(self, "encoder_", None)
-        if encoder is None:
+        if self.encoder_ is None:
             return super().score(X, y)
-        without = copy(self)
-        without.encoder_ = None
-        return without.score(encoder.transform(X))
+        rows, without = self.encoder_.transform(X), copy(self)
+        without.encoder_, without.n_features_in_ = None, rows.shape[1]
+        del without.feature_names_in_
+        return without.score(rows)
 
     def _links_to(self, X: MatrixLike, F: Array) -> tuple[Sparse, Array]:
         """Return the weights from new points to the different rows, by their weights, and the points."""
@@ -774,10 +771,13 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
     def _check_new_points(self, X: MatrixLike) -> Array:
         """Validate new points, encode those of a table, and transform them to the chosen view."""
-        X = self._encode_table(X)
-        if self._view is None:
+        if self.encoder_ is not None:
+            X = check_data(self.encoder_.transform(X))
+        elif self._view is None:
             return super()._check_new_points(X)
-        return self._view._embed(check_data(X, estimator=self, reset=False))
+        else:
+            X = check_data(X, estimator=self, reset=False)
+        return X if self._view is None else self._view._embed(X)
 
     @property
     def levels_(self) -> dict[str, list[Any]] | None:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_data, check_int, check_positive, choose, did_you_mean, is_foreign
-from ..core.backend import Array, arange, asarray_like, namespace
+from ..core.backend import Array, arange, asarray_like, namespace, positive_part
 from ..core.block_versions import in_blocks
 from ..core.rows import normalize_rows
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
@@ -559,9 +559,16 @@ def learns_from_pairs(graph: Any) -> bool:
 
 
 def link_new_points(recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
-    """Return the weights from new points to the training rows, both validated, by the recipe that built the graph."""
+    """Return the weights from new points to the training rows, both validated, by the recipe that built the graph.
+
+    A kernel such as the inner product can be negative for new points, although no weight of the graph is. Such weights
+    are 0, so that means over neighbours are means; only on a signed graph they stay.
+    """
     if hasattr(recipe, "link"):
-        return _without_validation(recipe, "link")(X_new, X, graph)
+        W = _without_validation(recipe, "link")(X_new, X, graph)
+        if getattr(graph, "signed", False):
+            return W
+        return with_data(W, positive_part(csr_parts(W)[0])) if is_sparse(W) else positive_part(W)
     raise InputError(
         "new points need a recipe to be joined to the graph, but the graph was given ready-made",
         "fit with graph=KNNGraph(...) (or another recipe) to use predict and transform",

@@ -59,7 +59,7 @@ def on_dark(color: str) -> str:
     Examples
     --------
     >>> on_dark("#e69f00"), on_dark("#006870")
-    ('#e69f00', '#408e94')
+    ('#e69f00', '#4d959b')
     """
     channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)])
     for white in np.linspace(0, 1, 21):
