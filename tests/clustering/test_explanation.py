@@ -1,7 +1,10 @@
 """What sets clusters apart, and why a row is in its cluster."""
 
+import warnings
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 import fiedler
@@ -110,6 +113,58 @@ def test_tables_are_explained_in_their_own_columns(customers, stored, tmp_path):
     assert {"amount", "plan"} <= {name for name, value in model.explain(customers.iloc[[100]]).columns if value > 0}
 
 
+def test_rows_within_bounds_and_outliers_are_explained_by_their_labels(data):
+    bounded = ManifoldClustering(3, max_cluster_size=40, effort="fast", random_state=0).fit(data[:110])
+    bounded.labels_ = (bounded.labels_ + 1) % 3  # as if the bounds had moved all rows
+    outliers = ManifoldClustering(3, outliers=0.05, effort="fast", random_state=0).fit(data)
+    outlier = int(np.flatnonzero(outliers.labels_ == -1)[0])
+
+    why = bounded.explain(5)
+    one = bounded.explain().clusters[why.label].borderline[0]
+
+    assert why.label == bounded.labels_[5]
+    assert why.rival == bounded.memberships_[5].argmax()
+    assert one.confidence == pytest.approx(bounded.memberships_[one.row, why.label])
+    assert outliers.explain(outlier).label == -1
+    assert f"row {outlier} is an outlier; nearest is cluster" in str(outliers.explain(outlier))
+
+
+def test_explanations_count_rows_by_their_weights(data):
+    weights = np.arange(1, 121)
+    model = ManifoldClustering(3, effort="fast", random_state=0).fit(data, sample_weight=weights)
+
+    profiles = model.explain().profiles
+
+    own = model.labels_ == 1
+    assert_allclose(profiles.means[1], np.average(data[own], axis=0, weights=weights[own]))
+    assert_allclose(profiles.overall, np.average(data, axis=0, weights=weights))
+
+
+@pytest.mark.parametrize("form", ["array", "frame", "sparse", "mapping"])
+def test_new_rows_of_any_form_have_columns(form, data):
+    frame = pd.DataFrame(data, columns=list("abcd"))
+    model = ManifoldClustering(3, effort="fast", random_state=0).fit(frame)
+    row = {
+        "array": data[7] + 0.01,
+        "frame": frame[7:8] + 0.01,
+        "sparse": sp.csr_array(data[7:8] + 0.01),
+        "mapping": {name: [frame[name][7] + 0.01] for name in "abcd"},
+    }[form]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # rows without names
+        why = model.explain(row)
+
+    assert {name for name, _ in why.columns} == set("abcd")
+    assert dict(why.columns) == pytest.approx(dict(model.explain(frame[7:8] + 0.01).columns))
+
+
+def test_sparse_columns_explain_a_row(model, data):
+    X = sp.csr_array(np.maximum(data, 0))
+
+    assert dict(model.explain(3, X=X).columns) == pytest.approx(dict(model.explain(3, X=X.toarray()).columns))
+
+
 def test_texts_are_explained_by_their_terms(customers):
     table = customers.assign(note=[f"{note} number{i}" for i, note in enumerate(customers["note"])])
     model = fiedler.cluster(table, 2, random_state=0).model
@@ -130,7 +185,7 @@ def test_the_columns_of_the_rows_are_kept_when_another_view_is_chosen(data):
     model = ManifoldClustering(3, effort="fast", random_state=0).fit(data)
     expected = model.explain().profiles
     model._view = object()  # any transformer
-    model._store_profiles(data, None)
+    model._store_profiles(data, None, None)
 
     assert_allclose(model.explain().profiles.means, expected.means)
     assert model.explain(0).columns == []
@@ -155,5 +210,7 @@ def test_mistakes_give_one_sentence(model, data):
         model.explain(X=data[:3])
     with pytest.raises(InputError, match="explain takes one row at a time; got 2"):
         model.explain(data[:2])
+    with pytest.raises(InputError, match="row must be a number or a row of data; got 'a'"):
+        model.explain("a")
     with pytest.raises(InputError, match="n_rows"):
         model.explain(n_rows=-1)

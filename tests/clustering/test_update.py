@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
@@ -169,7 +170,6 @@ def test_a_table_is_encoded_as_in_the_fit():
 
 
 def test_sparse_rows_of_documents_are_added():
-    sp = pytest.importorskip("scipy.sparse")
     rng = np.random.RandomState(0)
     topic = np.arange(240) % 3
     counts = rng.poisson(0.3, size=(240, 60)) + rng.poisson(3.0, size=(240, 60)) * (
@@ -267,18 +267,25 @@ def test_shifted_rows_and_shifted_shares_are_drift(digits):
     assert "consider a new fit" in str(shifted)
 
 
-def test_the_change_of_shares_by_chance_is_that_of_random_samples():
-    rng, shares = np.random.RandomState(0), np.array([0.5, 0.3, 0.2])
-    pairs = [(rng.multinomial(400, shares) / 400, rng.multinomial(100, shares) / 100) for _ in range(2000)]
+@pytest.mark.parametrize("n_new", [1, 5, 20, 100])
+def test_rows_of_the_same_kind_are_rarely_called_different(n_new):
+    rng, shares = np.random.RandomState(1), np.array([0.5, 0.3, 0.2])
+    limit = max(change_by_chance(shares, 400, n_new), 0.1)
 
-    simulated = np.mean([0.5 * np.abs(p - q).sum() for p, q in pairs])
+    changes = [
+        0.5 * np.abs(rng.multinomial(400, shares) / 400 - rng.multinomial(n_new, shares) / n_new).sum()
+        for _ in range(2000)
+    ]
 
-    assert change_by_chance(shares, 400, 100) == pytest.approx(simulated, rel=0.05)
+    assert np.mean(np.array(changes) > limit) < 0.02
 
 
 def test_drift_needs_more_than_chance():
-    assert not Drift(1.0, 0.0, 0.4, 0.35).is_large  # a handful of rows
-    assert Drift(1.0, 0.0, 0.4, 0.05).is_large
+    same = {"distance_ratio": 1.0, "far_share": 0.0, "far_by_chance": 0.05}
+    assert not Drift(**same, share_change=0.4, change_by_chance=0.45).is_large  # a handful of rows
+    assert Drift(**same, share_change=0.4, change_by_chance=0.05).is_large
+    assert not Drift(1.0, 0.05, 0.0, far_by_chance=0.1, change_by_chance=0.1).is_large  # one of twenty rows is far
+    assert Drift(1.0, 0.2, 0.0, far_by_chance=0.1, change_by_chance=0.1).is_large
 
 
 # --------------------------------------------------------------------------------------------------------------- errors
@@ -390,6 +397,55 @@ def test_explanations_know_copies(with_copies):
     assert model.explain().profiles.means.shape == (10, 64)
 
 
+def test_equal_rows_that_were_not_merged_stay_nodes_of_their_own():
+    X = np.repeat([[0.0, 0], [5, 5], [9, 0]], 10, axis=0)  # as many different rows as clusters
+    model = fit(X, 3)
+
+    result = model.update(X[:1])
+
+    assert_array_equal(result.labels, model.labels_[:1])
+    assert model._fit_X.shape == (31, 2)
+
+
+def test_tables_are_explained_in_their_columns_after_an_update():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.RandomState(0)
+    y = np.tile([0, 1], 100)
+    table = pd.DataFrame({"amount": rng.normal(20 + 60 * y, 4), "plan": np.where(y, "pro", "basic")})
+    model = fiedler.cluster(table[:150], 2, random_state=0).model
+
+    model.update(table[150:])
+
+    fresh = fiedler.cluster(table, 2, random_state=0).model.explain().profiles
+    grown = model.explain().profiles
+    order = np.argsort(grown.means[:, 0])
+    assert (grown.columns, grown.levels) == (fresh.columns, fresh.levels)
+    assert_allclose(grown.means[order], fresh.means[np.argsort(fresh.means[:, 0])])
+    assert_allclose(grown.scales, fresh.scales)
+    assert {name for name, value in model.explain(table[:1]).columns if value > 0} == {"amount", "plan"}
+
+
+def test_reports_tell_rows_of_the_fit_from_added_ones(digits):
+    model = fit(digits[0][:350], 10)
+
+    model.update(digits[0][350:400])
+
+    report = model.report()
+    assert "clusters of 350 rows" in report
+    assert "sample" not in report
+    assert "50 rows were added afterwards. What follows is about all 400 rows." in report
+
+
+def test_outliers_do_not_move(digits):
+    model = fit(digits[0][:500], 10, outliers=0.05, effort="fast")
+
+    result = model.update(digits[0][500:600])
+
+    assert (result.moved_from >= 0).all()
+    assert (result.moved_to >= 0).all()
+    assert (model.labels_ == -1).sum() == pytest.approx(30, abs=1)
+
+
 def test_models_with_weights_or_sizes_cannot_be_updated(digits):
     X = digits[0][:300]
     weighted = ManifoldClustering(5, effort="fast", random_state=0).fit(X, sample_weight=np.arange(1, 301))
@@ -397,3 +453,5 @@ def test_models_with_weights_or_sizes_cannot_be_updated(digits):
         weighted.update(X[:5] + 1)
     with pytest.raises(InputError, match="cannot be added to a model that has bounds on the sizes of clusters"):
         fit(X, 5, effort="fast", max_cluster_size=100).update(X[:5] + 1)
+    with pytest.raises(InputError, match="cannot be added to a model that has fewer than 10 different rows"):
+        fit(X[:9], 2).update(X[9:12])

@@ -125,3 +125,22 @@ def test_columns_with_cells_of_several_types_are_described_by_their_words():
     (column,) = recognise_columns({"size": ["1", "2", "3"] * 10 + ["x"]}, Requests(drop=("size",)))
 
     assert column.kind == "category"
+
+
+def test_profiles_of_more_rows_are_those_of_all_rows(rng):
+    X, y = rng.normal(size=(90, 3)), rng.randint(3, size=90)
+    X[rng.uniform(size=X.shape) < 0.1] = np.nan
+    y[60:][y[60:] == 2] = 1
+    y[80:] = 3  # a new cluster
+
+    some = profile_rows(X[:60], y[:60], 3)
+    grown, fresh = some.with_rows(X[60:], y[60:], 4), profile_rows(X, y, 4)
+
+    for name in ("overall", "scales", "means", "counts"):
+        assert_allclose(getattr(grown, name), getattr(fresh, name), err_msg=name)
+
+
+def test_constant_columns_have_no_contrast():
+    X = np.column_stack([np.full(300, 0.1), np.repeat([0.0, 1.0], 150)])
+
+    assert [one.column for one in profile_rows(X, np.repeat([0, 1], 150), 2).contrasts(0)] == ["x1"]

@@ -23,7 +23,7 @@ from ..io.record import number_rows
 from ..persistence import load, read_notes, save
 from ..report import read_summary, summarize, write_report, write_summary
 from .fitting import original_cell, save_labels
-from .options import Drop, Id, Json, Quiet, Size, Source, Text
+from .options import Drop, Id, Json, Quiet, Size, SkipBroken, Source, Text
 from .output import Output
 from .predict import naming_texts, read_new_rows
 from .results import (
@@ -50,10 +50,12 @@ def update(
     text: Text = None,
     drop: Drop = None,
     size: Size = None,
+    skip_broken: SkipBroken = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Add new rows to a folder of results; report moved rows, new clusters and drift."""
+    results = results if results.is_dir() else results.parent
     output, path = Output(quiet, json), results / MODEL_FILE
     notes, fitted = read_notes(path), load(path)
     clusterer = fitted[-1] if isinstance(fitted, Pipeline) else fitted
@@ -66,7 +68,8 @@ def update(
         )
     check_folder(results, source, force=True)
     ids, id_name = read_ids(results / LABELS_FILE, len(clusterer.labels_))
-    data = read_new_rows(output, source, fitted, notes, id=id or notes.get("id"), text=text, drop=drop, size=size)
+    options: dict[str, Any] = {"id": id or notes.get("id"), "text": text, "drop": drop, "size": size}
+    data = read_new_rows(output, source, fitted, notes, **options, skip_broken=skip_broken)
     steps = fitted[:-1] if isinstance(fitted, Pipeline) else None
     with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted):
         changes = clusterer.update(steps.transform(data.X) if steps else data.X)
@@ -137,9 +140,11 @@ def _summarize(
     earlier = before["settings"].get("rows added")
     settings = {**before["settings"], "rows added": f"{earlier}, {added}" if earlier else added}
     described, lost = _descriptions(fitted, clusterer, notes)
+    names = notes.get("cluster_names") or []
     return summarize(
         clusterer,
-        to_rows(clusterer),
+        clusterer._rows_of_fit(),
+        names=[*names, *[None] * (clusterer.n_clusters_ - len(names))],
         ids=ids,
         title=before["title"],
         settings=settings | ({"columns": lost} if lost else {}),
@@ -148,18 +153,10 @@ def _summarize(
     )
 
 
-def to_rows(clusterer: Any) -> Any:
-    """Return the rows that a model keeps, in its view."""
-    return clusterer._rows_of_fit()
-
-
 def _descriptions(fitted: Any, clusterer: Any, notes: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     """Return by what clusters are described (columns in their units, terms, images), and what is lost of it."""
-    steps, rows, kind = (
-        dict(fitted.steps[:-1]) if isinstance(fitted, Pipeline) else {},
-        to_rows(clusterer),
-        notes["kind"],
-    )
+    steps = dict(fitted.steps[:-1]) if isinstance(fitted, Pipeline) else {}
+    rows, kind = clusterer._rows_of_fit(), notes["kind"]
     if clusterer.view_ != "rows":
         return {}, LOST_COLUMNS.format(f"coordinates in the view {clusterer.view_!r}")
     if kind == "images":

@@ -39,6 +39,7 @@ def format_report(
     n_compared: int | None = None,
     row_agreement: np.ndarray | None = None,
     sample: tuple[np.ndarray, int] | None = None,
+    n_added: int = 0,
 ) -> str:
     """Write the whole report.
 
@@ -60,21 +61,25 @@ def format_report(
         The share of the votes for the cluster of each row.
     sample : tuple of (array of shape (n,), int), optional
         If these are some of the rows: which they are, and the number of all.
+    n_added : int
+        The number of rows that were added after the partition was chosen.
     """
     memberships, labels = to_numpy(memberships), to_numpy(labels)
     numbers, n_rows = (np.arange(len(labels)), len(labels)) if sample is None else sample
     if n_compared is None or row_agreement is None:
         sections = [
-            _choice_by_scores(candidates, chosen, why_no_mixture, n_rows),
+            _choice_by_scores(candidates, chosen, why_no_mixture, n_rows - n_added),
             _candidate_table(candidates, chosen),
             _stability(candidates, chosen),
         ]
     else:
         sections = [
-            _choice_by_consensus(candidates, chosen, n_rows, n_compared),
+            _choice_by_consensus(candidates, chosen, n_rows - n_added, n_compared),
             _candidate_table(_best_of_families(candidates, chosen), chosen),
             _contested_rows(row_agreement),
         ]
+    if n_added:
+        sections.append(f"{n_added:,} rows were added afterwards. What follows is about all {n_rows:,} rows.")
     if len(numbers) < n_rows:
         sections.append(f"What follows is about a random sample of {len(numbers):,} rows.")
     uncertain = _uncertain_rows(memberships, n_uncertain, numbers)

@@ -40,7 +40,7 @@ class Borderline(NamedTuple):
     ----------
     row : int
     confidence : float
-        Its largest membership.
+        Its membership in its cluster.
     other : int
         The other cluster of the largest membership.
     share : float
@@ -161,9 +161,9 @@ class RowExplanation:
     row : int or None
         Which row of the fit it is; None for a new one.
     label : int
-        Its cluster.
+        Its cluster, -1 for an outlier.
     rival : int or None
-        The cluster of its second largest membership.
+        The cluster of the largest membership among the others.
     memberships : ndarray of shape (n_clusters,)
     neighbors : list of Neighbor
         Its neighbours in the graph, the largest weights first.
@@ -193,13 +193,15 @@ class RowExplanation:
 
     def __str__(self) -> str:
         row = "the row" if self.row is None else f"row {self.row}"
-        lines = [f"{row} is in cluster {self.label}, membership {self.memberships[self.label]:.2f}"]
+        own = self.label if self.label >= 0 else int(self.memberships.argmax())
+        place = f"is in cluster {own}" if self.label >= 0 else f"is an outlier; nearest is cluster {own}"
+        lines = [f"{row} {place}, membership {self.memberships[own]:.2f}"]
         if self.rival is not None:
             lines[0] += f"; next is cluster {self.rival}, {self.memberships[self.rival]:.2f}"
         if self.neighbors:
             listed = ", ".join(f"{one.row} (cluster {one.label})" for one in self.neighbors[:MAX_NEIGHBORS])
             lines.append(f"  neighbours: {listed}")
-            lines.append(f"  walk: {self.walk_mass[self.label]:.0%} of it is in cluster {self.label} after one step")
+            lines.append(f"  walk: {self.walk_mass[own]:.0%} of it is in cluster {own} after one step")
         for verb, sign in (("for", 1), ("against", -1)):
             columns = [f"{name} ({value:+.1f})" for name, value in self.columns if value * sign >= MIN_EVIDENCE]
             if columns:
@@ -277,7 +279,7 @@ def borderline_rows(members: np.ndarray, memberships: np.ndarray | None, label: 
     """Return the members of the lowest confidence, each with the other cluster of the largest membership."""
     if memberships is None or memberships.shape[1] < 2 or not len(members):
         return []
-    confidence, others = memberships.max(axis=1), memberships.copy()
+    confidence, others = memberships[:, label], memberships.copy()  # bounds on sizes allow that others are larger
     others[:, label] = -1
     second = others.argmax(axis=1)
     return [
@@ -292,6 +294,7 @@ def borderline_rows(members: np.ndarray, memberships: np.ndarray | None, label: 
 
 def explain_row(
     row: int | None,
+    label: int,
     memberships: np.ndarray,
     neighbors: tuple[np.ndarray, np.ndarray],
     all_memberships: np.ndarray,
@@ -304,6 +307,8 @@ def explain_row(
     ----------
     row : int or None
         Its number, None for a new one.
+    label : int
+        Its cluster, -1 for an outlier.
     memberships : ndarray of shape (n_clusters,)
     neighbors : tuple of (ndarray of shape (m,), ndarray of shape (m,))
         Numbers and weights of the neighbours.
@@ -312,12 +317,13 @@ def explain_row(
     columns : tuple of (Profiles, ndarray), optional
         The columns by cluster, and the entries of the row.
     """
-    order = np.argsort(-memberships, kind="stable")
-    label, rival = int(order[0]), int(order[1]) if len(order) > 1 else None
+    order = [int(one) for one in np.argsort(-memberships, kind="stable") if one != label]
+    own = label if label >= 0 else order.pop(0)
+    rival = order[0] if order else None
     nodes, weights = neighbors
     shares = np.maximum(weights, 0) / (np.maximum(weights, 0).sum() or 1.0)
     nearest = np.argsort(-shares, kind="stable")
-    evidence = [] if columns is None else columns[0].evidence(columns[1], label, rival)
+    evidence = [] if columns is None else columns[0].evidence(columns[1], own, rival)
     return RowExplanation(
         row,
         label,
@@ -351,7 +357,7 @@ def describe_columns(
     used : collection of str, optional
         The columns by which rows were compared; by default all.
     """
-    if not (is_frame(X) or isinstance(X, Mapping)):
+    if not _is_table(X):
         rows = check_data(X)
         _check_n_rows(rows.shape[0], len(labels))
         return profile_rows(rows if sp.issparse(rows) else to_numpy(rows), labels, n_clusters)
@@ -361,19 +367,37 @@ def describe_columns(
     return profile_table(columns, labels, n_clusters, used)
 
 
-def cell_entries(profiles: Profiles, cells: Mapping[str, Any]) -> np.ndarray:
-    """Return the entries of a row from its cells by column; NaN for what is missing or cannot be read."""
-    words = {name: read_values([cell], as_words=True).cells[0] for name, cell in cells.items()}
-    entries = np.full(len(profiles.columns), np.nan)
-    for i, (name, kind, level) in enumerate(zip(profiles.columns, profiles.kinds, profiles.levels)):
-        if name not in cells:
-            continue
-        if level is not None:
-            entries[i] = np.nan if words[name] is None else float(words[name] == level)
-            continue
-        values = read_values([cells[name]], expected="dates" if kind == "date" else "numbers")
-        entries[i] = np.nan if values.type == "words" or values.n_mistakes else values.cells[0]
+def entries_of(profiles: Profiles, X: Any) -> Any:
+    """Return the entries of the rows of a table by the names of its columns, of an array by their places.
+
+    Returns
+    -------
+    array or sparse matrix of shape (n, number of entries)
+        NaN for what is missing or cannot be read.
+    """
+    if not _is_table(X):
+        return X if sp.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
+    cells = table_cells(X)
+    values = {name: _read(cells[name], kind) for name, kind in zip(profiles.columns, profiles.kinds) if name in cells}
+    entries = np.full((n_rows_of(cells), len(profiles.columns)), np.nan)
+    for i, (name, level) in enumerate(zip(profiles.columns, profiles.levels)):
+        if name in values and level is None:
+            entries[:, i] = values[name]
+        elif name in values:
+            entries[:, i] = [np.nan if word is None else word == level for word in values[name]]
     return entries
+
+
+def _read(cells: Any, kind: str) -> np.ndarray:
+    """Read the cells of a column of a kind; NaN for those that are none of it."""
+    if kind == "category":
+        return read_values(cells, as_words=True).cells
+    values = read_values(cells, expected="dates" if kind == "date" else "numbers")
+    return values.cells if values.type != "words" else np.full(len(values.cells), np.nan)
+
+
+def _is_table(X: Any) -> bool:
+    return is_frame(X) or isinstance(X, Mapping)
 
 
 def _check_n_rows(given: int, expected: int) -> None:
@@ -397,6 +421,7 @@ class ExplainMixin:
     graph_: AffinityGraph
     _fit_X: Array | None
     _copies: CopiedRows | None
+    _fit_weights: np.ndarray | None
     _landmarks: Any
     _view: Any
     _profiles: Profiles | None = None  # of columns that the rows which the model keeps do not have
@@ -443,8 +468,15 @@ class ExplainMixin:
         profiles = self._profiles_of(X, labels, F.shape[1])
         if row is None:
             return explain_clusters(profiles, self._rows_of_fit(), labels, F, n_rows=n_rows, numbers=numbers)
+        if isinstance(row, bool | str | bytes):
+            raise InputError(
+                f"row must be a number or a row of data; got {row!r}",
+                "pass the number of a row of the fit, or a new row",
+                code="invalid_parameter",
+                parameter="row",
+            )
         if not isinstance(row, int | np.integer):
-            return self._explain_new_row(row, profiles, F, labels)
+            return self._explain_new_row(row, X, profiles, F, labels)
         if self._landmarks is not None or not 0 <= row < len(labels):
             raise InputError(
                 f"there is no row {row} among those that the model keeps",
@@ -455,7 +487,8 @@ class ExplainMixin:
             )
         entries = self._entries_of(int(row), X, profiles)
         nodes = row_entries(self.graph_.weights, int(row))
-        return explain_row(int(row), F[row], nodes, F, labels, None if entries is None else (profiles, entries))
+        columns = None if entries is None else (profiles, entries)
+        return explain_row(int(row), int(labels[row]), F[row], nodes, F, labels, columns)
 
     def _kept_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return memberships, labels and numbers of the rows that the model keeps: all, or those of a sample."""
@@ -474,16 +507,25 @@ class ExplainMixin:
         if rows is None or self._view is not None:
             return profile_table([], labels, n_clusters)
         encoder, names = getattr(self, "encoder_", None), getattr(self, "feature_names_in_", None)
-        return profile_rows(rows, labels, n_clusters, names if encoder is None else encoder.get_feature_names_out())
+        names = names if encoder is None else encoder.get_feature_names_out()
+        return profile_rows(rows, labels, n_clusters, names, self._weights_of_rows())
 
     def _entries_of(self, row: int, X: Any, profiles: Profiles) -> np.ndarray | None:
         """Return the entries of a row of the fit, if its columns are known."""
         if X is not None:
-            return cell_entries(profiles, {name: column[row] for name, column in table_cells(X).items()})
+            one = (
+                {name: [column[row]] for name, column in table_cells(X).items()}
+                if _is_table(X)
+                else check_data(X)[[row]]
+            )
+            return _first_row(entries_of(profiles, one))
         if self._profiles is not None or self._fit_X is None or self._view is not None:
             return None
-        kept = self._fit_X[[row if self._copies is None else int(self._copies.nodes[row])]]
-        return (kept.toarray() if sp.issparse(kept) else to_numpy(kept))[0]
+        return _first_row(self._fit_X[[row if self._copies is None else int(self._copies.nodes[row])]])
+
+    def _weights_of_rows(self) -> np.ndarray | None:
+        """Return the weights of all rows of the fit; None if they are equal, or if copies of rows have them."""
+        return self._fit_weights if self._copies is None and self._landmarks is None else None
 
     def _rows_of_fit(self) -> Any:
         """Return all rows of the fit in the chosen view, also equal ones; None for a graph."""
@@ -492,11 +534,14 @@ class ExplainMixin:
         rows = self._fit_X if sp.issparse(self._fit_X) else to_numpy(self._fit_X)
         return rows if self._copies is None else rows[self._copies.nodes]
 
-    def _explain_new_row(self, row: Any, profiles: Profiles, F: np.ndarray, labels: np.ndarray) -> RowExplanation:
+    def _explain_new_row(
+        self, row: Any, X: Any, profiles: Profiles, F: np.ndarray, labels: np.ndarray
+    ) -> RowExplanation:
         """Explain a new row from an array or data frame."""
-        is_table = is_frame(row) or isinstance(row, Mapping)
-        if not is_table and not sp.issparse(row):
+        if not _is_table(row) and not sp.issparse(row):
             row = np.atleast_2d(to_numpy(row))
+        elif isinstance(row, Mapping) and getattr(self, "encoder_", None) is None:
+            row = np.column_stack([np.asarray(cells, dtype=np.float64) for cells in row.values()])
         first = np.arange(len(labels)) if self._copies is None else self._copies.first  # neighbours differ
         W, points = self._links_to(row, take_rows(self.memberships_, first) if self._landmarks is None else F)
         if points.shape[0] != 1:
@@ -507,7 +552,14 @@ class ExplainMixin:
                 parameter="row",
             )
         memberships = to_numpy(self.predict_proba(row))[0]
-        cells = table_cells(row.toarray() if sp.issparse(row) else row)
-        entries = cell_entries(profiles, {name: column[0] for name, column in cells.items()})
+        is_of_rows = X is None and self._profiles is None  # profiles of the rows that the model keeps
+        entries = _first_row(points if is_of_rows else entries_of(profiles, row))
+        columns = (profiles, entries) if len(entries) == len(profiles.columns) else None
         nodes, weights = row_entries(W, 0)
-        return explain_row(None, memberships, (first[nodes], weights), F, labels, (profiles, entries))
+        neighbors = (first[nodes], weights)
+        return explain_row(None, int(memberships.argmax()), memberships, neighbors, F, labels, columns)
+
+
+def _first_row(rows: Any) -> np.ndarray:
+    """Return the first row of an array or sparse matrix, on the host."""
+    return np.asarray(rows[[0]].toarray() if sp.issparse(rows) else to_numpy(rows[:1]), dtype=np.float64)[0]

@@ -296,6 +296,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     _view: Whitening | LPI | None = None  # of models of earlier versions, too
     encoder_: TableEncoder | None = None
     _n_compared: int | None = None
+    _n_added: int = 0  # rows, by updates
     memberships_: Array
     labels_: Array
     row_agreement_: np.ndarray | None
@@ -382,7 +383,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
         rng = check_seed(self.random_state)
-        self._landmarks, self._copies, self._fit_graph = None, None, None
+        self._landmarks, self._copies, self._fit_graph, self._n_added = None, None, None, 0
         check_n_jobs(self.n_jobs)
         choose(EFFORTS, self.effort, option="effort")
         share = 0.0 if self.outliers is None else check_fraction(self.outliers, "outliers")
@@ -420,7 +421,9 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             bounds = None if bounds is None else bounds._replace(weights=merged)
             self._fit_rows(take_rows(X, copies.first), y, merged, bounds, supervision, share, rng)
             self._expand_copies(copies)
-        self._store_profiles(X, columns)
+            if self._n_compared == len(copies.first):  # all of them
+                self._n_compared = n_samples
+        self._store_profiles(X, columns, weights)
 
     # ------------------------------------------------------------------------------------------------- steps of fit
 
@@ -463,8 +466,6 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             self.row_agreement_ = self.row_agreement_[nodes]
         if self.outlier_score_ is not None:
             self.outlier_score_ = self.outlier_score_[nodes]
-        if self._n_compared == len(copies.first):  # all of them
-            self._n_compared = len(nodes)
 
     def _fit_rows(
         self,
@@ -666,14 +667,15 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         labels[farthest(self.outlier_score_, share, known, self._fit_weights)] = OUTLIER
         self.labels_ = asarray_like(labels, self.memberships_, dtype=self.labels_.dtype)
 
-    def _store_profiles(self, X: Any, columns: Sequence[Column] | None) -> None:
+    def _store_profiles(self, X: Any, columns: Sequence[Column] | None, weights: np.ndarray | None) -> None:
         """Store the columns by cluster where they cannot be computed from the rows that the model keeps."""
         labels, self._profiles = to_numpy(self.labels_), None
         if columns is not None:
-            self._profiles = profile_table(columns, labels, self.n_clusters_)
+            self._profiles = profile_table(columns, labels, self.n_clusters_, weights=weights)
         elif self._view is not None:
             rows = X if sp.issparse(X) else to_numpy(X)
-            self._profiles = profile_rows(rows, labels, self.n_clusters_, getattr(self, "feature_names_in_", None))
+            names = getattr(self, "feature_names_in_", None)
+            self._profiles = profile_rows(rows, labels, self.n_clusters_, names, weights)
 
     # ------------------------------------------------------------------------------------------------ after the fit
 
@@ -747,6 +749,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             n_compared=self._n_compared,
             row_agreement=agreement,
             sample=None if landmarks is None else (landmarks.numbers, landmarks.n_rows),
+            n_added=self._n_added,
         )
         return report if self.evidence_ is None else f"{self.evidence_}\n\n{report}"
 

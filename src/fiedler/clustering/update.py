@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
+from scipy.stats import binom
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import MatrixLike
@@ -43,11 +44,13 @@ from ..graph.copies import CopiedRows
 from ..graph.estimator import restore_on_failure
 from ..graph.growth import GrownGraph, NeighborLists, grow_graph
 from ..graph.kernels import LOCAL_NEIGHBOR, KernelConstants, RowPairs, edge_weights
-from ..graph.recipes import KNNGraph
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph
 from ..graph.row_weights import relative_weights
 from ..graph.smoothing import resolvent
+from ..table.profiles import Profiles
 from .candidates import ROWS, Candidate, mean_normalized_cut
 from .consensus import match_clusters, rand_index
+from .explanation import entries_of
 from .memberships import WALK
 from .partial_supervision import PartialSupervision
 from .update_records import Drift, UpdateResult
@@ -60,6 +63,7 @@ COARSE_NODES = 2_000  # supernodes on which communities are searched again: a se
 SAME_ABOVE = 0.95  # adjusted Rand index above which communities are the same as the clusters
 CLEARLY_LOWER = 0.9  # factor on the cut of the clusters, below which other communities replace them
 MAX_CONDUCTANCE = 0.05  # share of the weight that leaves a new cluster, or that of half of the old clusters if larger
+CHANCE, N_DRAWS = 0.99, 2000  # probability of what is by chance at most, and samples from which it is estimated
 FAR_PERCENTILE = 99  # of the old rows' neighbour distances, beyond which a row is far
 
 
@@ -337,17 +341,19 @@ def measure_drift(grown: GrownGraph, copies: CopiedRows, n_rows: int, labels: np
         distance_ratio=ratio,
         far_share=float(np.mean(new > np.percentile(old, FAR_PERCENTILE))),
         share_change=0.5 * float(np.abs(p - q).sum()),
-        expected_change=change_by_chance(p, len(old_labels), len(new_labels)),
+        change_by_chance=change_by_chance(p, len(old_labels), len(new_labels)),
+        far_by_chance=float(binom.ppf(CHANCE, len(new), 1 - FAR_PERCENTILE / 100)) / len(new),
     )
 
 
 def change_by_chance(shares: np.ndarray, n_old: int, n_new: int) -> float:
-    """Return the expected total variation between the shares in two samples from the same clusters.
+    """Return the total variation of shares that 99 % of pairs of samples from the same clusters do not exceed.
 
-    E|p̂_k - q̂_k| ≈ √(2/π) σ_k for normal differences, with σ_k² = p_k (1 - p_k) (1/n + 1/m).
+    It is found by drawing samples of both sizes from the clusters, always the same ones.
     """
-    deviations = np.sqrt(shares * (1 - shares) * (1 / n_old + 1 / n_new))
-    return min(1.0, 0.5 * math.sqrt(2 / math.pi) * float(deviations.sum()))
+    rng = np.random.RandomState(0)
+    old, new = (rng.multinomial(size, shares, size=N_DRAWS) / size for size in (n_old, n_new))
+    return float(np.quantile(0.5 * np.abs(old - new).sum(axis=1), CHANCE))
 
 
 # ---------------------------------------------------------------------------------------------------------- the method
@@ -372,15 +378,16 @@ class UpdateMixin:
     _fit_recipe: Any
     _fit_weights: np.ndarray | None
     _landmarks: Any
-    _profiles: Any
+    _n_added: int
+    _profiles: Profiles | None
 
     def update(self, X_new: MatrixLike) -> UpdateResult:
         """Add rows to the fitted model: they join its graph and its clusters, and only what they change changes.
 
-        All attributes with a value per row grow, and the model is as if it had been fitted to all rows: ``predict``
-        knows the new rows, too. Clusters keep their numbers. New rows that are far from all clusters and form a group
-        of their own become a new cluster, whose number follows the others. The choice among methods and views is not
-        made again, so ``candidates_`` and ``evidence_`` are still those of the fit.
+        All attributes with a value per row grow, and ``predict`` knows the new rows, too. Clusters keep their numbers.
+        New rows that are far from all clusters and form a group of their own become a new cluster, whose number follows
+        the others. The choice among methods and views is not made again, so ``candidates_`` and ``evidence_`` are still
+        those of the fit; in explanations of a table, old rows that have moved count where they were.
 
         Parameters
         ----------
@@ -416,7 +423,8 @@ class UpdateMixin:
         """
         check_is_fitted(self)
         chosen, model = self._check_updatable(), cast("Any", self)
-        X_new, rng = model._check_new_points(X_new), check_seed(self.random_state)
+        given, rng = X_new, check_seed(self.random_state)
+        X_new = model._check_new_points(given)
         before = to_numpy(self.labels_)
         with report_progress(model), restore_on_failure(self):
             fresh, copies = self._rows_by_node().join(self._fit_X, X_new)
@@ -431,8 +439,10 @@ class UpdateMixin:
                 rng if chosen.family == COMMUNITIES and chosen.view == ROWS else None,
             )
             self._store_update(clustering, copies)
+            self._grow_profiles(given, len(before), clustering.is_reorganized)
+            self._n_added += len(copies.nodes) - len(before)
         n_old, after = len(before), to_numpy(self.labels_)
-        moved = np.flatnonzero(after[:n_old] != before)
+        moved = np.flatnonzero((after[:n_old] != before) & (after[:n_old] >= 0) & (before >= 0))  # -1 are outliers
         what = (clustering.new_clusters, clustering.is_reorganized, clustering.drift)
         return UpdateResult(self.labels_[n_old:], moved, before[moved], after[moved], *what, n_old)
 
@@ -448,6 +458,8 @@ class UpdateMixin:
             "was fitted with known labels or pairs": not np.isnan(chosen.agreement),
             "was fitted to a given graph": self._fit_X is None or not model._graph_is_default(),
             "has bounds on the sizes of clusters": model.min_cluster_size or model.max_cluster_size,
+            f"has fewer than {DEFAULT_NEIGHBORS + 1} different rows": self._fit_X is not None
+            and self._fit_X.shape[0] <= DEFAULT_NEIGHBORS,
         }
         reason = next((reason for reason, holds in reasons.items() if holds), None)
         if reason is None:
@@ -462,6 +474,17 @@ class UpdateMixin:
             code="cannot_update",
         )
 
+    def _grow_profiles(self, X_new: Any, n_old: int, is_reorganized: bool) -> None:
+        """Add the columns of new rows to those that the model keeps; old rows that moved stay where they were.
+
+        After a reorganisation they would be wrong, and are left out.
+        """
+        if self._profiles is not None:
+            labels = to_numpy(self.labels_)[n_old:]
+            entries = None if is_reorganized else entries_of(self._profiles, X_new)
+            grown = None if entries is None else self._profiles.with_rows(entries, labels, self.n_clusters_)
+            self._profiles = grown
+
     def _store_update(self, clustering: GrownClustering, copies: CopiedRows) -> None:
         """Store the clusters of old and new rows."""
         model, Q, grown = cast("Any", self), clustering.memberships, clustering.grown
@@ -469,7 +492,7 @@ class UpdateMixin:
         before, agreement = to_numpy(self.memberships_)[first].argmax(axis=1), self.row_agreement_
         self.memberships_, self.labels_ = Q, asarray_like(clustering.labels, Q, dtype=self.labels_.dtype)
         self.n_clusters_ = int(Q.shape[1])
-        self.graph_, self._fit_X, self._profiles = grown.graph, grown.rows, None
+        self.graph_, self._fit_X = grown.graph, grown.rows
         self._copies, self._fit_graph, self._fit_weights = None, None, relative_weights(copies.total())
         if agreement is not None:
             agreement = np.concatenate([agreement[first], agreement[first][clustering.sources]])

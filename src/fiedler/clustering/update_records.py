@@ -10,7 +10,7 @@ import numpy as np
 from ..core.backend import Array, to_numpy
 
 LARGE_FAR_SHARE = 0.05  # of the new rows, instead of 1 %
-LARGE_SHARE_CHANGE = 0.1  # beyond what is expected by chance
+LARGE_SHARE_CHANGE = 0.1
 REORGANIZED = ", since the graph of all rows has clusters with a clearly lower cut"
 
 
@@ -28,33 +28,39 @@ class Drift(NamedTuple):
     share_change : float
         The total variation ½ Σ_k |p_k - q_k| between the shares p of the clusters among the old rows and q among the
         new ones: 0 if they are equal, 1 if no cluster has rows of both.
-    expected_change : float
-        What it would be by chance for rows of the same kind.
+    far_by_chance, change_by_chance : float
+        What 99 % of as many rows of the same kind do not exceed.
+
+    Notes
+    -----
+    Missing and unknown values of a table are estimated from the old rows, so that they are no sign of drift.
 
     Examples
     --------
     >>> from fiedler.clustering import Drift
-    >>> Drift(distance_ratio=1.01, far_share=0.012, share_change=0.04, expected_change=0.05).is_large
+    >>> drift = Drift(distance_ratio=1.01, far_share=0.012, share_change=0.04, far_by_chance=0.03, change_by_chance=0.1)
+    >>> drift.is_large
     False
     """
 
     distance_ratio: float
     far_share: float
     share_change: float
-    expected_change: float
+    far_by_chance: float
+    change_by_chance: float
 
     @property
     def is_large(self) -> bool:
-        """Whether the new rows are clearly different."""
+        """Whether the new rows are clearly different, and not by chance."""
         return self._is_far or self._is_shifted
 
     @property
     def _is_far(self) -> bool:
-        return self.far_share >= LARGE_FAR_SHARE
+        return self.far_share > max(self.far_by_chance, LARGE_FAR_SHARE)
 
     @property
     def _is_shifted(self) -> bool:
-        return self.share_change >= self.expected_change + LARGE_SHARE_CHANGE
+        return self.share_change > max(self.change_by_chance, LARGE_SHARE_CHANGE)
 
     def __str__(self) -> str:
         reasons = []
@@ -62,14 +68,12 @@ class Drift(NamedTuple):
             reasons.append(f"{self.far_share:.0%} of them are farther from the old rows than 99 % of these are")
         if self._is_shifted:
             reasons.append(
-                f"the shares of the clusters differ by {self.share_change:.0%} ({self.expected_change:.0%} by chance)"
+                f"the shares of the clusters differ by {self.share_change:.0%} (at most {self.change_by_chance:.0%} by "
+                "chance)"
             )
         if reasons:
             return f"the new rows differ from the old ones: {', and '.join(reasons)}; consider a new fit on all rows"
-        return (
-            f"none: distances to neighbours are {self.distance_ratio:.2f} times those of the old rows, and the shares "
-            f"of the clusters differ by {self.share_change:.0%} ({self.expected_change:.0%} by chance)"
-        )
+        return f"none beyond chance: distances to neighbours are {self.distance_ratio:.2f} times those of the old rows"
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +122,7 @@ class UpdateResult:
         labels = to_numpy(self.labels)
         sizes = [f"{label} ({int((labels == label).sum())} of the new rows)" for label in self.new_clusters]
         lines = [
-            f"{len(labels)} rows were added to {self.n_old}",
+            f"{len(labels)} row{'s were' if len(labels) != 1 else ' was'} added to {self.n_old}",
             f"rows that moved to another cluster: {len(self.moved)}{REORGANIZED * self.is_reorganized}",
             f"new clusters: {', '.join(sizes) or 'none'}",
             f"drift: {self.drift}",

@@ -115,7 +115,7 @@ class CopiedRows(NamedTuple):
         """
         n_nodes, n_rows = len(self.first), len(self.nodes)
         first, nodes = different_rows(append_rows(X, X_new))
-        if first[n_nodes - 1] != n_nodes - 1:  # some old rows are equal, but were not joined
+        if not np.array_equal(first[:n_nodes], np.arange(n_nodes)):  # some old rows are equal, but were not joined
             fresh, new_nodes = np.arange(X_new.shape[0]), n_nodes + np.arange(X_new.shape[0])
         else:
             fresh, new_nodes = first[n_nodes:] - n_nodes, nodes[n_nodes:]

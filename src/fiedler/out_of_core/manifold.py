@@ -324,7 +324,7 @@ class _Fit:
         names = ("memberships", "agreement") if has_votes else ("memberships",)
         memberships, *agreement = select_values(self.run, "landmarks", result, names, numbers, rows.starts)
         is_drawn = np.isin(numbers, drawn)
-        model._fit_weights, model._copies, model._fit_graph = None, None, None
+        model._fit_weights, model._copies, model._fit_graph, model._n_added = None, None, None, 0
         model._landmarks = Landmarks(numbers, rows.n_rows, memberships, agreement[0] if agreement else None, is_drawn)
 
 

@@ -143,7 +143,7 @@ def describe_rows(
         terms = text_terms(texts, labels, n_clusters)
     if terms is not None:
         nothing, means = np.zeros(0), np.zeros((n_clusters, 0))
-        return Profiles([], [], [], nothing, nothing, means, {"text": terms})
+        return Profiles([], [], [], nothing, nothing, means, np.zeros((n_clusters + 1, 0)), {"text": terms})
     return None if isinstance(X, AffinityGraph) else profile_rows(X, labels, n_clusters, feature_names)
 
 

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ..text import DocumentVectorizer, describe_clusters
 from .columns import Column
@@ -25,6 +24,7 @@ MAX_LEVELS = 30  # words of a category, the most frequent ones
 MAX_TERMS = 10  # per cluster
 MIN_DIFFERENCE = 0.05  # in standard deviations: smaller ones are displayed as 0.0
 ROWS_PER_BLOCK = 65_536
+ROUNDING = 1e-12  # relative to the mean
 
 Terms = list[tuple[str, float]]
 
@@ -114,6 +114,8 @@ class Profiles(NamedTuple):
         Means and standard deviations of all rows; the mean of an indicator is a share.
     means : ndarray of shape (n_clusters, m)
         The means of each cluster; those of all rows where a cluster has no values.
+    counts : ndarray of shape (n_clusters + 1, m)
+        The number of values in each cluster, or the sum of their weights, and in the last line that of all rows.
     terms : dict of str to list of n_clusters lists of (str, float)
         The leading terms of each cluster in the columns of texts.
     left_out : tuple of str
@@ -126,6 +128,7 @@ class Profiles(NamedTuple):
     overall: np.ndarray
     scales: np.ndarray
     means: np.ndarray
+    counts: np.ndarray
     terms: dict[str, list[Terms]]
     left_out: tuple[str, ...] = ()
 
@@ -184,6 +187,33 @@ class Profiles(NamedTuple):
             sums[column] = sums.get(column, 0.0) + float(part)
         return sorted(sums.items(), key=lambda pair: -abs(pair[1]))
 
+    def with_rows(self, entries: Any, labels: np.ndarray, n_clusters: int) -> Profiles:
+        """Return the profiles of more rows; terms stay as they are.
+
+        Parameters
+        ----------
+        entries : ndarray or sparse matrix of shape (r, m)
+            The entries of the rows, NaN where a value is missing.
+        labels : ndarray of shape (r,)
+        n_clusters : int
+            The number of clusters, which may have grown.
+        """
+        added = n_clusters - len(self.means)
+        means = np.concatenate([self.means, np.tile(self.overall, (added, 1))])
+        counts = np.insert(self.counts, [len(self.means)] * added, 0.0, axis=0)
+        new = _Moments.of(entries, labels, n_clusters)
+        both = new.joined_with(_Moments(counts, np.vstack([means, self.overall]), self.scales**2))
+        terms = {name: [*of_column, *([] for _ in range(added))] for name, of_column in self.terms.items()}
+        means_of_all = both.means[-1]
+        clusters = np.where(both.counts[:-1] > 0, both.means[:-1], means_of_all)
+        return self._replace(
+            overall=means_of_all,
+            scales=_scales(both.variances, means_of_all),
+            means=clusters,
+            counts=both.counts,
+            terms=terms,
+        )
+
     def to_dict(self) -> dict[str, list[Any]]:
         """Return a row for each cluster and entry, as columns: ``pandas.DataFrame(profiles.to_dict())``."""
         n_clusters, n_entries = self.means.shape
@@ -216,7 +246,13 @@ def name_cluster(terms: Terms, contrasts: Sequence[Contrast], n_more: int = 0) -
 # ---------------------------------------------------------------------------------------------------- from the columns
 
 
-def profile_rows(X: Any, labels: np.ndarray, n_clusters: int, names: Iterable[str] | None = None) -> Profiles:
+def profile_rows(
+    X: Any,
+    labels: np.ndarray,
+    n_clusters: int,
+    names: Iterable[str] | None = None,
+    weights: np.ndarray | None = None,
+) -> Profiles:
     """Return the profiles of an array or sparse matrix of finite numbers.
 
     Parameters
@@ -227,50 +263,38 @@ def profile_rows(X: Any, labels: np.ndarray, n_clusters: int, names: Iterable[st
     n_clusters : int
     names : sequence of d str, optional
         By default x0, x1, ...
+    weights : ndarray of shape (n,), optional
+        The weights of the rows.
     """
     columns = [f"x{j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
-    members, sizes = _indicators(labels, n_clusters)
-    if sp.issparse(X):
-        X = X.tocsr()
-        overall, variances = mean_variance_axis(X.astype(np.float64), axis=0)
-        sums = (members @ X).toarray() - sizes[:, None] * overall
-    else:
-        overall = np.mean(X, axis=0, dtype=np.float64)
-        squares, sums = np.zeros(X.shape[1]), np.zeros((n_clusters, X.shape[1]))
-        for start in range(0, len(X), ROWS_PER_BLOCK):
-            block = slice(start, start + ROWS_PER_BLOCK)
-            centred = X[block] - overall
-            squares += (centred**2).sum(axis=0)
-            sums += members[:, block] @ centred
-        variances = squares / len(X)
-    means = overall + sums / np.maximum(sizes, 1)[:, None]
-    return Profiles(columns, ["number"] * len(columns), [None] * len(columns), overall, _scales(variances), means, {})
+    kinds, levels = ["number"] * len(columns), [None] * len(columns)
+    return _profiles(columns, kinds, levels, _Moments.of(X, labels, n_clusters, weights), {})
 
 
 def profile_table(
-    columns: Sequence[Column], labels: np.ndarray, n_clusters: int, used: Collection[str] | None = None
+    columns: Sequence[Column],
+    labels: np.ndarray,
+    n_clusters: int,
+    used: Collection[str] | None = None,
+    weights: np.ndarray | None = None,
 ) -> Profiles:
     """Return the profiles of the columns of a table, also of those by which rows were not compared.
 
     Columns of ids, constants and vectors have none.
     """
-    members, _ = _indicators(labels, n_clusters)
     names: list[tuple[str, str, str | None]] = []
-    statistics: list[tuple[float, float, np.ndarray]] = []
+    moments: list[_Moments] = []
     terms = {}
     for column in columns:
         if column.kind == "text":
             terms[column.name] = text_terms(column.values.cells.tolist(), labels, n_clusters)
         for level, values in column_entries(column):
             names.append((column.name, column.kind, level))
-            statistics.append(_statistics(values, members))
-    overall, variances, means = zip(*statistics) if statistics else ((), (), ())
+            moments.append(_Moments.of(values[:, None], labels, n_clusters, weights))
     titles, kinds, levels = (list(part) for part in zip(*names)) if names else ([], [], [])
-    table = np.column_stack(means) if means else np.zeros((n_clusters, 0))
-    scales = _scales(np.array(variances))
     left_out = [] if used is None else [name for name in {*titles, *terms} if name not in used]
-    means_of_all = np.array(overall, dtype=np.float64)
-    return Profiles(titles, kinds, levels, means_of_all, scales, table, terms, tuple(sorted(left_out)))
+    profiles = _profiles(titles, kinds, levels, _Moments.side_by_side(moments, n_clusters), terms)
+    return profiles._replace(left_out=tuple(sorted(left_out)))
 
 
 def column_entries(column: Column) -> list[tuple[str | None, np.ndarray]]:
@@ -306,23 +330,86 @@ def matrix_terms(counts: Any, labels: np.ndarray, n_clusters: int, vocabulary: S
     return found
 
 
-def _indicators(labels: np.ndarray, n_clusters: int) -> tuple[sp.csr_array, np.ndarray]:
-    """Return the matrix of shape (n_clusters, n) that sums rows by cluster, and the sizes of the clusters."""
-    rows = np.flatnonzero(labels >= 0)
-    ones, shape = np.ones(len(rows)), (n_clusters, len(labels))
-    members = sp.csc_array((ones, (labels[rows], rows)), shape=shape)  # columns are cheap to slice
-    return members, np.bincount(labels[rows], minlength=n_clusters)
+# ------------------------------------------------------------------------------------------------------------- moments
 
 
-def _statistics(values: np.ndarray, members: sp.csr_array) -> tuple[float, float, np.ndarray]:
-    """Return mean, variance and the means of the clusters of a column, without missing values."""
-    present = ~np.isnan(values)
-    overall = float(values[present].mean())
-    centred = np.where(present, values - overall, 0.0)
-    counts = members @ present.astype(np.float64)
-    return overall, float((centred**2).sum() / present.sum()), overall + (members @ centred) / np.maximum(counts, 1)
+class _Moments(NamedTuple):
+    """Counts and means of entries in each cluster and, in the last line, of all rows, and variances of all rows."""
+
+    counts: np.ndarray  # (n_clusters + 1, m)
+    means: np.ndarray  # (n_clusters + 1, m), 0 without values
+    variances: np.ndarray  # (m,)
+
+    @classmethod
+    def of(cls, X: Any, labels: np.ndarray, n_clusters: int, weights: np.ndarray | None = None) -> _Moments:
+        """Compute the moments of rows of numbers, of which NaN is left out, block by block."""
+        n, m = X.shape
+        weights = np.ones(n) if weights is None else weights
+        groups = np.where(labels >= 0, labels, n_clusters)  # rows without a cluster only count among all rows
+        center = _mean_of_columns(X, weights)
+        counts, sums = np.zeros((n_clusters + 1, m)), np.zeros((n_clusters + 1, m))
+        squares = np.zeros(m)
+        for start in range(0, n, ROWS_PER_BLOCK):
+            block = slice(start, start + ROWS_PER_BLOCK)
+            shape = (n_clusters + 1, len(weights[block]))
+            members = sp.csr_array((weights[block], (groups[block], np.arange(shape[1]))), shape=shape)
+            if sp.issparse(X):
+                part = X[block].astype(np.float64)
+                present = members.sum(axis=1)[:, None]
+                sums += (members @ part).toarray() - present * center
+                counts += present
+                # Σ w (x - c)² = Σ w x² - 2c Σ w x + c² Σ w
+                total = weights[block].sum()
+                squares += weights[block] @ part.power(2) - 2 * center * (weights[block] @ part) + center**2 * total
+                continue
+            is_present = ~np.isnan(X[block])
+            centred = np.where(is_present, X[block] - center, 0.0)
+            counts += members @ is_present.astype(np.float64)
+            sums += members @ centred
+            squares += weights[block] @ centred**2
+        counts[-1], sums[-1] = counts.sum(axis=0), sums.sum(axis=0)
+        safe = np.maximum(counts, np.finfo(float).tiny)
+        return cls(
+            counts, np.where(counts > 0, center + sums / safe, 0.0), squares / safe[-1] - (sums[-1] / safe[-1]) ** 2
+        )
+
+    @classmethod
+    def side_by_side(cls, parts: Sequence[_Moments], n_clusters: int) -> _Moments:
+        """Return the moments of all columns."""
+        nothing = cls(np.zeros((n_clusters + 1, 0)), np.zeros((n_clusters + 1, 0)), np.zeros(0))
+        return cls(*(np.concatenate(arrays, axis=-1) for arrays in zip(nothing, *parts)))
+
+    def joined_with(self, other: _Moments) -> _Moments:
+        """Return the moments of the rows of both [Chan, Golub & LeVeque 1983]."""
+        counts = self.counts + other.counts
+        share = self.counts / np.maximum(counts, np.finfo(float).tiny)
+        means = other.means + share * (self.means - other.means)
+        p, q = share[-1], 1 - share[-1]
+        variances = p * self.variances + q * other.variances + p * q * (self.means[-1] - other.means[-1]) ** 2
+        return _Moments(counts, means, variances)
 
 
-def _scales(variances: np.ndarray) -> np.ndarray:
-    """Return standard deviations, 1 for a constant column."""
-    return np.sqrt(np.where(variances > 0, variances, 1.0))
+def _mean_of_columns(X: Any, weights: np.ndarray) -> np.ndarray:
+    """Return the weighted mean of every column, without missing values."""
+    if sp.issparse(X):
+        return np.asarray(weights @ X).ravel() / weights.sum()
+    sums, counts = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for start in range(0, len(X), ROWS_PER_BLOCK):
+        block = slice(start, start + ROWS_PER_BLOCK)
+        is_present = ~np.isnan(X[block])
+        sums += weights[block] @ np.where(is_present, X[block], 0.0)
+        counts += weights[block] @ is_present
+    return sums / np.maximum(counts, np.finfo(float).tiny)
+
+
+def _profiles(
+    columns: list[str], kinds: list[str], levels: list[Any], moments: _Moments, terms: dict[str, list[Terms]]
+) -> Profiles:
+    overall = moments.means[-1]
+    means = np.where(moments.counts[:-1] > 0, moments.means[:-1], overall)
+    return Profiles(columns, kinds, levels, overall, _scales(moments.variances, overall), means, moments.counts, terms)
+
+
+def _scales(variances: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """Return standard deviations, 1 for a column that is constant up to rounding."""
+    return np.sqrt(np.where(variances > (ROUNDING * means) ** 2, variances, 1.0))
