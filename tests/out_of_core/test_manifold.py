@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import fiedler
 from fiedler import ManifoldClustering, PairwiseConstraints
-from fiedler.clustering.candidates import graph_candidates
+from fiedler.clustering.candidates import communities_of_search
 from fiedler.datasets import blobs, tanh_manifold
 from fiedler.errors import InputError, SchedulerError
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
@@ -224,17 +224,18 @@ def test_searches_that_are_there_are_not_repeated(rows, client, tmp_path, monkey
     blocks, model = in_blocks(X[:1200], 2), ManifoldClustering(5, effort="fast", random_state=0)
     with config_context(tmp_path / "work"):
         expected = model.fit(blocks).labels_.compute()
-        for step in ("candidates", "communities-1", "coarse-labels", "moves-00"):
+        last = max((tmp_path / "work").glob("communities-1-*"))
+        for step in ("candidates", last.name, "coarse-labels", "moves-00"):
             shutil.rmtree(tmp_path / "work" / step)
         searched = []
 
-        def search(scorer, graphs, **options):
-            searched.extend(graphs)
-            return graph_candidates(scorer, graphs, **options)
+        def search(scorer, name, multilevel, number, rng):
+            searched.append((name, number))
+            return communities_of_search(scorer, name, multilevel, number, rng)
 
-        monkeypatch.setattr(manifold, "graph_candidates", search)
+        monkeypatch.setattr(manifold, "communities_of_search", search)
         assert_array_equal(model.fit(blocks).labels_.compute(), expected)
-    assert searched == ["9 neighbours"]
+    assert searched == [("9 neighbours", int(last.name[-1]))]
 
 
 SCRIPT = """

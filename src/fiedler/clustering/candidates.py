@@ -301,17 +301,8 @@ def graph_candidates(
         multilevel = MultilevelSearch.on(graph, scorer.n_clusters, rng)
         candidates: list[Candidate] = []
         for i in range(min(max_searches, n_searches(graph.n_nodes))):
-            start_time = time.perf_counter()
-            result = multilevel.find(scorer.n_clusters, rng, starts=starts)
-            seconds = time.perf_counter() - start_time
-            if i == 0:
-                spectral = [pair for pair in result.starts.items() if pair[0].endswith("eigenvectors")]
-                candidates += [scorer.score(labels, "spectral", name, key, math.nan) for key, labels in spectral]
-            detail = f"search {i + 1}, resolution {result.resolution:.2g}"
-            candidates.append(
-                scorer.score(result.labels, "communities", name, detail, seconds, resolution=result.resolution)
-            )
-            if _has_settled([one.cut for one in candidates if one.family == "communities"]):
+            candidates += communities_of_search(scorer, name, multilevel, i, rng, starts)
+            if has_settled(candidates):
                 break
         return candidates, multilevel.hierarchy
 
@@ -321,14 +312,35 @@ def graph_candidates(
     return [candidate for candidates, _ in found for candidate in candidates], hierarchies
 
 
+def communities_of_search(
+    scorer: PartitionScorer,
+    name: str,
+    multilevel: MultilevelSearch,
+    number: int,
+    rng: np.random.RandomState,
+    starts: Sequence[np.ndarray] = (),
+) -> list[Candidate]:
+    """Search communities once; the first search on a graph also gives the spectral partitions from which it starts."""
+    start_time = time.perf_counter()
+    result = multilevel.find(scorer.n_clusters, rng, starts=starts)
+    seconds = time.perf_counter() - start_time
+    candidates = []
+    if number == 0:
+        spectral = [pair for pair in result.starts.items() if pair[0].endswith("eigenvectors")]
+        candidates += [scorer.score(labels, "spectral", name, key, math.nan) for key, labels in spectral]
+    detail = f"search {number + 1}, resolution {result.resolution:.2g}"
+    found = scorer.score(result.labels, "communities", name, detail, seconds, resolution=result.resolution)
+    return [*candidates, found]
+
+
 def n_searches(n_nodes: int) -> int:
     """Return the maximum number of searches on a graph: more on small graphs, so that results depend less on seeds."""
     return max(1, min(MAX_SEARCHES, SEARCH_NODE_BUDGET // n_nodes))
 
 
-def _has_settled(cuts: Sequence[float]) -> bool:
-    """Whether the last `MAX_SEARCHES_WITHOUT_GAIN` searches brought no lower cut."""
-    patience = MAX_SEARCHES_WITHOUT_GAIN
+def has_settled(candidates: Sequence[Candidate]) -> bool:
+    """Whether the last `MAX_SEARCHES_WITHOUT_GAIN` searches on a graph brought no lower cut."""
+    patience, cuts = MAX_SEARCHES_WITHOUT_GAIN, [one.cut for one in candidates if one.family == "communities"]
     return len(cuts) > patience and min(cuts[-patience:]) >= min(cuts[:-patience]) - 1e-9
 
 

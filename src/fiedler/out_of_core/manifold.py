@@ -20,7 +20,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,8 +33,10 @@ from ..clustering.candidates import (
     MAX_SEARCHES,
     ROWS,
     Candidate,
-    graph_candidates,
+    communities_of_search,
+    has_settled,
     mixture_candidates,
+    n_searches,
     select_by_cut,
     select_by_likelihood,
     why_no_mixture,
@@ -49,7 +51,7 @@ from ..core.block_versions import is_dask_array
 from ..core.progress import report_progress
 from ..core.rows import take_rows
 from ..errors import InputError, StorageError
-from ..graph.community import search_hierarchy
+from ..graph.community import MultilevelSearch, search_hierarchy
 from ..graph.estimator import restore_on_failure
 from ..graph.labels import UNKNOWN
 from ..graph.recipes import self_tuned
@@ -238,16 +240,27 @@ class _Fit:
         return unpack_candidates(labels, records), int(leader)
 
     def _find_communities(self, scorer: BlockScorer, effort: Effort | None, seed: int) -> list[Candidate]:
-        """Search communities on the contracted graphs, in a step for each: a search that was interrupted is short."""
+        """Search communities on the contracted graphs, in a step for each search, so that interruptions cost little."""
         max_searches, found = MAX_SEARCHES if effort is None else effort.max_searches, []
 
-        def search(name: str, number: int) -> dict[str, Array]:
-            graph, rng = {name: scorer.graphs[name]}, np.random.RandomState([seed, number])
-            return pack_candidates(graph_candidates(scorer, graph, max_searches=max_searches, rng=rng)[0])
+        @cache
+        def multilevel(place: int) -> MultilevelSearch:
+            graph = scorer.graphs[names[place]]
+            return MultilevelSearch.on(graph, scorer.n_clusters, np.random.RandomState([seed, place]))
 
-        for number, name in enumerate(scorer.graphs):
-            arrays = self.run.once(f"communities-{number}", partial(search, name, number), "labels", "records")
-            found += unpack_candidates(*arrays)
+        def search(place: int, number: int) -> dict[str, Array]:
+            rng = np.random.RandomState([seed, place, number])
+            return pack_candidates(communities_of_search(scorer, names[place], multilevel(place), number, rng))
+
+        names = list(scorer.graphs)
+        for place, name in enumerate(names):
+            on_graph: list[Candidate] = []
+            for number in range(min(max_searches, n_searches(scorer.graphs[name].n_nodes))):
+                step = f"communities-{place}-{number}"
+                on_graph += unpack_candidates(*self.run.once(step, partial(search, place, number), "labels", "records"))
+                if has_settled(on_graph):
+                    break
+            found += on_graph
         return found
 
     # ------------------------------------------------------------------------------------------------------ the choice
