@@ -46,6 +46,28 @@ def test_a_failed_write_keeps_the_old_file(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
+@pytest.mark.parametrize("name", [".npz", "n" * 249 + ".npz", "plain"])
+def test_files_of_any_name_are_written(name, tmp_path):
+    with atomic_write(tmp_path / name) as draft:
+        assert draft.suffix == (".npz" if "." in name else "")
+        draft.write_text("new")
+
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "new")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
+def test_the_file_behind_a_link_is_written(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "folder" / "a.txt")
+
+    with atomic_write(tmp_path / "link.txt") as draft:
+        draft.write_text("new")
+
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "folder" / "a.txt").read_text() == "new"
+
+
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "1", True, None])
 def test_check_positive_rejects_other_values(value):
     with pytest.raises(ValueError, match="width must be a positive number; got"):

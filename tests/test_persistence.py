@@ -355,7 +355,7 @@ def test_state_that_compiled_code_would_trust_is_checked(node, saved):
         fiedler.load(rewrite(saved, **{JSON_MEMBER: lambda text: text | {"model": node}}))
 
 
-@pytest.mark.parametrize("version", [float("inf"), "two", None, 10**400])
+@pytest.mark.parametrize("version", [float("inf"), "two", None, 10**400, 0, -1, True])
 def test_invalid_format_versions(version, saved):
     with pytest.raises(ValueError, match=r"not a model file|reads formats up to"):
         fiedler.load(rewrite(saved, **{JSON_MEMBER: lambda text: text | {"version": version}}))

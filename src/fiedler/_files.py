@@ -10,10 +10,14 @@ from pathlib import Path
 
 from .errors import DataNotFoundError
 
+MAX_ENDING = 20  # characters
+
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path next to ``path`` that replaces ``path`` on success and is deleted on failure.
+
+    Where ``path`` is a symbolic link, the file that it points to is replaced. The temporary path has the same ending.
 
     Examples
     --------
@@ -24,7 +28,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> [p.name for p in folder.iterdir()]
     ['a.txt']
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise DataNotFoundError(
             f"cannot write {str(target)!r}: the folder {str(target.parent)!r} does not exist",
@@ -33,9 +37,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
             file=str(target),
             folder=str(target.parent),
         )
-    draft = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
+    ending = target.name[target.name.rfind(".") :] if "." in target.name else ""
+    draft = target.with_name(f".fiedler-{secrets.token_hex(4)}{ending[:MAX_ENDING]}")
     try:
         yield draft
+        with draft.open("r+b") as written:
+            os.fsync(written.fileno())
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)

@@ -209,9 +209,9 @@ def _read_content(file: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read and check the JSON text of the file, except for the model in it."""
     try:
         content = json.loads(file[JSON_MEMBER].astype(np.uint8, casting="safe").tobytes())
-        if content["format"] != MODEL_FORMAT:
+        version, written_by = content["version"], str(content["written_by"])
+        if content["format"] != MODEL_FORMAT or type(version) is not int or version < 1:
             raise ValueError
-        version, written_by = int(content["version"]), str(content["written_by"])
         notes, _ = content["notes"], content["model"]
     except Exception:  # no such array, no JSON, or not of this format
         raise _invalid_file(

@@ -511,6 +511,36 @@ def test_doctor_and_data(run_fiedler):
     assert "digits" in run_fiedler("data", "list").out
 
 
+def test_doctor_survives_a_data_folder_that_is_none(run_fiedler, monkeypatch, tmp_path):
+    monkeypatch.setenv("FIEDLER_DATA", str(tmp_path / "nothing"))
+
+    result = run_fiedler("doctor")
+
+    assert result.code == 0
+    assert "is not a folder" in result.out
+
+
+def test_names_cannot_control_the_terminal_or_be_formulas(run_fiedler, tmp_path):
+    rng = np.random.RandomState(0)
+    names = ["\x1b[31mred\x1b[0m", "=cmd|' /C calc'!A0", "@sum", "-3.5", *(f"r{i}" for i in range(36))]
+    rows = [
+        f'"{name}",{x:.3f},{"low" if i % 2 else "high"}\x1b[2J'
+        for i, (name, x) in enumerate(zip(names, rng.normal(size=40)))
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["name,x,kind", *rows]), encoding="utf-8")
+
+    result = run_fiedler("cluster", tmp_path / "t.csv", "-k", 2, "--id", "name", "--append", "--out", tmp_path / "out")
+    as_json = run_fiedler("predict", tmp_path / "out", tmp_path / "t.csv", "--id", "name", "--json")
+
+    assert result.code == 0, result.err
+    assert "\x1b" not in result.out + result.err + as_json.out + as_json.err
+    assert json.loads(as_json.out)["ids"] == names
+    for file in ("labels.csv", "table.csv"):
+        with (tmp_path / "out" / file).open(newline="", encoding="utf-8") as lines:
+            first = [row[0] for row in csv.reader(lines)]
+        assert first[2:5] == ["'=cmd|' /C calc'!A0", "'@sum", "-3.5"]
+
+
 def test_doctor_survives_an_incompatible_driver(run_fiedler, monkeypatch):
     def broken(_):
         raise RuntimeError("CUDA driver version is insufficient")

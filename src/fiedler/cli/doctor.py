@@ -15,6 +15,7 @@ import threadpoolctl
 from .. import __version__
 from .._versions import version_of
 from ..datasets.store import cache_folder, data_folder
+from ..errors import DataNotFoundError
 from ..out_of_core.config import connect
 from ..out_of_core.run import check_workers
 from ..out_of_core.workspace import Workspace
@@ -56,7 +57,7 @@ def doctor(scheduler: Scheduler = None, workdir: Workdir = None, json: Json = Fa
         "threads": threads,
         "packages": packages,
         "devices": devices,
-        "data_folder": None if data_folder() is None else str(data_folder()),
+        "data_folder": _data_folder(),
         "cache_folder": str(cache_folder()),
         "workers": workers,
     }
@@ -77,6 +78,15 @@ def doctor(scheduler: Scheduler = None, workdir: Workdir = None, json: Json = Fa
     for column in table.columns:
         column.justify = "left"
     Output(json=json).result(result, "\n".join(lines), table)
+
+
+def _data_folder() -> str | None:
+    """Return the folder of data, or what is wrong with it."""
+    try:
+        folder = data_folder()
+    except DataNotFoundError as error:
+        return error.problem
+    return None if folder is None else str(folder)
 
 
 def _workers(scheduler: str, workdir: Path | None) -> dict[str, str]:
