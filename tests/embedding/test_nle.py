@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -434,3 +436,35 @@ def test_the_largest_eigenvalue_is_lapacks(rng, backend):
     assert value >= top - 1e-9
     few = backend(np.diag([3.0, 3.0, 1.0]))
     assert largest_eigenvalue(lambda v: few @ v, backend(np.ones((3, 1)))) == pytest.approx(3)
+
+
+# -------------------------------------------------------------------------------------------------------------- weights
+
+
+def test_weights_count_in_the_graph_and_in_the_sizes_of_clusters():
+    """Ratio Cut of √(m_i m_j) w_ij with the sizes Σ m_i, the least of all partitions into two."""
+    rng, n = np.random.RandomState(3), 9  # with these weights, another partition is the best
+    m, side = rng.choice([1.0, 8.0], size=n), np.arange(n) < 5
+    W = np.triu(rng.uniform(size=(n, n)) * np.where(np.equal.outer(side, side), 1.0, 0.4), 1)
+    W += W.T
+
+    def cut_of(labels, weights, masses):
+        return weights[np.ix_(labels, ~labels)].sum() * (1 / masses[labels].sum() + 1 / masses[~labels].sum())
+
+    model = NLE(2, cut="ratio", n_init=5, random_state=0).fit(AffinityGraph.from_matrix(W), sample_weight=m)
+
+    partitions = [np.array(bits, dtype=bool) for bits in product([True, False], repeat=n) if 0 < sum(bits) < n]
+    weighted = W * np.sqrt(np.outer(m, m))
+    best = min(partitions, key=lambda labels: cut_of(labels, weighted, m))
+    without = min(partitions, key=lambda labels: cut_of(labels, W, np.ones(n)))
+    assert adjusted_rand_index(model.labels_, best) == 1
+    assert adjusted_rand_index(model.labels_, without) < 1
+
+
+def test_equal_weights_are_none_and_landmarks_have_no_weights(rng):
+    X = rng.normal(size=(60, 3)) + 5 * np.eye(3)[np.arange(60) % 3]
+    plain, equal = (NLE(3, random_state=0).fit(X, sample_weight=one) for one in (None, np.full(60, 7.0)))
+
+    assert_array_equal(equal.labels_, plain.labels_)
+    with pytest.raises(InputError, match="a LandmarkGraph has no edges, so sample_weight cannot be used"):
+        NLE(3, graph=LandmarkGraph(20), random_state=0).fit(X, sample_weight=np.arange(1, 61))

@@ -19,7 +19,7 @@ formed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self
 
@@ -29,7 +29,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
-from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
+from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_data, check_int, check_labels, check_n_clusters, check_nonnegative, check_seed
 from ..core.backend import Array, asarray_like, eps, namespace, one_hot, positive_part, to_numpy
 from ..core.blocks import map_rows
@@ -49,6 +49,7 @@ from ..graph.landmarks import LandmarkGraph, LowRankAffinity
 from ..graph.out_of_sample import coincident_rows, replace_coincident_rows
 from ..graph.pairs import add_links, has_repulsion
 from ..graph.recipes import is_pairwise, self_tuned
+from ..graph.row_weights import check_relative_weights, weigh_graph
 
 DENOMINATOR_SHARE = 1e-10  # of the mean degree, added to the denominator against division by zero
 MIN_ENTRY = 1e-10  # of Q, whose columns start at length one: zero is absorbing
@@ -273,6 +274,7 @@ class NLE(
         X: MatrixLike | AffinityGraph,
         y: LabelsLike | None = None,
         *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
         constraints: ConstraintsLike = None,
     ) -> Self:
         """Cluster the rows of ``X``, the nodes of a graph, or the objects of a similarity matrix.
@@ -282,6 +284,9 @@ class NLE(
         X : array or CSR matrix of shape (n, d), AffinityGraph, or similarity matrix if ``graph='precomputed'``
         y : array of shape (n,), optional
             For graphs built from labels, such as :class:`LabelGraph`.
+        sample_weight : array of shape (n,), optional
+            Positive weights of the rows, in the graph, see :mod:`fiedler.graph.row_weights`, and in the sizes of
+            clusters.
         constraints : PairwiseConstraints, optional
             Must-links become edges of positive weight; cannot-links become edges of negative weight, which count
             against a cluster that contains both ends. Rows connected by hard must-links become one node.
@@ -289,7 +294,9 @@ class NLE(
         with restore_on_failure(self):
             pairs = check_constraints(constraints, X)
             graph = self._affinity(X, y, pairs)
-            nodes = _make_nodes(graph, pairs.groups if pairs is not None and pairs.hard else None)
+            weights = check_relative_weights(sample_weight, graph.n_nodes)
+            graph = graph if weights is None else weigh_graph(_with_edges(graph), weights)
+            nodes = _make_nodes(graph, pairs.groups if pairs is not None and pairs.hard else None, weights)
             k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
             max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
             rng = check_seed(self.random_state)
@@ -310,10 +317,11 @@ class NLE(
         X: MatrixLike | AffinityGraph,
         y: LabelsLike | None = None,
         *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
         constraints: ConstraintsLike = None,
     ) -> Array:
         """Fit and return the memberships; parameters as in :meth:`fit`."""
-        return self.fit(X, y, constraints=constraints).memberships_
+        return self.fit(X, y, sample_weight=sample_weight, constraints=constraints).memberships_
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the memberships of points.
@@ -448,18 +456,33 @@ class _Nodes(NamedTuple):
     graph: AffinityGraph | LowRankAffinity
     row_of_node: Any  # one row of each node
     node_of_row: Any  # the node of each row
-    sizes: Any  # the number of rows of each node; None: one each
+    sizes: Any  # the number of rows of each node, or the sum of their weights; None: one each
     n_rows: int
 
 
-def _make_nodes(graph: AffinityGraph | LowRankAffinity, groups: np.ndarray | None) -> _Nodes:
+def _with_edges(graph: AffinityGraph | LowRankAffinity) -> AffinityGraph:
+    """Return a graph with edges, or raise an error for one without, whose rows cannot have weights."""
+    if isinstance(graph, AffinityGraph):
+        return graph
+    raise InputError(
+        "a LandmarkGraph has no edges, so sample_weight cannot be used",
+        "use a graph with edges, or leave sample_weight out",
+        code="incompatible_parameters",
+        parameter="sample_weight",
+    )
+
+
+def _make_nodes(
+    graph: AffinityGraph | LowRankAffinity, groups: np.ndarray | None, row_weights: np.ndarray | None = None
+) -> _Nodes:
     """Merge groups of rows into nodes, and renumber a large SciPy graph so that neighbours have close numbers."""
     n, all_rows = graph.n_nodes, slice(None)
-    nodes = _Nodes(graph, all_rows, all_rows, None, n)
+    nodes = _Nodes(graph, all_rows, all_rows, row_weights, n)
     if isinstance(graph, LowRankAffinity):
         return nodes
     if groups is not None:
-        _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
+        _, first = np.unique(groups, return_index=True)
+        sizes = np.bincount(groups, row_weights)
         graph = contract(graph, groups)
         nodes = _Nodes(graph, first, groups, sizes, n)
     if not sp.issparse(graph.weights) or graph.n_nodes < RENUMBER_FROM:
