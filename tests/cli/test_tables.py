@@ -124,6 +124,21 @@ def test_the_plan_is_printed_and_the_table_is_written_with_the_clusters(customer
     assert set(listed) == set(customers[0]) - {"customer", "country"}
 
 
+def test_new_tables_are_written_with_their_clusters(expected, run_fiedler, tmp_path):
+    columns, _ = make_customers(40, 1)
+    path = write(columns, "utf-8", tmp_path)
+
+    labels = run_fiedler("predict", expected, path, "--out", tmp_path / "labels.csv")
+    shown = run_fiedler("predict", expected, path, "--append")
+    run_fiedler("predict", expected, path, "--append", "--out", tmp_path / "table.csv")
+
+    assert labels.code == 0
+    assert (tmp_path / "table.csv").read_text(encoding="utf-8") == shown.out
+    table, labels = rows_of(tmp_path / "table.csv"), rows_of(tmp_path / "labels.csv")
+    assert list(table[0]) == [*columns, "cluster", "confidence"]
+    assert [row["cluster"] for row in table] == [row["label"] for row in labels]
+
+
 def test_columns_that_are_dropped_are_described_by_cluster(customers, run_fiedler, tmp_path):
     path = write(customers[0], "utf-8", tmp_path)
 

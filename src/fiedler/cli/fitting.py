@@ -221,7 +221,13 @@ def check_append(data: Input, append: bool) -> None:
 
 
 def save_table(path: Path, data: Input, labels: np.ndarray, confidence: np.ndarray | None) -> None:
-    """Write the columns of a table as they are in the file, with the cluster and the confidence of each row."""
+    """Write :func:`write_table` to a file, completely or not at all."""
+    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        write_table(file, data, labels, confidence)
+
+
+def write_table(file: TextIO, data: Input, labels: np.ndarray, confidence: np.ndarray | None) -> None:
+    """Write the columns of a table as they are in its file, with the cluster and the confidence of each row."""
     assert data.table is not None
     added: dict[str, Any] = {"cluster": labels.tolist()}
     if confidence is not None:
@@ -229,10 +235,9 @@ def save_table(path: Path, data: Input, labels: np.ndarray, confidence: np.ndarr
     names = [_unused(name, data.table.columns) for name in added]
     columns = data.table.columns.values()
     cells = [*(cells.tolist() if isinstance(cells, np.ndarray) else cells for cells in columns), *added.values()]
-    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(map(safe_cell, [*data.table.columns, *names]))
-        writer.writerows(map(safe_cell, row) for row in zip(*cells))
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(map(safe_cell, [*data.table.columns, *names]))
+    writer.writerows(map(safe_cell, row) for row in zip(*cells))
 
 
 def safe_cell(cell: Any) -> Any:

@@ -19,7 +19,7 @@ from ..io.cells import H5AD
 from ..io.images import is_image
 from ..io.tables import table_ending
 from ..persistence import load, read_notes
-from .fitting import save_labels, write_labels
+from .fitting import check_append, save_labels, save_table, write_labels, write_table
 from .methods import naming_texts_without_terms
 from .options import Drop, Id, Json, Quiet, Size, SkipBroken, Source, Text, parse_columns
 from .output import Output
@@ -45,6 +45,9 @@ def predict(
     drop: Drop = None,
     size: Size = None,
     skip_broken: SkipBroken = False,
+    append: Annotated[
+        bool, typer.Option("--append", help="Write the whole table with cluster and confidence instead of labels.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file; default: standard output.")] = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -63,20 +66,23 @@ def predict(
     check_file(out)
     options: dict[str, Any] = {"id": id, "text": text, "drop": drop, "size": size, "skip_broken": skip_broken}
     data = read_new_rows(output, source, fitted, notes, **options)
+    check_append(data, append)
     with output.working(f"predicting {data.n_rows} rows"), naming_texts(data, fitted):
         memberships = to_numpy(fitted.predict_proba(data.X)) if hasattr(fitted, "predict_proba") else None
         labels = to_numpy(fitted.predict(data.X)) if memberships is None else memberships.argmax(axis=1)
-    cluster_names = notes.get("cluster_names")
+    confidence = None if memberships is None else memberships.max(axis=1)
+    named = (data.row_names, labels, memberships, notes.get("cluster_names"), data.id_name or "id")
     if out is not None:
-        save_labels(out, data.row_names, labels, memberships, cluster_names, data.id_name or "id")
+        save_table(out, data, labels, confidence) if append else save_labels(out, *named)
     if json:
-        confidence = {} if memberships is None else {"confidence": memberships.max(axis=1).tolist()}
-        skipped = {"skipped": list(data.skipped)}
-        output.result({"ids": data.row_names, "labels": labels.tolist(), **confidence, **skipped})
-    elif out is None:
-        write_labels(sys.stdout, data.row_names, labels, memberships, cluster_names, data.id_name or "id")
-    else:
+        soft = {} if confidence is None else {"confidence": confidence.tolist()}
+        output.result({"ids": data.row_names, "labels": labels.tolist(), **soft, "skipped": list(data.skipped)})
+    elif out is not None:
         output.result({}, f"{data.n_rows} rows; written to {out}")
+    elif append:
+        write_table(sys.stdout, data, labels, confidence)
+    else:
+        write_labels(sys.stdout, *named)
 
 
 def read_new_rows(
