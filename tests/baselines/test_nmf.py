@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import NMF
 
 from fiedler.baselines import NMFClustering
-from fiedler.errors import InputError, NotConvergedWarning
+from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 
 
 @pytest.fixture
@@ -57,3 +57,8 @@ def test_a_warning_says_that_the_iterations_did_not_converge(X):
         model = NMFClustering(3, max_iter=2, random_state=0).fit(X)
     assert [warning.message.code for warning in warned] == ["not_converged"]
     assert (model.n_iter_, model.converged_) == (2, False)
+
+
+def test_clusters_without_rows_are_a_warning():
+    with pytest.warns(FiedlerWarning, match="only 2 of the 4 clusters contain any rows"):
+        NMFClustering(4, random_state=0).fit(np.ones((12, 3)))

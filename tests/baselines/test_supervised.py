@@ -13,7 +13,7 @@ from fiedler.baselines import LMNN, MMC, MPCKMeans, TransductiveSVM
 from fiedler.baselines.metric_learning import lmnn_objective, project_to_spectrahedron, target_neighbors
 from fiedler.baselines.mpckmeans import _PairObjective, penalized_distances
 from fiedler.baselines.tsvm import label_highest, switch_labels
-from fiedler.errors import InputError, NotConvergedWarning
+from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import PairwiseConstraints
 
@@ -285,3 +285,19 @@ def test_bad_labels_raise_an_error(y, code, words, rng):
     with pytest.raises(InputError, match=words) as raised:
         TransductiveSVM().fit(noisy(rng)[0], y)
     assert raised.value.code == code
+
+
+def test_mpckmeans_warns_of_clusters_without_rows():
+    with pytest.warns(FiedlerWarning, match="only 2 of the 4 clusters contain any rows"):
+        MPCKMeans(4, random_state=0).fit(np.repeat([[0.0, 0], [5, 5]], 8, axis=0))
+
+
+def test_transductive_svm_does_not_draw_from_the_global_generator(rng):
+    classes = np.arange(30) // 15
+    X, y = rng.normal(size=(30, 2)) + 3 * classes[:, None], np.where(np.arange(30) % 3, -1, classes)
+    before = np.random.get_state()  # noqa: NPY002
+
+    TransductiveSVM().fit(X, y)
+
+    assert_array_equal(np.random.get_state()[1], before[1])  # noqa: NPY002
+    assert np.random.get_state()[2] == before[2]  # noqa: NPY002

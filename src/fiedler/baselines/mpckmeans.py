@@ -22,7 +22,7 @@ from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_dense, check_int, check_n_clusters, check_nonnegative, check_seed
 from ..core.backend import to_numpy
 from ..errors import NotConvergedWarning, warn
-from ..graph.clusterer import ClustererMixin
+from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import restore_on_failure
 from ..graph.pairs import symmetric_pairs
@@ -125,6 +125,7 @@ class MPCKMeans(ClustererMixin, BaseEstimator):
                 stacklevel=3,
                 max_iter=max_iter,
             )
+        warn_if_clusters_are_empty(len(np.unique(labels)), k, "use fewer clusters or other pairs", stacklevel=3)
         self.labels_, self.metrics_ = labels.astype(np.int64), metrics
         self.cluster_centers_ = centers.astype(validated.dtype)
         self.history_, self.objective_ = FitHistory(np.array(values), maximize=False), values[-1]

@@ -23,7 +23,7 @@ from .._validation import check_data, check_int, check_n_clusters, check_nonnega
 from ..core.backend import is_numpy
 from ..core.rows import normalize_row_sums, normalize_rows
 from ..errors import InputError, NotConvergedWarning, warn
-from ..graph.clusterer import ClustererMixin
+from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.estimator import restore_on_failure
 
 USES_ROW_WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
@@ -159,6 +159,7 @@ class NMFClustering(ClustererMixin, BaseEstimator):
                 stacklevel=3,
                 max_iter=max_iter,
             )
+        warn_if_clusters_are_empty(len(np.unique(self.labels_)), k, "use fewer clusters or another init", stacklevel=3)
         return self
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:

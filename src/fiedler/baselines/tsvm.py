@@ -171,7 +171,7 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
             check_nonnegative(self.gamma, "gamma", or_else="'scale' or 'auto'")
 
     def _fit_machine(self, X: np.ndarray, signs: np.ndarray, costs: np.ndarray) -> SVC:
-        machine = SVC(C=check_positive(self.C, "C"), kernel=self.kernel, gamma=self.gamma)
+        machine = SVC(C=check_positive(self.C, "C"), kernel=self.kernel, gamma=self.gamma, random_state=0)
         return machine.fit(X, signs, sample_weight=costs)
 
     def _against_the_rest(

@@ -42,7 +42,7 @@ from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
 from ..errors import InputError, warn
 from ..graph.affinity import AffinityGraph
-from ..graph.clusterer import ClustererMixin
+from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.copies import CopiedRows
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
@@ -378,6 +378,9 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
                 stacklevel=2,
                 n_clusters=self.n_clusters_,
             )
+        if self._landmarks is None:
+            n_found = len(np.unique(to_numpy(self.labels_)[to_numpy(self.labels_) >= 0]))
+            warn_if_clusters_are_empty(n_found, self.n_clusters_, "use fewer clusters or fewer outliers", stacklevel=2)
         if self.verbose:
             print(self.report())
 

@@ -9,6 +9,7 @@ from sklearn.base import ClusterMixin
 from .._typing import Array, LabelsLike, MatrixLike
 from .._validation import check_data
 from ..core.backend import to_numpy
+from ..errors import warn
 from .affinity import AffinityGraph
 from .community import modularity
 from .recipes import as_affinity, default_recipe
@@ -55,3 +56,16 @@ class ClustererMixin(ClusterMixin):
     def _transform_rows(self, X: Array) -> Array:
         """Return the rows as the model's graph uses them."""
         return X
+
+
+def warn_if_clusters_are_empty(n_found: int, n_clusters: int, remedy: str, *, stacklevel: int) -> None:
+    """Warn if fewer clusters contain rows than were requested."""
+    if n_found < n_clusters:
+        warn(
+            f"only {n_found} of the {n_clusters} clusters contain any rows",
+            remedy,
+            code="empty_clusters",
+            stacklevel=stacklevel + 1,
+            n_found=n_found,
+            n_clusters=n_clusters,
+        )

@@ -33,6 +33,7 @@ from ..core.progress import print_line, report_progress
 from ..core.sparse import matmul
 from ..errors import InputError, NotConvergedWarning, SingularCovarianceError, warn
 from ..graph.affinity import AffinityGraph
+from ..graph.clusterer import warn_if_clusters_are_empty
 from ..graph.community import RESOLUTION, modularity
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
@@ -171,16 +172,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
                 stacklevel=stacklevel,
                 max_iter=self.max_iter,
             )
-        n_clusters = self.memberships_.shape[1]
-        if n_found < n_clusters:
-            warn(
-                f"only {n_found} of the {n_clusters} clusters contain any rows",
-                "use fewer clusters, less smoothing or another init",
-                code="empty_clusters",
-                stacklevel=stacklevel,
-                n_found=n_found,
-                n_clusters=n_clusters,
-            )
+        remedy = "use fewer clusters, less smoothing or another init"
+        warn_if_clusters_are_empty(n_found, self.memberships_.shape[1], remedy, stacklevel=stacklevel)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
