@@ -3,11 +3,13 @@
 import csv
 import inspect
 import json
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -21,7 +23,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import fiedler
 from fiedler import _registry
-from fiedler.cli.results import atomic_folder
+from fiedler.cli.results import atomic_folder, finish_results
 from fiedler.errors import InputError
 from fiedler.metrics import clustering_accuracy
 
@@ -743,3 +745,45 @@ def test_a_closed_pipe_ends_the_command_silently(table):
 
     assert process.stderr.read() == ""
     assert process.wait() == 1
+
+
+@pytest.mark.parametrize("k", range(5))
+def test_results_are_the_old_or_the_new_ones_if_a_rename_fails(k, tmp_path, monkeypatch):
+    """As if the process was killed before the k-th rename: the next command finds one of the two sets."""
+    folder, names = tmp_path / "out", ["labels.csv", "model.npz", "summary.json"]
+
+    def write(content):
+        with atomic_folder(folder) as draft:
+            for name in names:
+                (draft / name).write_text(content)
+
+    write("old")
+    renames, rename = iter(range(10)), Path.replace
+
+    def killed(path, target):
+        if next(renames) >= k:
+            raise SystemExit
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(SystemExit) if k < 4 else nullcontext():
+        write("new")
+    monkeypatch.undo()
+
+    finish_results(folder)
+
+    assert {(folder / name).read_text() for name in names} == {"old" if k == 0 else "new"}
+    assert sorted(path.name for path in folder.iterdir()) == names
+
+
+def test_drafts_of_killed_runs_are_removed(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    ended, own = tmp_path / f".fiedler-{process.pid}-x", tmp_path / f".fiedler-{os.getpid()}-y"
+    ended.mkdir(), own.mkdir()
+
+    with atomic_folder(tmp_path / "out") as draft:
+        (draft / "labels.csv").write_text("")
+
+    assert not ended.exists()
+    assert own.exists()

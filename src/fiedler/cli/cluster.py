@@ -71,7 +71,6 @@ from .results import (
     atomic_folder,
     check_folder,
     relative_source,
-    remove_table,
     source_name,
 )
 
@@ -240,8 +239,6 @@ def _write_results(
     append: bool,
 ) -> None:
     """Write all files, or none."""
-    if not append:
-        remove_table(folder)
     with atomic_folder(folder) as draft:
         names = (fitted.cluster_names, data.id_name or "id")
         save_labels(draft / LABELS_FILE, data.row_names, fitted.labels, fitted.memberships, *names)

@@ -23,7 +23,7 @@ from .fitting import check_append, save_labels, save_table, write_labels, write_
 from .methods import naming_texts_without_terms
 from .options import Drop, Id, Json, Quiet, Size, SkipBroken, Source, Text, parse_columns
 from .output import Output
-from .results import MODEL_FILE, check_file
+from .results import MODEL_FILE, check_file, finish_results
 
 KIND_NAMES = {
     "table": "a table",
@@ -54,6 +54,7 @@ def predict(
 ) -> None:
     """Predict the clusters of new rows: id, label, confidence and memberships as CSV."""
     output = Output(quiet, json)
+    finish_results(model if model.is_dir() else model.parent)
     path = model / MODEL_FILE if model.is_dir() else model
     notes, fitted = read_notes(path), load(path)
     if not hasattr(fitted, "predict"):

@@ -10,7 +10,7 @@ import typer
 from ..report import read_summary, write_report
 from .options import Json, Quiet
 from .output import Output
-from .results import PAGE_FILE, SUMMARY_FILE, check_file
+from .results import PAGE_FILE, SUMMARY_FILE, check_file, finish_results
 
 
 def report(
@@ -24,6 +24,7 @@ def report(
     """Write the report again from a folder of results."""
     output = Output(quiet, json)
     folder = results if results.is_dir() else results.parent
+    finish_results(folder)
     target = out or folder / PAGE_FILE
     check_file(target)
     with output.working("writing the report"):

@@ -1,4 +1,9 @@
-"""The folder of results: checked before the work, and written completely or not at all."""
+"""The folder of results: checked before the work, and written completely or not at all.
+
+Files are written to a temporary folder, which is then renamed to `FINISHED` inside the folder of results. From that
+moment on the results are the new ones, even if the process is killed: whichever command uses the folder next moves them
+to their places first.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,8 @@ from .._tables import COMPRESSIONS
 from ..errors import InputError
 from ..persistence import read_notes
 
-DRAFT_PREFIX = ".fiedler-"  # of temporary folders
+DRAFT_PREFIX = ".fiedler-"  # of temporary folders, before the number of the process
+FINISHED = ".fiedler-finished"  # the folder of results that have to be moved to their places
 LABELS_FILE, MODEL_FILE, SUMMARY_FILE, PAGE_FILE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
 
 TABLE_FILE = "table.csv"  # of --append
@@ -52,6 +58,7 @@ def check_folder(folder: Path, source: str, *, force: bool, append: bool = False
     if folder.exists() and not folder.is_dir():
         raise _out_error(folder, "is a file, not a folder for results", code="not_a_folder")
     _check_writable(folder)
+    finish_results(folder)
     names = (*FILES, TABLE_FILE) if append else FILES
     existing = next((name for name in names if (folder / name).exists()), None)
     if existing and not force and (origin := _origin(folder)) != relative_source(folder, source):
@@ -97,15 +104,6 @@ def _origin(folder: Path) -> str | None:
         return None
 
 
-def remove_table(folder: Path) -> None:
-    """Remove the table that an earlier run with --append has written, which has other clusters."""
-    try:
-        if read_notes(folder / MODEL_FILE).get("append"):
-            (folder / TABLE_FILE).unlink(missing_ok=True)
-    except (OSError, ValueError):
-        return
-
-
 def _shown(folder: Path, origin: str) -> str:
     """Return the path of an input as seen from the working directory."""
     path = os.path.normpath(folder / origin)
@@ -119,19 +117,63 @@ def _nearest_existing(folder: Path) -> Path:
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder whose files are moved to ``folder`` on success; on failure nothing is left."""
-    draft = Path(tempfile.mkdtemp(prefix=DRAFT_PREFIX, dir=_nearest_existing(folder)))
+    """Yield a temporary folder whose files replace those in ``folder`` on success, all or none."""
+    place = _nearest_existing(folder)
+    _remove_drafts(place)
+    draft = Path(tempfile.mkdtemp(prefix=f"{DRAFT_PREFIX}{os.getpid()}-", dir=place))
     try:
         yield draft
         with _uninterrupted():
             folder.mkdir(parents=True, exist_ok=True)
-            for path in draft.iterdir():
-                if path.is_dir():
-                    shutil.rmtree(folder / path.name, ignore_errors=True)
-                path.replace(folder / path.name)
+            finish_results(folder)
+            draft.replace(folder / FINISHED)
+            finish_results(folder)
     finally:
         with _uninterrupted():
             shutil.rmtree(draft, ignore_errors=True)
+
+
+def finish_results(folder: Path) -> None:
+    """Move the files of a finished run to their places, if it was killed before it could, the model last."""
+    finished = folder / FINISHED
+    if not finished.is_dir():
+        return
+    if not (finished / TABLE_FILE).exists():
+        _remove_table(folder)
+    for path in sorted(finished.iterdir(), key=lambda path: path.name == MODEL_FILE):
+        if path.is_dir():
+            shutil.rmtree(folder / path.name, ignore_errors=True)
+        path.replace(folder / path.name)
+    finished.rmdir()
+
+
+def _remove_table(folder: Path) -> None:
+    """Remove the table that an earlier run with --append has written, which has other clusters."""
+    try:
+        if read_notes(folder / MODEL_FILE).get("append"):
+            (folder / TABLE_FILE).unlink(missing_ok=True)
+    except (OSError, ValueError):
+        return
+
+
+def _remove_drafts(folder: Path) -> None:
+    """Remove the temporary folders of processes that were killed."""
+    for draft in folder.glob(f"{DRAFT_PREFIX}*-*"):
+        process = draft.name.removeprefix(DRAFT_PREFIX).partition("-")[0]
+        if process.isdigit() and draft.is_dir() and not _is_running(int(process)):
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    if os.name == "nt":  # there, os.kill would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        return True
+    return True
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from .results import (
     SUMMARY_FILE,
     atomic_folder,
     check_folder,
-    remove_table,
+    finish_results,
 )
 
 LOST_COLUMNS = (
@@ -56,6 +56,7 @@ def update(
 ) -> None:
     """Add new rows to a folder of results; report moved rows, new clusters and drift."""
     results = results if results.is_dir() else results.parent
+    finish_results(results)
     output, path = Output(quiet, json), results / MODEL_FILE
     notes, fitted = read_notes(path), load(path)
     clusterer = fitted[-1] if isinstance(fitted, Pipeline) else fitted
@@ -182,7 +183,6 @@ def _write_results(
     summary: dict[str, Any],
 ) -> None:
     """Write all files, or none."""
-    remove_table(folder)
     with atomic_folder(folder) as draft:
         labels, memberships = to_numpy(clusterer.labels_), to_numpy(clusterer.memberships_)
         save_labels(draft / LABELS_FILE, ids, labels, memberships, notes["cluster_names"], id_name)
