@@ -8,7 +8,12 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 GALLERY = sorted(EXAMPLES.rglob("plot_*.py"))
-NEEDS = {"anndata": ["anndata"], "bertopic": ["bertopic", "hdbscan"], "faiss": ["faiss"], "frames": ["pandas", "polars"]}
+NEEDS = {
+    "anndata": ["anndata"],
+    "bertopic": ["bertopic", "hdbscan"],
+    "faiss": ["faiss"],
+    "frames": ["pandas", "polars"],
+}
 
 
 def name_of(path):

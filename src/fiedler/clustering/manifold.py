@@ -164,7 +164,7 @@ def cluster(
     ----------
     X : array or CSR matrix of shape (n, d), data frame, AffinityGraph, or graph of another library
         The rows, or a graph on them. A data frame of pandas, polars or pyarrow may have columns of any kind and missing
-        values, see :class:`fiedler.io.TableEncoder`. Graphs of networkx and igraph, and the graph or the rows of an
+        values, see :class:`fiedler.table.TableEncoder`. Graphs of networkx and igraph, and the graph or the rows of an
         AnnData object, are taken as well.
     n_clusters : int or 'auto', default='auto'
         The number of clusters; 'auto' chooses it.

@@ -26,8 +26,8 @@ class Drift(NamedTuple):
         The share of the new rows for which that distance is larger than for 99 % of the old rows: about 0.01 for rows
         of the same kind.
     share_change : float
-        The total variation ½ Σ_k |p_k - q_k| between the shares p of the clusters among the old rows and q among the
-        new ones: 0 if they are equal, 1 if no cluster has rows of both.
+        The total variation between the shares of the clusters among the old and among the new rows, half the sum of
+        the absolute differences: 0 if they are equal, 1 if no cluster has rows of both.
     far_by_chance, change_by_chance : float
         What 99 % of as many rows of the same kind do not exceed.
 

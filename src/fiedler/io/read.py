@@ -78,7 +78,7 @@ def read_input(
     features : sequence of str
         Columns of numbers to use, in this order; by default all columns without another role, of any kind.
     as_category, as_number, as_text, weight
-        As in :class:`fiedler.io.TableEncoder`.
+        As in :class:`fiedler.table.TableEncoder`.
     is_new : bool
         Whether these are new rows for a model, which decides how columns are used.
     names : str, optional

@@ -159,7 +159,7 @@ class Profiles(NamedTuple):
         return sorted(terms, key=lambda pair: -pair[1])[:MAX_TERMS]
 
     def names(self) -> list[str | None]:
-        """Return a name for each cluster, see :func:`name_cluster`, longer ones where names would be equal."""
+        """Return a name for each cluster: its terms or its largest contrasts, more of them where names are equal."""
         labels = range(len(self.means))
         described = [(self.leading_terms(label), self.contrasts(label)) for label in labels]
         names = [name_cluster(*one) for one in described]
