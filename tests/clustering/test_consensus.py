@@ -15,6 +15,7 @@ import fiedler
 from fiedler import ManifoldClustering, PairwiseConstraints
 from fiedler.clustering import comparison
 from fiedler.clustering.candidates import Candidate
+from fiedler.clustering.choice_report import disagreement
 from fiedler.clustering.comparison import Effort
 from fiedler.clustering.consensus import (
     agreement_matrix,
@@ -25,7 +26,6 @@ from fiedler.clustering.consensus import (
     vote_shares,
     with_consensus,
 )
-from fiedler.clustering.explain import disagreement
 from fiedler.clustering.memberships import WALK
 from fiedler.clustering.views import (
     COMMUNITIES,

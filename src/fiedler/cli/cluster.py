@@ -14,9 +14,9 @@ from rich.table import Table
 from .._registry import methods
 from .._validation import choose, first_few
 from ..clustering import FitCost
+from ..clustering.choice_report import UNCERTAIN_BELOW
 from ..clustering.comparison import EFFORTS
 from ..clustering.cost_records import format_bytes
-from ..clustering.explain import UNCERTAIN_BELOW
 from ..clustering.explanation import describe_columns
 from ..core.progress import format_seconds
 from ..io import Input, read_input

@@ -71,8 +71,8 @@ from .candidates import (
     select_by_likelihood,
     why_no_mixture,
 )
+from .choice_report import format_report
 from .comparison import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
-from .explain import format_report
 from .explanation import ExplainMixin
 from .memberships import walk_memberships
 from .n_clusters import NClustersChoice, count_clusters, subgraph

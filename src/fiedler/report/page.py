@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._files import atomic_write
-from ..clustering.explain import UNCERTAIN_BELOW
+from ..clustering.choice_report import UNCERTAIN_BELOW
 from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, UNASSIGNED, on_dark
 from .jsonable import Summary

@@ -1,7 +1,7 @@
 """A fitted clustering as one dictionary of plain data: everything that its report shows, in a form that JSON can store.
 
 - The *confidence* of a row is its largest membership; a model without memberships has no confidence.
-- A row is *uncertain* if its confidence is at most `fiedler.clustering.explain.UNCERTAIN_BELOW`.
+- A row is *uncertain* if its confidence is at most `fiedler.clustering.choice_report.UNCERTAIN_BELOW`.
 - *Typical* rows of a cluster are its most confident ones and, among equals (to two digits), those closest to the mean
   of the cluster; without memberships, those closest to the mean.
 - The *least confident* rows of a cluster are listed with the cluster of their second largest membership.
@@ -25,7 +25,7 @@ from .._records import FitHistory
 from .._validation import check_data, check_labels, check_seed, is_foreign
 from .._versions import versions
 from ..clustering import NClustersChoice
-from ..clustering.explain import CONTESTED_BELOW, UNCERTAIN_BELOW, disagreement
+from ..clustering.choice_report import CONTESTED_BELOW, UNCERTAIN_BELOW, disagreement
 from ..clustering.explanation import describe_columns
 from ..core.backend import to_numpy
 from ..core.eigen import smallest_eigenpairs, widest_gap
