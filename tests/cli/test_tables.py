@@ -139,6 +139,30 @@ def test_new_tables_are_written_with_their_clusters(expected, run_fiedler, tmp_p
     assert [row["cluster"] for row in table] == [row["label"] for row in labels]
 
 
+def test_weights_of_rows_stand_for_copies(run_fiedler, tmp_path):
+    rng = np.random.RandomState(0)
+    X, counts = rng.normal(size=(60, 2)).round(3) + 6 * (np.arange(60) % 2)[:, None], rng.randint(1, 4, size=60)
+    lines = [f"{x},{y},{n}" for (x, y), n in zip(X, counts)]
+    (tmp_path / "once.csv").write_text("\n".join(["x,y,count", *lines]))
+    copies = [f"{x},{y}" for (x, y), n in zip(X, counts) for _ in range(n)]
+    (tmp_path / "copies.csv").write_text("\n".join(["x,y", *copies]))
+    command = ["-k", 2, "--scale", "none", "--out"]
+
+    weighted = run_fiedler("cluster", tmp_path / "once.csv", "--row-weight", "count", *command, tmp_path / "once")
+    run_fiedler("cluster", tmp_path / "copies.csv", *command, tmp_path / "copies")
+
+    assert weighted.code == 0, weighted.err
+    labels = [row["label"] for row in rows_of(tmp_path / "once" / "labels.csv")]
+    expected = [row["label"] for row in rows_of(tmp_path / "copies" / "labels.csv")]
+    assert list(np.repeat(labels, counts)) == expected
+    options = ["--row-weight", "count", "--method", "genie"]
+    refused = run_fiedler("cluster", tmp_path / "once.csv", *options, *command, tmp_path / "once")
+    assert "--method genie does not weigh rows; use one that does: auto, " in refused.err
+    (tmp_path / "bad.csv").write_text("x,y,count\n1,2,0\n3,4,1\n5,5,2\n")
+    bad = run_fiedler("cluster", tmp_path / "bad.csv", "--row-weight", "count", "-k", 2, "--out", tmp_path / "b")
+    assert "--row-weight must be a column of positive numbers" in bad.err
+
+
 def test_columns_that_are_dropped_are_described_by_cluster(customers, run_fiedler, tmp_path):
     path = write(customers[0], "utf-8", tmp_path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import re
 import time
 from collections.abc import Container
@@ -148,6 +149,9 @@ def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]
                 supervision=kind,
             )
     options: dict[str, Any] = {"y": data.labels} if data.is_partially_labeled else {}
+    if data.weights is not None:
+        _check_takes_weights(method)
+        options["sample_weight"] = data.weights
     if pairs is not None:
         row_names = None if data.row_names == number_rows(data.n_rows) else data.row_names
         options["constraints"] = constraints = PairwiseConstraints.from_csv(pairs, data.n_rows, names=row_names)
@@ -161,6 +165,19 @@ def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]
         if data.is_partially_labeled:
             _check_pairs_match_labels(constraints, data)
     return options
+
+
+def _check_takes_weights(method: str) -> None:
+    """Raise an error if a method does not weigh rows."""
+    takes = [name for name, row in methods().items() if "sample_weight" in inspect.signature(row.load().fit).parameters]
+    if method not in takes:
+        raise InputError(
+            f"--method {method} does not weigh rows",
+            f"use one that does: {', '.join(takes)}, or leave out --row-weight",
+            code="weights_not_supported",
+            parameter="method",
+            value=method,
+        )
 
 
 def accepts(method: str, supervision: str) -> bool:

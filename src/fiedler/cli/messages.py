@@ -58,6 +58,7 @@ SENTENCES = {
         "clustering {n_rows} x {n_columns} values needs up to {required_gb:.1f} GB of memory, but only "
         "{available_gb:.1f} GB is free; use fewer rows or columns, or try anyway with --no-memory-check"
     ),
+    "invalid_sample_weight": "--row-weight must be a column of positive numbers; correct it, or leave it out",
     # texts
     "no_such_representation": "the file has no {value!r} in obsm; choose one of {choices} with --use-rep",
     "no_such_column": "{file!r} has no column {column!r}; its columns are {columns}; choose one with {option}",

@@ -51,6 +51,10 @@ Weight = Annotated[
     list[str] | None,
     typer.Option(metavar="COL=FACTOR", help="Weight of a column of a table, 1 for the others; may be repeated."),
 ]
+RowWeight = Annotated[
+    str | None,
+    typer.Option("--row-weight", metavar="COL", help="Column of weights: a row of weight 3 counts as three rows."),
+]
 Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Resize images to N x N pixels.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out images that cannot be read.")]
 UseRep = Annotated[

@@ -49,6 +49,7 @@ def read_input(
     weight: Mapping[str, float] | None = None,
     is_new: bool = False,
     names: str | None = None,
+    row_weight: str | None = None,
     size: int | None = None,
     image_shape: Sequence[int] | None = None,
     skip_broken: bool = False,
@@ -83,6 +84,8 @@ def read_input(
         Whether these are new rows for a model, which decides how columns are used.
     names : str, optional
         Column of row names that need not exist.
+    row_weight : str, optional
+        Column of the weights of rows, as in ``sample_weight``.
     size : int, optional
         Resize images to this many pixels per side.
     image_shape : sequence of int, optional
@@ -115,7 +118,7 @@ def read_input(
     if not str(source):
         raise InputError("the name of the input is empty", "give a file, a folder or a data set", code="empty_source")
     kinds = (tuple(as_category), tuple(as_number), tuple(as_text), tuple((weight or {}).items()))
-    path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features), *kinds, is_new, names)
+    path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features), *kinds, is_new, names, row_weight)
     images = ImageOptions(size, None if image_shape is None else tuple(image_shape), skip_broken)
     is_stdin = str(source) == "-"
     if not is_stdin and not path.exists():

@@ -42,6 +42,8 @@ class Input(NamedTuple):
         All columns of a table as they are in the file.
     label_name : str or None
         The name of the column of known classes.
+    weights : array of shape (n,) or None
+        The weights of the rows.
     skipped : tuple of str
         The names of files that were left out, as they cannot be read.
     representation : str or None
@@ -65,6 +67,7 @@ class Input(NamedTuple):
     id_name: str | None = None
     table: Table | None = None
     label_name: str | None = None
+    weights: np.ndarray | None = None
     skipped: tuple[str, ...] = ()
     representation: str | None = None
 
@@ -92,8 +95,8 @@ class Roles(NamedTuple):
     """Roles of the columns of a table; columns without a role are features, unless ``features`` names them.
 
     ``category``, ``number`` and ``free_text`` are columns that are taken for these, ``weight`` are pairs of a column
-    and its weight, ``is_new`` says that the rows are new ones for a model, which decides how columns are used, and
-    ``names`` is a column of row names that need not exist.
+    and its weight, ``is_new`` says that the rows are new ones for a model, which decides how columns are used,
+    ``names`` is a column of row names that need not exist, and ``row_weight`` one of weights of the rows.
     """
 
     labels: str | None = None
@@ -107,6 +110,7 @@ class Roles(NamedTuple):
     weight: tuple[tuple[str, float], ...] = ()
     is_new: bool = False
     names: str | None = None
+    row_weight: str | None = None
 
     def encoder(self) -> TableEncoder:
         """Return the encoder of a mixed table."""

@@ -111,7 +111,8 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
                 column=roles.labels,
             )
     about: dict[str, Any] = {"labels": labels, "class_names": class_names, "label_name": roles.labels}
-    about |= {"id_name": roles.id, "table": table}
+    weights = None if roles.row_weight is None else _numbers(table, roles.row_weight, file)
+    about |= {"id_name": roles.id, "table": table, "weights": weights}
     if roles.text is not None:
         texts = read_documents(_as_text(table.columns[roles.text])).texts
         return Input("texts", texts, row_names, [roles.text], **about)
@@ -123,7 +124,7 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
 
 def _mixed_rows(table: Table, roles: Roles, file: str, result: Input) -> Input:
     """Return columns of any kind, to be encoded; as an array if they are complete columns of numbers."""
-    others = {roles.labels, roles.id, *roles.drop}
+    others = {roles.labels, roles.id, roles.row_weight, *roles.drop}
     cells = {name: column for name, column in table.columns.items() if name not in others}
     if not cells:
         raise InputError(
@@ -156,7 +157,7 @@ def _mixed_rows(table: Table, roles: Roles, file: str, result: Input) -> Input:
 
 
 def _check_roles(table: Table, roles: Roles, file: str) -> None:
-    for name in filter(None, (roles.labels, roles.id, roles.text, *roles.drop, *roles.features)):
+    for name in filter(None, (roles.labels, roles.id, roles.text, roles.row_weight, *roles.drop, *roles.features)):
         if name not in table.columns:
             columns = list(table.columns)
             raise InputError(
@@ -167,7 +168,7 @@ def _check_roles(table: Table, roles: Roles, file: str) -> None:
                 column=name,
                 columns=columns,
             )
-    named = [*filter(None, (roles.labels, roles.id, roles.text)), *set(roles.drop)]
+    named = [*filter(None, (roles.labels, roles.id, roles.text, roles.row_weight)), *set(roles.drop)]
     duplicate = next((name for name in named if named.count(name) > 1), None)
     if duplicate is not None:
         raise InputError(
