@@ -51,7 +51,7 @@ RECORDS = {
     "Candidate": "fiedler.clustering.candidates",
     "ColumnEncoding": "fiedler.table.encoder",
     "CopiedRows": "fiedler.graph.copies",
-    "Landmarks": "fiedler.clustering.manifold",
+    "Landmarks": "fiedler.clustering.landmarks",
     "KernelConstants": "fiedler.graph.kernels",
     "FitHistory": "fiedler._records",
     "GaussianOfRows": "fiedler.core.missing",

@@ -11,10 +11,10 @@ from sklearn.datasets import load_digits
 import fiedler
 from fiedler import AffinityGraph, KNNGraph, ManifoldClustering
 from fiedler.clustering import Drift
+from fiedler.clustering.drift import change_by_chance
 from fiedler.clustering.memberships import walk_memberships
 from fiedler.clustering.partial_supervision import PartialSupervision
 from fiedler.clustering.update import (
-    change_by_chance,
     find_new_clusters,
     moved_shares,
     shares_behind,

@@ -186,8 +186,7 @@ def cluster(
         fitted = fitted._replace(cluster_names=[cluster["name"] for cluster in summary["clusters"]])
         _write_results(folder, data, fitted, _notes(data, fitted, **about), summary, append=append)
     result = _result(data, fitted, summary, method, folder, append=append)
-    plan = [] if data.encoder is None else [f"{data.encoder.plan_}\n"]
-    output.result(result, *plan, *_as_text(result, fitted, folder))
+    output.result(result, *_as_text(data, result, fitted, folder))
 
 
 def _more_settings(data: Input, pairs: Path | None) -> dict[str, Any]:
@@ -297,9 +296,10 @@ def _columns(data: Input, fitted: FittedClustering) -> dict[str, Any]:
     return {"original": describe_columns(data.columns, fitted.labels, fitted.n_clusters, requests, names)}
 
 
-def _as_text(result: dict[str, Any], fitted: FittedClustering, folder: Path) -> list[str | Table]:
-    """Return the result as text and tables for the terminal."""
-    parts: list[str | Table] = [] if fitted.evidence is None else [f"{fitted.evidence}\n"]
+def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, folder: Path) -> list[str | Table]:
+    """Return the plan of a table, and the result, as text and tables for the terminal."""
+    parts: list[str | Table] = [] if data.encoder is None else [f"{data.encoder.plan_}\n"]
+    parts += [] if fitted.evidence is None else [f"{fitted.evidence}\n"]
     clusters = [row for row in result["clusters"] if row["size"]]
     count = "1 cluster" if len(clusters) == 1 else f"{len(clusters)} clusters"
     title = f"{result['rows']} rows in {count}, by {result['method']}, in {fitted.seconds:.1f} s"

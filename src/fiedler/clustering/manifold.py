@@ -74,6 +74,7 @@ from .candidates import (
 from .choice_report import format_report
 from .comparison import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from .explanation import ExplainMixin
+from .landmarks import Landmarks
 from .memberships import walk_memberships
 from .n_clusters import NClustersChoice, count_clusters, subgraph
 from .outliers import farthest, outlier_scores
@@ -110,35 +111,6 @@ class ClusterResult(NamedTuple):
     labels: Array
     memberships: Array
     model: ManifoldClustering
-
-
-class Landmarks(NamedTuple):
-    """Some of the rows of a fit in blocks, which stand for all of them in predictions and reports.
-
-    Attributes
-    ----------
-    numbers : ndarray of shape (m,)
-        Which rows they are.
-    n_rows : int
-        The number of all rows.
-    memberships : ndarray of shape (m, n_clusters)
-    agreement : ndarray of shape (m,) or None
-        Their part of ``row_agreement_``.
-    is_drawn : ndarray of shape (m,)
-        Whether they were drawn at random among all rows, or among those of a rare cluster.
-    """
-
-    numbers: np.ndarray
-    n_rows: int
-    memberships: np.ndarray
-    agreement: np.ndarray | None
-    is_drawn: np.ndarray
-
-    def drawn(self) -> Landmarks:
-        """Return those that were drawn among all rows, of which clusters have about their share."""
-        agreement = None if self.agreement is None else self.agreement[self.is_drawn]
-        kept = (self.numbers[self.is_drawn], self.n_rows, self.memberships[self.is_drawn], agreement)
-        return Landmarks(*kept, self.is_drawn[self.is_drawn])
 
 
 def cluster(

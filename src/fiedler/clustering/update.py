@@ -20,14 +20,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import binom
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import MatrixLike
@@ -50,10 +48,11 @@ from ..graph.smoothing import resolvent
 from ..table.profiles import Profiles
 from .candidates import ROWS, Candidate, mean_normalized_cut
 from .consensus import match_clusters, rand_index
+from .drift import Drift, measure_drift
 from .explanation import entries_of
 from .memberships import WALK
 from .partial_supervision import PartialSupervision
-from .update_records import Drift, UpdateResult
+from .update_records import UpdateResult
 from .views import COMMUNITIES
 
 MAX_ROUNDS = 20  # of the walk, in each of which rows move
@@ -63,8 +62,6 @@ COARSE_NODES = 2_000  # supernodes on which communities are searched again: a se
 SAME_ABOVE = 0.95  # adjusted Rand index above which communities are the same as the clusters
 CLEARLY_LOWER = 0.9  # factor on the cut of the clusters, below which other communities replace them
 MAX_CONDUCTANCE = 0.05  # share of the weight that leaves a new cluster, or that of half of the old clusters if larger
-CHANCE, N_DRAWS = 0.99, 2000  # probability of what is by chance at most, and samples from which it is estimated
-FAR_PERCENTILE = 99  # of the old rows' neighbour distances, beyond which a row is far
 
 
 class GrownClustering(NamedTuple):
@@ -312,48 +309,6 @@ def median_conductance(graph: AffinityGraph, labels: np.ndarray) -> float:
     """Return the median over the clusters of the share of their weight that leaves them."""
     W, degrees = to_scipy(graph.weights), to_numpy(graph.degrees).astype(np.float64)
     return float(np.median([conductance(W, degrees, np.flatnonzero(labels == label)) for label in np.unique(labels)]))
-
-
-# --------------------------------------------------------------------------------------------------------------- drift
-
-
-def measure_drift(grown: GrownGraph, copies: CopiedRows, n_rows: int, labels: np.ndarray, n_clusters: int) -> Drift:
-    """Compare new rows with old ones by their distances to different old rows, and by their clusters.
-
-    Parameters
-    ----------
-    grown : GrownGraph
-    copies : CopiedRows
-        Of which nodes the rows are copies.
-    n_rows : int
-        The number of old rows, which come first.
-    labels : ndarray of shape (n_nodes,)
-        Their clusters, 0, 1, ...
-    n_clusters : int
-    """
-    by_node = [lists.distances.mean(axis=1, dtype=np.float64) for lists in (grown.of_old, grown.to_old)]
-    old, new = np.split(np.concatenate(by_node)[copies.nodes], [n_rows])
-    old_labels, new_labels = np.split(labels[copies.nodes], [n_rows])
-    typical = float(np.median(old))
-    ratio = float(np.median(new)) / typical if typical > 0 else (1.0 if np.median(new) == 0 else math.inf)
-    p, q = (np.bincount(part, minlength=n_clusters) / len(part) for part in (old_labels, new_labels))
-    return Drift(
-        distance_ratio=ratio,
-        far_share=float(np.mean(new > np.percentile(old, FAR_PERCENTILE))),
-        share_change=0.5 * float(np.abs(p - q).sum()),
-        change_by_chance=change_by_chance(p, len(old_labels), len(new_labels)),
-        far_by_chance=float(binom.ppf(CHANCE, len(new), 1 - FAR_PERCENTILE / 100)) / len(new),
-    )
-
-
-def change_by_chance(shares: np.ndarray, n_old: int, n_new: int) -> float:
-    """Return the total variation of shares that 99 % of pairs of samples from the same clusters do not exceed.
-
-    It is found by drawing samples of both sizes from the clusters, always the same ones.
-    """
-    rng = np.random.RandomState(0)
-    old, new = (rng.multinomial(size, shares, size=N_DRAWS) / size for size in (n_old, n_new))
-    return float(np.quantile(0.5 * np.abs(old - new).sum(axis=1), CHANCE))
 
 
 # ---------------------------------------------------------------------------------------------------------- the method

@@ -42,7 +42,8 @@ from ..clustering.candidates import (
     why_no_mixture,
 )
 from ..clustering.comparison import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
-from ..clustering.manifold import GRAPH_SIZES, Landmarks, ManifoldClustering
+from ..clustering.landmarks import Landmarks
+from ..clustering.manifold import GRAPH_SIZES, ManifoldClustering
 from ..clustering.n_clusters import NClustersChoice, count_clusters
 from ..clustering.views import is_low_dimensional
 from ..core.backend import Array

@@ -35,7 +35,7 @@ from ..metrics import match_labels, score_table
 from ..plots.layouts import Layout2D, resolve_layout
 from ..plots.rows import LabeledRows
 from ..plots.tsne import sparse_attractive_part
-from ..table.frames import is_frame, is_mixed
+from ..table.frames import is_mixed, is_table
 from ..table.profiles import Profiles
 from .cards import (
     CardRows,
@@ -181,7 +181,7 @@ def summarize(
     clusters = cluster_cards(rows, labels, Q, k, CARD_ROWS if pixels is None else IMAGE_CARD_ROWS)
     profiles = _profiles(rows if original is None else original, labels, k, texts, columns, pixels is not None)
     names = _check_length(names, "names", k, "cluster")
-    is_readable = texts is not None or columns is not None or isinstance(original, Profiles) or _is_table(original)
+    is_readable = texts is not None or columns is not None or isinstance(original, Profiles) or is_table(original)
     describe_cards(clusters, profiles, name_clusters(names, profiles if is_readable else None, clusters, ids))
     card_rows = sorted(
         {row for cluster in clusters for row in cluster["typical"]}
@@ -249,10 +249,6 @@ def _check_length(values: Any, name: str, n: int, noun: str = "row") -> Any:
     return values
 
 
-def _is_table(X: Any) -> bool:
-    return is_frame(X) or isinstance(X, Mapping)
-
-
 def _profiles(
     original: Any,
     labels: np.ndarray,
@@ -264,7 +260,7 @@ def _profiles(
     """Return the columns by cluster, or the terms of texts; None for images."""
     if isinstance(original, Profiles | AffinityGraph):
         return original if isinstance(original, Profiles) else describe_rows(original, labels, n_clusters, texts, None)
-    if _is_table(original):
+    if is_table(original):
         return describe_columns(original, labels, n_clusters)
     if has_images and texts is None:
         return None

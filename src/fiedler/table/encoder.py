@@ -31,7 +31,7 @@ from ..core.missing import GaussianOfRows, fit_gaussian
 from ..errors import InputError, NotConvergedWarning, warn
 from ..text import DocumentVectorizer
 from .columns import Column, Requests, format_plan, plan_columns
-from .frames import is_frame, n_rows_of, table_cells
+from .frames import is_table, n_rows_of, table_cells
 from .values import Values, ValueType, read_values
 
 OTHER = "(other)"
@@ -365,7 +365,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         drop, category, number, text = (
             _names(getattr(self, name), name) for name in ("drop", "as_category", "as_number", "as_text")
         )
-        is_array = not is_frame(X) and not isinstance(X, Mapping)
+        is_array = not is_table(X)
         if is_array and all(column.dtype.kind in "biuf" for column in cells.values()):
             number = tuple(name for name in cells if name not in {*drop, *category, *text})
         return Requests(drop, category, number, text, dict(self.weight or {}))
@@ -373,12 +373,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _set_names(self, X: Any, names: list[str]) -> None:
         self.n_features_in_ = len(names)
         self.__dict__.pop("feature_names_in_", None)
-        if is_frame(X) or isinstance(X, Mapping):
+        if is_table(X):
             self.feature_names_in_ = np.array(names, dtype=object)
 
     def _by_name(self, X: Any, cells: dict[str, Any]) -> dict[str, Any]:
         """Return columns by the names of the fit; those of an array, which must be as many, have their order."""
-        if is_frame(X) or isinstance(X, Mapping):
+        if is_table(X):
             return cells
         if len(cells) != self.n_features_in_:
             raise InputError(

@@ -19,6 +19,11 @@ def is_frame(X: Any) -> bool:
     return not isinstance(X, np.ndarray) and hasattr(X, "schema" if hasattr(X, "column_names") else "columns")
 
 
+def is_table(X: Any) -> bool:
+    """Whether the columns of ``X`` have names: a data frame, or a dictionary of columns."""
+    return is_frame(X) or isinstance(X, Mapping)
+
+
 def is_mixed(X: Any) -> bool:
     """Whether ``X`` is a data frame that is not made of finite numbers alone, so that it has to be encoded."""
     if not is_frame(X) or getattr(X, "sparse", None) is not None:  # pandas' sparse frames are numbers
