@@ -25,6 +25,7 @@ from .._validation import check_int, check_n_clusters, check_nonnegative, check_
 from ..core.kmeans import kmeans
 from ..core.multiplicative import multiplicative_update
 from ..core.progress import ProgressMixin, report_progress, track_progress
+from ..core.selection import first_best
 from ..errors import NotConvergedWarning, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import restore_on_failure
@@ -163,7 +164,7 @@ class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
         seeds = rng.randint(2**31 - 1, size=check_int(self.n_init, "n_init"))
         with report_progress(self):
             runs = [self._run(rows, graph, lam, k, seed) for seed in track_progress(seeds, "starts", len(seeds))]
-        best = min(runs, key=lambda run: run.history.objective[-1])
+        best = first_best(runs, lambda run: run.history.objective[-1], lowest=True)
         if not best.converged:
             warn(
                 f"GNMF did not converge within max_iter={self.max_iter} updates",

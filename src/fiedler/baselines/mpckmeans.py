@@ -21,6 +21,7 @@ from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_dense, check_int, check_n_clusters, check_nonnegative, check_seed
 from ..core.backend import to_numpy
+from ..core.numbering import order_by_first_row, renumber
 from ..errors import NotConvergedWarning, warn
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
@@ -126,8 +127,9 @@ class MPCKMeans(ClustererMixin, BaseEstimator):
                 max_iter=max_iter,
             )
         warn_if_clusters_are_empty(len(np.unique(labels)), k, "use fewer clusters or other pairs", stacklevel=3)
-        self.labels_, self.metrics_ = labels.astype(np.int64), metrics
-        self.cluster_centers_ = centers.astype(validated.dtype)
+        order = order_by_first_row(labels, k)
+        self.labels_, self.metrics_ = renumber(labels.astype(np.int64), order), metrics[order]
+        self.cluster_centers_ = centers[order].astype(validated.dtype)
         self.history_, self.objective_ = FitHistory(np.array(values), maximize=False), values[-1]
         self.n_iter_, self.converged_ = len(values), converged
         return self

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_seed, choose
 from ..core.backend import is_numpy
+from ..core.numbering import order_by_first_row
 from ..core.rows import normalize_row_sums, normalize_rows
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
@@ -98,7 +99,7 @@ class NMFClustering(ClustererMixin, BaseEstimator):
     >>> from fiedler.baselines import NMFClustering
     >>> X = np.repeat([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 2.0, 1.0]], 5, axis=0)
     >>> NMFClustering(2, random_state=0).fit_predict(X)
-    array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
+    array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
     """
 
     def __init__(
@@ -146,8 +147,10 @@ class NMFClustering(ClustererMixin, BaseEstimator):
             warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one below
             V = self._nmf.set_output(transform="default").fit_transform(self._weighted(rows))
         self._lengths = np.linalg.norm(self._nmf.components_, axis=1)
+        order = order_by_first_row(self._memberships(V).argmax(axis=1), k)
+        self._nmf.components_, self._lengths = self._nmf.components_[order], self._lengths[order]
         self.components_ = normalize_rows(self._nmf.components_)
-        self.memberships_ = self._memberships(V)
+        self.memberships_ = self._memberships(V[:, order])
         self.labels_, self.n_iter_ = self.memberships_.argmax(axis=1), self._nmf.n_iter_
         self.objective_, self.converged_ = float(self._nmf.reconstruction_err_), self.n_iter_ < max_iter
         if not self.converged_ and self.tol > 0:

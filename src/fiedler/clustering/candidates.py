@@ -42,6 +42,7 @@ import scipy.sparse as sp
 from ..core.backend import Array, namespace, to_numpy
 from ..core.blocks import map_tasks
 from ..core.progress import track_progress
+from ..core.selection import first_best
 from ..errors import InputError, SingularCovarianceError
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import SIZE_TOLERANCE, Hierarchy, coarsen, contract
@@ -432,7 +433,8 @@ def select_by_cut(candidates: Sequence[Candidate], n_known: int = 0) -> Candidat
     complete = [candidate for candidate in competing if candidate.n_clusters == max_clusters]
     best = max((candidate.agreement for candidate in complete), default=math.nan)
     agreeing = [candidate for candidate in complete if agrees_as_well(candidate.agreement, best, n_known)]
-    return min(agreeing, key=lambda one: one.cut / (LOWER_CUT_FACTOR if one.resolution < RESOLUTION else 1.0))
+    factors = {True: LOWER_CUT_FACTOR, False: 1.0}
+    return first_best(agreeing, lambda one: one.cut / factors[one.resolution < RESOLUTION], lowest=True)
 
 
 def select_by_likelihood(leader: Candidate, rivals: Sequence[Candidate], n_known: int = 0) -> Candidate:
@@ -444,7 +446,7 @@ def select_by_likelihood(leader: Candidate, rivals: Sequence[Candidate], n_known
         and rival.cut <= MAX_CUT_RATIO * leader.cut
         and agrees_as_well(rival.agreement, leader.agreement, n_known)
     ]
-    return max([leader, *admitted], key=lambda candidate: candidate.icl)
+    return first_best([leader, *admitted], lambda candidate: candidate.icl)
 
 
 def agrees_as_well(agreement: float, best: float, n_known: int) -> bool:

@@ -25,6 +25,7 @@ from ..errors import NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
 from .blocks import one_thread
 from .interrupts import check_interrupt
+from .numbering import order_by_first_row, renumber, take_clusters
 from .rows import normalize_rows, sq_row_norms
 
 IS_SPHERICAL = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are scaled to unit length
@@ -68,6 +69,7 @@ def kmeans(
     Returns
     -------
     KMeansResult
+        Clusters are numbered in the order of their first rows.
 
     Warns
     -----
@@ -89,6 +91,8 @@ def kmeans(
         best = _fit_sklearn(X, n_clusters, n_init, max_iter, tol, rng, sample_weight)
     else:
         best = _fit_array_api(X, n_clusters, n_init, max_iter, tol, rng, spherical, sample_weight)
+    order = order_by_first_row(best.labels, n_clusters)
+    best = replace(best, labels=renumber(best.labels, order), centers=take_clusters(best.centers, order))
     n_distinct = len(np.unique(to_numpy(best.labels)))
     if n_distinct < n_clusters:
         warn(
