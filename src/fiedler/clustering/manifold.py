@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -35,6 +36,7 @@ from .._validation import (
 )
 from ..core.backend import asarray_like, namespace, to_numpy
 from ..core.block_versions import in_blocks
+from ..core.numbering import order_by_first_row, renumber, take_clusters
 from ..core.progress import report_progress
 from ..core.rows import take_rows
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_columns
@@ -44,11 +46,11 @@ from ..errors import InputError, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.constraints import ConstraintsLike, check_constraints
-from ..graph.copies import CopiedRows
+from ..graph.copies import CopiedRows, canonical_order
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.foreign import refuse_affinity_as_rows, rows_or_graph
 from ..graph.labels import UNKNOWN
-from ..graph.neighbors import Edges
+from ..graph.neighbors import APPROXIMATE_ABOVE, Edges
 from ..graph.out_of_sample import link_degrees, link_weights, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
@@ -392,12 +394,12 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         if copies is None:
             self._fit_rows(X, y, weights, bounds, supervision, share, rng)
         else:
-            merged = copies.total(weights)
-            bounds = None if bounds is None else bounds._replace(weights=merged)
+            merged = copies.total(weights) if weights is not None or copies.exist else None
+            bounds = None if bounds is None else bounds._replace(weights=copies.total(weights))
             self._fit_rows(take_rows(X, copies.first), y, merged, bounds, supervision, share, rng)
-            self._expand_copies(copies)
-            if self._n_compared == len(copies.first):  # all of them
-                self._n_compared = n_samples
+            self._restore_rows(copies, X)
+        if supervision.labels is None:
+            self._number_clusters()
         self._store_profiles(X, columns, weights)
 
     # ------------------------------------------------------------------------------------------------- steps of fit
@@ -422,25 +424,53 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         return bounds
 
     def _find_copies(self, X: Array, weights: np.ndarray | None) -> CopiedRows | None:
-        """Return which rows are equal, so that they are clustered as one, which has the sum of their weights.
+        """Return the different rows in the order in which they are clustered, None for all rows in their own order.
 
-        None if all rows differ, if hardly more different rows than clusters are left, or if some fill more than one
-        cluster.
+        Equal rows are clustered as one, which has the sum of their weights, unless hardly more different rows than
+        clusters are left, or some fill more than one cluster. The order does not depend on that of the rows, so that
+        the partition does not either; of more than `APPROXIMATE_ABOVE` rows, neighbours may depend on it in any case.
         """
         copies = CopiedRows.of(X)
         min_rows = MIN_ROWS if self._n_clusters_is_auto() else int(self.n_clusters) + 1
         fits = self.max_cluster_size is None or copies.total(weights).max() <= self.max_cluster_size
-        return copies if min_rows <= len(copies.first) < X.shape[0] and fits else None
+        if len(copies.first) < min_rows or not fits:
+            copies = CopiedRows.none(X.shape[0])
+        if X.shape[0] > APPROXIMATE_ABOVE:
+            return copies if copies.exist else None
+        return copies.reorder(canonical_order(take_rows(X, copies.first) if copies.exist else X))
+
+    def _restore_rows(self, copies: CopiedRows, X: Array) -> None:
+        """Bring results into the order of the rows, and give all copies of a row the same ones."""
+        if self._n_compared in (None, len(copies.first)):  # all of them, not a sample
+            self._candidates = [replace(one, labels=one.labels[copies.nodes]) for one in self._candidates]
+            self._n_compared = None if self._n_compared is None else X.shape[0]
+        if copies.exist:
+            self._expand_copies(copies)
+            return
+        self.graph_ = self.graph_.reorder(copies.nodes)
+        self._take_results(copies.nodes)
+        self._fit_X = X if self._view is None else take_rows(self._fit_X, copies.nodes)
+        self._fit_weights = None if self._fit_weights is None else self._fit_weights[copies.nodes]
 
     def _expand_copies(self, copies: CopiedRows) -> None:
         """Give all copies of a row its results; new points are still placed among the different rows."""
-        nodes, self._copies, self._fit_graph = copies.nodes, copies, self.graph_
-        self.graph_ = expand_graph(self.graph_, nodes)
+        self._copies, self._fit_graph = copies, self.graph_
+        self.graph_ = expand_graph(self.graph_, copies.nodes)
+        self._take_results(copies.nodes)
+
+    def _take_results(self, nodes: np.ndarray) -> None:
+        """Give each row the results of its node."""
         self.memberships_, self.labels_ = take_rows(self.memberships_, nodes), take_rows(self.labels_, nodes)
         if self.row_agreement_ is not None:
             self.row_agreement_ = self.row_agreement_[nodes]
         if self.outlier_score_ is not None:
             self.outlier_score_ = self.outlier_score_[nodes]
+
+    def _number_clusters(self) -> None:
+        """Number the clusters in the order of their first rows."""
+        order = order_by_first_row(self.labels_, self.n_clusters_)
+        self.labels_ = renumber(self.labels_, order)
+        self.memberships_ = take_clusters(self.memberships_, order, axis=1)
 
     def _fit_rows(
         self,

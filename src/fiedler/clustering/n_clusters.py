@@ -37,8 +37,10 @@ from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.community import MultilevelSearch, modularity, search_hierarchy
+from ..graph.copies import canonical_order
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.landmarks import LandmarkGraph
+from ..graph.neighbors import APPROXIMATE_ABOVE
 from ..graph.recipes import as_affinity, default_recipe, is_pairwise
 from ..metrics import adjusted_rand_index
 from .clusterability import MIN_CLUSTERABILITY, clusterability
@@ -264,6 +266,8 @@ class _Data(NamedTuple):
             if not isinstance(own, LandmarkGraph):  # which has no edges
                 comparable = transformed if estimator._graph_is_default() else None
                 return cls(as_affinity(own, transformed, validated=True), rows, None, comparable)
+        if estimator is None and rows.shape[0] <= APPROXIMATE_ABOVE:
+            rows = take_rows(rows, canonical_order(rows))  # so that the order of the rows does not matter
         recipe = default_recipe(rows.shape[0], connect="mst")
         graph = as_affinity(recipe, rows, validated=True)
         return cls(graph, rows, None if estimator is not None else recipe, rows)

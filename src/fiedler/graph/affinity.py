@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +16,7 @@ from .._typing import MatrixLike
 from .._validation import check_data, choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.eigen import LaplacianKind, SpectralForm
+from ..core.rows import take_rows
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, from_scipy, is_sparse, row_indices, to_scipy
 from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError
 from .connect import BRIDGES
@@ -279,6 +281,32 @@ class AffinityGraph:
             self._weights.shape,
         )
         return self._with_weights(joined)
+
+    def reorder(self, order: np.ndarray) -> AffinityGraph:
+        """Return the graph with its nodes in another order.
+
+        Parameters
+        ----------
+        order : ndarray of shape (n_nodes,)
+            The old number of every node.
+
+        Examples
+        --------
+        >>> path = AffinityGraph.from_matrix([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
+        >>> path.reorder(np.array([2, 1, 0])).weights.toarray()
+        array([[0., 2., 0.],
+               [2., 0., 1.],
+               [0., 1., 0.]])
+        """
+        data, columns, _ = csr_parts(self._weights)
+        xp, place = namespace(data), asarray_like(np.argsort(order), columns)
+        rows, columns = (xp.take(place, ends) for ends in (row_indices(self._weights), columns))
+        of_nodes = lambda values: None if values is None else take_rows(values, order)  # noqa: E731
+        constants = self._constants
+        if constants is not None:
+            constants = replace(constants, scales=of_nodes(constants.scales))
+        weights = from_coo(rows, columns, data, self._weights.shape)
+        return self._with_weights(weights, constants=constants, loops=of_nodes(self._loops))
 
     def _with_weights(self, weights: Sparse, **changes: Any) -> AffinityGraph:
         """Return a graph with other weights on the same nodes; its other attributes are kept, except ``changes``."""
