@@ -7,20 +7,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone, is_clusterer
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from contract import INSTANCES, blobs, fit, rows_for
 from fiedler import NLE, ManifoldClustering, choose_n_clusters
 from fiedler.core.backend import to_numpy
 from fiedler.core.numbering import order_by_first_row
+from fiedler.errors import InputError
 
 CLUSTERERS = [model for model in INSTANCES if is_clusterer(model)]
 CORE_TYPES = ("Haswell", "SkylakeX", "Nehalem")  # kernels of OpenBLAS
 THREADS = (1, 2, 4, 8)
+NUMPY_ONLY = ("NMFClustering", "GNMF")
 ALL = [(core_type, n_threads) for core_type in CORE_TYPES for n_threads in THREADS]
 SOME = [("Haswell", 1), ("SkylakeX", 2), ("Nehalem", 4), ("Haswell", 8)]  # every core type, every number of threads
 
@@ -79,6 +82,23 @@ def test_labels_depend_neither_on_the_processor_nor_on_threads(core_type, n_thre
         assert set(labels.files) == set(expected)
         for name in labels.files:
             assert_array_equal(labels[name], expected[name], err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", CLUSTERERS, ids=lambda model: type(model).__name__)
+def test_torch_finds_the_same_partition_and_nearly_the_same_memberships(model):
+    """On data where another seeding of k-means gave another partition."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X = rows_for(model, StandardScaler().fit_transform(load_wine().data))
+    on_numpy = fit(with_seed(model, 0), X)
+    if type(model).__name__ in NUMPY_ONLY:
+        with pytest.raises(InputError, match="does not support arrays of torch"):
+            fit(clone(model), torch.asarray(X))
+        return
+    on_torch = fit(with_seed(model, 0), torch.asarray(X))
+    assert_array_equal(to_numpy(on_torch.labels_), on_numpy.labels_)
+    if hasattr(on_numpy, "memberships_"):
+        assert_allclose(to_numpy(on_torch.memberships_), on_numpy.memberships_, atol=1e-5)
 
 
 # ---------------------------------------------------------------------------------------------------------------- laws

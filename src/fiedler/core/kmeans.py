@@ -1,7 +1,8 @@
 """K-means on every back end: greedy k-means++ seeding, Lloyd's iterations, restarts, and a cosine variant.
 
-Euclidean k-means on NumPy is scikit-learn's. Everything else runs through one array API implementation below, where
-the sum of a cluster is a product with one-hot memberships, so that no back end needs a scatter operation.
+Euclidean k-means on NumPy is scikit-learn's, and so is that of small problems on other back ends, which takes no longer
+there and has the same result. Everything else runs through one array API implementation below, where the sum of a
+cluster is a product with one-hot memberships, so that no back end needs a scatter operation.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from .rows import normalize_rows, sq_row_norms
 
 IS_SPHERICAL = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are scaled to unit length
 MIN_THREADED_MULTIPLICATIONS = 2**27  # of one iteration; for fewer, the threads of OpenMP mostly wait for each other
+MAX_HOST_MULTIPLICATIONS = 2**24  # of one iteration, up to which rows on a device are clustered on the host
 ROUNDING_ERRORS = 8  # bound on the rounding error of an inertia, in units of eps · Σ_i ‖x_i‖²
 
 
@@ -87,8 +89,11 @@ def kmeans(
     n_clusters = check_n_clusters(n_clusters, X.shape[0])
     n_init, max_iter = check_int(n_init, "n_init"), check_int(max_iter, "max_iter")
     rng = check_seed(random_state)
-    if is_numpy(X) and not spherical:
-        best = _fit_sklearn(X, n_clusters, n_init, max_iter, tol, rng, sample_weight)
+    if not spherical and (is_numpy(X) or X.shape[0] * X.shape[1] * n_clusters <= MAX_HOST_MULTIPLICATIONS):
+        best = _fit_sklearn(X if sp.issparse(X) else to_numpy(X), n_clusters, n_init, max_iter, tol, rng, sample_weight)
+        if not is_numpy(X):
+            labels = asarray_like(best.labels.astype(np.int64), X)
+            best = replace(best, labels=labels, centers=asarray_like(best.centers, X))
     else:
         best = _fit_array_api(X, n_clusters, n_init, max_iter, tol, rng, spherical, sample_weight)
     order = order_by_first_row(best.labels, n_clusters)
