@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import fiedler
+from fiedler.persistence import read_notes
 
 
 def rows(n=6, header="a,b"):
@@ -368,12 +369,19 @@ def test_results_cannot_be_written_below_a_file(run_fiedler, table, tmp_path, mo
     assert result.err == f"fiedler: '{table / 'below'}' cannot be written to (not a directory); choose another --out\n"
 
 
-def test_predict_needs_its_columns(run_fiedler, table, tmp_path):
-    run_fiedler(
-        "cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--method", "kmeans", "--out", tmp_path / "out"
-    )
-    result = run_fiedler("predict", tmp_path / "out", table, "--drop", "x")
-    assert (result.code, result.err) == (1, "fiedler: the model needs the column 'x'; do not drop it\n")
+def test_a_model_of_an_earlier_version_needs_all_columns(run_fiedler, table, tmp_path):
+    options = ["--id", "name", "--drop", "class", "--method", "kmeans"]
+    run_fiedler("cluster", table, "-k", 3, *options, "--out", tmp_path / "out")
+    path = tmp_path / "out" / "model.npz"
+    notes = {name: value for name, value in read_notes(path).items() if name != "written_by"}
+    fiedler.save(fiedler.load(path)[1:], path, notes=notes)  # without the step that completes rows
+    (tmp_path / "new.csv").write_text("x,y,z\n1,2,\n")
+
+    dropped = run_fiedler("predict", tmp_path / "out", table, "--drop", "x")
+    empty = run_fiedler("predict", tmp_path / "out", tmp_path / "new.csv")
+
+    assert (dropped.code, dropped.err) == (1, "fiedler: the model needs the column 'x'; do not drop it\n")
+    assert "column 'z', line 2: the cell is empty; fill it" in empty.err
 
 
 def test_results_cannot_replace_a_file(run_fiedler, table, tmp_path):
@@ -450,10 +458,9 @@ def fitted(run_fiedler, table, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("new.csv", "x,y\n1,2\n", "'new.csv' has no column 'z'; its columns are 'x', 'y'"),
+        ("new.csv", "a,b\n1,2\n", "the table has none of the columns 'x', 'y', 'z'; use a table with the columns"),
         ("new.txt", "some words", "the model was fitted to a table, but the input is texts"),
-        ("new.csv", "x,y,z\n1,2,\n", "column 'z', line 2: the cell is empty; fill it"),
-        ("new.csv", "x,y,z\n1,2,red\n", "column 'z', line 2: 'red' is not a number"),
+        ("new.csv", "x,y,z\n1,2,red\n", "'new.csv', column 'z', line 2: 'red' is not a number, as in the fit; correct"),
         ("new.csv", "", "'new.csv' is an empty file"),
     ],
 )

@@ -8,7 +8,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.preprocessing import StandardScaler
 
+import fiedler
 from fiedler.metrics import adjusted_rand_index
 
 N = 400
@@ -194,6 +196,33 @@ def test_next_months_table_may_have_new_words_and_lack_columns(expected, run_fie
     assert adjusted_rand_index(kind, [row["label"] for row in rows]) > 0.85
     assert rows[3]["customer"] == "C10003"
     assert run_fiedler("predict", expected, tmp_path / "nothing.csv").err.startswith("fiedler: there is no file")
+
+
+def test_next_months_table_of_numbers_may_lack_cells_and_columns(run_fiedler, tmp_path):
+    rng = np.random.RandomState(0)
+    kind = np.arange(120) % 2
+    X = (np.array([1, 10, 100]) * (rng.normal(size=(120, 3)) + 6 * kind[:, None])).round(3)
+    table = pd.DataFrame({"customer": [f"c{i}" for i in range(120)], **dict(zip("abc", X.T))})
+    table[:80].to_csv(tmp_path / "old.csv", index=False)
+    new, out = table[80:].drop(columns="c")[["b", "customer", "a"]], tmp_path / "out"
+    new.iloc[0, 0] = None
+    new.to_csv(tmp_path / "new.csv", index=False)
+    run_fiedler("cluster", tmp_path / "old.csv", "-k", 2, "--id", "customer", "--out", out)
+    scaled = StandardScaler().fit_transform(X[:80])
+    expected = fiedler.cluster(scaled, 2, random_state=0).labels
+    assert [int(row["label"]) for row in rows_of(out / "labels.csv")] == expected.tolist()  # as without names
+
+    predicted = run_fiedler("predict", out, tmp_path / "new.csv", "--out", tmp_path / "labels.csv")
+    updated = run_fiedler("update", out, tmp_path / "new.csv")
+
+    for result in (predicted, updated):
+        assert result.code == 0, result.err
+        assert "note: the table has no column 'c'; its values are estimated from the other columns\n" in result.err
+        assert "note: 1 cell(s) are empty, in column 'b' (1); their values are estimated from the other" in result.err
+    rows = rows_of(tmp_path / "labels.csv")
+    assert adjusted_rand_index(kind[80:], [row["label"] for row in rows]) == 1
+    assert [row["customer"] for row in rows] == new["customer"].tolist()
+    assert [row["label"] for row in rows_of(out / "labels.csv")[80:]] == [row["label"] for row in rows]
 
 
 def test_columns_can_be_used_in_another_way(customers, run_fiedler, tmp_path):

@@ -25,7 +25,7 @@ from ..report import read_summary, summarize, write_report, write_summary
 from .fitting import original_cell, save_labels
 from .options import Drop, Id, Json, Quiet, Size, SkipBroken, Source, Text
 from .output import Output
-from .predict import naming_texts, read_new_rows
+from .predict import naming_cells, naming_texts, read_new_rows
 from .results import (
     FILES,
     LABELS_FILE,
@@ -72,7 +72,7 @@ def update(
     options: dict[str, Any] = {"id": id or notes.get("id"), "text": text, "drop": drop, "size": size}
     data = read_new_rows(output, source, fitted, notes, **options, skip_broken=skip_broken)
     steps = fitted[:-1] if isinstance(fitted, Pipeline) else None
-    with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted):
+    with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
         changes = clusterer.update(steps.transform(data.X) if steps else data.X)
     new_ids = continue_ids(ids, data.row_names)
     if repeated := [name for name in new_ids if name in set(ids)]:
