@@ -157,9 +157,6 @@ def test_weights_of_rows_stand_for_copies(run_fiedler, tmp_path):
     labels = [row["label"] for row in rows_of(tmp_path / "once" / "labels.csv")]
     expected = [row["label"] for row in rows_of(tmp_path / "copies" / "labels.csv")]
     assert list(np.repeat(labels, counts)) == expected
-    options = ["--row-weight", "count", "--method", "genie"]
-    refused = run_fiedler("cluster", tmp_path / "once.csv", *options, *command, tmp_path / "once")
-    assert "--method genie does not weigh rows; use one that does: auto, " in refused.err
     (tmp_path / "bad.csv").write_text("x,y,count\n1,2,0\n3,4,1\n5,5,2\n")
     bad = run_fiedler("cluster", tmp_path / "bad.csv", "--row-weight", "count", "-k", 2, "--out", tmp_path / "b")
     assert "--row-weight must be a column of positive numbers" in bad.err
