@@ -157,6 +157,13 @@ def test_weights_of_rows_stand_for_copies(run_fiedler, tmp_path):
     labels = [row["label"] for row in rows_of(tmp_path / "once" / "labels.csv")]
     expected = [row["label"] for row in rows_of(tmp_path / "copies" / "labels.csv")]
     assert list(np.repeat(labels, counts)) == expected
+    methods = "kmeans,sklearn.cluster:AgglomerativeClustering"
+    options = ["-k", 2, "--scale", "none", "--methods", methods, "--json"]
+    compared = run_fiedler("compare", tmp_path / "once.csv", "--row-weight", "count", *options)
+    assert "sklearn.cluster:AgglomerativeClustering does not accept weights of rows and is fitted" in compared.err
+    unweighted = run_fiedler("compare", tmp_path / "once.csv", "--drop", "count", *options)
+    scores = [json.loads(one.out)["methods"][0]["modularity"] for one in (compared, unweighted)]
+    assert scores[0] != scores[1]
     (tmp_path / "bad.csv").write_text("x,y,count\n1,2,0\n3,4,1\n5,5,2\n")
     bad = run_fiedler("cluster", tmp_path / "bad.csv", "--row-weight", "count", "-k", 2, "--out", tmp_path / "b")
     assert "--row-weight must be a column of positive numbers" in bad.err
