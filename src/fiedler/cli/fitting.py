@@ -225,6 +225,11 @@ def label_scores(data: Input, labels: np.ndarray) -> dict[str, float]:
     return {} if data.labels is None or data.is_partially_labeled else score_table(data.labels, labels)
 
 
+def format_agreement(scores: dict[str, float]) -> str:
+    """Return a line with the scores of clusters against known labels."""
+    return f"agreement with the known labels: {', '.join(f'{name} {value:.3f}' for name, value in scores.items())}"
+
+
 def save_labels(
     path: Path,
     ids: list[str],

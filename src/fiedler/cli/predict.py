@@ -103,7 +103,7 @@ def read_new_rows(
     if notes.get("kind") == "graph":
         raise InputError(
             "the model was fitted to the graph of its cells, to which new cells have no links",
-            "cluster the cells again with --use-rep X_pca or X",
+            "cluster the cells again with fiedler cluster --use-rep X_pca or X",
             code="fitted_to_graph",
         )
     with output.working(f"reading {source}"):
