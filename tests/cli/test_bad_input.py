@@ -101,8 +101,17 @@ BAD = {
     # ------------------------------------------------------------------------------------------------- tables
     "a header alone": (file("t.csv", "a,b\n"), "contains no rows below its header", "add some"),
     "no header": (file("t.csv", "1,2\n3,4\n"), "begins with numbers", "add a line of names"),
-    "a column without a name": (file("t.csv", ",b\n1,2\n"), "column 1 has no name", "name it, or remove it"),
     "two columns of one name": (file("t.csv", "a,a\n1,2\n"), "several columns 'a'", "rename them"),
+    "a line before the header": (
+        file("t.csv", "# exported\na,b\n1,2\n3,4\n"),
+        "'t.csv', line 2 has 2 fields where the header has 1",
+        "the first line must contain the names of the columns, and no other line may precede it",
+    ),
+    "numbers in two notations": (
+        file("t.csv", "a;b\n" + "".join(f"{i}{'.,'[i % 2]}5;{i % 7}\n" for i in range(30))),
+        "column 'a' has numbers in several notations: '1,5' ('t.csv', line 3), '3,5' ('t.csv', line 5)",
+        "correct these cells or empty them, or use --as-category or --drop for the columns",
+    ),
     "text in a number column": (
         arguments(content=rows(30) + "four,7\n"),
         "column 'a': 'four' ('t.csv', line ",
@@ -119,7 +128,7 @@ BAD = {
         "is not a finite number",
     ),
     "an overflow": (arguments(content=rows(30) + "1e999,7\n"), "'1e999' ('t.csv', line ", "is not a finite number"),
-    "no column to compare": (file("t.csv", "a\n1\n1\n"), "no column is left to compare rows by", "drop fewer columns"),
+    "no column to compare": (file("t.csv", "a\n1\n1\n"), "no column is left to compare rows by", "check the data"),
     "numbers too large to square": (file("t.csv", "a,b\n1,2\n3e300,4\n"), "whose squares overflow", "a larger unit"),
     "ragged rows": (file("t.csv", "a,b\n1,2\n3\n"), "line 3 has 1 fields where the header has 2", "in quotes"),
     "a blank line within": (
@@ -213,11 +222,11 @@ BAD = {
     ),
     # ------------------------------------------------------------------------------------------------- clusters
     "one row": (file("t.csv", "a,b\n1,2\n"), "there is only one row", "use at least two rows"),
-    "rows that are all the same": (file("t.csv", "a,b\n" + "1,2\n" * 9), "all values are equal", "drop fewer columns"),
+    "rows that are all the same": (file("t.csv", "a,b\n" + "1,2\n" * 9), "all values are equal", "check the data"),
     "the same for k-means": (
         arguments("--method", "kmeans", content="a,b\n" + "1,2\n" * 9),
         "no column is left to compare rows by: 'a' (all values are equal)",
-        "drop fewer columns",
+        "check the data",
     ),
     "more clusters than rows": (arguments("-k", "40"), "-k 40 is more than the 6 rows", "choose at most 6"),
     "no clusters": (arguments("-k", "0"), "-k must be an integer of at least 1, or auto", "got '0'"),
@@ -460,7 +469,11 @@ def fitted(run_fiedler, table, tmp_path):
     [
         ("new.csv", "a,b\n1,2\n", "the table has none of the columns 'x', 'y', 'z'; use a table with the columns"),
         ("new.txt", "some words", "the model was fitted to a table, but the input is texts"),
-        ("new.csv", "x,y,z\n1,2,red\n", "'new.csv', column 'z', line 2: 'red' is not a number, as in the fit; correct"),
+        (
+            "new.csv",
+            "x,y,z\n1,2,red\n",
+            "'new.csv', column 'z', line 2: 'red' is not a number, as in the fit; write it",
+        ),
         ("new.csv", "", "'new.csv' is an empty file"),
     ],
 )

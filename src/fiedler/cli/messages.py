@@ -112,6 +112,7 @@ HINTS = {
         "separate columns by a comma, semicolon, tab or |, or give the column a role with --text"
     ),
     "too_many_pairs": "use fewer pairs",
+    "weights_not_numbers": "choose a column of positive numbers with --row-weight, or none",
     "wrong_encoding": "save the files as UTF-8",
 }
 

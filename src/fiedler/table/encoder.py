@@ -445,7 +445,7 @@ def _read_like(encoding: ColumnEncoding, cells: Any) -> Values:
         return _nothing(encoding, len(values.cells))
     if values.type != expected or values.n_mistakes:
         row = values.mistakes[0] if values.mistakes else int(np.flatnonzero(~values.is_missing)[0])
-        raise not_of_kind(encoding.name, row, cells[row], encoding.kind)
+        raise not_of_kind(encoding.name, row, cells[row], encoding.kind, encoding.how)
     if encoding.kind == "vector" and values.cells.shape[1] != len(encoding.center):
         raise InputError(
             f"the vectors of column {encoding.name!r} have {values.cells.shape[1]} numbers instead of "

@@ -15,6 +15,7 @@ from .values import Words
 
 MAX_SAMPLED_ROWS = 10_000  # from which a distribution of rows is estimated
 MIN_PRESENT_ROWS = 10  # of every column among these
+EXAMPLES = {"number": "1234.5", "date": "2024-12-31"}  # of cells that are read without further ado
 
 
 def is_frame(X: Any) -> bool:
@@ -169,16 +170,17 @@ def check_columns(cells: Mapping[str, Any], names: Sequence[str], consequence: s
         )
 
 
-def not_of_kind(column: str, row: int, cell: Any, kind: str) -> InputError:
+def not_of_kind(column: str, row: int, cell: Any, kind: str, how: str = "") -> InputError:
     """Make the error for a cell that cannot be read like those of the fit."""
+    like = EXAMPLES.get(kind, "") if not how else ""
     return InputError(
-        f"column {column!r}, row {row}: {cell!r} is not a {kind}",
-        "correct it, or leave it empty",
+        f"column {column!r}, row {row}: {cell!r} is not a {kind}{f' {how}' if how else ''}, as in the fit",
+        f"write it like {like}, or leave it empty" if like else "correct it, or leave it empty",
         code="not_like_fit",
         column=column,
         row=row,
         value=cell,
-        kind=kind,
+        kind=f"{kind} {how}".strip(),
     )
 
 
