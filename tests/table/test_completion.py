@@ -106,6 +106,19 @@ def test_a_model_of_a_frame_of_numbers_completes_new_rows(make, rows, tmp_path):
     assert_array_equal(result.labels, labels)
 
 
+def test_a_model_with_a_given_recipe_completes_new_rows_and_one_of_a_graph_takes_none(rows):
+    X, group = rows
+    frame = frame_of(X)
+    model = fiedler.ManifoldClustering(2, graph=fiedler.KNNGraph(5, connect="mst"), random_state=0).fit(frame)
+    with pytest.warns(FiedlerWarning, match="has no column 'width'"):
+        assert adjusted_rand_index(model.predict(frame[["height", "price"]]), group) == 1
+    with pytest.raises(InputError, match="column 'width', row 1: inf is not a number"):
+        model.predict(frame.assign(width=np.where(np.arange(120) == 1, np.inf, 0)))
+    model.set_params(graph=model.graph_).fit(frame)
+    with pytest.warns(FiedlerWarning), pytest.raises(InputError, match="new points need a recipe"):
+        model.predict(frame[["height", "price"]])
+
+
 def test_an_array_with_missing_values_is_still_refused(rows):
     X, _ = rows
     model = fiedler.cluster(frame_of(X), 2, random_state=0).model

@@ -138,8 +138,8 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
         self
         """
         with report_progress(self), restore_on_failure(self):
-            X = check_data(X, estimator=self, min_samples=2)
-            self._fit(X, check_sample_weight(sample_weight, X.shape[0]))
+            rows: Array = check_data(X, estimator=self, min_samples=2)
+            self._fit(rows, check_sample_weight(sample_weight, rows.shape[0]))
         return self
 
     def _fit(self, X: Array, weights: np.ndarray | None) -> None:

@@ -51,7 +51,7 @@ from ..graph.labels import UNKNOWN
 from ..graph.neighbors import Edges
 from ..graph.out_of_sample import link_degrees, link_weights, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part
-from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_pairwise, nested_graphs, self_tuned
 from ..graph.row_weights import check_sample_weight, expand_graph, relative_weights, weigh_graph
 from ..graph.sizes import SizeBounds, check_size_bounds
 from ..table import TableCompleter, TableEncoder
@@ -381,7 +381,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             self.n_features_in_, self.feature_names_in_ = len(columns), self.encoder_.feature_names_in_
         elif not isinstance(X, AffinityGraph):
             frame, X = X, check_data(X, estimator=self, min_samples=2)
-            if is_frame(frame) and self._graph_is_default() and not sp.issparse(X):
+            if is_frame(frame) and not is_pairwise(self.graph) and not sp.issparse(X):
                 self._completer = completer_of(column_names(frame), X)
         n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
         supervision = PartialSupervision.from_fit_arguments(y, check_constraints(constraints, X), n_samples)
@@ -757,10 +757,10 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     def _check_new_points(self, X: MatrixLike) -> Array:
         """Validate new points, encode or complete those of a table, and transform them to the chosen view."""
         encoder = self._encoder_for(X)
+        if self._fit_X is None or (encoder is None and self._view is None):
+            return super()._check_new_points(X)
         if encoder is not None:
             X = convert_like(check_data(encoder.transform(X)), self._fit_X)
-        elif self._view is None:
-            return super()._check_new_points(X)
         else:
             X = check_data(X, estimator=self, reset=False)
         return X if self._view is None else self._view._embed(X)

@@ -98,7 +98,8 @@ class ClusterModel(ClusterMixin, BaseEstimator):
                 code="weights_not_supported",
                 parameter="sample_weight",
             )
-        self.clusterer_ = clusterer.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
+        weights: dict[str, Any] = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.clusterer_ = clusterer.fit(X, y, **weights)
         self.labels_ = to_numpy(self.clusterer_.labels_)
         self._clusters = np.unique(self.labels_[self.labels_ >= 0])
         return self

@@ -172,7 +172,7 @@ def check_columns(cells: Mapping[str, Any], names: Sequence[str], consequence: s
 
 def not_of_kind(column: str, row: int, cell: Any, kind: str, how: str = "") -> InputError:
     """Make the error for a cell that cannot be read like those of the fit."""
-    like = EXAMPLES.get(kind, "") if not how else ""
+    like, cell = EXAMPLES.get(kind, "") if not how else "", cell.item() if isinstance(cell, np.generic) else cell
     return InputError(
         f"column {column!r}, row {row}: {cell!r} is not a {kind}{f' {how}' if how else ''}, as in the fit",
         f"write it like {like}, or leave it empty" if like else "correct it, or leave it empty",
