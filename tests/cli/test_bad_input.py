@@ -182,7 +182,7 @@ BAD = {
     "one sparse column": (
         lambda at: [*sparse(np.arange(8.0)[:, None])(at), "--method", "gmm"],
         "needs at least two columns",
-        "use --method auto",
+        "use the method auto",
     ),
     # ------------------------------------------------------------------------------------------------- folders
     "an empty folder": (folder_of(), "contains no images and no .txt files", "choose a folder that does"),
@@ -241,17 +241,17 @@ BAD = {
     "too few rows for neighbours": (
         arguments("--method", "spectral"),
         "connects every row to 8 others, but there are only 6 rows",
-        "use --method auto or kmeans",
+        "use the method auto or kmeans",
     ),
     "one column for directions": (
         arguments("--method", "lpi", content="a\n1\n2\n3\n4\n"),
         "lpi compares rows by their direction",
-        "use another --method",
+        "use another method",
     ),
     "a constant column for directions": (
         arguments("--method", "lpi", "-k", "3", content="a,b\n" + "".join(f"{i},7\n" for i in range(12))),
         "a single column has none",
-        "use another --method",
+        "use another method",
     ),
     # ------------------------------------------------------------------------------------------------- labels and pairs
     "labels for a method that takes none": (

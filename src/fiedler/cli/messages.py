@@ -40,7 +40,7 @@ OPTIONS = {
     "use_rep": "--use-rep",
 }
 
-_FEWER_CLUSTERS = "request fewer clusters with -k, or use another --method"
+_FEWER_CLUSTERS = "request fewer clusters with -k, or use another method"
 
 # Whole sentences, by code. Templates may use the fields of the error and {option}, {choices} and {suggestion}.
 SENTENCES = {
@@ -48,17 +48,17 @@ SENTENCES = {
     "unknown_option": "{option} {value!r} is not known{suggestion}; choose one of {choices}",
     "n_clusters_too_large": "{option} {value} is more than the {n_samples} rows; choose at most {n_samples}",
     "option_of_other_input": "{option} is for {inputs}, but {file!r} is not one of these; leave it out",
-    "invalid_pca": "this method needs at least two columns; use --method auto",
+    "invalid_pca": "this method needs at least two columns; use the method auto",
     # rows
     "equal_rows": "all rows are equal, so there is nothing to cluster; check the data",
     "values_too_large": "the data contain values of magnitude {largest:.1e}, whose squares overflow; use a larger unit",
     "values_too_small": "no value in the data exceeds {largest:.1e}, so their squares underflow; use a smaller unit",
     "too_few_rows_for_neighbors": (
         "this method connects every row to {n_neighbors} others, but there are only {n_samples} rows; "
-        "use --method auto or kmeans"
+        "use the method auto or kmeans"
     ),
     "zero_bandwidth": "so many rows are equal that the graph has no distance scale; remove the duplicates",
-    "no_directions": "lpi compares rows by their direction, and a single column has none; use another --method",
+    "no_directions": "lpi compares rows by their direction, and a single column has none; use another method",
     "duplicate_rows": "k-means found {n_distinct} distinct groups instead of {n_clusters}; some rows are duplicates",
     "not_enough_memory": (
         "clustering {n_rows} x {n_columns} values needs up to {required_gb:.1f} GB of memory, but only "
@@ -80,7 +80,7 @@ SENTENCES = {
     ),
     "disconnected_graph": (
         "the graph of nearest neighbours has {n_components} connected components; if that is not intended, "
-        "cluster the rows by --method auto, which connects them"
+        "cluster the rows by the method auto, which connects them"
     ),
     "no_weight_to_graph": (
         "{n_points} new row(s) are far from all rows of the model; they get the cluster of the nearest row"
