@@ -133,8 +133,8 @@ def option_names(signature: inspect.Signature) -> frozenset[str]:
 
     Examples
     --------
-    >>> sorted(option_names(inspect.signature(report.report, eval_str=True)))[:2]
-    ['--debug', '--out']
+    >>> sorted(option_names(inspect.signature(report.report, eval_str=True)))
+    ['--debug', '--json', '--out', '--quiet', '-q']
     """
     names = {"--debug"}
     for name, parameter in signature.parameters.items():
