@@ -139,9 +139,13 @@ def test_permuted_rows_have_permuted_results(digits, labels_of_digits):
 
 
 def test_the_number_of_clusters_does_not_depend_on_the_order_of_the_rows():
-    X = load_wine().data
+    X, weights = load_wine().data, np.arange(178) % 5 + 1
     order = np.random.RandomState(1).permutation(len(X))
-    assert choose_n_clusters(X[order], range(2, 7), random_state=0) == choose_n_clusters(X, range(2, 7), random_state=0)
+    choices = (
+        choose_n_clusters(rows, range(2, 7), sample_weight=of_rows, random_state=0)
+        for rows, of_rows in ((X, weights), (X[order], weights[order]))
+    )
+    assert next(choices) == next(choices)
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine])

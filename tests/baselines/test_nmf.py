@@ -33,6 +33,22 @@ def test_without_weights_labels_are_those_of_scikit_learns_factors(X):
     assert_allclose(model.memberships_.sum(axis=1), 1)
 
 
+@pytest.mark.parametrize("weight", ["ncw", "none"])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_a_row_with_a_weight_is_as_many_equal_rows(weight, convert, X, rng):
+    counts = rng.randint(1, 5, size=len(X))
+    rows = np.repeat(np.arange(len(X)), counts)
+    model = NMFClustering(3, weight=weight, init="nndsvd", tol=1e-8, max_iter=2000, random_state=0)
+    copied = model.fit(X[rows]).memberships_, model.components_, model.objective_
+
+    model.fit(convert(X), sample_weight=counts)
+
+    assert_allclose(model.memberships_[rows], copied[0], atol=1e-4)
+    assert_allclose(model.components_, copied[1], atol=1e-4)
+    assert_allclose(model.objective_, copied[2], rtol=1e-4)
+    assert np.abs(model.fit(X).components_ - copied[1]).max() > 1e-3
+
+
 def test_sparse_rows_zero_rows_and_new_rows(X):
     X[4] = 0
     model = NMFClustering(3, random_state=0).fit(X)

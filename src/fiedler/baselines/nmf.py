@@ -2,12 +2,14 @@
 
 X ≈ VU', V and U non-negative; document i belongs to the cluster of its largest v_ik, after the columns of U are scaled
 to length one. NCW first multiplies document i by (x_i · Σ_j x_j)^-½, the inverse root of its degree in the graph of dot
-products, which relates the factorisation to the normalised cut. The factorisation is that of scikit-learn.
+products, which relates the factorisation to the normalised cut. The factorisation is that of scikit-learn. With weights
+m_i of rows it minimises Σ_i m_i ‖x_i - v_i U'‖², that of the rows √m_i x_i, and degrees count them as well.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -18,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import LabelsLike, MatrixLike, RandomState
+from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_seed, choose
 from ..core.backend import is_numpy
 from ..core.numbering import order_by_first_row
@@ -26,6 +28,7 @@ from ..core.rows import normalize_row_sums, normalize_rows
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.estimator import restore_on_failure
+from ..graph.row_weights import check_sample_weight
 
 USES_ROW_WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
 INITS = ("random", "nndsvd", "nndsvda", "nndsvdar")  # initialisations of scikit-learn's NMF
@@ -119,17 +122,32 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         self.init = init
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
-        """Factorise the rows of ``X``; ``y`` is ignored."""
-        with restore_on_failure(self):
-            return self._fit(X, y)
+    def fit(
+        self,
+        X: MatrixLike,
+        y: LabelsLike | None = None,
+        *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
+    ) -> Self:
+        """Factorise the rows of ``X``.
 
-    def _fit(self, X: MatrixLike, y: LabelsLike | None) -> Self:
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : ignored
+        sample_weight : array of shape (n,), optional
+            Positive weights: a row of weight 3 stands for three equal rows.
+        """
+        with restore_on_failure(self):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X: MatrixLike, sample_weight: Any) -> Self:
         rows = check_nonnegative_rows(X, estimator=self)
+        weights = check_sample_weight(sample_weight, rows.shape[0])
         k, max_iter = check_n_clusters(self.n_clusters, rows.shape[0]), check_int(self.max_iter, "max_iter")
-        self._total = (
-            np.asarray(rows.sum(axis=0)).ravel() if choose(USES_ROW_WEIGHTS, self.weight, option="weight") else None
-        )
+        self._total = None
+        if choose(USES_ROW_WEIGHTS, self.weight, option="weight"):
+            self._total = np.asarray(rows.sum(axis=0) if weights is None else rows.T @ weights).ravel()
         if self.init is not None:
             choose(dict.fromkeys(INITS), self.init, option="init")
             if self.init != "random" and k > min(rows.shape):
@@ -145,7 +163,8 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         self._nmf = NMF(k, init=self.init, max_iter=max_iter, tol=self.tol, random_state=self.random_state)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one below
-            V = self._nmf.set_output(transform="default").fit_transform(self._weighted(rows))
+            counted = self._weighted(rows) if weights is None else _scaled(self._weighted(rows), np.sqrt(weights))
+            V = self._nmf.set_output(transform="default").fit_transform(counted)  # memberships are shares of its rows
         self._lengths = np.linalg.norm(self._nmf.components_, axis=1)
         order = order_by_first_row(self._memberships(V).argmax(axis=1), k)
         self._nmf.components_, self._lengths = self._nmf.components_[order], self._lengths[order]
@@ -180,8 +199,7 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         if self._total is None:
             return X
         degree = np.asarray(X @ self._total).ravel()
-        factor = 1 / np.sqrt(np.where(degree > 0, degree, 1))
-        return sp.csr_array(sp.diags_array(factor) @ X) if sp.issparse(X) else X * factor[:, None]
+        return _scaled(X, 1 / np.sqrt(np.where(degree > 0, degree, 1)))
 
     def _memberships(self, V: np.ndarray) -> np.ndarray:
         V = V * self._lengths
@@ -191,3 +209,9 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse, tags.input_tags.positive_only = True, True
         return tags
+
+
+def _scaled(X: Any, factors: np.ndarray) -> Any:
+    """Multiply rows by factors, in the precision of the rows."""
+    factors = factors.astype(X.dtype)
+    return sp.csr_array(sp.diags_array(factors) @ X) if sp.issparse(X) else X * factors[:, None]

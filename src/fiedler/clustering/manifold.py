@@ -34,7 +34,7 @@ from .._validation import (
     check_seed,
     choose,
 )
-from ..core.backend import asarray_like, namespace, to_numpy
+from ..core.backend import asarray_like, convert_like, namespace, to_numpy
 from ..core.block_versions import in_blocks
 from ..core.numbering import order_by_first_row, renumber, take_clusters
 from ..core.progress import report_progress
@@ -53,12 +53,13 @@ from ..graph.labels import UNKNOWN
 from ..graph.neighbors import APPROXIMATE_ABOVE, Edges
 from ..graph.out_of_sample import link_degrees, link_weights, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part
-from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_pairwise, nested_graphs, self_tuned
 from ..graph.row_weights import check_sample_weight, expand_graph, relative_weights, weigh_graph
 from ..graph.sizes import SizeBounds, check_size_bounds
-from ..table import TableEncoder
+from ..table import TableCompleter, TableEncoder
 from ..table.columns import Column
-from ..table.frames import is_mixed
+from ..table.completion import completer_of
+from ..table.frames import column_names, is_frame, is_mixed, is_table
 from ..table.profiles import profile_rows, profile_table
 from .candidates import (
     MAX_SEARCHES,
@@ -269,6 +270,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
     _view: Whitening | LPI | None = None  # of models of earlier versions, too
     encoder_: TableEncoder | None = None
+    _completer: TableCompleter | None = None  # of new rows of a data frame of numbers
     _n_compared: int | None = None
     _n_added: int = 0  # rows, by updates
     memberships_: Array
@@ -373,14 +375,16 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             )
         if isinstance(self.graph, str):
             check_graph_name(self.graph, names=("auto", "precomputed"))
-        is_table = is_mixed(X) and not (isinstance(self.graph, str) and self.graph == "precomputed")
-        self.encoder_ = TableEncoder() if is_table else None
+        encodes = is_mixed(X) and not (isinstance(self.graph, str) and self.graph == "precomputed")
+        self.encoder_, self._completer = TableEncoder() if encodes else None, None
         columns = None if self.encoder_ is None else self.encoder_.read(X)
         if self.encoder_ is not None and columns is not None:
             X = check_data(self.encoder_.fit_columns(X, columns), min_samples=2)
             self.n_features_in_, self.feature_names_in_ = len(columns), self.encoder_.feature_names_in_
         elif not isinstance(X, AffinityGraph):
-            X = check_data(X, estimator=self, min_samples=2)
+            frame, X = X, check_data(X, estimator=self, min_samples=2)
+            if is_frame(frame) and not is_pairwise(self.graph) and not sp.issparse(X):
+                self._completer = completer_of(column_names(frame), X)
         n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
         supervision = PartialSupervision.from_fit_arguments(y, check_constraints(constraints, X), n_samples)
         supervision.check_n_clusters(
@@ -692,7 +696,9 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (m, d)
+        X : array or CSR matrix of shape (m, d), or data frame
+            Columns of a data frame are found by name; missing values and columns are estimated, with a warning, if the
+            model was fitted to a data frame.
 
         Returns
         -------
@@ -714,7 +720,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (m, d)
+        X : as in :meth:`predict_proba`
 
         Returns
         -------
@@ -760,11 +766,12 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
     def score(self, X: MatrixLike, y: LabelsLike | None = None) -> float:
         """Return the modularity of the predicted clusters on the default graph of ``X``; see `LapGMM.score`."""
-        if self.encoder_ is None:
+        encoder = self._encoder_for(X)
+        if encoder is None:
             return super().score(X, y)
-        rows, without = self.encoder_.transform(X), copy(self)
-        without.encoder_, without.n_features_in_ = None, rows.shape[1]
-        del without.feature_names_in_
+        rows, without = encoder.transform(X), copy(self)
+        without.encoder_, without._completer, without.n_features_in_ = None, None, rows.shape[1]
+        without.__dict__.pop("feature_names_in_", None)
         return without.score(rows)
 
     def _links_to(self, X: MatrixLike, F: Array) -> tuple[Sparse, Array]:
@@ -778,14 +785,23 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         return scale_rows_columns(W, right=root) if is_sparse(W) else W * root, X
 
     def _check_new_points(self, X: MatrixLike) -> Array:
-        """Validate new points, encode those of a table, and transform them to the chosen view."""
-        if self.encoder_ is not None:
-            X = check_data(self.encoder_.transform(X))
-        elif self._view is None:
+        """Validate new points, encode or complete those of a table, and transform them to the chosen view."""
+        encoder = self._encoder_for(X)
+        if self._fit_X is None or (encoder is None and self._view is None):
             return super()._check_new_points(X)
+        if encoder is not None:
+            X = convert_like(check_data(encoder.transform(X)), self._fit_X)
         else:
             X = check_data(X, estimator=self, reset=False)
         return X if self._view is None else self._view._embed(X)
+
+    def _encoder_for(self, X: Any) -> TableEncoder | TableCompleter | None:
+        """Return what turns new rows into numbers: nothing for arrays, and for tables of all numbers of the fit."""
+        completer = self._completer
+        if self.encoder_ is not None or completer is None or not is_table(X):
+            return self.encoder_
+        is_same = is_frame(X) and not is_mixed(X) and column_names(X) == list(completer.feature_names_in_)
+        return None if is_same else completer
 
     @property
     def levels_(self) -> dict[str, list[Any]] | None:
