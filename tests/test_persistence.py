@@ -483,3 +483,233 @@ def test_models_of_sparse_rows(tmp_path, rng):
     model = SpectralClustering(2, graph=AffinityGraph.from_matrix(X @ X.T), random_state=0).fit(X)
 
     assert_array_equal(save_and_load(model, tmp_path).labels_, model.labels_)
+
+
+# ------------------------------------------------------------------------------------- the state of a model is checked
+
+
+def arrays_of(path):
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files}
+
+
+def node_at(content, attribute):
+    """The container and the key of an attribute, such as ``graph_._signed``."""
+    *parents, key = attribute.split(".")
+    state = content["model"]["state"]
+    for parent in parents:
+        state = state[parent]["state"]
+    return state, key
+
+
+def with_array(path, attribute, change):
+    """The file with the array of an attribute changed by a function."""
+    arrays = arrays_of(path)
+    state, key = node_at(text_of(arrays), attribute)
+    return rewrite(path, **{state[key]["array"]: change})
+
+
+def with_value(path, attribute, value):
+    """The file with another node of an attribute, or without that attribute."""
+
+    def change(content):
+        state, key = node_at(content, attribute)
+        del state[key]
+        return content if value is ... else (state.update({key: value}), content)[1]
+
+    return rewrite(path, **{JSON_MEMBER: change})
+
+
+@pytest.mark.parametrize(
+    ("attribute", "change"),
+    [
+        ("labels_", lambda labels: labels + 1),  # the last number is 3, but there are 3 clusters
+        ("labels_", lambda labels: labels - 1),
+        ("labels_", lambda labels: labels[:-1]),
+        ("labels_", lambda labels: labels.astype(float)),
+        ("labels_", lambda labels: labels[:, None]),
+        ("cluster_centers_", lambda centers: centers[:, :-1]),
+        ("cluster_centers_", lambda centers: np.where(centers == centers.max(), np.nan, centers)),
+        ("cluster_centers_", lambda centers: np.where(centers == centers.max(), np.inf, centers)),
+        ("cluster_centers_", lambda centers: centers.astype(np.float16)),
+        ("eigenvalues_", lambda values: np.append(values, 1.0)),
+        ("_fit_X", lambda X: X[:-1]),
+        ("_fit_X", lambda X: X[:, :-1]),
+        ("_fit_X", lambda X: X.astype(int)),
+        ("_fit_X", lambda X: np.where(X.max() == X, np.nan, X)),
+    ],
+)
+def test_arrays_that_contradict_each_other_are_refused(attribute, change, saved):
+    with pytest.raises(FileFormatError, match="is not as it must be"):
+        fiedler.load(with_array(saved, attribute, change))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "reason"),
+    [
+        ("n_clusters", "three", r"SpectralClustering\.n_clusters has the wrong type"),
+        ("n_clusters", 2.5, "n_clusters has the wrong type"),
+        ("n_clusters", True, "n_clusters has the wrong type"),
+        ("cut", "other", r"cut has the wrong type or an unknown value"),
+        ("graph", 5, "graph has the wrong type"),
+        ("random_state", 0.5, "random_state has the wrong type"),
+        ("eigen_tol", None, "eigen_tol has the wrong type"),
+        ("_fit_cut", "other", "_fit_cut is not as it must be"),
+        ("_fit_recipe", {"kind": "object", "class": "NLE", "state": {}}, "_fit_recipe is not as it must be"),
+        ("converged_", 1, "converged_ is not as it must be"),
+        ("n_features_in_", -4, "n_features_in_ is not as it must be"),
+        ("n_features_in_", 2**70, "n_features_in_ is not as it must be"),
+        ("graph_._signed", None, "_signed is not as it must be"),
+        ("graph_._recall", "all", "_recall is not as it must be"),
+        ("graph_._constants", 5, "_constants is not as it must be"),
+        ("cluster_centers_", ..., "lacks cluster_centers_"),
+        ("no_such_attribute_", ..., "no_such_attribute_"),
+    ],
+)
+def test_values_that_a_model_cannot_have_are_refused(attribute, value, reason, saved):
+    if attribute.startswith("no_such"):
+        path = rewrite(saved, **{JSON_MEMBER: with_state(**{attribute: 1})})
+    else:
+        path = with_value(saved, attribute, value)
+
+    with pytest.raises(FileFormatError, match=reason):
+        fiedler.load(path)
+
+
+def change_graph(change):
+    def changed(content):
+        change(content["model"]["state"]["graph_"]["state"])
+        return content
+
+    return changed
+
+
+def test_the_graph_of_a_model_is_a_graph(saved):
+    arrays = arrays_of(saved)
+    weights = text_of(arrays)["model"]["state"]["graph_"]["state"]["_weights"]
+    data, indices = weights["data"]["array"], weights["indices"]["array"]
+    for changes, reason in [
+        ({data: lambda values: values * np.linspace(1, 2, len(values))}, "not symmetric"),
+        ({data: lambda values: -values}, "negative"),
+        ({data: lambda values: values * np.nan}, "not finite"),
+        ({data: lambda values: values.astype(int)}, "sparse matrix of floats"),
+        ({data: lambda values: values[:-1]}, "wrong type or length"),
+        ({data: lambda values: values[:, None]}, "one axis"),
+        ({indices: lambda values: values[::-1]}, "not sorted"),
+        ({indices: lambda values: values.astype(np.int64)}, "wrong type or length"),
+    ]:
+        np.savez(saved, **arrays)
+        with pytest.raises(FileFormatError, match=reason):
+            fiedler.load(rewrite(saved, **changes))
+
+
+def test_arrays_that_no_attribute_uses_are_refused(saved):
+    arrays = arrays_of(saved)
+    extra = f"a{len(arrays) - 1}"
+    for changed in ({**arrays, extra: np.ones(1)}, dict(reversed(arrays.items()))):
+        np.savez(saved, **changed)
+        with pytest.raises(FileFormatError, match="arrays that are not part of the model, or in another order"):
+            fiedler.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda text: text.replace(b'"notes"', b'"model": 1, "notes"'), "not written by"),  # one name twice
+        (lambda text: text.replace(b'"notes"', b'"other": 1, "notes"'), "missing or unknown parts"),
+        (lambda text: text.replace(b'"notes": {}, ', b""), "not written by"),
+        (lambda text: text.decode().encode("utf-16"), "not written by"),
+        (lambda text: text.replace(b'"written_by": "', b'"written_by": "\xc3\xa9'), "not written by"),
+        (lambda text: text.replace(b'"notes": {}', b'"notes": {"a": "\\ud800"}'), "notes are not"),
+        (lambda text: text.replace(b'"cut": "ncut"', b'"cut": "\\ud800"'), "not valid Unicode"),
+    ],
+)
+def test_the_json_text_is_strict(change, reason, saved):
+    text = arrays_of(saved)[JSON_MEMBER].tobytes()
+    assert change(text) != text
+
+    with pytest.raises(FileFormatError, match=reason):
+        fiedler.load(_with_text(saved, change(text)))
+
+
+def test_the_json_text_is_an_array_of_bytes(saved):
+    arrays = arrays_of(saved)
+    np.savez(saved, **arrays | {JSON_MEMBER: arrays[JSON_MEMBER].astype(np.int64)})
+
+    with pytest.raises(FileFormatError, match="not written by"):
+        fiedler.load(saved)
+
+
+A0 = {"kind": "array", "array": "a0"}
+GRAPH_STEP = {"kind": "object", "class": "KNNGraph", "state": vars(KNNGraph())}
+SCALER = {"kind": "object", "class": "StandardScaler", "state": {}}
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        ({"kind": "strings", "items": ["a"], "shape": [2]}, "1 strings has the shape"),
+        ({"kind": "strings", "items": [1], "shape": [1]}, "1 strings has the shape"),
+        ({"kind": "strings", "items": "a", "shape": [1]}, "must be a list, not str"),
+        ({"kind": "strings", "items": [], "shape": [-1, 0]}, "not integers from 0"),
+        ({**A0, "read_only": False}, "has no such part"),
+        ({**A0, "more": 1}, "with other parts than array"),
+        ({"kind": "array", "array": 0}, "must be a str, not int"),
+        ({"kind": "scalar", "array": "a0"}, "a scalar has the shape"),
+        ({"kind": "sparse", "shape": [2, 2], **dict.fromkeys(("data", "indices", "indptr"), A0)}, "sparse matrix"),
+        ({"kind": "pipeline", "steps": []}, "are not estimators with a name each"),
+        ({"kind": "pipeline", "steps": [["a", SCALER], ["a", SCALER]]}, "are not estimators with a name each"),
+        ({"kind": "pipeline", "steps": [["a", 5]]}, "are not estimators with a name each"),
+        ({"kind": "pipeline", "steps": [["a", GRAPH_STEP], ["b", SCALER]]}, "is not a transformer"),
+        ({"kind": "dict", "items": [["a", 1], ["a", 2]]}, "a key of a dict occurs twice"),
+        ({"kind": "dict", "items": [["a", 1, 2]]}, "too many values"),
+        ({"kind": "set", "items": ["a", "a"]}, "an item of a set occurs twice"),
+        ({"kind": "random_state", "state": {"kind": "tuple", "items": ["MT19937"]}}, "does not have five parts"),
+        ({"kind": ["array"]}, "unknown kind"),
+        ({"kind": "dtype", "name": "object"}, "unknown dtype"),
+        ({"kind": "object", "class": ["KNNGraph"], "state": {}}, "the name of a class must be a str"),
+        ({"kind": "object", "class": "KNNGraph", "state": []}, "the state of an object must be a dict"),
+    ],
+)
+def test_nodes_have_exactly_the_parts_of_their_kind(node, reason, saved):
+    with pytest.raises(FileFormatError, match=reason):
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: with_model(node)}))
+
+
+def test_random_states_of_other_generators_are_refused(tmp_path):
+    fiedler.save(EmbedKMeans(2, random_state=np.random.RandomState(0)), tmp_path / "seeded.npz")
+    arrays = arrays_of(tmp_path / "seeded.npz")
+    for changed in (arrays["a0"][:-1], arrays["a0"].astype(np.int64)):
+        np.savez(tmp_path / "seeded.npz", **arrays | {"a0": changed})
+        with pytest.raises(FileFormatError, match="or of another generator"):
+            fiedler.load(tmp_path / "seeded.npz")
+
+
+def test_steps_of_a_pipeline_fit_together(rows, tmp_path):
+    path = tmp_path / "pipeline.npz"
+    fiedler.save(make_pipeline(StandardScaler(), EmbedKMeans(3, random_state=0)).fit(rows[0]), path)
+
+    def narrower(content):
+        state = content["model"]["steps"][0][1]["state"]
+        content["model"]["steps"][0][1]["state"] = {
+            name: value for name, value in state.items() if name in StandardScaler().get_params()
+        } | {"n_features_in_": 3, **dict.fromkeys(("mean_", "var_", "scale_"), None)}
+        return content
+
+    changed = narrower(text_of(arrays_of(path)))
+    assert changed["model"]["steps"][0][1]["state"]["n_features_in_"] == 3
+    with pytest.raises(FileFormatError, match="a step of a pipeline returns 3 columns, but the next one takes 4"):
+        fiedler.load(rewrite(path, **{JSON_MEMBER: narrower}))
+
+
+def test_a_model_that_could_not_be_loaded_is_not_saved(rows, tmp_path):
+    model = SpectralClustering(3, random_state=0).fit(rows[0])
+    model.labels_ = model.labels_ + 1
+
+    with pytest.raises(TypeError, match=r"the model cannot be saved: its SpectralClustering\.labels_ is not"):
+        fiedler.save(model, tmp_path / "no.npz")
+    with pytest.raises(TypeError, match=r"random_state is a ndarray, which a model file cannot contain"):
+        fiedler.save(EmbedKMeans(2, random_state=np.array(["2020-01-01"], dtype="M8[D]")), tmp_path / "no.npz")
+    with pytest.raises(TypeError, match=r"metric is a str, which a model file cannot contain"):
+        fiedler.save(EmbedKMeans(2, metric="\ud800"), tmp_path / "no.npz")
+    assert list(tmp_path.iterdir()) == []

@@ -1,8 +1,8 @@
-"""Read and write ``.npz`` archives of arrays, strictly: an archive is exactly what :func:`write_archive` writes, or refused.
+"""Strict reading and writing of ``.npz`` archives: one that :func:`write_archive` could not have written is refused.
 
-:doc:`/file_formats` specifies the bytes. The directory of the archive is compared with the headers of its members, which
-follow each other without gaps from the first byte to the last; the size of an array is compared with that of its member
-before memory is allocated, and nothing is unpickled or evaluated.
+:doc:`/file_formats` specifies the bytes. The directory of the archive is compared with the headers of its members,
+which follow each other without gaps from the first byte to the last; the size of an array is compared with that of its
+member before memory is allocated, and nothing is unpickled or evaluated.
 
 A ValueError raised here says what is wrong with the archive; :func:`open_archive` adds the name of the file.
 """
@@ -151,7 +151,7 @@ def exceeds_limits(file_size: int, members: list[zipfile.ZipInfo], limits: Mappi
     return any(size > max(limit.n_bytes, limit.ratio * file_size) for size, limit in sizes)
 
 
-# ------------------------------------------------------------------------------------------------ the layout of the file
+# ----------------------------------------------------------------------------------------------- the layout of the file
 
 
 def _array_name(member: zipfile.ZipInfo) -> str:

@@ -14,15 +14,18 @@ import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import validate_parameter_constraints
 
 from .graph.affinity import AffinityGraph, check_weights
 
 MAX_THREADS = 1024  # that a parameter n_jobs may ask for
+MAX_SIZE = 2**40  # that an attribute may state
 FLOATS, INTEGERS, BOOLEANS = "f", "iu", "b"
 
 Sizes: TypeAlias = dict[str, int]
@@ -34,6 +37,7 @@ class Spec(NamedTuple):
 
     text: str
     matches: Callable[[Any, Sizes, SizesOf], bool]
+    is_required: bool = True  # of a fitted model
 
 
 # --------------------------------------------------------------------------------------------------- kinds of values
@@ -53,7 +57,7 @@ def _array(
     kinds: str, word: str, letters: tuple[str | int, ...], is_valid: Callable[[np.ndarray, Sizes], bool]
 ) -> Spec:
     def matches(value: Any, sizes: Sizes, _: SizesOf) -> bool:
-        is_array = isinstance(value, np.ndarray) and value.dtype.kind in kinds
+        is_array = isinstance(value, np.ndarray) and value.dtype.kind in kinds and value.dtype != np.float16
         return is_array and _agree(sizes, letters, value.shape) and (not value.size or is_valid(value, sizes))
 
     shape = ", ".join(map(str, letters)) + ("," if len(letters) == 1 else "")
@@ -99,10 +103,10 @@ def rows(n: str, d: str) -> Spec:
     """Describe rows of finite numbers, an array or a sparse matrix."""
 
     def matches(value: Any, sizes: Sizes, _: SizesOf) -> bool:
-        is_matrix = (isinstance(value, np.ndarray) or sp.issparse(value)) and value.dtype.kind in "biuf"
+        is_matrix = (isinstance(value, np.ndarray) or sp.issparse(value)) and value.dtype in (np.float32, np.float64)
         return is_matrix and _agree(sizes, (n, d), value.shape) and bool(np.isfinite(_entries(value)).all())
 
-    return Spec(f"number ({n}, {d}), dense or sparse", matches)
+    return Spec(f"float ({n}, {d}), dense or sparse", matches)
 
 
 def _entries(matrix: Any) -> np.ndarray:
@@ -122,7 +126,11 @@ def integer(low: int = 0) -> Spec:
 
 def size(letter: str) -> Spec:
     """Describe an integer that is a size."""
-    return Spec(f"integer, {letter}", lambda value, sizes, _: _is_integer(value) and _agree(sizes, (letter,), (value,)))
+
+    def matches(value: Any, sizes: Sizes, _: SizesOf) -> bool:
+        return _is_integer(value) and 0 <= value <= MAX_SIZE and _agree(sizes, (letter,), (value,))
+
+    return Spec(f"integer, {letter}", matches)
 
 
 def one_of(*options: Any) -> Spec:
@@ -163,6 +171,11 @@ def maybe(*specs: Spec) -> Spec:
     return either(*specs, NONE)
 
 
+def optional(spec: Spec) -> Spec:
+    """Describe an attribute that not every fitted model has."""
+    return spec._replace(is_required=False)
+
+
 def many(item: Spec, letter: str = "") -> Spec:
     """Describe a list, of a length that is a size."""
 
@@ -200,14 +213,14 @@ BOOLEAN = Spec("bool", lambda value, *_: isinstance(value, bool | np.bool_))
 # ----------------------------------------------------------------------------------------------- attributes of classes
 
 RECIPES = ("KNNGraph", "RadiusGraph", "FullGraph", "LabelGraph", "LandmarkGraph", "LearnedLaplacian")
-VIEWS = ("Whitening", "Directions")
 GRAPH = maybe(record("AffinityGraph", n="n"))
 RECIPE = maybe(record(*RECIPES), record("AffinityGraph"), rows("given_rows", "given_columns"), one_of("precomputed"))
-FEATURES: dict[str, Spec] = {"n_features_in_": size("d"), "feature_names_in_": strings("d")}
+FEATURES: dict[str, Spec] = {"n_features_in_": size("d"), "feature_names_in_": optional(strings("d"))}
 ENDED: dict[str, Spec] = {"n_iter_": integer(), "converged_": BOOLEAN}
 HISTORY: dict[str, Spec] = {"history_": record("FitHistory"), **ENDED}
 FIT_ROWS: dict[str, Spec] = {"_fit_X": maybe(rows("m", "d")), "_fit_recipe": RECIPE}
-OUTPUT: dict[str, Spec] = {"_sklearn_output_config": named(TEXT, TEXT)}
+CONTAINERS = named(one_of("transform"), one_of("default", "pandas", "polars"))
+OUTPUT: dict[str, Spec] = {"_sklearn_output_config": optional(CONTAINERS)}
 
 _MIXTURE: dict[str, Spec] = {
     **FEATURES,
@@ -220,12 +233,12 @@ _MIXTURE: dict[str, Spec] = {
     "objective_": real(),
     "likelihood_": real(),
     "penalty_": real(),
-    "memberships_": floats("n", "k"),
-    "labels_": integers("n", low=-1, below="k"),
+    "memberships_": optional(floats("n", "k")),
+    "labels_": optional(integers("n", low=-1, below="k")),
     "graph_": GRAPH,
     "_fit_X": maybe(rows("n", "d")),
     "_fit_recipe": RECIPE,
-    "lam_": real(0),
+    "lam_": optional(real(0)),
 }
 _SVD: dict[str, Spec] = {
     "components_": floats("p", "d"),
@@ -267,7 +280,7 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "vectorizer": maybe(record("DocumentVectorizer", d="terms")),
         "components": maybe(record("TruncatedSVD", d="terms", p="w")),
     },
-    "CopiedRows": {"first": integers("m", below="n"), "nodes": integers("n", below="m")},
+    "CopiedRows": {"first": integers("m"), "nodes": integers("n", below="m")},
     "FitHistory": {
         "objective": any_floats("t"),
         "maximize": BOOLEAN,
@@ -286,15 +299,15 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "ridge": real(0),
     },
     "KernelConstants": {
-        "bandwidth": maybe(real(0)),
+        "bandwidth": maybe(Spec("number > 0", lambda value, *_: _is_real(value) and 0 < value < math.inf)),
         "degree": integer(),
         "scales": maybe(floats("n", low=0)),
         "metric": maybe(floats("r", "d")),
         "neighbors": maybe(integer(1)),
     },
     "Landmarks": {
-        "numbers": integers("m", below="n"),
         "n_rows": size("n"),
+        "numbers": integers("m", below="n"),
         "memberships": floats("m", "k"),
         "agreement": maybe(any_floats("m")),
         "is_drawn": booleans("m"),
@@ -332,12 +345,11 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
             "dict of d strings: each of the numbers 0, ..., d - 1",
             lambda value, sizes, _: _is_vocabulary(value) and _agree(sizes, ("d",), (len(value),)),
         ),
-        "_stop_words_id": Spec("integer", lambda value, *_: _is_integer(value)),
     },
     "HashingVectorizer": {},
     "MinMaxScaler": {
         **FEATURES,
-        "n_samples_seen_": integer(),
+        "n_samples_seen_": optional(integer()),
         **dict.fromkeys(("scale_", "min_", "data_min_", "data_max_", "data_range_"), floats("d")),
         **OUTPUT,
     },
@@ -346,9 +358,9 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "components_": floats("p", "d", low=0),
         "_n_components": size("p"),
         "n_components_": size("p"),
-        "_beta_loss": real(),
-        "reconstruction_err_": real(),
-        "n_iter_": integer(),
+        "_beta_loss": optional(real()),
+        "reconstruction_err_": optional(real()),
+        "n_iter_": optional(integer()),
         **OUTPUT,
     },
     "Normalizer": {**FEATURES, **OUTPUT},
@@ -357,14 +369,14 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "mean_": floats("d"),
         "n_components_": size("p"),
         **_SVD,
-        "noise_variance_": real(),
-        "n_samples_": integer(),
-        "_fit_svd_solver": TEXT,
+        "noise_variance_": optional(real()),
+        "n_samples_": optional(integer()),
+        "_fit_svd_solver": optional(TEXT),
         **OUTPUT,
     },
     "StandardScaler": {
         **FEATURES,
-        "n_samples_seen_": either(real(), labels("d")),
+        "n_samples_seen_": optional(either(real(), labels("d"))),
         **dict.fromkeys(("mean_", "var_", "scale_"), maybe(floats("d"))),
         **OUTPUT,
     },
@@ -372,9 +384,9 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
     "TruncatedSVD": {**FEATURES, **_SVD, **OUTPUT},
     "ManifoldClustering": {
         "n_features_in_": size("columns"),
-        "feature_names_in_": strings("columns"),
-        "encoder_": maybe(record("TableEncoder", columns="columns", d="d")),
-        "_view": maybe(record(*VIEWS, d="d", p="p")),
+        "feature_names_in_": optional(strings("columns")),
+        "encoder_": optional(maybe(record("TableEncoder", columns="columns", d="d"))),
+        "_view": maybe(record("Whitening", d="d", p="p"), record("Directions", d="p")),
         "n_clusters_": size("k"),
         "_landmarks": maybe(record("Landmarks", m="m", k="k")),
         "_fit_X": maybe(rows("m", "p")),
@@ -383,9 +395,9 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "_fit_weights": maybe(floats("m", low=0)),
         "_copies": maybe(record("CopiedRows", m="m", n="n")),
         "graph_": GRAPH,
-        "memberships_": floats("n", "k"),
-        "labels_": integers("n", low=-1, below="k"),
-        "row_agreement_": maybe(any_floats("n")),
+        "memberships_": optional(floats("n", "k")),
+        "labels_": optional(integers("n", low=-1, below="k")),
+        "row_agreement_": optional(maybe(any_floats("n"))),
         "outlier_score_": maybe(any_floats("n")),
         "evidence_": maybe(record("NClustersChoice")),
         "candidates_": named(
@@ -416,12 +428,12 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "_eigenvectors": floats("m", "p"),
         "eigenvalues_": floats("p"),
         "cluster_centers_": floats("k", "p"),
-        "embedding_": floats("n", "p"),
-        "labels_": integers("n", below="k"),
+        "embedding_": optional(floats("n", "p")),
+        "labels_": optional(integers("n", below="k")),
         "eigen_residuals_": any_floats("r"),
         "n_connected_components_": integer(1),
         "graph_": maybe(record("AffinityGraph", n="m"), record("LowRankAffinity", n="m")),
-        **ENDED,
+        "converged_": BOOLEAN,
     },
     "GenieLinkage": {
         **FEATURES,
@@ -440,9 +452,10 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "embedding_": floats("n", "p"),
         "cluster_centers_": floats("k", "p"),
         "labels_": integers("n", below="k"),
-        "mixture_": record("GaussianMixture", d="p", k="k"),
-        "memberships_": floats("n", "k"),
-        **HISTORY,
+        "mixture_": optional(record("GaussianMixture", d="p", k="k")),
+        "memberships_": optional(floats("n", "k")),
+        "history_": optional(record("FitHistory")),
+        **ENDED,
         **OUTPUT,
     },
     "NLE": {
@@ -463,13 +476,14 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         **FEATURES,
         "_spherical": BOOLEAN,
         "embedder_": maybe(
-            record("LPI", "PCA", "TruncatedSVD", "NMF", "Whitening", "Directions", d="d", p="p"),
-            record("LaplacianEigenmaps", "NLE", "StandardScaler", "MinMaxScaler", "Normalizer", d="d"),
+            record("LPI", "PCA", "TruncatedSVD", "NMF", "Whitening", "LaplacianEigenmaps", d="d", p="p"),
+            record("NLE", d="d", k="p"),
             record("LearnedLaplacian", "MMC", "LMNN", d="d", r="p"),
+            record("Directions", "StandardScaler", "MinMaxScaler", "Normalizer", d="p"),
         ),
         "cluster_centers_": floats("k", "p"),
         "labels_": integers("n", below="k"),
-        "embedding_": rows("n", "p"),
+        "embedding_": optional(rows("n", "p")),
         "inertia_": real(),
         **ENDED,
     },
@@ -498,7 +512,7 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         **OUTPUT,
     },
     "Whitening": {**FEATURES, "mean_": floats("d"), "components_": floats("p", "d"), "_fit_X": NONE, **OUTPUT},
-    "Directions": {**FEATURES, "mean_": floats("d"), "_fit_X": NONE, **OUTPUT},
+    "Directions": {**FEATURES, "mean_": floats("d"), **OUTPUT},
     "LearnedLaplacian": {
         **FEATURES,
         "metric_": floats("r", "d"),
@@ -516,8 +530,8 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         **FIT_ROWS,
         "classes_": labels("k"),
         "_landmark_distributions": maybe(floats("m", "k")),
-        "label_distributions_": floats("n", "k"),
-        "transduction_": labels("n"),
+        "label_distributions_": optional(floats("n", "k")),
+        "transduction_": optional(labels("n")),
         "graph_": maybe(record("AffinityGraph", n="m")),
         **ENDED,
     },
@@ -550,15 +564,16 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "objective_": real(),
         **HISTORY,
     },
+    "TransductiveSVM": {},  # has machines of scikit-learn, which are not stored, once it is fitted
     "DocumentVectorizer": {
         "_counter": record("CountVectorizer", "HashingVectorizer", d="d"),
-        "vocabulary_": Spec("the vocabulary of _counter", lambda value, *_: _is_vocabulary(value)),
+        "vocabulary_": optional(Spec("the vocabulary of _counter", lambda value, *_: _is_vocabulary(value))),
         "_idf": maybe(record("TfidfTransformer", d="d")),
         "empty_rows_": integers("empty"),
     },
     "TableEncoder": {
         "n_features_in_": size("columns"),
-        "feature_names_in_": strings("columns"),
+        "feature_names_in_": optional(strings("columns")),
         "encodings_": many(record("ColumnEncoding")),
         "plan_": TEXT,
         "uses_": named(TEXT, TEXT),
@@ -570,8 +585,39 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
 }
 
 
+# Parameters that need more than the type of their annotation, or that scikit-learn does not check.
+DTYPE = Spec("type of numbers", lambda value, *_: isinstance(value, type) and issubclass(value, np.number))
+NGRAMS = Spec("tuple of two integers from 1, ascending", lambda value, *_: _is_range(value))
+PATTERN = Spec("regular expression", lambda value, *_: isinstance(value, str) and _is_pattern(value))
+THREADS = maybe(
+    Spec(f"integer up to {MAX_THREADS}", lambda value, *_: _is_integer(value) and abs(value) <= MAX_THREADS)
+)
+VECTORIZER: dict[str, Spec] = {"dtype": DTYPE, "ngram_range": NGRAMS, "token_pattern": PATTERN}
+PARAMETERS: dict[str, dict[str, Spec]] = {
+    "CountVectorizer": VECTORIZER,
+    "HashingVectorizer": VECTORIZER,
+    "DocumentVectorizer": {"ngram_range": NGRAMS, "token_pattern": PATTERN},
+    "KNNGraph": {"method": TEXT, "n_jobs": THREADS},
+    "RadiusGraph": {"n_jobs": THREADS},
+    "GenieLinkage": {"n_jobs": THREADS},
+    "ManifoldClustering": {"n_jobs": THREADS},
+}
+
+
 def _is_string(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def _is_range(value: Any) -> bool:
+    is_pair = type(value) is tuple and len(value) == 2 and all(map(_is_integer, value))
+    return is_pair and 1 <= value[0] <= value[1]
+
+
+def _is_pattern(value: str) -> bool:
+    try:
+        return bool(re.compile(value))
+    except re.error:
+        return False
 
 
 def _is_term(value: Any) -> bool:
@@ -588,29 +634,94 @@ def _is_vocabulary(value: Any) -> bool:
 # ------------------------------------------------------------------------------------------------ checks of one object
 
 
-def _check_graph(state: Mapping[str, Any]) -> None:
+def _check_graph(state: Mapping[str, Any], sizes: Sizes) -> None:
     check_weights(state["_weights"], signed=bool(state["_signed"]))
 
 
-def _check_vectorizer(state: Mapping[str, Any]) -> None:
+def _check_vectorizer(state: Mapping[str, Any], sizes: Sizes) -> None:
     """Check that documents are texts: otherwise they would be names of files, which scikit-learn reads."""
     if state.get("input") != "content":
         raise ValueError("its vectorizer reads files, not texts")
 
 
-def _check_gaussians(state: Mapping[str, Any]) -> None:
-    k, d = state["means"].shape
+def _check_gaussians(state: Mapping[str, Any], sizes: Sizes) -> None:
+    k, d = sizes["k"], sizes["d"]
     shape = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}[state["kind"]]
     if any(state[name].shape != shape for name in ("covariances", "factors")):
         raise ValueError(f"the covariances of its Gaussians are not of kind {state['kind']!r}")
 
 
-# What the attributes of a class must have to do with each other, besides their sizes.
-RELATIONS: dict[str, Callable[[Mapping[str, Any]], None]] = {
+def _check_copies(state: Mapping[str, Any], sizes: Sizes) -> None:
+    _require(not sizes["m"] or state["first"].max() < sizes["n"], "row of that number")
+
+
+def _check_factors(state: Mapping[str, Any], sizes: Sizes) -> None:
+    _require(bool(state["components_"].any()), "component that is not zero")
+    n_components = state["n_components"]  # which scikit-learn uses again for new rows; None is one for each column
+    _require(n_components in (sizes["p"], "auto") or (n_components is None and sizes["p"] == sizes["d"]), "such number")
+
+
+def _check_mixture(state: Mapping[str, Any], sizes: Sizes) -> None:
+    _require_equal(sizes, "d", "p", state["_projection"] is None)
+    _require("memberships_" in state or state["_fit_X"] is None, "memberships")
+
+
+def _check_embedder(state: Mapping[str, Any], sizes: Sizes) -> None:
+    _require_equal(sizes, "d", "p", state["embedder_"] is None)
+
+
+def _check_documents(state: Mapping[str, Any], sizes: Sizes) -> None:
+    _require("mixture_" in state or not state["_soft"], "mixture")
+
+
+def _check_propagation(state: Mapping[str, Any], sizes: Sizes) -> None:
+    _require("label_distributions_" in state or state["_landmark_distributions"] is not None, "label_distributions_")
+    _require_equal(sizes, "m", "n", state["_landmark_distributions"] is None)
+
+
+def _check_manifold(state: Mapping[str, Any], sizes: Sizes) -> None:
+    view, landmarks, copies = state["_view"], state["_landmarks"], state["_copies"]
+    if state.get("encoder_") is None:
+        sizes.setdefault("d", sizes["columns"])
+        _require_equal(sizes, "columns", "d", True)
+    _require_equal(sizes, "d", "p", type(view).__name__ != "Whitening")
+    _require(landmarks is not None or {"memberships_", "labels_"} <= state.keys(), "memberships")
+    _require_equal(sizes, "m", "n", landmarks is None and copies is None)
+    chosen = state["candidates_"].get("chosen", [])
+    _require(chosen.count(True) == 1 and len(chosen) == len(state["_candidates"]), "candidate that was chosen")
+
+
+def _check_table(state: Mapping[str, Any], sizes: Sizes) -> None:
+    widths = sum(len(encoding.center) for encoding in state["encodings_"])
+    _require(widths == sizes["d"], "column for each number")
+
+
+def _require(is_there: bool, what: str) -> None:
+    if not is_there:
+        raise ValueError(f"it has no {what}")
+
+
+def _require_equal(sizes: Sizes, one: str, other: str, is_required: bool) -> None:
+    if is_required and sizes.get(one, sizes.get(other)) != sizes.get(other, sizes.get(one)):
+        raise ValueError(f"two of its sizes differ, {sizes[one]} and {sizes[other]}")
+
+
+# What the attributes of a fitted model must have to do with each other, besides their sizes.
+RELATIONS: dict[str, Callable[[Mapping[str, Any], Sizes], None]] = {
     "AffinityGraph": _check_graph,
+    "CopiedRows": _check_copies,
     "CountVectorizer": _check_vectorizer,
-    "HashingVectorizer": _check_vectorizer,
+    "EmbedKMeans": _check_embedder,
+    "GaussianMixture": _check_mixture,
     "Gaussians": _check_gaussians,
+    "HashingVectorizer": _check_vectorizer,
+    "LapGMM": _check_mixture,
+    "LCGMM": _check_mixture,
+    "LLGC": _check_propagation,
+    "LPIClustering": _check_documents,
+    "ManifoldClustering": _check_manifold,
+    "NMF": _check_factors,
+    "TableEncoder": _check_table,
 }
 
 
@@ -624,14 +735,46 @@ def check_state(cls: type, state: Mapping[str, Any], sizes_of: SizesOf) -> Sizes
     check_parameters(cls, {key: value for key, value in state.items() if key in parameters})
     if name not in ATTRIBUTES:
         return sizes
-    if unknown := [key for key in state if key not in ATTRIBUTES[name] and key not in parameters]:
+    others = {key: value for key, value in state.items() if key not in ATTRIBUTES[name] and key not in parameters}
+    if unknown := [key for key, value in others.items() if _is_ours(cls) or not _is_scalar(value)]:
         raise ValueError(f"its {name} has unknown attributes: {', '.join(unknown)}")
     for key, spec in ATTRIBUTES[name].items():
         if key in state and not spec.matches(state[key], sizes, sizes_of):
             raise ValueError(f"its {name}.{key} is not as it must be, {spec.text}")
-    if name in RELATIONS:
-        RELATIONS[name](state)
+    required = [key for key, spec in ATTRIBUTES[name].items() if spec.is_required]
+    missing = [key for key in required if key not in state] if not _is_record(cls) else []
+    if 0 < len(missing) < len(required):
+        raise ValueError(f"its {name} lacks {', '.join(missing)}")
+    if name in RELATIONS and not missing:
+        RELATIONS[name](state, sizes)
     return sizes
+
+
+def _is_record(cls: type) -> bool:
+    """Whether the attributes are the parameters, of which those that are required have been looked for."""
+    return not issubclass(cls, BaseEstimator)
+
+
+# The size of what a transformer returns, for the step of a pipeline that follows it.
+RETURNED = {"StandardScaler": "d", "MinMaxScaler": "d", "Normalizer": "d", "DocumentVectorizer": "d", "Directions": "d"}
+RETURNED |= dict.fromkeys(("PCA", "TruncatedSVD", "NMF", "LPI", "Whitening", "LaplacianEigenmaps"), "p")
+
+
+def check_steps(steps: Sequence[Any], sizes_of: SizesOf) -> None:
+    """Check that every step of a pipeline takes as many columns as the one before it returns."""
+    for first, second in pairwise(steps):
+        returned, taken = sizes_of(first).get(RETURNED.get(type(first).__name__, "")), sizes_of(second).get("d")
+        if returned is not None and taken is not None and returned != taken:
+            raise ValueError(f"a step of a pipeline returns {returned} columns, but the next one takes {taken}")
+
+
+def _is_ours(cls: type) -> bool:
+    """Whether a class is of this package; those of scikit-learn have further attributes, depending on its version."""
+    return cls.__module__.startswith("fiedler.")
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
 
 
 @cache
@@ -643,28 +786,20 @@ def check_parameters(cls: type, parameters: Mapping[str, Any]) -> None:
     """Check the parameters of a constructor by its annotations, or by the constraints that scikit-learn declares."""
     if (constraints := getattr(cls, "_parameter_constraints", None)) is not None:
         validate_parameter_constraints(constraints, dict(parameters), cls.__name__)
-    hints = _hints(cls)
+    hints, specs = _hints(cls), PARAMETERS.get(cls.__name__, {})
     for key, value in parameters.items():
-        if key == "n_jobs" and _is_integer(value) and abs(value) > MAX_THREADS:
-            raise ValueError(f"its {cls.__name__}.n_jobs is larger than {MAX_THREADS}")
-        if key == "token_pattern" and isinstance(value, str):
-            _check_pattern(value)
-        if key in hints and not conforms(value, hints[key]):
+        is_valid = specs[key].matches(value, {}, dict) if key in specs else conforms(value, hints.get(key, Any))
+        if not is_valid:
             raise ValueError(f"its {cls.__name__}.{key} has the wrong type or an unknown value")
-
-
-def _check_pattern(pattern: str) -> None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"its token pattern is not a regular expression: {error}") from None
 
 
 @cache
 def _hints(cls: type) -> dict[str, Any]:
-    if not cls.__module__.startswith("fiedler."):
-        return {}
-    return typing.get_type_hints(cls.__init__, localns={"AffinityGraph": AffinityGraph, "np": np})
+    return (
+        {}
+        if not _is_ours(cls)
+        else typing.get_type_hints(cls.__init__, localns={"AffinityGraph": AffinityGraph, "np": np})
+    )
 
 
 def conforms(value: Any, hint: Any) -> bool:

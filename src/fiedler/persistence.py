@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from ._archive import Archive, SizeLimit, is_storable_dtype, open_archive, write_archive
-from ._model_schema import Sizes, check_state
+from ._model_schema import Sizes, check_state, check_steps
 from ._registry import storable_classes
 from ._validation import is_foreign
 from ._version import __version__
@@ -161,7 +161,8 @@ def _read_model(archive: Archive, path: str | os.PathLike[str]) -> BaseEstimator
         if not isinstance(model, BaseEstimator):
             raise ValueError("it contains no estimator")
     except Exception as error:  # a crafted node may lead to any
-        raise _invalid_file(path, f"is not a valid model file: {error}", code="invalid_model") from error
+        reason = " ".join(str(error).split())  # scikit-learn's have several lines
+        raise _invalid_file(path, f"is not a valid model file: {reason}", code="invalid_model") from error
     return model
 
 
@@ -378,10 +379,14 @@ class _Reader:
         if self.archive.names != (JSON_MEMBER, *(f"a{i}" for i in range(len(self._arrays)))):
             raise ValueError("it has arrays that are not part of the model, or in another order")
 
+    def sizes_of(self, instance: Any) -> Sizes:
+        """Return the sizes of an object of the file."""
+        return self._objects[id(instance)][1]
+
     def restore(self, cls: type, state: dict[str, Any]) -> Any:
         """Check the state of an object, create the object and note down its sizes."""
         state = _complete(cls, state)
-        sizes = check_state(cls, state, lambda inner: self._objects[id(inner)][1])
+        sizes = check_state(cls, state, self.sizes_of)
         instance = _restore(cls, state)
         self._objects[id(instance)] = (instance, sizes)
         return instance
@@ -513,6 +518,9 @@ def _read_pipeline(reader: _Reader, node: dict[str, Any]) -> Any:
     names = [step[0] for step in steps if len(step) == 2 and isinstance(step[0], str)]
     if not steps or len(set(names)) < len(steps) or not all(isinstance(step, BaseEstimator) for _, step in steps):
         raise ValueError("the steps of a pipeline are not estimators with a name each")
+    if not all(hasattr(step, "transform") for _, step in steps[:-1]):
+        raise ValueError("a step of a pipeline before the last one is not a transformer")
+    check_steps([step for _, step in steps], reader.sizes_of)
     return Pipeline(steps)
 
 

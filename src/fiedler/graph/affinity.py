@@ -10,7 +10,7 @@ import array_api_compat
 import numpy as np
 import scipy.sparse as sp
 
-from .._archive import open_archive, write_archive
+from .._archive import Archive, open_archive, write_archive
 from .._typing import MatrixLike
 from .._validation import check_data, choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
@@ -143,12 +143,7 @@ class AffinityGraph:
         The file contains only arrays, so loading it runs no code.
         """
         with open_archive(path, "graph file", code="invalid_graph_file") as archive:
-            try:
-                return _from_arrays(cls, {name: archive.read(name) for name in archive.names})
-            except ValueError as error:
-                raise FileFormatError(
-                    f"{str(path)!r} is not a valid graph file: {error}", code="invalid_graph_file", file=str(path)
-                ) from error
+            return _read_graph(cls, archive, str(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to one ``.npz`` file; if writing fails, no partial file is left."""
@@ -409,6 +404,16 @@ def check_weights(W: Any, *, signed: bool) -> None:
 
 def _chunks(n: int) -> list[slice]:
     return [slice(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]
+
+
+def _read_graph(cls: type[AffinityGraph], archive: Archive, file: str) -> AffinityGraph:
+    """Read the graph in an archive; errors name the file."""
+    try:
+        return _from_arrays(cls, {name: archive.read(name) for name in archive.names})
+    except ValueError as error:
+        raise FileFormatError(
+            f"{file!r} is not a valid graph file: {error}", code="invalid_graph_file", file=file
+        ) from error
 
 
 def _from_arrays(cls: type[AffinityGraph], arrays: dict[str, np.ndarray]) -> AffinityGraph:
