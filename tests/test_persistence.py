@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +27,8 @@ from fiedler import (
     PairwiseConstraints,
     SpectralClustering,
 )
-from fiedler._registry import check_instances
+from fiedler._model_schema import ATTRIBUTES, format_attributes
+from fiedler._registry import check_instances, storable_classes
 from fiedler.baselines import TransductiveSVM
 from fiedler.core.backend import to_numpy
 from fiedler.errors import FileFormatError
@@ -483,6 +485,19 @@ def test_models_of_sparse_rows(tmp_path, rng):
     model = SpectralClustering(2, graph=AffinityGraph.from_matrix(X @ X.T), random_state=0).fit(X)
 
     assert_array_equal(save_and_load(model, tmp_path).labels_, model.labels_)
+
+
+def test_the_documentation_lists_all_attributes():
+    """Print `format_attributes()` to the end of docs/file_formats.md after a change of the table."""
+    page = Path(__file__).parents[1] / "docs" / "file_formats.md"
+
+    assert page.read_text(encoding="utf-8").endswith(format_attributes())
+
+
+def test_every_storable_class_has_a_table_of_attributes():
+    recipes = {"FullGraph", "KNNGraph", "LabelGraph", "LandmarkGraph", "RadiusGraph"}  # which have parameters only
+
+    assert set(storable_classes()) - recipes == set(ATTRIBUTES)
 
 
 # ------------------------------------------------------------------------------------- the state of a model is checked

@@ -852,3 +852,12 @@ TESTS_OF_TYPES: dict[Any, Callable[[Any], bool]] = {
     float: _is_real,
     bool: lambda value: isinstance(value, bool | np.bool_) or (_is_integer(value) and value in (0, 1)),
 }
+
+
+def format_attributes() -> str:
+    """Return the table of attributes in :doc:`/file_formats`."""
+    lines = ["| class | attribute | value |", "| --- | --- | --- |"]
+    for name, specs in sorted(ATTRIBUTES.items()):
+        for key, spec in specs.items():
+            lines.append(f"| `{name}` | `{key}`{'' if spec.is_required else '?'} | {spec.text} |")
+    return "\n".join([*lines, ""])

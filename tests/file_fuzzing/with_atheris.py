@@ -1,7 +1,8 @@
 """The same mutations under libFuzzer, where atheris is installed.
 
-Run ``python -m file_fuzzing.with_atheris corpus/ -runs=100000``. libFuzzer keeps the mutations that reach new branches of fiedler in the folder ``corpus``; the valid files are put there
-first. It stops at the first finding and writes it to ``crash-<digest>``.
+Run ``python -m file_fuzzing.with_atheris corpus/ -runs=100000``. libFuzzer keeps the mutations that reach new branches
+of fiedler in the folder ``corpus``; the valid files are put there first. It stops at the first finding and writes it to
+``crash-<digest>``.
 """
 
 import sys
