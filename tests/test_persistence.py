@@ -194,6 +194,8 @@ def test_errors_name_the_attribute_that_cannot_be_saved(rows, tmp_path):
         fiedler.save(EmbedKMeans(3, random_state=lambda: 0), tmp_path / "no.npz")
     with pytest.raises(ValueError, match=r"a model file must end in \.npz"):
         fiedler.save(EmbedKMeans(3), tmp_path / "no.pkl")
+    with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
+        fiedler.save(EmbedKMeans(3), tmp_path / "nowhere" / "no.npz")
     with pytest.raises(TypeError, match="contains an estimator; got dict"):
         fiedler.save({}, tmp_path / "no.npz")
     assert list(tmp_path.iterdir()) == []
@@ -652,6 +654,29 @@ def test_the_json_text_is_an_array_of_bytes(saved):
     np.savez(saved, **arrays | {JSON_MEMBER: arrays[JSON_MEMBER].astype(np.int64)})
 
     with pytest.raises(FileFormatError, match="not written by"):
+        fiedler.load(saved)
+
+
+def test_a_file_without_an_estimator_is_refused(tmp_path):
+    fiedler.save(KNNGraph(5), tmp_path / "recipe.npz")
+
+    with pytest.raises(FileFormatError, match="it contains no estimator"):
+        fiedler.load(rewrite(tmp_path / "recipe.npz", **{JSON_MEMBER: with_model(5)}))
+
+
+def test_sets_are_loaded(tmp_path):
+    counter = CountVectorizer(vocabulary={"star", "planet"})
+
+    assert save_and_load(counter, tmp_path).vocabulary == {"star", "planet"}
+
+
+def test_a_file_that_may_not_be_read_raises_the_error_of_the_system(saved, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", denied)
+
+    with pytest.raises(PermissionError):
         fiedler.load(saved)
 
 

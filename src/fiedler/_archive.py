@@ -290,7 +290,7 @@ def _read_array(member: _Member) -> np.ndarray:
         raise ValueError(f"it is empty, but has the shape {shape}")
     array = np.empty(shape, dtype, order="F" if fortran == "True" else "C")
     content = array.ravel(order="K").view(np.uint8)
-    member.read_into(memoryview(content))
+    member.read_into(content.data)
     if kind == "b" and content.size and content.max() > 1:
         raise ValueError("it has entries that are neither true nor false")
     return array.astype(dtype.newbyteorder("="), copy=False)

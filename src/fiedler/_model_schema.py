@@ -592,7 +592,13 @@ PATTERN = Spec("regular expression", lambda value, *_: isinstance(value, str) an
 THREADS = maybe(
     Spec(f"integer up to {MAX_THREADS}", lambda value, *_: _is_integer(value) and abs(value) <= MAX_THREADS)
 )
-VECTORIZER: dict[str, Spec] = {"dtype": DTYPE, "ngram_range": NGRAMS, "token_pattern": PATTERN}
+# Documents are texts: otherwise they would be names of files, which scikit-learn reads.
+VECTORIZER: dict[str, Spec] = {
+    "input": one_of("content"),
+    "dtype": DTYPE,
+    "ngram_range": NGRAMS,
+    "token_pattern": PATTERN,
+}
 PARAMETERS: dict[str, dict[str, Spec]] = {
     "CountVectorizer": VECTORIZER,
     "HashingVectorizer": VECTORIZER,
@@ -636,12 +642,6 @@ def _is_vocabulary(value: Any) -> bool:
 
 def _check_graph(state: Mapping[str, Any], sizes: Sizes) -> None:
     check_weights(state["_weights"], signed=bool(state["_signed"]))
-
-
-def _check_vectorizer(state: Mapping[str, Any], sizes: Sizes) -> None:
-    """Check that documents are texts: otherwise they would be names of files, which scikit-learn reads."""
-    if state.get("input") != "content":
-        raise ValueError("its vectorizer reads files, not texts")
 
 
 def _check_gaussians(state: Mapping[str, Any], sizes: Sizes) -> None:
@@ -710,11 +710,9 @@ def _require_equal(sizes: Sizes, one: str, other: str, is_required: bool) -> Non
 RELATIONS: dict[str, Callable[[Mapping[str, Any], Sizes], None]] = {
     "AffinityGraph": _check_graph,
     "CopiedRows": _check_copies,
-    "CountVectorizer": _check_vectorizer,
     "EmbedKMeans": _check_embedder,
     "GaussianMixture": _check_mixture,
     "Gaussians": _check_gaussians,
-    "HashingVectorizer": _check_vectorizer,
     "LapGMM": _check_mixture,
     "LCGMM": _check_mixture,
     "LLGC": _check_propagation,
@@ -795,11 +793,10 @@ def check_parameters(cls: type, parameters: Mapping[str, Any]) -> None:
 
 @cache
 def _hints(cls: type) -> dict[str, Any]:
-    return (
-        {}
-        if not _is_ours(cls)
-        else typing.get_type_hints(cls.__init__, localns={"AffinityGraph": AffinityGraph, "np": np})
-    )
+    if not _is_ours(cls):
+        return {}
+    names = {"AffinityGraph": AffinityGraph, "np": np}  # which annotations only mention
+    return typing.get_type_hints(cls.__init__, localns=names)  # type: ignore[misc]
 
 
 def conforms(value: Any, hint: Any) -> bool:

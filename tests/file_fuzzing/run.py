@@ -164,7 +164,6 @@ class Worker:
 
 def work(folder: Path, number: int, n_batches: int, random_state: int) -> None:
     """Run the batches of one process that are not done yet."""
-    os.nice(10)
     signal.signal(signal.SIGALRM, _alarm)
     worker = Worker(folder, number, random_state)
     for batch in range(worker.finished(), n_batches):

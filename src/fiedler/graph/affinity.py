@@ -428,7 +428,7 @@ def _from_arrays(cls: type[AffinityGraph], arrays: dict[str, np.ndarray]) -> Aff
     if missing := [name for name in REQUIRED if name not in arrays]:
         raise ValueError(f"it lacks {', '.join(missing)}")
     signed = bool(arrays["signed"])
-    W = checked_csr(*(arrays[name] for name in ("data", "indices", "indptr")), tuple(arrays["shape"].tolist()))
+    W = checked_csr(arrays["data"], arrays["indices"], arrays["indptr"], tuple(arrays["shape"].tolist()))
     check_weights(W, signed=signed)
     recall, loops = (arrays.get(name) for name in ("recall", "loops"))
     if loops is not None and (loops.shape != W.shape[:1] or not np.isfinite(loops).all() or loops.min() < 0):
