@@ -298,7 +298,7 @@ def _restore(cls: type, state: dict[str, Any]) -> Any:
     """Create an object with a state."""
     if _is_record(cls):
         return cls(**state)
-    instance = cls.__new__(cls)
+    instance: Any = object.__new__(cls)
     vars(instance).update(state)
     return instance
 
@@ -474,7 +474,7 @@ def _read_array(reader: _Reader, node: dict[str, Any]) -> np.ndarray:
     return array
 
 
-def _read_scalar(reader: _Reader, node: dict[str, Any]) -> np.generic:
+def _read_scalar(reader: _Reader, node: dict[str, Any]) -> Any:
     array = reader.array(_expect(node["array"], str, "the name of an array"))
     if array.ndim:
         raise ValueError(f"a scalar has the shape {array.shape}")
@@ -491,7 +491,7 @@ def _read_sparse(reader: _Reader, node: dict[str, Any]) -> sp.csr_array:
     parts = [
         reader.value({"kind": "array"} | _expect(node[name], dict, name)) for name in ("data", "indices", "indptr")
     ]
-    return checked_csr(*parts, shape=_read_shape(node["shape"]))
+    return checked_csr(parts[0], parts[1], parts[2], _read_shape(node["shape"]))
 
 
 def _is_storable(value: Any) -> bool:

@@ -217,4 +217,4 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         coordinates = cut.scale_rows(self._nystrom(X, self._eigenvectors, self.eigenvalues_, cut.laplacian))
         labels, _ = nearest_center(coordinates, self.cluster_centers_)
         # A model that was fitted in blocks and read from a file has no labels of its own.
-        return namespace(labels).astype(labels, getattr(self, "labels_", labels).dtype)
+        return namespace(labels).astype(labels, self.labels_.dtype) if hasattr(self, "labels_") else labels
