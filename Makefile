@@ -13,11 +13,13 @@ CREATE  = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --up
 INSTALL = $(BIN)/python -m pip install --quiet
 endif
 
-.PHONY: help demo test lint types unit bench results docs stubs wheel clean
+.PHONY: help demo test lint types unit coverage fuzz-files bench results docs stubs wheel clean
 
 help:
 	@echo "make demo   cluster bundled data, print a table, write two figures and a report to out/"
 	@echo "make test   lint, types, doctests and tests"
+	@echo "make coverage  branch coverage of every package, compared with its target"
+	@echo "make fuzz-files  a million mutations of model and graph files (an hour; N=... for another number)"
 	@echo "make bench  benchmarks compared with scikit-learn (minutes)"
 	@echo "make results  docs/results.md from the papers' records"
 	@echo "make stubs  src/fiedler/__init__.pyi from the registry of estimators"
@@ -59,6 +61,20 @@ unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n $(JOBS)
 
 test: lint types unit
+
+# Branch coverage, also of subprocesses, by package; .ci/check_coverage.py has the targets.
+coverage: $(VENV)/.dev
+	$(BIN)/coverage erase
+	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/coverage run -m pytest -n $(JOBS)
+	$(BIN)/coverage combine --quiet
+	mkdir -p out && $(BIN)/coverage json --quiet -o out/coverage.json
+	$(BIN)/python .ci/check_coverage.py out/coverage.json
+
+# Mutations of files, guided by coverage. A second run goes on after the last one; findings are in out/fuzz-files.
+N ?= 1000000
+FUZZ_JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+fuzz-files: $(VENV)/.dev
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m file_fuzzing.run --n $(N) --jobs $(FUZZ_JOBS)
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_graph.py

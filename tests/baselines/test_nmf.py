@@ -80,3 +80,12 @@ def test_a_warning_says_that_the_iterations_did_not_converge(X):
 def test_clusters_without_rows_are_a_warning():
     with pytest.warns(FiedlerWarning, match="only 2 of the 4 clusters contain any rows"):
         NMFClustering(4, random_state=0).fit(np.ones((12, 3)))
+
+
+def test_rows_of_another_precision_than_the_fit_are_predicted(rng):
+    X = np.abs(rng.normal(size=(40, 4)))
+    single = NMFClustering(3, random_state=0).fit(X.astype(np.float32))
+    double = NMFClustering(3, random_state=0).fit(X)
+
+    assert (single.predict(X) == single.predict(X.astype(np.float32))).all()
+    assert (double.predict(X.astype(np.float32)) == double.predict(X)).all()

@@ -188,7 +188,8 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         """Return the memberships of rows, including new ones."""
         check_is_fitted(self)
         rows = check_nonnegative_rows(X, estimator=self, reset=False)
-        return self._memberships(self._nmf.transform(self._weighted(rows)))
+        weighted = self._weighted(rows).astype(self._nmf.components_.dtype, copy=False)  # scikit-learn requires that
+        return self._memberships(self._nmf.transform(weighted))
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the cluster of each row, including new ones."""

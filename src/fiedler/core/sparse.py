@@ -72,6 +72,27 @@ def _ignore_torch_warnings() -> Iterator[None]:
         yield
 
 
+def checked_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> sp.csr_array:
+    """Build a CSR matrix from arrays that are not trusted, such as those of a file; compiled code checks none of this.
+
+    Raises
+    ------
+    ValueError
+        If types or lengths are wrong, or an index is out of bounds.
+    """
+    parts = (data, indices, indptr)
+    if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts) or data.dtype.kind not in "biuf":
+        raise ValueError("the parts of a sparse matrix are not arrays of numbers with one axis")
+    if len(shape) != 2 or not all(0 <= size < 2**63 for size in shape) or len(indptr) != shape[0] + 1:
+        raise ValueError(f"a sparse matrix has the shape {shape}, but {len(indptr) - 1} rows")
+    if indices.dtype != indptr.dtype or indices.dtype not in (np.int32, np.int64) or len(data) != len(indices):
+        raise ValueError("the indices of a sparse matrix have a wrong type or length")
+    is_ascending = indptr[0] == 0 and indptr[-1] == len(indices) and bool((indptr[1:] >= indptr[:-1]).all())
+    if not is_ascending or (len(indices) and (indices.min() < 0 or indices.max() >= shape[1])):
+        raise ValueError("an index of a sparse matrix is out of bounds")
+    return sp.csr_array(parts, shape=shape)
+
+
 def csr_parts(S: Sparse) -> tuple[Array, Array, Array]:
     """Return the arrays ``data, indices, indptr`` of a CSR matrix."""
     if is_torch_csr(S):

@@ -123,8 +123,10 @@ def _member(file: Any, name: str, file_name: str) -> np.ndarray:
 
 def _load_sparse(path: Path) -> sp.csr_array:
     try:
-        matrix = sp.csr_array(sp.load_npz(path))
-        matrix.check_format(full_check=True)
+        stored = sp.load_npz(path)
+        if hasattr(stored, "check_format"):  # before compiled code converts it, which follows every index
+            stored.check_format(full_check=True)
+        matrix = sp.csr_array(stored)
     except Exception as error:  # as in _load
         raise FileFormatError(
             f"{path.name!r} does not contain a valid sparse matrix ({error})",
