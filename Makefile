@@ -13,11 +13,12 @@ CREATE  = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --up
 INSTALL = $(BIN)/python -m pip install --quiet
 endif
 
-.PHONY: help demo test lint types unit bench results docs stubs wheel clean
+.PHONY: help demo test lint types unit fuzz bench results docs stubs wheel clean
 
 help:
 	@echo "make demo   cluster bundled data, print a table, write two figures and a report to out/"
 	@echo "make test   lint, types, doctests and tests"
+	@echo "make fuzz   laws on 100,000 generated examples, to out/fuzz.jsonl; continues where it was stopped"
 	@echo "make bench  benchmarks compared with scikit-learn (minutes)"
 	@echo "make results  docs/results.md from the papers' records"
 	@echo "make stubs  src/fiedler/__init__.pyi from the registry of estimators"
@@ -59,6 +60,15 @@ unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n $(JOBS)
 
 test: lint types unit
+
+# FUZZ_EXAMPLES examples in JOBS processes. A unit of the record is not run again; FUZZ_OPTIONS=--again repeats those with
+# a defect. The summary ends with an error if there is one; otherwise the table of the documentation is written.
+FUZZ_EXAMPLES ?= 100000
+FUZZ_RECORD   ?= out/fuzz.jsonl
+
+fuzz: $(VENV)/.dev
+	PYTHONPATH=tests OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m laws.fuzz run $(FUZZ_RECORD) --examples $(FUZZ_EXAMPLES) --jobs $(JOBS) $(FUZZ_OPTIONS)
+	PYTHONPATH=tests $(BIN)/python -m laws.fuzz page $(FUZZ_RECORD) docs/reliability.md --short tests/laws/record.jsonl
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_graph.py
