@@ -17,18 +17,17 @@ import contextlib
 import json
 import multiprocessing
 import os
-import signal
 import sys
 import time
 import zlib
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
 BATCH = 25  # examples of a unit
-MAX_SECONDS = 120  # of one example; a longer one is a defect
+MAX_SECONDS = 60  # of one example; a longer one is a defect
 MAX_DEFECTS = 3  # of one kind, kept of a unit
 FUNCTION = "function"  # the subject of laws that are not about an estimator
 
@@ -83,8 +82,8 @@ def law_of(name: str, subject: str) -> tuple[Any, Any]:
     return (lambda case: LAWS[name].check(one, case)), LAWS[name].cases(one)
 
 
-def run_unit(unit: Unit) -> dict[str, Any]:
-    """Run the examples of a unit and return its line of the record."""
+def run_unit(unit: Unit, tell: Callable[[str], None] = lambda case: None) -> dict[str, Any]:
+    """Run the examples of a unit and return its line of the record; ``tell`` is called with each case first."""
     from hypothesis import HealthCheck, Phase, given, seed, settings
 
     check, cases = law_of(unit.law, unit.subject)
@@ -104,6 +103,7 @@ def run_unit(unit: Unit) -> dict[str, Any]:
     def examples(case: Any) -> None:
         nonlocal n_examples
         n_examples += 1
+        tell(repr(case))
         refused, defect = run_example(check, case)
         if refused is not None:
             refusals[refused] += 1
@@ -125,31 +125,9 @@ def run_example(check: Any, case: Any) -> tuple[str | None, dict[str, str] | Non
     from .guard import LawBroken
 
     try:
-        with time_limit(MAX_SECONDS):
-            return check(case), None
+        return check(case), None
     except LawBroken as error:
         return None, {"kind": error.kind, "message": str(error)[:300], "case": repr(case)}
-    except TimeoutError:
-        return None, {"kind": f"more than {MAX_SECONDS} s", "message": "", "case": repr(case)}
-
-
-@contextlib.contextmanager
-def time_limit(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError in code that takes too long, where signals exist."""
-    if not hasattr(signal, "SIGALRM"):
-        yield
-        return
-
-    def stop(*_: Any) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def run(record: Path, n_examples: int, jobs: int, *, again: bool = False) -> None:
@@ -167,25 +145,86 @@ def run(record: Path, n_examples: int, jobs: int, *, again: bool = False) -> Non
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
             file.flush()
             for defect in line["defects"]:
-                print(f"{line['law']} | {line['subject']} | {defect['message'] or defect['kind']}", flush=True)
+                print(f"{line['law']} | {line['subject']} | {defect['message']}", flush=True)
             if count % 200 == 0:
                 print(f"{count} of {len(todo)} units", flush=True)
 
 
 def _lines(todo: list[Unit], jobs: int) -> Iterator[dict[str, Any]]:
-    if jobs == 1:
-        yield from map(run_unit, todo)
-        return
+    """Give the units to worker processes; one that dies or takes too long is a defect, and another takes its place."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_quiet) as pool:
-        for future in as_completed([pool.submit(run_unit, unit) for unit in todo]):
-            yield future.result()
+    left = deque(todo)
+    workers = [Worker() for _ in range(min(jobs, len(todo)))]
+    try:
+        for worker in workers:
+            worker.start(left.popleft())
+        while busy := [worker for worker in workers if worker.unit is not None]:
+            wait([worker.pipe for worker in busy], timeout=1.0)
+            for worker in busy:
+                line = worker.poll()
+                if line is not None:
+                    yield line
+                    worker.start(left.popleft() if left else None)
+    finally:
+        for worker in workers:
+            worker.end()
 
 
-def _quiet() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+class Worker:
+    """A process that runs units, and the case that it is at."""
+
+    def __init__(self) -> None:
+        self.unit: Unit | None = None
+        self._launch()
+
+    def _launch(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, other = context.Pipe()
+        self.process = context.Process(target=_serve, args=(other,), daemon=True)
+        self.process.start()
+        other.close()
+
+    def start(self, unit: Unit | None) -> None:
+        """Begin a unit."""
+        self.unit, self.case, self.since = unit, "", time.monotonic()
+        if unit is not None:
+            self.pipe.send(unit)
+
+    def poll(self) -> dict[str, Any] | None:
+        """Return the line of the unit if it has ended, in one way or another."""
+        try:
+            while self.pipe.poll():
+                message = self.pipe.recv()
+                if isinstance(message, dict):
+                    return message
+                self.case, self.since = message, time.monotonic()
+        except (EOFError, OSError):
+            return self._replace("the process died")
+        if time.monotonic() - self.since > MAX_SECONDS:
+            return self._replace(f"more than {MAX_SECONDS} s")
+        return None
+
+    def _replace(self, kind: str) -> dict[str, Any]:
+        """Start another process, and return a line with the case at which this one was."""
+        self.end()
+        self._launch()
+        assert self.unit is not None
+        defect = {"kind": kind, "message": kind, "case": self.case}
+        return {**self.unit._asdict(), "examples": 1, "seconds": 0.0, "refusals": {}, "defects": [defect]}
+
+    def end(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def _serve(pipe: Any) -> None:
+    """Run units until the pipe is closed, and tell each case before it is tried."""
+    with contextlib.suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
+        while True:
+            pipe.send(run_unit(pipe.recv(), tell=pipe.send))
 
 
 def read(record: Path) -> dict[Unit, dict[str, Any]]:

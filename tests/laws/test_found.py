@@ -1,0 +1,88 @@
+"""Defects that the laws have found, each in a small case."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+
+from fiedler import EmbedKMeans, SpectralClustering, Whitening
+from fiedler._validation import check_data
+from fiedler.baselines import TransductiveSVM
+from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
+from fiedler.metrics import adjusted_rand_index, calibration_error, match_labels, purity
+from fiedler.table import TableEncoder
+
+
+@pytest.fixture(autouse=True)
+def _only_our_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", FiedlerWarning)
+        yield
+
+
+@pytest.mark.parametrize("form", [sp.dok_array, sp.lil_array, sp.coo_matrix])
+def test_every_sparse_form_with_infinity_is_refused_with_our_error(form):
+    X = form(np.eye(4))
+    X = form(sp.csr_array(X) * np.inf)
+    with pytest.raises(InputError, match="infinity") as caught:
+        SpectralClustering(2).fit(X)
+    assert caught.value.code == "not_finite"
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_infinities_of_both_signs_leak_no_warning(dtype):
+    with pytest.raises(InputError, match="infinity"):
+        check_data(np.array([[np.inf, 1], [-np.inf, 2]], dtype=dtype))
+
+
+def test_sparse_rows_may_have_indices_of_64_bits(rng):
+    X = sp.csr_array(np.concatenate([rng.rand(10, 3), 5 + rng.rand(10, 3)]))
+    wide = sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
+
+    labels = EmbedKMeans(2, random_state=0).fit(wide).labels_
+
+    assert_array_equal(labels, EmbedKMeans(2, random_state=0).fit(X).labels_)
+    assert wide.indices.dtype == np.int64
+
+
+@pytest.mark.parametrize(("size", "code"), [(1e300, "values_too_large"), (1e-300, "values_too_small")])
+def test_columns_of_a_table_that_cannot_be_scaled_are_named(rng, size, code):
+    with pytest.raises(InputError, match="column 'b'") as caught:
+        TableEncoder().fit({"a": rng.rand(9), "b": size * rng.rand(9)})
+    assert caught.value.code == code
+
+
+def test_principal_components_of_equal_rows_leak_no_warning():
+    with pytest.raises(InputError, match="no scatter"):
+        Whitening(max_components=1).fit(np.ones((5, 3)))
+
+
+@pytest.mark.parametrize("score", [adjusted_rand_index, purity, match_labels])
+@pytest.mark.parametrize(
+    ("labels", "code"),
+    [
+        ([0.5, 1.0, 2.0], "labels_are_not_classes"),
+        ([1j, 2j, 1j], "labels_are_not_classes"),
+        (np.array([1, "a", 1], dtype=object), "mixed_labels"),
+        (np.array([None, "a", "a"], dtype=object), "mixed_labels"),
+    ],
+)
+def test_labels_that_cannot_be_told_apart_are_refused(score, labels, code):
+    with pytest.raises(InputError) as caught:
+        score([0, 1, 1], labels)
+    assert caught.value.code == code
+
+
+def test_calibration_refuses_mixed_labels():
+    with pytest.raises(InputError, match="numbers and strings"):
+        calibration_error(np.array([1, "a"], dtype=object), [[1.0, 0.0], [0.0, 1.0]])
+
+
+def test_a_support_vector_machine_of_columns_far_from_zero_ends(rng):
+    X, y = 1e8 + rng.normal(size=(12, 5)), np.arange(12) % 2
+    with pytest.warns(NotConvergedWarning, match="subtract the mean"):
+        model = TransductiveSVM().fit(X, y)
+    assert not model.converged_
