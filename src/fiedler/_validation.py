@@ -280,18 +280,8 @@ def _canonical(X: Any) -> sp.csr_array:
 
 def check_range(values: Any, name: str = "X") -> None:
     """Raise an error if squares of the entries, summed over a row, would overflow or vanish in their dtype."""
-    xp = array_api_compat.array_namespace(values)
-    if values.size == 0 if isinstance(values, np.ndarray) else 0 in values.shape:
-        return
-    largest, limits = float(xp.max(xp.abs(values))), xp.finfo(values.dtype)
-    width = values.shape[-1]
-    if largest > (float(limits.max) / (8 * width)) ** 0.5:
-        raise InputError(
-            f"{name} has entries of magnitude {largest:.1e}, whose squares overflow {values.dtype}",
-            f"scale {name} down",
-            code="values_too_large",
-            largest=largest,
-        )
+    largest = check_overflow(values, values, name)
+    limits = array_api_compat.array_namespace(values).finfo(values.dtype)
     if 0 < largest < (float(limits.smallest_normal) / float(limits.eps)) ** 0.5:
         raise InputError(
             f"no entry of {name} is larger than {largest:.1e}, so their squares underflow in {values.dtype}",
@@ -299,6 +289,22 @@ def check_range(values: Any, name: str = "X") -> None:
             code="values_too_small",
             largest=largest,
         )
+
+
+def check_overflow(values: Any, reference: Any, name: str = "X") -> float:
+    """Raise an error if squares of the entries would overflow the dtype of ``reference``; return the largest entry."""
+    if 0 in values.shape:
+        return 0.0
+    xp = array_api_compat.array_namespace(values)
+    largest, limits = float(xp.max(xp.abs(values))), array_api_compat.array_namespace(reference).finfo(reference.dtype)
+    if largest > (float(limits.max) / (8 * values.shape[-1])) ** 0.5:
+        raise InputError(
+            f"{name} has entries of magnitude {largest:.1e}, whose squares overflow {reference.dtype}",
+            f"scale {name} down",
+            code="values_too_large",
+            largest=largest,
+        )
+    return largest
 
 
 def _check_foreign(X: Any, *, estimator: Any, reset: bool, min_samples: int) -> Any:

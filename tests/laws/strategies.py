@@ -341,7 +341,7 @@ class Blobs:
     def array(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows, multiples of 2**-10, so that float32 holds them without rounding, and their groups."""
         rng = np.random.RandomState(self.seed)
-        labels = np.repeat(np.arange(self.n_clusters), rng.randint(10, 21, size=self.n_clusters))
+        labels = np.repeat(np.arange(self.n_clusters), 2 * rng.randint(5, 11, size=self.n_clusters))
         centers = 12 * np.eye(max(self.d, self.n_clusters))[: self.n_clusters, : self.d]
         if self.d < self.n_clusters:  # corners of a grid that are 12 apart
             centers = 12.0 * np.stack(np.unravel_index(np.arange(self.n_clusters), (2, 2, 2)[-self.d :])).T

@@ -5,14 +5,25 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
-from fiedler import EmbedKMeans, SpectralClustering, Whitening
+from fiedler import (
+    Directions,
+    EmbedKMeans,
+    GaussianMixture,
+    GenieLinkage,
+    ManifoldClustering,
+    SpectralClustering,
+    Whitening,
+)
 from fiedler._validation import check_data
-from fiedler.baselines import TransductiveSVM
+from fiedler.baselines import NMFClustering, TransductiveSVM
+from fiedler.core.pca import fit_pca
 from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index, calibration_error, match_labels, purity
 from fiedler.table import TableEncoder
+
+from .strategies import Rows
 
 
 @pytest.fixture(autouse=True)
@@ -86,3 +97,60 @@ def test_a_support_vector_machine_of_columns_far_from_zero_ends(rng):
     with pytest.warns(NotConvergedWarning, match="subtract the mean"):
         model = TransductiveSVM().fit(X, y)
     assert not model.converged_
+
+
+def fitted_in_single_precision(model, rng):
+    return model.fit(np.concatenate([rng.rand(15, 2), 9 + rng.rand(15, 2)]).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Directions(),
+        EmbedKMeans(2, random_state=0),
+        GaussianMixture(2, random_state=0),
+        GenieLinkage(2),
+        SpectralClustering(2, random_state=0),
+        Whitening(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_new_rows_too_large_for_the_precision_of_the_fit_are_refused(model, rng):
+    fitted = fitted_in_single_precision(model, rng)
+    with pytest.raises(InputError, match="overflow float32"):
+        (fitted.predict if hasattr(fitted, "predict") else fitted.transform)(np.full((2, 2), 1e100))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_nmf_predicts_rows_of_another_precision(rng, form):
+    model = fitted_in_single_precision(NMFClustering(2, random_state=0), rng)
+
+    assert_array_equal(model.predict(form(np.ones((2, 2)))), model.predict(np.ones((2, 2), dtype=np.float32)))
+
+
+def test_nmf_refuses_zeros():
+    with pytest.raises(InputError, match="zero"):
+        NMFClustering(2).fit(np.zeros((4, 2)))
+
+
+def test_sparse_rows_without_variance_have_principal_components():
+    projection = fit_pca(sp.csr_array(np.ones((6, 4))), 2)
+
+    assert_allclose(projection(sp.csr_array(np.ones((3, 4)))), np.zeros((3, 2)), atol=1e-12)
+    assert_array_equal(projection.components.T @ projection.components, np.eye(2))
+
+
+def test_as_many_classes_as_rows_leak_no_warning(rng):
+    assert len(TransductiveSVM().fit(rng.rand(6, 2), np.arange(6)).classes_) == 6
+
+
+def test_a_machine_without_a_finite_solution_is_refused():
+    X, y = Rows("one huge value", 7, 2, 20152).build(), np.arange(7) * 3 // 7
+    with pytest.raises(InputError, match="cannot be trained"):
+        TransductiveSVM().fit(X, y)
+
+
+def test_rows_of_very_different_sizes_do_not_overflow():
+    X = Rows("mixed rows", 27, 5, 66952).build()
+
+    assert_array_equal(ManifoldClustering(1, random_state=0).fit(sp.csr_array(X)).labels_, np.zeros(27))

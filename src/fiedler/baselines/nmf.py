@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_seed, choose
 from ..core.backend import is_numpy
-from ..core.rows import normalize_row_sums, normalize_rows
+from ..core.rows import convert_rows, normalize_row_sums, normalize_rows
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.estimator import restore_on_failure
@@ -126,6 +126,8 @@ class NMFClustering(ClustererMixin, BaseEstimator):
     def _fit(self, X: MatrixLike, y: LabelsLike | None) -> Self:
         rows = check_nonnegative_rows(X, estimator=self)
         k, max_iter = check_n_clusters(self.n_clusters, rows.shape[0]), check_int(self.max_iter, "max_iter")
+        if not rows.sum() > 0:
+            raise InputError("all entries of X are zero", "check the data", code="zero_rows", parameter="X")
         self._total = (
             np.asarray(rows.sum(axis=0)).ravel() if choose(USES_ROW_WEIGHTS, self.weight, option="weight") else None
         )
@@ -166,7 +168,9 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         """Return the memberships of rows, including new ones."""
         check_is_fitted(self)
         rows = check_nonnegative_rows(X, estimator=self, reset=False)
-        return self._memberships(self._nmf.transform(self._weighted(rows)))
+        components = self._nmf.components_
+        reference = sp.csr_array(components.shape, dtype=components.dtype) if sp.issparse(rows) else components
+        return self._memberships(self._nmf.transform(self._weighted(convert_rows(rows, reference))))
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the cluster of each row, including new ones."""

@@ -194,7 +194,15 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one of `fit`
-            return machine.fit(X, signs, sample_weight=costs)
+            try:
+                return machine.fit(X, signs, sample_weight=costs)
+            except ValueError as error:
+                raise InputError(
+                    f"a support vector machine cannot be trained: {error}",
+                    "subtract the mean of each column and divide by its standard deviation",
+                    code="values_too_large",
+                    parameter="X",
+                ) from None
 
     def _against_the_rest(
         self, X: np.ndarray, known: np.ndarray, known_signs: np.ndarray, max_switches: int
