@@ -34,7 +34,6 @@ BLIND: dict[str, set[str]] = {
     "LLGC": {SCALE, SHIFT, ROTATION},
     "NMFClustering": {SCALE},
     "MMC": {SHIFT},
-    "LMNN": {SHIFT},
     "TransductiveSVM": {SHIFT, ROTATION},
 }
 
