@@ -56,7 +56,6 @@ MIN_NODES_PER_CLUSTER = 30  # of these graphs
 RESOLUTION_FACTOR = 1.25  # on γ, as long as a community is empty
 MAX_RESOLUTION = 8.0  # γ beyond which empty communities are filled by splitting others
 START_TOL = 1e-4  # of the eigenvectors, from which the search only starts
-MAX_MAGNITUDE = 2.0**300  # of an eigenvector, divided by the root of a degree, whose square does not overflow
 MAX_CELL_ROUNDS = 20  # rounds of moves among cells, which are merged afterwards
 
 
@@ -344,13 +343,4 @@ def _cluster_directions(vectors: np.ndarray, k: int, n_init: int, rng: np.random
     """Return labels by k-means on unit rows; if rows are repeated, fewer than k groups are a valid start, too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        rows = normalize_rows(_without_overflow(vectors))
-        return kmeans(rows, k, n_init=n_init, random_state=rng).labels.astype(np.int64)
-
-
-def _without_overflow(vectors: np.ndarray) -> np.ndarray:
-    """Divide rows whose squares overflow or vanish, as those of nodes of tiny degree, by a power of two."""
-    largest = np.abs(vectors).max(axis=1)
-    extreme = (largest > MAX_MAGNITUDE) | (largest < 1 / MAX_MAGNITUDE)
-    exponents = np.where(extreme, np.frexp(largest)[1], 0)
-    return np.ldexp(vectors, -exponents[:, None])
+        return kmeans(normalize_rows(vectors), k, n_init=n_init, random_state=rng).labels.astype(np.int64)
