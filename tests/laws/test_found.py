@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse.linalg import aslinearoperator
 
 from fiedler import (
+    AffinityGraph,
     Directions,
     EmbedKMeans,
     GaussianMixture,
@@ -18,6 +20,7 @@ from fiedler import (
 )
 from fiedler._validation import check_data
 from fiedler.baselines import NMFClustering, TransductiveSVM
+from fiedler.core.eigen import spectral_bounds
 from fiedler.core.pca import fit_pca
 from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index, calibration_error, match_labels, purity
@@ -134,9 +137,9 @@ def test_nmf_refuses_zeros():
 
 
 def test_sparse_rows_without_variance_have_principal_components():
-    projection = fit_pca(sp.csr_array(np.ones((6, 4))), 2)
+    projection = fit_pca(sp.csr_array(np.ones((6, 1001))), 2)  # so many columns need ARPACK
 
-    assert_allclose(projection(sp.csr_array(np.ones((3, 4)))), np.zeros((3, 2)), atol=1e-12)
+    assert_allclose(projection(sp.csr_array(np.ones((3, 1001)))), np.zeros((3, 2)), atol=1e-12)
     assert_array_equal(projection.components.T @ projection.components, np.eye(2))
 
 
@@ -154,3 +157,23 @@ def test_rows_of_very_different_sizes_do_not_overflow():
     X = Rows("mixed rows", 27, 5, 66952).build()
 
     assert_array_equal(ManifoldClustering(1, random_state=0).fit(sp.csr_array(X)).labels_, np.zeros(27))
+
+
+def test_bounds_of_a_spectrum_are_the_same_again(rng):
+    operator = aslinearoperator(rng.normal(size=(50, 50)))
+    symmetric = operator + operator.T
+
+    assert spectral_bounds(symmetric) == spectral_bounds(symmetric)
+
+
+def test_principal_components_of_sparse_rows_of_low_rank_are_the_same_again():
+    X = sp.csr_array(np.arange(7.0)[:, None] * [1, 0, 0])
+
+    assert_array_equal(fit_pca(X, 2, random_state=0).components, fit_pca(X, 2, random_state=0).components)
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "random_walk"])
+def test_the_laplacian_of_a_graph_of_subnormal_weights_is_finite(kind):
+    W = 1e-310 * (np.ones((3, 3)) - np.eye(3))
+
+    assert np.isfinite(AffinityGraph.from_matrix(W).laplacian(kind).toarray()).all()

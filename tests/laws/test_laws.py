@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from . import fuzz
@@ -14,7 +14,14 @@ from .guard import LawBroken
 from .laws import LAWS
 from .subjects import subjects
 
-FEW = settings(max_examples=25, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(
+    max_examples=25,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],  # cases are short as they are
+    suppress_health_check=list(HealthCheck),
+)
 
 
 @pytest.mark.parametrize("name", LAWS)

@@ -14,6 +14,8 @@ from ..errors import InputError
 from .backend import Array, fix_signs, is_numpy, namespace
 from .rows import mean_row
 
+MAX_COVARIANCE_COLUMNS = 1000  # of sparse rows whose covariance is computed as a dense matrix
+
 
 class Projection(NamedTuple):
     """x -> (x - mean) @ components, with orthonormal columns."""
@@ -60,7 +62,9 @@ def fit_pca(X: Array, n_components: int | float, *, random_state: int | None = N
             parameter="pca",
             value=n_components,
         )
-    solver = "full" if is_share else "arpack" if sp.issparse(X) else "auto"
+    # ARPACK draws random vectors for rows of low rank, whatever the seed; few columns need no iteration.
+    sparse_solver = "covariance_eigh" if X.shape[1] <= MAX_COVARIANCE_COLUMNS else "arpack"
+    solver = "full" if is_share else sparse_solver if sp.issparse(X) else "auto"
     with np.errstate(divide="ignore", invalid="ignore"):  # the shares of the variance of equal rows, which are not used
         try:
             model = PCA(n_components, svd_solver=solver, random_state=random_state).fit(X)
