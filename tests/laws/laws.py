@@ -124,7 +124,12 @@ class Benign:
         return (np.abs(X) if subject.positive_only else X), y
 
     def model(self, subject: Subject) -> Any:
-        return subject.model(self.blobs.n_clusters, (("n_cells", self.blobs.n_clusters),))
+        k, options = self.blobs.n_clusters, [("n_cells", self.blobs.n_clusters)]
+        if isinstance(subject.model().get_params().get("n_components"), int):
+            options.append(
+                ("n_components", k - 1)
+            )  # all coordinates that tell the groups apart; some of them are not unique
+        return subject.model(k, tuple(options))
 
     @property
     def rng(self) -> np.random.RandomState:

@@ -177,3 +177,9 @@ def test_the_laplacian_of_a_graph_of_subnormal_weights_is_finite(kind):
     W = 1e-310 * (np.ones((3, 3)) - np.eye(3))
 
     assert np.isfinite(AffinityGraph.from_matrix(W).laplacian(kind).toarray()).all()
+
+
+def test_memberships_of_new_rows_that_do_not_converge_give_our_warning(rng):
+    model = NMFClustering(3, max_iter=1, tol=1e-12, random_state=0).fit(rng.rand(20, 5))
+    with pytest.warns(NotConvergedWarning, match="new rows"):
+        model.predict(rng.rand(5, 5))

@@ -170,7 +170,19 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         rows = check_nonnegative_rows(X, estimator=self, reset=False)
         components = self._nmf.components_
         reference = sp.csr_array(components.shape, dtype=components.dtype) if sp.issparse(rows) else components
-        return self._memberships(self._nmf.transform(self._weighted(convert_rows(rows, reference))))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            V = self._nmf.transform(self._weighted(convert_rows(rows, reference)))
+        if any(issubclass(one.category, ConvergenceWarning) for one in caught):
+            warn(
+                f"the memberships of new rows did not converge within max_iter={self._nmf.max_iter} iterations",
+                "increase max_iter or tol",
+                code="not_converged",
+                category=NotConvergedWarning,
+                stacklevel=2,
+                max_iter=self._nmf.max_iter,
+            )
+        return self._memberships(V)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the cluster of each row, including new ones."""
