@@ -13,13 +13,14 @@ CREATE  = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --up
 INSTALL = $(BIN)/python -m pip install --quiet
 endif
 
-.PHONY: help demo test lint types unit coverage fuzz-files bench results docs stubs wheel clean
+.PHONY: help demo test lint types unit coverage fuzz fuzz-files bench results docs stubs wheel clean
 
 help:
 	@echo "make demo   cluster bundled data, print a table, write two figures and a report to out/"
 	@echo "make test   lint, types, doctests and tests"
 	@echo "make coverage  branch coverage of every package, compared with its target"
 	@echo "make fuzz-files  a million mutations of model and graph files (an hour; N=... for another number)"
+	@echo "make fuzz   laws on 100,000 generated examples, to out/fuzz.jsonl; continues where it was stopped"
 	@echo "make bench  benchmarks compared with scikit-learn (minutes)"
 	@echo "make results  docs/results.md from the papers' records"
 	@echo "make stubs  src/fiedler/__init__.pyi from the registry of estimators"
@@ -75,6 +76,14 @@ N ?= 1000000
 FUZZ_JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 fuzz-files: $(VENV)/.dev
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m file_fuzzing.run --n $(N) --jobs $(FUZZ_JOBS)
+# FUZZ_EXAMPLES examples in JOBS processes. A unit of the record is not run again; FUZZ_OPTIONS=--again repeats those with
+# a defect. The summary ends with an error if there is one; otherwise the table of the documentation is written.
+FUZZ_EXAMPLES ?= 100000
+FUZZ_RECORD   ?= out/fuzz.jsonl
+
+fuzz: $(VENV)/.dev
+	PYTHONPATH=tests OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m laws.fuzz run $(FUZZ_RECORD) --examples $(FUZZ_EXAMPLES) --jobs $(JOBS) $(FUZZ_OPTIONS)
+	PYTHONPATH=tests $(BIN)/python -m laws.fuzz page $(FUZZ_RECORD) docs/reliability.md --short tests/laws/record.jsonl
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_graph.py

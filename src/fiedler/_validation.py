@@ -219,10 +219,11 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
         return _check_foreign(X, estimator=estimator, reset=reset, min_samples=min_samples)
     options: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_min_samples": min_samples}
     try:
-        if estimator is None:
-            validated = check_array(X, input_name="X", **options)
-        else:
-            validated = validate_data(estimator, X, reset=reset, **options)
+        with np.errstate(over="ignore", invalid="ignore"):  # of the sum by which scikit-learn finds NaN and infinity
+            if estimator is None:
+                validated = check_array(X, input_name="X", **options)
+            else:
+                validated = validate_data(estimator, X, reset=reset, **options)
     except ValueError as error:
         code, fields = _diagnose(X, None if reset else estimator, min_samples)
         raise InputError(str(error), code=code, parameter="X", **fields) from None
@@ -234,7 +235,7 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
 def _diagnose(X: Any, estimator: Any, min_samples: int) -> tuple[str, dict[str, Any]]:
     """Find out which problem of ``X`` scikit-learn reported, for the code and the fields of the error."""
     try:
-        array = X if sp.issparse(X) else np.asarray(X)
+        array = X.tocsr() if sp.issparse(X) else np.asarray(X)
         values = np.asarray(array.data if sp.issparse(array) else array, dtype=np.float64)
     except (ValueError, TypeError):
         return "wrong_dtype", {}
@@ -267,35 +268,43 @@ def check_dense(X: Any, *, estimator: Any, reset: bool = True, min_samples: int 
 
 
 def _canonical(X: Any) -> sp.csr_array:
-    """Return CSR with sorted indices and no repeated entries, without changing the caller's matrix."""
+    """Return CSR with sorted indices, of 32 bits if they suffice, and no repeated entries, without changing ``X``."""
     X = sp.csr_array(X)
+    if X.indices.dtype != np.int32 and max(X.nnz, *X.shape) <= np.iinfo(np.int32).max:
+        X = sp.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X
 
 
-def check_range(values: Any) -> None:
+def check_range(values: Any, name: str = "X") -> None:
     """Raise an error if squares of the entries, summed over a row, would overflow or vanish in their dtype."""
-    xp = array_api_compat.array_namespace(values)
-    if values.size == 0 if isinstance(values, np.ndarray) else 0 in values.shape:
-        return
-    largest, limits = float(xp.max(xp.abs(values))), xp.finfo(values.dtype)
-    width = values.shape[-1]
-    if largest > (float(limits.max) / (8 * width)) ** 0.5:
-        raise InputError(
-            f"X has entries of magnitude {largest:.1e}, whose squares overflow {values.dtype}",
-            "scale X down",
-            code="values_too_large",
-            largest=largest,
-        )
+    largest = check_overflow(values, values, name)
+    limits = array_api_compat.array_namespace(values).finfo(values.dtype)
     if 0 < largest < (float(limits.smallest_normal) / float(limits.eps)) ** 0.5:
         raise InputError(
-            f"no entry of X is larger than {largest:.1e}, so their squares underflow in {values.dtype}",
-            "scale X up",
+            f"no entry of {name} is larger than {largest:.1e}, so their squares underflow in {values.dtype}",
+            f"scale {name} up",
             code="values_too_small",
             largest=largest,
         )
+
+
+def check_overflow(values: Any, reference: Any, name: str = "X") -> float:
+    """Raise an error if squares of the entries would overflow the dtype of ``reference``; return the largest entry."""
+    if 0 in values.shape:
+        return 0.0
+    xp = array_api_compat.array_namespace(values)
+    largest, limits = float(xp.max(xp.abs(values))), array_api_compat.array_namespace(reference).finfo(reference.dtype)
+    if largest > (float(limits.max) / (8 * values.shape[-1])) ** 0.5:
+        raise InputError(
+            f"{name} has entries of magnitude {largest:.1e}, whose squares overflow {reference.dtype}",
+            f"scale {name} down",
+            code="values_too_large",
+            largest=largest,
+        )
+    return largest
 
 
 def _check_foreign(X: Any, *, estimator: Any, reset: bool, min_samples: int) -> Any:

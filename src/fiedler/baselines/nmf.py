@@ -24,7 +24,7 @@ from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_seed, choose
 from ..core.backend import is_numpy
 from ..core.numbering import order_by_first_row
-from ..core.rows import normalize_row_sums, normalize_rows
+from ..core.rows import convert_rows, normalize_row_sums, normalize_rows
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.estimator import restore_on_failure
@@ -145,6 +145,8 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         rows = check_nonnegative_rows(X, estimator=self)
         weights = check_sample_weight(sample_weight, rows.shape[0])
         k, max_iter = check_n_clusters(self.n_clusters, rows.shape[0]), check_int(self.max_iter, "max_iter")
+        if not rows.sum() > 0:
+            raise InputError("all entries of X are zero", "check the data", code="zero_rows", parameter="X")
         self._total = None
         if choose(USES_ROW_WEIGHTS, self.weight, option="weight"):
             self._total = np.asarray(rows.sum(axis=0) if weights is None else rows.T @ weights).ravel()
@@ -188,8 +190,21 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         """Return the memberships of rows, including new ones."""
         check_is_fitted(self)
         rows = check_nonnegative_rows(X, estimator=self, reset=False)
-        weighted = self._weighted(rows).astype(self._nmf.components_.dtype, copy=False)  # scikit-learn requires that
-        return self._memberships(self._nmf.transform(weighted))
+        components = self._nmf.components_
+        reference = sp.csr_array(components.shape, dtype=components.dtype) if sp.issparse(rows) else components
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            V = self._nmf.transform(self._weighted(convert_rows(rows, reference)))
+        if any(issubclass(one.category, ConvergenceWarning) for one in caught):
+            warn(
+                f"the memberships of new rows did not converge within max_iter={self._nmf.max_iter} iterations",
+                "increase max_iter or tol",
+                code="not_converged",
+                category=NotConvergedWarning,
+                stacklevel=2,
+                max_iter=self._nmf.max_iter,
+            )
+        return self._memberships(V)
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the cluster of each row, including new ones."""

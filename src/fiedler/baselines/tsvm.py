@@ -8,10 +8,12 @@ unlabelled rows of opposite labels whose slacks sum to more than two exchange th
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +29,8 @@ INITIAL_WEIGHT = 1e-3  # C*/C at the start
 WEIGHT_GROWTH = 4.0  # factor from one value of C* to the next
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
 MIN_SLACK_EXCESS = 1e-9  # of the sum of two slacks over 2, below which exchanging labels gains only rounding errors
+
+MIN_STEPS, STEPS_PER_ROW = 100_000, 100  # of the solver at most; it does not end for columns far from zero
 
 
 class MachineRun(NamedTuple):
@@ -136,13 +140,23 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
                 stacklevel=3,
                 max_switches=max_switches,
             )
+        unfinished = any(run.machine.fit_status_ for run in runs)
+        if unfinished:
+            warn(
+                "a support vector machine of TransductiveSVM did not converge",
+                "subtract the mean of each column and divide by its standard deviation",
+                code="not_converged",
+                category=NotConvergedWarning,
+                stacklevel=3,
+            )
         self.classes_, self._machines = classes, [run.machine for run in runs]
         self.history_ = FitHistory(
             np.sum([run.objectives for run in runs], axis=0),
             maximize=False,
             terms={"unlabeled_weight": np.array(runs[0].weights)},
         )
-        self.n_iter_, self.converged_ = max(run.n_iter for run in runs), all(run.converged for run in runs)
+        self.n_iter_ = max(run.n_iter for run in runs)
+        self.converged_ = all(run.converged for run in runs) and not unfinished
         self.transduction_ = self.classes_[self._scores(rows).argmax(axis=1)]
         self.transduction_[known] = labels
         return self
@@ -171,8 +185,24 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
             check_nonnegative(self.gamma, "gamma", or_else="'scale' or 'auto'")
 
     def _fit_machine(self, X: np.ndarray, signs: np.ndarray, costs: np.ndarray) -> SVC:
-        machine = SVC(C=check_positive(self.C, "C"), kernel=self.kernel, gamma=self.gamma, random_state=0)
-        return machine.fit(X, signs, sample_weight=costs)
+        machine = SVC(
+            C=check_positive(self.C, "C"),
+            kernel=self.kernel,
+            gamma=self.gamma,
+            max_iter=max(MIN_STEPS, STEPS_PER_ROW * len(X)),
+            random_state=0,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one of `fit`
+            try:
+                return machine.fit(X, signs, sample_weight=costs)
+            except ValueError as error:
+                raise InputError(
+                    f"a support vector machine cannot be trained: {error}",
+                    "subtract the mean of each column and divide by its standard deviation",
+                    code="values_too_large",
+                    parameter="X",
+                ) from None
 
     def _against_the_rest(
         self, X: np.ndarray, known: np.ndarray, known_signs: np.ndarray, max_switches: int

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, LabelsLike, MatrixLike, SupportsShape
 from .._validation import check_data, check_fraction, check_int, check_n_clusters, check_n_jobs, choose
-from ..core.backend import asarray_like, convert_like, namespace
+from ..core.backend import asarray_like, namespace
 from ..core.progress import ProgressMixin, report_progress
-from ..core.rows import take_rows
+from ..core.rows import convert_rows, take_rows
 from ..graph.clusterer import ClustererMixin
 from ..graph.copies import CopiedRows
 from ..graph.estimator import restore_on_failure
@@ -169,7 +169,7 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
         labels : array of shape (m,)
         """
         check_is_fitted(self)
-        points = convert_like(check_data(X, estimator=self, reset=False), self._fit_X)
+        points = convert_rows(check_data(X, estimator=self, reset=False), self._fit_X)
         nearest = k_nearest(self._fit_X, 1, queries=points, n_jobs=self.n_jobs)
         return namespace(self.labels_).take(self.labels_, nearest.columns)
 

@@ -34,11 +34,11 @@ from .._validation import (
     check_seed,
     choose,
 )
-from ..core.backend import asarray_like, convert_like, namespace, to_numpy
+from ..core.backend import asarray_like, namespace, to_numpy
 from ..core.block_versions import in_blocks
 from ..core.numbering import order_by_first_row, renumber, take_clusters
 from ..core.progress import report_progress
-from ..core.rows import take_rows
+from ..core.rows import convert_rows, take_rows
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_columns
 from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
@@ -790,7 +790,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         if self._fit_X is None or (encoder is None and self._view is None):
             return super()._check_new_points(X)
         if encoder is not None:
-            X = convert_like(check_data(encoder.transform(X)), self._fit_X)
+            X = convert_rows(check_data(encoder.transform(X)), self._fit_X)
         else:
             X = check_data(X, estimator=self, reset=False)
         return X if self._view is None else self._view._embed(X)

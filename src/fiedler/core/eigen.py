@@ -31,7 +31,7 @@ from .._validation import check_int, check_positive, check_seed, choose, is_fore
 from ..errors import InputError, NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, fix_signs, namespace, to_numpy
 from .linear import cholesky
-from .solvers import EIGEN_SOLVERS, N_GUARD_VECTORS, EigenProblem, fits_lobpcg
+from .solvers import EIGEN_SOLVERS, N_GUARD_VECTORS, SEEDED_RESTARTS, EigenProblem, fits_lobpcg
 from .sparse import csr_parts, diagonal, is_nearly_dense, is_sparse, matmul, row_sums, to_dense, to_scipy, with_data
 
 DENSE_UP_TO = 512  # rows; up to there LAPACK is faster, and it needs no tolerance
@@ -247,7 +247,8 @@ def _empty_block(form: SpectralForm) -> Array:
 def spectral_bounds(matrix: Any) -> tuple[float, float]:
     """Bound a symmetric spectrum from below and above: by Gershgorin discs, or a few Lanczos steps for an operator."""
     if isinstance(matrix, spla.LinearOperator):
-        ends = spla.eigsh(matrix, k=2, which="BE", tol=1e-2, return_eigenvectors=False)
+        v0 = np.random.RandomState(0).standard_normal(matrix.shape[0]).astype(matrix.dtype)
+        ends = spla.eigsh(matrix, k=2, which="BE", v0=v0, tol=1e-2, return_eigenvectors=False, **SEEDED_RESTARTS)
         margin = 0.05 * float(np.max(np.abs(ends)))
         return float(np.min(ends)) - margin, float(np.max(ends)) + margin
     if is_sparse(matrix):

@@ -7,10 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import ArpackError
 from sklearn.decomposition import PCA
 
 from ..errors import InputError
 from .backend import Array, fix_signs, is_numpy, namespace
+from .rows import mean_row
+
+MAX_COVARIANCE_COLUMNS = 1000  # of sparse rows whose covariance is computed as a dense matrix
 
 
 class Projection(NamedTuple):
@@ -58,8 +62,14 @@ def fit_pca(X: Array, n_components: int | float, *, random_state: int | None = N
             parameter="pca",
             value=n_components,
         )
-    solver = "full" if is_share else "arpack" if sp.issparse(X) else "auto"
-    model = PCA(n_components, svd_solver=solver, random_state=random_state).fit(X)
+    # ARPACK draws random vectors for rows of low rank, whatever the seed; few columns need no iteration.
+    sparse_solver = "covariance_eigh" if X.shape[1] <= MAX_COVARIANCE_COLUMNS else "arpack"
+    solver = "full" if is_share else sparse_solver if sp.issparse(X) else "auto"
+    with np.errstate(divide="ignore", invalid="ignore"):  # the shares of the variance of equal rows, which are not used
+        try:
+            model = PCA(n_components, svd_solver=solver, random_state=random_state).fit(X)
+        except ArpackError:  # sparse rows without variance: all directions are alike
+            return Projection(mean_row(X), np.eye(X.shape[1], int(n_components), dtype=X.dtype))
     return Projection(model.mean_.astype(X.dtype), np.ascontiguousarray(model.components_.T.astype(X.dtype)))
 
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from .backend import Array, asarray_like, eps, is_numpy, namespace
+from .._validation import check_overflow
+from .backend import Array, asarray_like, convert_like, eps, is_numpy, itemsize, namespace
 
 UNIT_TOLERANCE = 16  # machine precisions between a length and one, below which the row has length one
+
+
+def convert_rows(X: Array, reference: Array) -> Array:
+    """Convert validated new rows as :func:`convert_like` does; refuse entries too large for the dtype of the fit."""
+    if itemsize(X) > itemsize(reference):
+        check_overflow(*(one.data if sp.issparse(one) else one for one in (X, reference)))
+    return convert_like(X, reference)
 
 
 def sq_row_norms(X: Array) -> Array:

@@ -6,6 +6,7 @@ import logging
 import math
 import warnings
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,9 @@ FIRST_DEGREE = 30  # degree of the first filter, before the gap is known
 MAX_DEGREE = 200  # highest degree of a filter
 MAX_CHEBYSHEV_ROUNDS = 40  # default number of filters
 MAX_LOBPCG_ROUNDS = 500  # default number of iterations
+
+# ARPACK draws a new vector when it has found an invariant subspace; recent versions of SciPy let the caller seed it.
+SEEDED_RESTARTS: dict[str, Any] = {"rng": 0} if "rng" in signature(spla.eigsh).parameters else {}
 
 
 class EigenProblem(NamedTuple):
@@ -237,6 +241,7 @@ def _lanczos(problem: EigenProblem, product: Callable[[Array], Array], options: 
     operator = spla.LinearOperator((n, n), matvec=counted_product, dtype=dtype)
     start = problem.rng.standard_normal(n).astype(dtype)
     try:
+        options = {**options, **SEEDED_RESTARTS}
         _, vectors = spla.eigsh(operator, problem.n_wanted, v0=start, maxiter=problem.max_iter, **options)
     except spla.ArpackNoConvergence as error:
         # Random vectors take the place of the missing ones; their residuals show that they have not converged.

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_data
-from ..core.backend import Array, convert_like, eps, namespace
-from ..core.rows import mean_row, normalize_rows, row_norms
+from ..core.backend import Array, eps, namespace
+from ..core.rows import convert_rows, mean_row, normalize_rows, row_norms
 from ..errors import InputError
 from ..graph.estimator import restore_on_failure
 
@@ -92,7 +92,7 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rows = self._check(X, reset=False)
         if sp.issparse(rows):
             return normalize_rows(rows)
-        rows = convert_like(rows, self.mean_)
+        rows = convert_rows(rows, self.mean_)
         centered = rows - self.mean_
         xp = namespace(rows)
         at_mean = row_norms(centered) <= ROUNDING_ERRORS * eps(rows) * row_norms(rows)

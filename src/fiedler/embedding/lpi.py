@@ -30,11 +30,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_nonnegative, check_positive, check_seed, choose
-from ..core.backend import Array, asarray_like, convert_like, fix_signs, is_numpy, namespace, to_numpy
+from ..core.backend import Array, asarray_like, fix_signs, is_numpy, namespace, to_numpy
 from ..core.eigen import widest_gap
 from ..core.linear import least_squares
 from ..core.progress import report_progress
-from ..core.rows import normalize_rows, sq_row_norms
+from ..core.rows import convert_rows, normalize_rows, sq_row_norms
 from ..core.sparse import csr_parts, matmul, to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
@@ -350,7 +350,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self._embed_validated(check_data(X, estimator=self, reset=False))
 
     def _embed_validated(self, rows: Array) -> Array:
-        return self._project(self._scale(rows if sp.issparse(rows) else convert_like(rows, self.components_)))
+        return self._project(self._scale(rows if sp.issparse(rows) else convert_rows(rows, self.components_)))
 
     def _scale(self, rows: Array) -> Array:
         return normalize_rows(rows) if self.normalize else rows

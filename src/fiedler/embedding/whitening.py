@@ -32,7 +32,7 @@ from ..core.backend import Array, asarray_like, convert_like, eps, namespace
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
 from ..core.progress import report_progress
-from ..core.rows import mean_row, sq_row_norms
+from ..core.rows import convert_rows, mean_row, sq_row_norms
 from ..core.sparse import matmul
 from ..errors import InputError
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
@@ -238,7 +238,7 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         check_is_fitted(self)
         rows = check_data(X, estimator=self, reset=False)
         return Projection(self.mean_, self.components_.T)(
-            rows if sp.issparse(rows) else convert_like(rows, self.components_)
+            rows if sp.issparse(rows) else convert_rows(rows, self.components_)
         )
 
     @property

@@ -12,9 +12,10 @@ from sklearn.utils import Tags
 
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_data
-from ..core.backend import Array, convert_like
+from ..core.backend import Array
 from ..core.block_versions import is_dask_array
 from ..core.progress import ProgressMixin
+from ..core.rows import convert_rows
 from ..core.sparse import Sparse
 from ..errors import InputError, warn
 from .affinity import AffinityGraph
@@ -143,7 +144,7 @@ class GraphEstimatorMixin(ProgressMixin):
                 "fit on rows to use predict and transform",
                 code="no_training_rows",
             )
-        return convert_like(check_data(X, estimator=self, reset=False), self._fit_X)
+        return convert_rows(check_data(X, estimator=self, reset=False), self._fit_X)
 
     def _links_to(self, X: MatrixLike, F: Array) -> tuple[Sparse, Array]:
         """Return the weights from new points to the nodes, whose values are the rows of ``F``, and the points."""

@@ -72,7 +72,14 @@ def _binary(pairs: RowPairs, constants: KernelConstants) -> Array:
 
 
 def _heat(pairs: RowPairs, constants: KernelConstants) -> Array:
-    return namespace(pairs.distances).exp(-0.5 * (pairs.distances / constants.bandwidth) ** 2)
+    return _decay(0.5 * (pairs.distances / constants.bandwidth) ** 2)
+
+
+def _decay(exponents: Array) -> Array:
+    """Compute exp(-x); a weight so small that the inverse of a degree could overflow is zero."""
+    xp = namespace(exponents)
+    weights, limits = xp.exp(-exponents), xp.finfo(exponents.dtype)
+    return xp.where(weights * limits.eps >= limits.smallest_normal, weights, 0)
 
 
 def _dot(pairs: RowPairs, constants: KernelConstants) -> Array:
@@ -94,7 +101,7 @@ def _local(pairs: RowPairs, constants: KernelConstants) -> Array:
     xp = namespace(sq_distances)
     # A point with seven exact copies has scale 0; the limit of the formula is 1 at distance 0 and 0 elsewhere.
     limit = xp.astype(sq_distances == 0, sq_distances.dtype)
-    return xp.where(scales > 0, xp.exp(-sq_distances / xp.where(scales > 0, scales, 1)), limit)
+    return xp.where(scales > 0, _decay(sq_distances / xp.where(scales > 0, scales, 1)), limit)
 
 
 Kernel = Callable[[RowPairs, KernelConstants], Array]

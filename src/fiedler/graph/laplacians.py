@@ -71,9 +71,10 @@ def weighted_degrees(weights: Sparse, *, signed: bool) -> Array:
 
 
 def power_of_degrees(degrees: Array, power: float) -> Array:
-    """Return ``degrees ** power``, with 0 for isolated nodes."""
+    """Return ``degrees ** power``, with 0 for isolated nodes, also those of a degree whose inverse would overflow."""
     xp = namespace(degrees)
-    return xp.where(degrees > 0, xp.where(degrees > 0, degrees, 1) ** power, 0)
+    connected = degrees >= xp.finfo(degrees.dtype).smallest_normal
+    return xp.where(connected, xp.where(connected, degrees, 1) ** power, 0)
 
 
 def _loopless_degrees(graph: Graph) -> Array:

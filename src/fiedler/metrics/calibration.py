@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import LabelsLike, MatrixLike
-from .._validation import check_int, check_labels
+from .._validation import check_int
 from ..errors import InputError
-from .matching import labels_to_numpy, match_labels
+from .matching import check_discrete, labels_to_numpy, match_labels
 
 
 def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: int = 15) -> float:
@@ -38,7 +38,7 @@ def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: 
     >>> calibration_error([0, 0, 1, 1], [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.25]])
     0.0
     """
-    y_true = check_labels(labels_to_numpy(labels_true), "labels_true")
+    y_true = check_discrete(labels_true, "labels_true")
     resp = _check_memberships(memberships, len(y_true))
     n_bins = check_int(n_bins, "n_bins")
     confidence = resp.max(axis=1)

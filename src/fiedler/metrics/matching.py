@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,40 @@ from sklearn.metrics.cluster import contingency_matrix
 from .._typing import LabelsLike
 from .._validation import check_labels, is_foreign
 from ..core.backend import to_numpy
+from ..errors import InputError
 
 
 def check_pair(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
     """Validate two labelings of the same samples."""
-    classes = check_labels(labels_to_numpy(labels_true), "labels_true")
-    return classes, check_labels(labels_to_numpy(labels_pred), "labels_pred", n_samples=len(classes))
+    classes = check_discrete(labels_true, "labels_true")
+    return classes, check_discrete(labels_pred, "labels_pred", n_samples=len(classes))
+
+
+def check_discrete(labels: LabelsLike, name: str, *, n_samples: int | None = None) -> np.ndarray:
+    """Validate labels that can be told apart and sorted: integers, whole numbers, truth values or strings."""
+    array = check_labels(labels_to_numpy(labels), name, n_samples=n_samples)
+    kind = array.dtype.kind
+    if kind == "c" or (kind == "f" and (array != np.round(array)).any()):
+        raise InputError(
+            f"{name} contains numbers that are not whole",
+            "use integers or strings",
+            code="labels_are_not_classes",
+            parameter=name,
+        )
+    if kind == "O" and not _are_of_one_kind(array):
+        raise InputError(
+            f"{name} contains missing labels, or numbers and strings together",
+            "give every sample a label, all of one type",
+            code="mixed_labels",
+            parameter=name,
+        )
+    return array
+
+
+def _are_of_one_kind(labels: np.ndarray) -> bool:
+    return all(isinstance(label, str) for label in labels) or all(
+        isinstance(label, numbers.Integral | np.bool_) for label in labels
+    )
 
 
 def labels_to_numpy(labels: Any) -> Any:

@@ -26,10 +26,11 @@ from .._validation import (
     choose,
     did_you_mean,
 )
-from ..core.backend import Array, asarray_like, convert_like, logsumexp, namespace, softmax, to_numpy
+from ..core.backend import Array, asarray_like, logsumexp, namespace, softmax, to_numpy
 from ..core.block_versions import in_blocks
 from ..core.pca import Projection, fit_pca
 from ..core.progress import print_line, report_progress
+from ..core.rows import convert_rows
 from ..core.selection import first_best
 from ..core.sparse import matmul
 from ..errors import InputError, NotConvergedWarning, SingularCovarianceError, warn
@@ -358,7 +359,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """Validate new rows and convert them to the library, device and precision of the training rows."""
         check_is_fitted(self)
         rows = check_data(X, estimator=self, reset=False)
-        return convert_like(rows, self.means_ if self._fit_X is None else self._fit_X)
+        return convert_rows(rows, self.means_ if self._fit_X is None else self._fit_X)
 
     def _coordinates(self, X: Array) -> Array:
         """Return validated rows in the coordinates of the densities: as they are, or projected by ``pca``."""

@@ -16,6 +16,7 @@ import scipy.sparse.linalg as spla
 from .._validation import choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.eigen import spectral_bounds
+from ..core.solvers import SEEDED_RESTARTS
 from ..core.sparse import Sparse, csr_parts, from_scipy_like, is_sparse, matmul, to_scipy, with_data
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
@@ -168,7 +169,8 @@ def _smallest_eigenvalue(A: Any) -> float:
     shifted = spla.LinearOperator(A.shape, matvec=lambda v: shift * v - A @ v, dtype=np.float64)
     v0 = np.random.RandomState(0).standard_normal(A.shape[0])
     try:
-        return shift - float(spla.eigsh(shifted, k=1, which="LA", v0=v0, tol=1e-4, return_eigenvectors=False)[0])
+        options = {"which": "LA", "v0": v0, "tol": 1e-4, **SEEDED_RESTARTS}
+        return shift - float(spla.eigsh(shifted, k=1, return_eigenvectors=False, **options)[0])
     except spla.ArpackNoConvergence:
         return 0.0  # no negative eigenvalue was found
 

@@ -28,9 +28,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_dense, check_int, check_nonnegative, check_seed, choose
-from ..core.backend import Array, convert_like, namespace, to_numpy
+from ..core.backend import Array, namespace, to_numpy
 from ..core.progress import ProgressMixin, report_progress
-from ..core.rows import take_rows
+from ..core.rows import convert_rows, take_rows
 from ..core.sparse import Sparse, to_scipy
 from ..errors import InputError, InputTypeError
 from ..graph.affinity import AffinityGraph
@@ -196,7 +196,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def transform(self, X: MatrixLike) -> Array:
         """Return XA': rows whose Euclidean distances are the learned ones."""
         check_is_fitted(self)
-        return convert_like(check_dense(X, estimator=self, reset=False), self.metric_) @ self.metric_.T
+        return convert_rows(check_dense(X, estimator=self, reset=False), self.metric_) @ self.metric_.T
 
     # ---------------------------------------------------------------------------------------------------- computation
 
