@@ -7,20 +7,19 @@ products, which relates the factorisation to the normalised cut. The factorisati
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import NMF
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_seed, choose
 from ..core.backend import is_numpy
+from ..core.foreign_warnings import ignore_foreign_warnings
 from ..core.rows import normalize_row_sums, normalize_rows
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
@@ -142,8 +141,7 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         check_nonnegative(self.tol, "tol")
         check_seed(self.random_state)
         self._nmf = NMF(k, init=self.init, max_iter=max_iter, tol=self.tol, random_state=self.random_state)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one below
+        with ignore_foreign_warnings():  # replaced by the one below
             V = self._nmf.set_output(transform="default").fit_transform(self._weighted(rows))
         self._lengths = np.linalg.norm(self._nmf.components_, axis=1)
         self.components_ = normalize_rows(self._nmf.components_)
@@ -166,6 +164,8 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         """Return the memberships of rows, including new ones."""
         check_is_fitted(self)
         rows = check_nonnegative_rows(X, estimator=self, reset=False)
+        if not self._nmf.components_.any():  # fitted to rows of zeros, which belong to no cluster more than to another
+            return self._memberships(np.zeros((rows.shape[0], len(self._lengths))))
         return self._memberships(self._nmf.transform(self._weighted(rows)))
 
     def predict(self, X: MatrixLike) -> np.ndarray:

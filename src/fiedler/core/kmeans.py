@@ -7,7 +7,6 @@ the sum of a cluster is a product with one-hot memberships, so that no back end 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -16,7 +15,6 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from .._records import KMeansResult
 from .._typing import RandomState
@@ -24,6 +22,7 @@ from .._validation import check_int, check_n_clusters, check_seed, choose
 from ..errors import NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
 from .blocks import one_thread
+from .foreign_warnings import ignore_foreign_warnings
 from .interrupts import check_interrupt
 from .rows import normalize_rows, sq_row_norms
 
@@ -115,9 +114,8 @@ def _fit_sklearn(
 ) -> KMeansResult:
     model = KMeans(k, n_init=n_init, max_iter=max_iter, tol=tol, random_state=rng)
     is_small = k * (X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]) < MIN_THREADED_MULTIPLICATIONS
-    with one_thread() if is_small else nullcontext(), warnings.catch_warnings():
+    with one_thread() if is_small else nullcontext(), ignore_foreign_warnings():
         # Its only ConvergenceWarning says that clusters are empty, which `kmeans` reports for every back end.
-        warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, sample_weight=sample_weight)
     converged = model.n_iter_ < max_iter
     return KMeansResult(model.labels_, model.cluster_centers_, float(model.inertia_), model.n_iter_, converged)

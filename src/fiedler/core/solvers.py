@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy.linalg import eigh
 
 from ..errors import InputError
 from .backend import Array, asarray_like, eps, is_numpy, namespace, standard_normal, to_numpy
+from .foreign_warnings import ignore_foreign_warnings
 from .progress import stage
 from .sparse import add_diagonal, csr_parts, is_sparse, matmul, reorder_for_locality, to_dense, with_data
 
@@ -49,8 +50,9 @@ def _dense(problem: EigenProblem) -> tuple[Array, int]:
         matrix = matmul(matrix, asarray_like(np.eye(matrix.shape[0]), problem.known, dtype=problem.known.dtype))
     lift = 2 * problem.upper - problem.lower
     lifted = matrix + lift * (problem.known @ problem.known.T)
-    if is_numpy(lifted):  # SciPy computes only the wanted vectors
-        return eigh(lifted, subset_by_index=(0, problem.n_wanted - 1), check_finite=False)[1], 0
+    if is_numpy(lifted):
+        with suppress(np.linalg.LinAlgError):  # computes only the wanted vectors, but may fail if many values are equal
+            return eigh(lifted, subset_by_index=(0, problem.n_wanted - 1), check_finite=False)[1], 0
     return xp.linalg.eigh(lifted)[1][:, : problem.n_wanted], 0
 
 
@@ -188,8 +190,7 @@ def _lobpcg(problem: EigenProblem) -> tuple[Array, int]:
     if not fits_lobpcg(width + problem.known.shape[1], n):
         return _dense(problem)
     start = standard_normal((n, width), problem.rng, problem.known)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # convergence is judged by the residuals, in `eigen`
+    with ignore_foreign_warnings():  # convergence is judged by the residuals, in `eigen`
         values, vectors, history = spla.lobpcg(
             problem.matrix, start, Y=problem.known if problem.known.shape[1] else None, tol=problem.tol, largest=False,
             maxiter=problem.max_iter or MAX_LOBPCG_ROUNDS, retResidualNormsHistory=True,
