@@ -19,12 +19,14 @@ from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_dense, check_int, check_nonnegative, check_positive, choose
 from ..core.backend import to_numpy
+from ..core.foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.estimator import restore_on_failure
 from ..graph.labels import as_column, check_classes, known_labels
 
 INITIAL_WEIGHT = 1e-3  # C*/C at the start
 WEIGHT_GROWTH = 4.0  # factor from one value of C* to the next
+MAX_STEPS = 1_000_000  # of a support vector machine; columns of very different size may need far more
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
 MIN_SLACK_EXCESS = 1e-9  # of the sum of two slacks over 2, below which exchanging labels gains only rounding errors
 
@@ -171,8 +173,16 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
             check_nonnegative(self.gamma, "gamma", or_else="'scale' or 'auto'")
 
     def _fit_machine(self, X: np.ndarray, signs: np.ndarray, costs: np.ndarray) -> SVC:
-        machine = SVC(C=check_positive(self.C, "C"), kernel=self.kernel, gamma=self.gamma, random_state=0)
-        return machine.fit(X, signs, sample_weight=costs)
+        options = {"kernel": self.kernel, "gamma": self.gamma, "max_iter": MAX_STEPS, "random_state": 0}
+        machine = SVC(C=check_positive(self.C, "C"), **options)
+        try:
+            with ignore_foreign_warnings():  # replaced by the error below
+                machine.fit(X, signs, sample_weight=costs)
+        except ValueError as error:  # coefficients that are not finite
+            raise _not_solved("has no finite solution") from error
+        if machine.fit_status_:
+            raise _not_solved(f"did not converge within {MAX_STEPS:,} steps")
+        return machine
 
     def _against_the_rest(
         self, X: np.ndarray, known: np.ndarray, known_signs: np.ndarray, max_switches: int
@@ -211,6 +221,14 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
         scores = machine.decision_function(X)
         sq_norm = float(machine.dual_coef_[0] @ (scores[machine.support_] - machine.intercept_[0]))
         return 0.5 * sq_norm + self.C * float((costs * np.maximum(0, 1 - signs * scores)).sum())
+
+
+def _not_solved(problem: str) -> InputError:
+    return InputError(
+        f"a support vector machine {problem}",
+        "scale the columns to similar ranges, for example with StandardScaler, or choose a smaller C",
+        code="not_solved",
+    )
 
 
 def label_highest(scores: np.ndarray, share: float) -> np.ndarray:

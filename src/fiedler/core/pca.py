@@ -59,7 +59,8 @@ def fit_pca(X: Array, n_components: int | float, *, random_state: int | None = N
             value=n_components,
         )
     solver = "full" if is_share else "arpack" if sp.issparse(X) else "auto"
-    model = PCA(n_components, svd_solver=solver, random_state=random_state).fit(X)
+    with np.errstate(invalid="ignore", divide="ignore"):  # the shares of the variance, which is zero if rows are equal
+        model = PCA(n_components, svd_solver=solver, random_state=random_state).fit(X)
     return Projection(model.mean_.astype(X.dtype), np.ascontiguousarray(model.components_.T.astype(X.dtype)))
 
 

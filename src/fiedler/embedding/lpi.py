@@ -195,6 +195,20 @@ def _multiply_by_weights(graph: AffinityGraph, F: Array) -> Array:
     return product + asarray_like(to_numpy(graph.loops), F, dtype=F.dtype)[:, None] * F
 
 
+def _check_sums(rows: Array, degrees: Array) -> None:
+    """Raise an error if Σ d_i ‖x_i‖² may overflow: weights such as inner products grow with the rows."""
+    xp, sq_lengths = namespace(degrees), sq_row_norms(rows)
+    bound = 8.0 * rows.shape[0] * float(xp.max(degrees)) * float(xp.max(sq_lengths))
+    if bound > float(xp.finfo(degrees.dtype).max):
+        raise InputError(
+            f"X has rows of length {float(xp.max(sq_lengths)) ** 0.5:.1e}, whose weighted squares overflow "
+            f"{degrees.dtype}",
+            "scale X down, or use normalize=True",
+            code="values_too_large",
+            largest=float(xp.max(sq_lengths)) ** 0.5,
+        )
+
+
 LPI_SOLVERS = {"svd": _svd, "regression": _regression}
 
 
@@ -383,6 +397,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 code="no_edges",
                 parameter="graph",
             )
+        _check_sums(rows, degrees)
         centered = center_rows(rows, degrees)
         mean_eigenvalue = float(degrees @ centered.sq_lengths()) / rows.shape[0]
         if mean_eigenvalue <= EQUAL_ROWS_SPREAD * float(degrees @ sq_row_norms(rows)) / rows.shape[0]:

@@ -439,7 +439,8 @@ def _inverted_file(X: Array) -> tuple[Any, Callable[[Array], Array]]:
     faiss = import_optional("faiss", extra="ann", purpose="approximate neighbours")
     n, d = X.shape
     center = X.mean(axis=0)
-    scale = max(float(np.abs(X - center).max()), np.finfo(X.dtype).tiny)
+    rounding = np.finfo(X.dtype).eps * float(np.abs(center).max())  # equal rows differ from their mean by this much
+    scale = max(float(np.abs(X - center).max()), rounding) or 1.0
     to_index = lambda A: np.ascontiguousarray((A - center) / scale, dtype=np.float32)  # noqa: E731
     index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, max(1, int(np.sqrt(n))))
     index.cp.niter, index.cp.max_points_per_centroid, index.cp.min_points_per_centroid = 10, 64, 1
