@@ -34,7 +34,7 @@ from ._versions import versions
 from .core.backend import to_numpy
 from .core.block_versions import is_dask_array
 from .core.sparse import is_sparse, to_scipy
-from .errors import DataNotFoundError, FileFormatError, InputError, InputTypeError
+from .errors import DataNotFoundError, FileFormatError, InputError, InputTypeError, unreadable_for_lack_of_memory
 
 MODEL_FORMAT = "fiedler model"
 FORMAT_VERSION = 1  # raised when an older fiedler could not read what a newer one writes
@@ -141,6 +141,8 @@ def load(path: str | os.PathLike[str]) -> BaseEstimator:
         content = _read_content(file, path)
         try:
             model = _Reader(file).value(content["model"])
+        except MemoryError:
+            raise unreadable_for_lack_of_memory(str(path)) from None
         except Exception as error:  # a crafted node may lead to any
             raise _invalid_file(path, f"is not a valid model file: {error}", code="invalid_model") from error
     if not isinstance(model, BaseEstimator):
@@ -186,6 +188,8 @@ def _open(path: str | os.PathLike[str]) -> Any:
         if not os.path.isdir(path):
             raise
         raise _invalid_file(path, "is a folder, not a model file", code="not_a_model_file") from error
+    except MemoryError:
+        raise unreadable_for_lack_of_memory(str(path)) from None
     except Exception as error:  # a damaged archive fails in many ways, and NumPy then suggests to unpickle it
         raise _invalid_file(path, "is not a model file, or it is damaged", code="not_a_model_file") from error
     if file.zip is not None and _exceeds_size_limit(path, file.zip.infolist()):
@@ -213,6 +217,8 @@ def _read_content(file: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
         if content["format"] != MODEL_FORMAT or type(version) is not int or version < 1:
             raise ValueError
         notes, _ = content["notes"], content["model"]
+    except MemoryError:
+        raise unreadable_for_lack_of_memory(str(path)) from None
     except Exception:  # no such array, no JSON, or not of this format
         raise _invalid_file(
             path, "is not a model file: it was not written by fiedler.save", code="not_a_model_file"

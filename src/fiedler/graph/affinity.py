@@ -16,7 +16,7 @@ from .._validation import check_data, choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.eigen import LaplacianKind, SpectralForm
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, from_scipy, is_sparse, row_indices, to_scipy
-from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError
+from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError, unreadable_for_lack_of_memory
 from .connect import BRIDGES
 from .kernels import KernelConstants
 from .laplacians import component_labels, laplacian, spectral_form, weighted_degrees
@@ -122,6 +122,8 @@ class AffinityGraph:
                 arrays = {name: archive[name] for name in archive.files}
         except FileNotFoundError:
             raise DataNotFoundError(f"there is no graph file {file!r}", code="file_not_found", file=file) from None
+        except MemoryError:
+            raise unreadable_for_lack_of_memory(file) from None
         except Exception as error:  # a damaged archive fails in more ways than can be listed
             raise FileFormatError(
                 f"{file!r} is not a graph file, or it is damaged: {error}", code="invalid_graph_file", file=file
