@@ -127,7 +127,7 @@ class MissingDependencyError(FiedlerError, ImportError):
 class NotEnoughMemoryError(FiedlerError, MemoryError):
     """A computation or a file needs more memory than is available."""
 
-    default_code = "not_enough_memory"
+    default_code = "too_little_memory"
 
 
 class StorageError(FiedlerError, OSError):
