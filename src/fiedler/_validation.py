@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
+from ._foreign_warnings import ignore_foreign_warnings
 from .errors import InputError, MissingDependencyError
 
 T = TypeVar("T")
@@ -219,10 +220,11 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
         return _check_foreign(X, estimator=estimator, reset=reset, min_samples=min_samples)
     options: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_min_samples": min_samples}
     try:
-        if estimator is None:
-            validated = check_array(X, input_name="X", **options)
-        else:
-            validated = validate_data(estimator, X, reset=reset, **options)
+        with ignore_foreign_warnings():
+            if estimator is None:
+                validated = check_array(X, input_name="X", **options)
+            else:
+                validated = validate_data(estimator, X, reset=reset, **options)
     except ValueError as error:
         code, fields = _diagnose(X, None if reset else estimator, min_samples)
         raise InputError(str(error), code=code, parameter="X", **fields) from None

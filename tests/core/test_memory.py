@@ -4,9 +4,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from fiedler import FullGraph, LearnedLaplacian
+from fiedler import LPI, FullGraph, KNNGraph, LearnedLaplacian
 from fiedler.core import memory
+from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.core.memory import available_memory, check_memory, peak_memory_mb, reset_peak_memory
 from fiedler.errors import InputError, NotEnoughMemoryError
 
@@ -112,6 +114,15 @@ def test_complete_graphs_are_refused_before_anything_is_allocated(model, monkeyp
     assert peak < 8 * len(X) ** 2
     with pytest.raises(InputError, match="20000 rows would have 400,000,000 weights, about 18 GB"):
         fit(rng.normal(size=(20_000, 2)))
+
+
+def test_dense_eigenproblems_are_refused_if_the_matrix_does_not_fit_into_memory(monkeypatch, rng):
+    monkeypatch.setattr(memory, "available_memory", lambda: 10**8)
+
+    with pytest.raises(NotEnoughMemoryError, match=r"a dense matrix of 3000 rows .*; use method='auto'"):
+        smallest_eigenpairs(sp.eye_array(3_000, format="csr"), 2, method="dense")
+    with pytest.raises(NotEnoughMemoryError, match=r"solver='svd' on 2100 rows .*; use solver='regression'"):
+        LPI(2, KNNGraph(3), solver="svd").fit(sp.random_array((2_100, 2_100), density=1e-3, rng=0, format="csr"))
 
 
 def test_new_points_are_linked_to_a_complete_graph_only_if_the_weights_fit_into_memory(monkeypatch, rng):

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from numpy.exceptions import ComplexWarning
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from contract import INSTANCES
 from faults.endurance import global_state, jobs, resources, run_in_threads
-from fiedler.core.foreign_warnings import ignore_foreign_warnings
+from fiedler._foreign_warnings import ignore_foreign_warnings
 from fiedler.errors import FiedlerWarning, NotConvergedWarning, ignore_warnings, warn
 
 pytestmark = [
@@ -61,15 +61,32 @@ def test_overlapping_threads_leave_the_filters_of_warnings_as_they_were():
     assert list(warnings.filters) == before
 
 
-def test_a_filter_that_is_set_meanwhile_stays():
-    with warnings.catch_warnings():
-        with ignore_foreign_warnings():
-            warnings.simplefilter("error", ConvergenceWarning)
-            inside = list(warnings.filters)
-        outside = list(warnings.filters)
+def test_what_scikit_learn_leaves_in_the_filters_is_removed():
+    """Two threads that overlap inside its validation of arrays, in the order in which the second keeps the first's."""
+    before = list(warnings.filters)
+    first, second = (
+        (ignore_foreign_warnings(), warnings.catch_warnings()),
+        (ignore_foreign_warnings(), warnings.catch_warnings()),
+    )
+    for ours, theirs in (first, second):
+        ours.__enter__()
+        theirs.__enter__()
+        warnings.simplefilter("error", ComplexWarning)
+    for ours, theirs in (first, second):
+        theirs.__exit__(None, None, None)
+        ours.__exit__(None, None, None)
 
-    assert outside[0] == inside[0]
-    assert len(outside) < len(inside)
+    assert list(warnings.filters) == before
+
+
+def test_a_filter_that_the_program_sets_meanwhile_stays():
+    with warnings.catch_warnings():
+        before = list(warnings.filters)
+        with ignore_foreign_warnings():
+            warnings.simplefilter("error", ResourceWarning)
+            added = warnings.filters[0]
+
+        assert list(warnings.filters) == [added, *(one for one in before if one != added)]
 
 
 def test_only_warnings_of_other_libraries_are_ignored():

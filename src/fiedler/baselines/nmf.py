@@ -16,10 +16,10 @@ from sklearn.decomposition import NMF
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_seed, choose
 from ..core.backend import is_numpy
-from ..core.foreign_warnings import ignore_foreign_warnings
 from ..core.rows import normalize_row_sums, normalize_rows
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
@@ -166,7 +166,8 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         rows = check_nonnegative_rows(X, estimator=self, reset=False)
         if not self._nmf.components_.any():  # fitted to rows of zeros, which belong to no cluster more than to another
             return self._memberships(np.zeros((rows.shape[0], len(self._lengths))))
-        return self._memberships(self._nmf.transform(self._weighted(rows)))
+        with ignore_foreign_warnings():
+            return self._memberships(self._nmf.transform(self._weighted(rows)))
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the cluster of each row, including new ones."""

@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_dense, check_int, check_nonnegative, check_positive, choose
 from ..core.backend import to_numpy
-from ..core.foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.estimator import restore_on_failure
 from ..graph.labels import as_column, check_classes, known_labels
@@ -94,7 +94,7 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: MatrixLike, y: LabelsLike) -> Self:
         """Learn from all rows of ``X`` and the labels of those where ``y`` is not -1."""
-        with restore_on_failure(self):
+        with restore_on_failure(self), ignore_foreign_warnings():
             return self._fit(X, y)
 
     def _fit(self, X: MatrixLike, y: LabelsLike | None) -> Self:
@@ -163,6 +163,7 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return to_numpy(check_dense(X, estimator=self, reset=False)).astype(np.float64)
 
+    @ignore_foreign_warnings()
     def _scores(self, rows: np.ndarray) -> np.ndarray:
         return np.stack([machine.decision_function(rows) for machine in self._machines], axis=1)
 
@@ -176,8 +177,7 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
         options = {"kernel": self.kernel, "gamma": self.gamma, "max_iter": MAX_STEPS, "random_state": 0}
         machine = SVC(C=check_positive(self.C, "C"), **options)
         try:
-            with ignore_foreign_warnings():  # replaced by the error below
-                machine.fit(X, signs, sample_weight=costs)
+            machine.fit(X, signs, sample_weight=costs)
         except ValueError as error:  # coefficients that are not finite
             raise _not_solved("has no finite solution") from error
         if machine.fit_status_:

@@ -24,12 +24,12 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._records import EigenResult
 from .._typing import MatrixLike, RandomState
 from .._validation import check_int, check_positive, check_seed, choose, is_foreign
 from ..errors import InputError, NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, fix_signs, namespace, to_numpy
-from .foreign_warnings import ignore_foreign_warnings
 from .linear import cholesky
 from .solvers import EIGEN_SOLVERS, N_GUARD_VECTORS, EigenProblem, fits_lobpcg
 from .sparse import csr_parts, diagonal, is_nearly_dense, is_sparse, matmul, row_sums, to_dense, to_scipy, with_data

@@ -16,13 +16,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._records import KMeansResult
 from .._typing import RandomState
 from .._validation import check_int, check_n_clusters, check_seed, choose
 from ..errors import NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
 from .blocks import one_thread
-from .foreign_warnings import ignore_foreign_warnings
 from .interrupts import check_interrupt
 from .rows import normalize_rows, sq_row_norms
 

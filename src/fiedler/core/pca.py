@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.decomposition import PCA
 
+from .._foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError
 from .backend import Array, fix_signs, is_numpy, namespace
 
@@ -59,7 +60,10 @@ def fit_pca(X: Array, n_components: int | float, *, random_state: int | None = N
             value=n_components,
         )
     solver = "full" if is_share else "arpack" if sp.issparse(X) else "auto"
-    with np.errstate(invalid="ignore", divide="ignore"):  # the shares of the variance, which is zero if rows are equal
+    with (
+        ignore_foreign_warnings(),
+        np.errstate(invalid="ignore", divide="ignore"),
+    ):  # the shares of the variance, which is zero if rows are equal
         model = PCA(n_components, svd_solver=solver, random_state=random_state).fit(X)
     return Projection(model.mean_.astype(X.dtype), np.ascontiguousarray(model.components_.T.astype(X.dtype)))
 

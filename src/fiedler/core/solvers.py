@@ -13,15 +13,17 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from scipy.linalg import eigh
 
+from .._foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError
-from .backend import Array, asarray_like, eps, is_numpy, namespace, standard_normal, to_numpy
-from .foreign_warnings import ignore_foreign_warnings
+from .backend import Array, asarray_like, eps, is_numpy, is_on_host, itemsize, namespace, standard_normal, to_numpy
+from .memory import check_memory
 from .progress import stage
 from .sparse import add_diagonal, csr_parts, is_sparse, matmul, reorder_for_locality, to_dense, with_data
 
 log = logging.getLogger(__name__)
 
 N_GUARD_VECTORS = 8  # extra vectors of a block: with them the wanted ones converge as if the gap were wider
+DENSE_COPIES = 4  # of a dense matrix, while LAPACK works on it
 FIRST_DEGREE = 30  # degree of the first filter, before the gap is known
 MAX_DEGREE = 200  # highest degree of a filter
 MAX_CHEBYSHEV_ROUNDS = 40  # default number of filters
@@ -44,6 +46,9 @@ class EigenProblem(NamedTuple):
 def _dense(problem: EigenProblem) -> tuple[Array, int]:
     """Use LAPACK on the dense matrix, with the eigenvalues of known vectors moved to the top of the spectrum."""
     xp, matrix = namespace(problem.known), problem.matrix
+    if is_on_host(problem.known):
+        n = matrix.shape[0]
+        check_memory(DENSE_COPIES * itemsize(problem.known) * n * n, f"a dense matrix of {n} rows", "use method='auto'")
     if is_sparse(matrix):
         matrix = to_dense(matrix)
     elif isinstance(matrix, spla.LinearOperator):

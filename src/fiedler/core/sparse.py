@@ -14,10 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from .._foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError
 from .backend import Array, arange, asarray_like, is_numpy, itemsize, namespace, to_numpy
 from .blocks import map_blocks
-from .foreign_warnings import ignore_foreign_warnings
 
 MIN_THREADED_MULTIPLICATIONS = 2**26  # of a product; starting threads for smaller ones costs more than it saves
 N_THREADED_BLOCKS = 16  # blocks of rows of a threaded product

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 from scipy.io import loadmat
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._validation import choose
-from ..core.foreign_warnings import ignore_foreign_warnings
 from ..errors import FileFormatError
 from .archive import Arrays, pack
 

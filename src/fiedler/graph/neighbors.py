@@ -29,6 +29,7 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._validation import check_n_jobs, choose, did_you_mean, import_optional, is_foreign
 from ..core.backend import (
     Array,
@@ -192,6 +193,7 @@ def _prefers_cells(X: Array, metric: str) -> bool:
     return bool(X.shape[0] > APPROXIMATE_ABOVE and X.shape[1] > MAX_TREE_FEATURES_OF_MANY)
 
 
+@ignore_foreign_warnings()
 def _exact(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
     if sp.issparse(X):
         return *_exact_sparse(X, queries, k, n_jobs), 1.0
@@ -510,8 +512,9 @@ def within_radius(
         rows, columns = _radius_device(X, queries, radius)
         distances = pair_distances(Q, X, rows, columns)
     else:
-        search = NearestNeighbors(radius=radius, metric=metric, n_jobs=n_jobs).fit(X)
-        lengths, indices = search.radius_neighbors(queries)
+        with ignore_foreign_warnings():
+            search = NearestNeighbors(radius=radius, metric=metric, n_jobs=n_jobs).fit(X)
+            lengths, indices = search.radius_neighbors(queries)
         rows = np.repeat(np.arange(Q.shape[0]), [len(i) for i in indices])
         columns, distances = np.concatenate(indices), np.concatenate(lengths).astype(X.dtype, copy=False)
     if to_metric is not None:
@@ -567,7 +570,8 @@ def from_transformer(transformer: Any, X: Array, queries: Array | None = None) -
 def pairwise_distances(A: Array, B: Array) -> Array:
     """Return all Euclidean distances between rows of ``A`` and ``B``; products are computed in double precision."""
     if is_numpy(A):
-        return euclidean_distances(A, B)
+        with ignore_foreign_warnings():
+            return euclidean_distances(A, B)
     xp = namespace(A)
     center = xp.mean(B, axis=0)
     left, right = xp.astype(A - center, xp.float64), xp.astype(B - center, xp.float64)
