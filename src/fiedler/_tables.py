@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ._validation import first_few, import_optional
-from .errors import FileFormatError, warn
+from .errors import FileFormatError, unreadable_for_lack_of_memory, warn
 
 DELIMITERS = ",;\t|"  # in order of preference
 PARQUET_FLOATS = ("halffloat", "float", "double")  # names of the floating-point types in Parquet files
@@ -404,6 +404,8 @@ def parquet_table(path: Path) -> Table:
     parquet = import_optional("pyarrow.parquet", extra="text", purpose="Parquet files")
     try:
         table = parquet.read_table(path)
+    except MemoryError:
+        raise unreadable_for_lack_of_memory(path.name) from None
     except Exception as error:  # pyarrow raises many classes
         raise FileFormatError(
             f"{path.name!r} cannot be read as Parquet ({error})",

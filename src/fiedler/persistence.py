@@ -160,6 +160,8 @@ def _read_model(archive: Archive, path: str | os.PathLike[str]) -> BaseEstimator
         reader.check_all_read()
         if not isinstance(model, BaseEstimator):
             raise ValueError("it contains no estimator")
+    except MemoryError:
+        raise
     except Exception as error:  # a crafted node may lead to any
         reason = " ".join(str(error).split())  # scikit-learn's have several lines
         raise _invalid_file(path, f"is not a valid model file: {reason}", code="invalid_model") from error
@@ -197,6 +199,8 @@ def _read_content(archive: Archive, path: str | os.PathLike[str]) -> dict[str, A
         version, written_by, notes = content["version"], content["written_by"], content["notes"]
         if content["format"] != MODEL_FORMAT or type(version) is not int or version < 1:
             raise ValueError
+    except MemoryError:
+        raise
     except Exception:  # no such array, no JSON, or not of this format
         raise _invalid_file(
             path, "is not a model file: it was not written by fiedler.save", code="not_a_model_file"

@@ -8,18 +8,17 @@ m_i of rows it minimises Σ_i m_i ‖x_i - v_i U'‖², that of the rows √m_i 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.decomposition import NMF
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.decomposition import NMF, non_negative_factorization
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_seed, choose
 from ..core.backend import is_numpy
@@ -163,9 +162,8 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         check_nonnegative(self.tol, "tol")
         check_seed(self.random_state)
         self._nmf = NMF(k, init=self.init, max_iter=max_iter, tol=self.tol, random_state=self.random_state)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one below
-            counted = self._weighted(rows) if weights is None else _scaled(self._weighted(rows), np.sqrt(weights))
+        counted = self._weighted(rows) if weights is None else _scaled(self._weighted(rows), np.sqrt(weights))
+        with ignore_foreign_warnings():  # replaced by the one below
             V = self._nmf.set_output(transform="default").fit_transform(counted)  # memberships are shares of its rows
         self._lengths = np.linalg.norm(self._nmf.components_, axis=1)
         order = order_by_first_row(self._memberships(V).argmax(axis=1), k)
@@ -190,19 +188,21 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         """Return the memberships of rows, including new ones."""
         check_is_fitted(self)
         rows = check_nonnegative_rows(X, estimator=self, reset=False)
-        components = self._nmf.components_
+        components, max_iter = self._nmf.components_, self._nmf.max_iter
         reference = sp.csr_array(components.shape, dtype=components.dtype) if sp.issparse(rows) else components
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
-            V = self._nmf.transform(self._weighted(convert_rows(rows, reference)))
-        if any(issubclass(one.category, ConvergenceWarning) for one in caught):
+        options = {"n_components": len(components), "update_H": False, "tol": self._nmf.tol, "max_iter": max_iter}
+        with ignore_foreign_warnings():  # replaced by the one below
+            V, _, n_iter = non_negative_factorization(
+                self._weighted(convert_rows(rows, reference)), H=components, random_state=0, **options
+            )
+        if n_iter >= max_iter and self._nmf.tol > 0:
             warn(
-                f"the memberships of new rows did not converge within max_iter={self._nmf.max_iter} iterations",
+                f"the memberships of new rows did not converge within max_iter={max_iter} iterations",
                 "increase max_iter or tol",
                 code="not_converged",
                 category=NotConvergedWarning,
                 stacklevel=2,
-                max_iter=self._nmf.max_iter,
+                max_iter=max_iter,
             )
         return self._memberships(V)
 

@@ -30,7 +30,6 @@ from __future__ import annotations
 import logging
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,7 +42,7 @@ from ..core.backend import Array, namespace, to_numpy
 from ..core.blocks import map_tasks
 from ..core.progress import track_progress
 from ..core.selection import first_best
-from ..errors import InputError, SingularCovarianceError
+from ..errors import InputError, SingularCovarianceError, ignore_warnings
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import SIZE_TOLERANCE, Hierarchy, coarsen, contract
 from ..graph.community import RESOLUTION, MultilevelSearch, modularity
@@ -379,8 +378,7 @@ def mixture_candidates(
         start_time = time.perf_counter()
         model = _lapgmm(scorer, covariance_type, random_state).set_params(max_iter=MAX_ITERATIONS)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
+            with ignore_warnings(Warning):  # a fit that stops early or loses a cluster is a candidate that loses
                 fit = fit_supernodes(model, statistics, graph, init, links=links)
         except SingularCovarianceError:
             continue
@@ -407,8 +405,7 @@ def refine_mixture(
     model = _lapgmm(scorer, covariance_type, random_state)
     model.set_params(graph=scorer.graphs[chosen.graph], init=chosen.labels, max_iter=MAX_ROW_ITERATIONS)
     start_time = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with ignore_warnings(Warning):
         try:
             model._fit_validated(scorer.X, sample_weight=scorer.weights, constraints=constraints)
         except SingularCovarianceError:

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -42,7 +41,7 @@ from ..core.rows import convert_rows, take_rows
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_columns
 from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
-from ..errors import InputError, warn
+from ..errors import InputError, ignore_warnings, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.constraints import ConstraintsLike, check_constraints
@@ -338,8 +337,8 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         -------
         self
         """
-        with report_progress(self), restore_on_failure(self), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows is one start among others
+        # K-means on repeated rows is one start among others.
+        with report_progress(self), restore_on_failure(self), ignore_warnings(ConvergenceWarning):
             self._fit(X, y, sample_weight, constraints)
         self._warn_and_print()
         return self

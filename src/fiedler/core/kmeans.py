@@ -8,7 +8,6 @@ cluster is a product with one-hot memberships, so that no back end needs a scatt
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,8 +16,8 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._records import KMeansResult
 from .._typing import RandomState
 from .._validation import check_int, check_n_clusters, check_seed, choose
@@ -124,9 +123,8 @@ def _fit_sklearn(
 ) -> KMeansResult:
     model = KMeans(k, n_init=n_init, max_iter=max_iter, tol=tol, random_state=rng)
     is_small = k * (X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]) < MIN_THREADED_MULTIPLICATIONS
-    with one_thread() if is_small else nullcontext(), warnings.catch_warnings():
+    with one_thread() if is_small else nullcontext(), ignore_foreign_warnings():
         # Its only ConvergenceWarning says that clusters are empty, which `kmeans` reports for every back end.
-        warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, sample_weight=sample_weight)
     converged = model.n_iter_ < max_iter
     return KMeansResult(model.labels_, model.cluster_centers_, float(model.inertia_), model.n_iter_, converged)

@@ -7,9 +7,6 @@ Index arrays are int32 if the shape allows it: half the memory, and some librari
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import array_api_compat
@@ -17,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from .._foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError
 from .backend import Array, arange, asarray_like, is_numpy, itemsize, namespace, to_numpy
 from .blocks import map_blocks
@@ -51,7 +49,7 @@ def csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> S
         import torch
 
         index_dtype = torch.int32 if fits_int32 else torch.int64
-        with _ignore_torch_warnings():
+        with ignore_foreign_warnings():
             return torch.sparse_csr_tensor(
                 indptr.to(index_dtype), indices.to(index_dtype), data, size=shape, check_invariants=False
             )
@@ -62,14 +60,6 @@ def csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> S
     host_dtype = np.int32 if fits_int32 else np.int64
     indices, indptr = (to_numpy(array).astype(host_dtype, copy=False) for array in (indices, indptr))
     return sp.csr_array((to_numpy(data), indices, indptr), shape=shape)
-
-
-@contextmanager
-def _ignore_torch_warnings() -> Iterator[None]:
-    """Ignore the warnings of torch about its "beta" CSR layout and unchecked tensors."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"(?s).*[Ss]parse", category=UserWarning)
-        yield
 
 
 def checked_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> sp.csr_array:
@@ -124,7 +114,7 @@ def from_coo(rows: Array, columns: Array, data: Array, shape: tuple[int, int]) -
         import torch
 
         positions = torch.stack([rows.to(torch.int64), columns.to(torch.int64)])
-        with _ignore_torch_warnings():
+        with ignore_foreign_warnings():
             summed = torch.sparse_coo_tensor(positions, data, size=shape, check_invariants=False).coalesce()
         row, column = summed.indices()
         counts = torch.bincount(row, minlength=shape[0])

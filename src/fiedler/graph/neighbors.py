@@ -30,6 +30,7 @@ from sklearn.metrics import pairwise_distances as metric_distances
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._validation import check_n_jobs, choose, did_you_mean, import_optional, is_foreign
 from ..core.backend import (
     Array,
@@ -194,6 +195,7 @@ def _prefers_cells(X: Array, metric: str) -> bool:
     return bool(X.shape[0] > APPROXIMATE_ABOVE and X.shape[1] > MAX_TREE_FEATURES_OF_MANY)
 
 
+@ignore_foreign_warnings()
 def _exact(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
     """Search exactly; of equally near rows, the first ones are neighbours, see :mod:`.ties`."""
     n_candidates, Q = X.shape[0] - (queries is None), X if queries is None else queries
@@ -449,7 +451,8 @@ def _inverted_file(X: Array) -> tuple[Any, Callable[[Array], Array]]:
     faiss = import_optional("faiss", extra="ann", purpose="approximate neighbours")
     n, d = X.shape
     center = X.mean(axis=0)
-    scale = max(float(np.abs(X - center).max()), np.finfo(X.dtype).tiny)
+    rounding = np.finfo(X.dtype).eps * float(np.abs(center).max())  # equal rows differ from their mean by this much
+    scale = max(float(np.abs(X - center).max()), rounding) or 1.0
     to_index = lambda A: np.ascontiguousarray((A - center) / scale, dtype=np.float32)  # noqa: E731
     index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, max(1, int(np.sqrt(n))))
     index.cp.niter, index.cp.max_points_per_centroid, index.cp.min_points_per_centroid = 10, 64, 1
@@ -519,8 +522,9 @@ def within_radius(
         rows, columns = _radius_device(X, queries, radius)
         distances = pair_distances(Q, X, rows, columns)
     else:
-        search = NearestNeighbors(radius=radius, metric=metric, n_jobs=n_jobs).fit(X)
-        lengths, indices = search.radius_neighbors(queries)
+        with ignore_foreign_warnings():
+            search = NearestNeighbors(radius=radius, metric=metric, n_jobs=n_jobs).fit(X)
+            lengths, indices = search.radius_neighbors(queries)
         rows = np.repeat(np.arange(Q.shape[0]), [len(i) for i in indices])
         columns, distances = np.concatenate(indices), np.concatenate(lengths).astype(X.dtype, copy=False)
     if to_metric is not None:
@@ -576,7 +580,8 @@ def from_transformer(transformer: Any, X: Array, queries: Array | None = None) -
 def pairwise_distances(A: Array, B: Array) -> Array:
     """Return all Euclidean distances between rows of ``A`` and ``B``; products are computed in double precision."""
     if is_numpy(A):
-        return euclidean_distances(A, B)
+        with ignore_foreign_warnings():
+            return euclidean_distances(A, B)
     xp = namespace(A)
     center = xp.mean(B, axis=0)
     left, right = xp.astype(A - center, xp.float64), xp.astype(B - center, xp.float64)

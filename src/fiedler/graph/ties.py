@@ -103,18 +103,26 @@ def nearest_of_all(
 
 def _all_distances(X: Array, Q: Array, distances: Callable[[Array], Array] | None) -> Iterator[tuple[slice, Array]]:
     """Yield slices of queries with their distances to all rows, squared and from products if Euclidean."""
-    center = None if distances is not None or sp.issparse(X) else namespace(X).mean(X, axis=0)
-    right = _double(X if center is None else X - center) if distances is None else None
-    sq_norms = None if right is None else sq_row_norms(right)
+    of_block = _squared_distances(X) if distances is None else distances
     for rows in row_blocks(Q.shape[0], 48 * X.shape[0], X.data if sp.issparse(X) else X):
         check_interrupt()
-        if distances is not None:
-            yield rows, distances(Q[rows, :])
-            continue
-        left = _double(Q[rows, :] if center is None else Q[rows, :] - center)
+        yield rows, of_block(Q[rows, :])
+
+
+def _squared_distances(X: Array) -> Callable[[Array], Array]:
+    """Return the function from a block of queries to their squared distances to all rows, in double precision."""
+    center = 0.0 if sp.issparse(X) else namespace(X).mean(X, axis=0)  # near the origin fewer digits cancel
+    centered = lambda A: _double(A if sp.issparse(A) else A - center)  # noqa: E731
+    right = centered(X)
+    sq_norms = sq_row_norms(right)
+
+    def of_block(queries: Array) -> Array:
+        left = centered(queries)
         products = left @ right.T
         products = products.toarray() if sp.issparse(products) else products
-        yield rows, sq_row_norms(left)[:, None] + sq_norms[None, :] - 2 * products
+        return sq_row_norms(left)[:, None] + sq_norms[None, :] - 2 * products
+
+    return of_block
 
 
 def _sort_keys(distances: Array) -> Array:

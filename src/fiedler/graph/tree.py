@@ -37,6 +37,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from .._validation import choose
 from ..core.backend import Array, asarray_like, to_numpy
 from ..core.progress import stage
+from ..core.sparse import from_coo
 from .connect import mst_bridges
 from .kernels import LOCAL_NEIGHBOR
 from .laplacians import component_labels
@@ -152,7 +153,7 @@ def minimum_tree(ends: np.ndarray, lengths: np.ndarray, n_nodes: int, ties: np.n
     ends = np.sort(ends, axis=1)
     order = np.lexsort((ends[:, 1], ends[:, 0], ties, lengths))
     keys, first = np.unique(ends[order] @ [n_nodes, 1], return_index=True)  # an edge may be given in both directions
-    graph = sp.csr_array((first + 1.0, np.divmod(keys, n_nodes)), shape=(n_nodes, n_nodes))
+    graph = from_coo(*np.divmod(keys, n_nodes), first + 1.0, (n_nodes, n_nodes))
     used = order[np.sort(minimum_spanning_tree(graph).data).astype(np.int64) - 1]
     return SpanningTree(ends[used], lengths[used])
 

@@ -18,6 +18,7 @@ that is estimated by EM (:mod:`fiedler.core.missing`). It is part of the model: 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -150,8 +151,14 @@ def fit_column(column: Column, weight: float, max_levels: int, n_text_components
     )
     raw = unscaled.encode(values)
     check_range(raw[~np.isnan(raw)], f"column {column.name!r}")
-    scale = float(np.nanvar(raw, axis=0).sum()) ** 0.5
-    return unscaled._replace(center=np.nanmean(raw, axis=0), scale=(scale or 1.0) / weight)
+    return unscaled._replace(center=np.nanmean(raw, axis=0), scale=(_spread(raw) or 1.0) / weight)
+
+
+def _spread(raw: np.ndarray) -> float:
+    """Return the root of the sum of the variances, of values whose squares may overflow or vanish."""
+    largest = float(np.nanmax(np.abs(raw), initial=0.0))
+    unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)  # a power of two, so that the quotients are exact
+    return unit * float(np.nanvar(raw / unit, axis=0).sum()) ** 0.5
 
 
 def smoothing_matrix(gaussian: GaussianOfRows, encodings: Sequence[ColumnEncoding]) -> np.ndarray:
