@@ -24,7 +24,6 @@ from fiedler.core.eigen import spectral_bounds
 from fiedler.core.pca import fit_pca
 from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index, calibration_error, match_labels, purity
-from fiedler.table import TableEncoder
 
 from .strategies import Rows
 
@@ -60,13 +59,6 @@ def test_sparse_rows_may_have_indices_of_64_bits(rng):
 
     assert_array_equal(labels, EmbedKMeans(2, random_state=0).fit(X).labels_)
     assert wide.indices.dtype == np.int64
-
-
-@pytest.mark.parametrize(("size", "code"), [(1e300, "values_too_large"), (1e-300, "values_too_small")])
-def test_columns_of_a_table_that_cannot_be_scaled_are_named(rng, size, code):
-    with pytest.raises(InputError, match="column 'b'") as caught:
-        TableEncoder().fit({"a": rng.rand(9), "b": size * rng.rand(9)})
-    assert caught.value.code == code
 
 
 def test_principal_components_of_equal_rows_leak_no_warning():

@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_int, check_range, first_few
+from .._validation import check_int, first_few
 from ..core.missing import GaussianOfRows, fit_gaussian
 from ..errors import InputError, NotConvergedWarning, warn
 from ..text import DocumentVectorizer
@@ -150,7 +150,6 @@ def fit_column(column: Column, weight: float, max_levels: int, n_text_components
         column.name, column.kind, values.how, np.zeros(width), 1.0, levels, has_other, known, vectorizer, components
     )
     raw = unscaled.encode(values)
-    check_range(raw[~np.isnan(raw)], f"column {column.name!r}")
     return unscaled._replace(center=np.nanmean(raw, axis=0), scale=(_spread(raw) or 1.0) / weight)
 
 
