@@ -326,10 +326,12 @@ def oas(covariances: Array, counts: Array) -> Array:
     """Return (1 - ρ) S + ρ (tr S / d) I of (..., d, d) covariances from ``counts`` rows, ρ by OAS."""
     xp, d = namespace(covariances), covariances.shape[-1]
     trace = xp.linalg.trace(covariances)[..., None, None]
-    relative = covariances / xp.where(trace > 0, trace, 1)  # ρ does not depend on the unit, whose powers may overflow
-    square = xp.sum(relative**2, axis=(-2, -1), keepdims=True)
-    spread = (counts + 1 - 2 / d) * (square - 1 / d)
-    share = ((1 - 2 / d) * square + 1) / xp.where(spread > 0, spread, 1)
+    unit = xp.max(xp.abs(covariances), axis=(-2, -1), keepdims=True)  # ρ does not depend on it, and S² may overflow
+    unit = xp.where(unit > 0, unit, 1)
+    square = xp.sum((covariances / unit) ** 2, axis=(-2, -1), keepdims=True)
+    sq_trace = (trace / unit) ** 2
+    spread = (counts + 1 - 2 / d) * (square - sq_trace / d)
+    share = ((1 - 2 / d) * square + sq_trace) / xp.where(spread > 0, spread, 1)
     share = xp.where((spread > 0) & (share < 1), share, 1)
     return (1 - share) * covariances + share * (trace / d) * identity(covariances)
 
