@@ -144,14 +144,16 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         check_nonnegative(self.tol, "tol")
         check_seed(self.random_state)
         self._nmf = NMF(k, init=self.init, max_iter=max_iter, tol=self.tol, random_state=self.random_state)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), np.errstate(invalid="ignore"):
             warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one below
             V = self._nmf.set_output(transform="default").fit_transform(self._weighted(rows))
         self._lengths = np.linalg.norm(self._nmf.components_, axis=1)
         self.components_ = normalize_rows(self._nmf.components_)
         self.memberships_ = self._memberships(V)
         self.labels_, self.n_iter_ = self.memberships_.argmax(axis=1), self._nmf.n_iter_
-        self.objective_, self.converged_ = float(self._nmf.reconstruction_err_), self.n_iter_ < max_iter
+        # The error of sparse rows is the root of a difference, which rounding can make negative instead of zero.
+        self.objective_ = float(np.nan_to_num(self._nmf.reconstruction_err_))
+        self.converged_ = self.n_iter_ < max_iter
         if not self.converged_ and self.tol > 0:
             warn(
                 f"NMF did not converge within max_iter={max_iter} iterations",
