@@ -52,7 +52,7 @@ SHRINKAGE_RIDGE = 1e-6  # added to shrunken covariances, so that no component co
 
 
 def _finite(joint: Array) -> Array:
-    """Replace the log-densities of rows too far away for their dtype by a very low number, so that softmax is defined."""
+    """Replace the log-densities of rows too far away for their dtype by a very low number, which has a softmax."""
     xp = namespace(joint)
     lowest = float(xp.finfo(joint.dtype).min) / 4
     return xp.where(joint > lowest, joint, lowest)
