@@ -13,12 +13,17 @@ CREATE  = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --up
 INSTALL = $(BIN)/python -m pip install --quiet
 endif
 
-.PHONY: help demo test lint types unit fuzz bench results docs stubs wheel clean
+.PHONY: help demo test lint types unit coverage fuzz fuzz-files faults endurance lowest bench results docs stubs wheel clean
 
 help:
 	@echo "make demo   cluster bundled data, print a table, write two figures and a report to out/"
 	@echo "make test   lint, types, doctests and tests"
+	@echo "make coverage  branch coverage of every package, compared with its target"
+	@echo "make fuzz-files  a million mutations of model and graph files (an hour; N=... for another number)"
 	@echo "make fuzz   laws on 100,000 generated examples, to out/fuzz.jsonl; continues where it was stopped"
+	@echo "make endurance  1,000 fits in one process, and eight threads at once (minutes)"
+	@echo "make faults  every file operation and allocation of every command fails once (minutes)"
+	@echo "make lowest  the tests with the lowest declared version of every dependency (minutes)"
 	@echo "make bench  benchmarks compared with scikit-learn (minutes)"
 	@echo "make results  docs/results.md from the papers' records"
 	@echo "make stubs  src/fiedler/__init__.pyi from the registry of estimators"
@@ -61,6 +66,19 @@ unit: $(VENV)/.dev
 
 test: lint types unit
 
+# Branch coverage, also of subprocesses, by package; .ci/check_coverage.py has the targets.
+coverage: $(VENV)/.dev
+	$(BIN)/coverage erase
+	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/coverage run -m pytest -n $(JOBS)
+	$(BIN)/coverage combine --quiet
+	mkdir -p out && $(BIN)/coverage json --quiet -o out/coverage.json
+	$(BIN)/python .ci/check_coverage.py out/coverage.json
+
+# Mutations of files, guided by coverage. A second run goes on after the last one; findings are in out/fuzz-files.
+N ?= 1000000
+FUZZ_JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+fuzz-files: $(VENV)/.dev
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m file_fuzzing.run --n $(N) --jobs $(FUZZ_JOBS)
 # FUZZ_EXAMPLES examples in JOBS processes. A unit of the record is not run again; FUZZ_OPTIONS=--again repeats those with
 # a defect. The summary ends with an error if there is one; otherwise the table of the documentation is written.
 FUZZ_EXAMPLES ?= 100000
@@ -69,6 +87,16 @@ FUZZ_RECORD   ?= out/fuzz.jsonl
 fuzz: $(VENV)/.dev
 	PYTHONPATH=tests OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m laws.fuzz run $(FUZZ_RECORD) --examples $(FUZZ_EXAMPLES) --jobs $(JOBS) $(FUZZ_OPTIONS)
 	PYTHONPATH=tests $(BIN)/python -m laws.fuzz page $(FUZZ_RECORD) docs/reliability.md --short tests/laws/record.jsonl
+# A long-lived process: memory, threads and descriptors do not grow, and threads do not disturb each other.
+endurance: $(VENV)/.dev
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m faults.endurance 1000
+
+faults: $(VENV)/.dev
+	FIEDLER_FAULTS=all OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n $(JOBS) tests/faults
+
+# Creates .venv-lowest; the oldest Python that is supported.
+lowest:
+	JOBS=$(JOBS) $(PYTHON) .ci/lowest_versions.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_graph.py
@@ -97,4 +125,4 @@ wheel: $(VENV)/.dev
 	$(BIN)/python .ci/build_twice.py
 
 clean:
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache docs/_build docs/generated docs/gallery docs/estimators.rst docs/sg_execution_times.rst .import_linter_cache
+	rm -rf $(VENV) .venv-lowest out build dist .pytest_cache .mypy_cache .ruff_cache docs/_build docs/generated docs/gallery docs/estimators.rst docs/sg_execution_times.rst .import_linter_cache

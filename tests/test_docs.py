@@ -135,7 +135,7 @@ def test_getting_started_runs(getting_started):
 
 
 def test_report_on_the_page_is_the_output_of_the_program(getting_started):
-    """All words are compared, and the figures of the candidates; the numbers of the clusters depend on the BLAS."""
+    """All words are compared, and the figures of the candidates, whose last digits depend on versions of libraries."""
     names, _ = getting_started
     (shown,) = code_blocks(DOCS / "manifold.md", "text")
     report = names["model"].report(n_uncertain=3)

@@ -219,3 +219,11 @@ def test_all_valid_values_are_listed(call, valid):
         call()
     for words in valid:
         assert words in str(caught.value)
+
+
+def test_an_error_shows_its_code_and_fields():
+    error = InputError("n_clusters=12 exceeds the 10 rows", "choose at most 10", code="too_large", value=12)
+
+    assert (
+        repr(error) == "InputError('n_clusters=12 exceeds the 10 rows; choose at most 10', code='too_large', value=12)"
+    )

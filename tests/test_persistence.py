@@ -1,9 +1,8 @@
 """Model files: what is loaded equals what was saved, and nothing in a file is executed."""
 
-import io
 import json
 import pickle
-import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,12 +21,14 @@ from fiedler import (
     AffinityGraph,
     EmbedKMeans,
     FullGraph,
+    GenieLinkage,
     KNNGraph,
     LapGMM,
     PairwiseConstraints,
     SpectralClustering,
 )
-from fiedler._registry import check_instances
+from fiedler._model_schema import ATTRIBUTES, format_attributes
+from fiedler._registry import check_instances, storable_classes
 from fiedler.baselines import TransductiveSVM
 from fiedler.core.backend import to_numpy
 from fiedler.errors import FileFormatError
@@ -63,14 +64,21 @@ def save_and_load(model, tmp_path):
     return fiedler.load(tmp_path / "again.npz")
 
 
+def text_of(arrays):
+    return json.loads(arrays[JSON_MEMBER].tobytes())
+
+
+def json_array(content):
+    return np.frombuffer(json.dumps(content).encode(), np.uint8)
+
+
 def rewrite(path, **changes):
     """The file with some arrays changed by functions; that of the JSON text gets the parsed text."""
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     for name, change in changes.items():
         if name == JSON_MEMBER:
-            text = json.loads(arrays[JSON_MEMBER].tobytes())
-            arrays[JSON_MEMBER] = np.frombuffer(json.dumps(change(text)).encode(), np.uint8)
+            arrays[JSON_MEMBER] = json_array(change(text_of(arrays)))
         else:
             arrays[name] = change(arrays[name])
     np.savez(path, **arrays)
@@ -186,6 +194,8 @@ def test_errors_name_the_attribute_that_cannot_be_saved(rows, tmp_path):
         fiedler.save(EmbedKMeans(3, random_state=lambda: 0), tmp_path / "no.npz")
     with pytest.raises(ValueError, match=r"a model file must end in \.npz"):
         fiedler.save(EmbedKMeans(3), tmp_path / "no.pkl")
+    with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
+        fiedler.save(EmbedKMeans(3), tmp_path / "nowhere" / "no.npz")
     with pytest.raises(TypeError, match="contains an estimator; got dict"):
         fiedler.save({}, tmp_path / "no.npz")
     assert list(tmp_path.iterdir()) == []
@@ -290,21 +300,17 @@ def test_a_class_that_is_not_registered_is_never_imported(name, saved, monkeypat
 
 @pytest.mark.parametrize("mentioned", [False, True])
 def test_pickled_arrays_are_never_read(mentioned, saved, tmp_path):
-    """One that the text does not mention is ignored, one that it mentions is an error."""
-    marker = tmp_path / "ran"
+    marker, bomb = tmp_path / "ran", np.array([Bomb(tmp_path / "ran")], dtype=object)
+    with np.load(saved) as file:
+        arrays = {name: file[name] for name in file.files}
+    name = f"a{len(arrays) - 1}"
+    np.savez(saved, **arrays, **{name: bomb})
     if mentioned:
-        rewrite(saved, **{JSON_MEMBER: lambda text: text | {"model": {"kind": "array", "array": "a999"}}})
-    pickled = io.BytesIO()
-    np.lib.format.write_array(pickled, np.array([Bomb(marker)], dtype=object), allow_pickle=True)
-    with zipfile.ZipFile(saved, "a") as archive:
-        archive.writestr("a999.npy", pickled.getvalue())
-        archive.writestr("a998", pickle.dumps(Bomb(marker)))
+        node = {"kind": "array", "array": name}
+        np.savez(saved, **{JSON_MEMBER: json_array(with_model(node)(text_of(arrays)))}, **{name: bomb})
 
-    if mentioned:
-        with pytest.raises(ValueError, match="is not a valid model file"):
-            fiedler.load(saved)
-    else:
-        assert isinstance(fiedler.load(saved), SpectralClustering)
+    with pytest.raises(FileFormatError, match="is not a valid model file"):
+        fiedler.load(saved)
     assert not marker.exists()
 
 
@@ -322,7 +328,8 @@ def test_the_cache_of_a_pipeline_is_not_restored(saved):
     crafted = {"kind": "pipeline", "steps": [["one", step]], "memory": "x"}
     other = {"kind": "object", "class": "Pipeline", "state": {"steps": [], "memory": "x"}}
 
-    assert fiedler.load(rewrite(saved, **{JSON_MEMBER: lambda text: text | {"model": crafted}})).memory is None
+    with pytest.raises(FileFormatError, match="a value of kind 'pipeline' with other parts than steps"):
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: with_model(crafted)}))
     with pytest.raises(ValueError, match="not allowed in model files"):
         fiedler.load(rewrite(saved, **{JSON_MEMBER: lambda text: text | {"model": other}}))
 
@@ -438,28 +445,25 @@ def test_notes_that_are_not_plain_values_cannot_be_saved(notes, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("name", "size"), [("a999.npy", 101_000_000), (f"{JSON_MEMBER}.npy", 11_000_000)])
-def test_a_decompression_bomb_is_refused_before_it_is_read(name, size, saved, tmp_path, monkeypatch):
-    path = tmp_path / "bomb.npz"
-    with zipfile.ZipFile(saved) as valid, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for entry in valid.namelist():
-            if entry != name:
-                archive.writestr(entry, valid.read(entry))
-        archive.writestr(name, bytes(size))
-    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was read"))
+@pytest.mark.parametrize(("name", "size"), [("a999", 101_000_000), (JSON_MEMBER, 11_000_000)])
+def test_a_decompression_bomb_is_refused_before_it_is_read(name, size, saved, monkeypatch):
+    with np.load(saved) as file:
+        arrays = {name: file[name] for name in file.files}
+    np.savez_compressed(saved, **arrays | {name: np.zeros(size, np.uint8)})
+    monkeypatch.setattr("fiedler._archive._Member", lambda *_: pytest.fail("it was read"))
 
     for read in (fiedler.load, read_notes):
         with pytest.raises(ValueError, match="decompressed size exceeds the limit"):
-            read(path)
+            read(saved)
 
 
-def test_models_that_compress_too_well_are_saved_uncompressed(rows, tmp_path, monkeypatch):
+def test_models_that_compress_too_well_are_saved_uncompressed(tmp_path, monkeypatch):
     """A valid model may be mostly zeros; it must not be refused as a decompression bomb."""
-    model = SpectralClustering(3, random_state=0).fit(rows[0])
-    model.zeros_ = np.zeros(1_000_000)
-    monkeypatch.setattr("fiedler.persistence.TOTAL_LIMIT", SizeLimit(1000, 100))
+    X = np.zeros((100, 10_000))
+    X[:, :2] = np.arange(200).reshape(100, 2)
+    monkeypatch.setattr("fiedler._archive.TOTAL_LIMIT", SizeLimit(1000, 100))
 
-    assert_array_equal(save_and_load(model, tmp_path).zeros_, model.zeros_)
+    assert_array_equal(save_and_load(GenieLinkage(3).fit(X), tmp_path)._fit_X, X)
     assert (tmp_path / "again.npz").stat().st_size > 8_000_000
 
 
@@ -483,3 +487,269 @@ def test_models_of_sparse_rows(tmp_path, rng):
     model = SpectralClustering(2, graph=AffinityGraph.from_matrix(X @ X.T), random_state=0).fit(X)
 
     assert_array_equal(save_and_load(model, tmp_path).labels_, model.labels_)
+
+
+def test_the_documentation_lists_all_attributes():
+    """Print `format_attributes()` to the end of docs/file_formats.md after a change of the table."""
+    page = Path(__file__).parents[1] / "docs" / "file_formats.md"
+
+    assert page.read_text(encoding="utf-8").endswith(format_attributes())
+
+
+def test_every_storable_class_has_a_table_of_attributes():
+    recipes = {"FullGraph", "KNNGraph", "LabelGraph", "LandmarkGraph", "RadiusGraph"}  # which have parameters only
+
+    assert set(storable_classes()) - recipes == set(ATTRIBUTES)
+
+
+# ------------------------------------------------------------------------------------- the state of a model is checked
+
+
+def arrays_of(path):
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files}
+
+
+def node_at(content, attribute):
+    """The container and the key of an attribute, such as ``graph_._signed``."""
+    *parents, key = attribute.split(".")
+    state = content["model"]["state"]
+    for parent in parents:
+        state = state[parent]["state"]
+    return state, key
+
+
+def with_array(path, attribute, change):
+    """The file with the array of an attribute changed by a function."""
+    arrays = arrays_of(path)
+    state, key = node_at(text_of(arrays), attribute)
+    return rewrite(path, **{state[key]["array"]: change})
+
+
+def with_value(path, attribute, value):
+    """The file with another node of an attribute, or without that attribute."""
+
+    def change(content):
+        state, key = node_at(content, attribute)
+        del state[key]
+        return content if value is ... else (state.update({key: value}), content)[1]
+
+    return rewrite(path, **{JSON_MEMBER: change})
+
+
+@pytest.mark.parametrize(
+    ("attribute", "change"),
+    [
+        ("labels_", lambda labels: labels + 1),  # the last number is 3, but there are 3 clusters
+        ("labels_", lambda labels: labels - 1),
+        ("labels_", lambda labels: labels[:-1]),
+        ("labels_", lambda labels: labels.astype(float)),
+        ("labels_", lambda labels: labels[:, None]),
+        ("cluster_centers_", lambda centers: centers[:, :-1]),
+        ("cluster_centers_", lambda centers: np.where(centers == centers.max(), np.nan, centers)),
+        ("cluster_centers_", lambda centers: np.where(centers == centers.max(), np.inf, centers)),
+        ("cluster_centers_", lambda centers: centers.astype(np.float16)),
+        ("eigenvalues_", lambda values: np.append(values, 1.0)),
+        ("_fit_X", lambda X: X[:-1]),
+        ("_fit_X", lambda X: X[:, :-1]),
+        ("_fit_X", lambda X: X.astype(int)),
+        ("_fit_X", lambda X: np.where(X.max() == X, np.nan, X)),
+    ],
+)
+def test_arrays_that_contradict_each_other_are_refused(attribute, change, saved):
+    with pytest.raises(FileFormatError, match="is not as it must be"):
+        fiedler.load(with_array(saved, attribute, change))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "reason"),
+    [
+        ("n_clusters", "three", r"SpectralClustering\.n_clusters has the wrong type"),
+        ("n_clusters", 2.5, "n_clusters has the wrong type"),
+        ("n_clusters", True, "n_clusters has the wrong type"),
+        ("cut", "other", r"cut has the wrong type or an unknown value"),
+        ("graph", 5, "graph has the wrong type"),
+        ("random_state", 0.5, "random_state has the wrong type"),
+        ("eigen_tol", None, "eigen_tol has the wrong type"),
+        ("_fit_cut", "other", "_fit_cut is not as it must be"),
+        ("_fit_recipe", {"kind": "object", "class": "NLE", "state": {}}, "_fit_recipe is not as it must be"),
+        ("converged_", 1, "converged_ is not as it must be"),
+        ("n_features_in_", -4, "n_features_in_ is not as it must be"),
+        ("n_features_in_", 2**70, "n_features_in_ is not as it must be"),
+        ("graph_._signed", None, "_signed is not as it must be"),
+        ("graph_._recall", "all", "_recall is not as it must be"),
+        ("graph_._constants", 5, "_constants is not as it must be"),
+        ("cluster_centers_", ..., "lacks cluster_centers_"),
+        ("no_such_attribute_", ..., "no_such_attribute_"),
+    ],
+)
+def test_values_that_a_model_cannot_have_are_refused(attribute, value, reason, saved):
+    if attribute.startswith("no_such"):
+        path = rewrite(saved, **{JSON_MEMBER: with_state(**{attribute: 1})})
+    else:
+        path = with_value(saved, attribute, value)
+
+    with pytest.raises(FileFormatError, match=reason):
+        fiedler.load(path)
+
+
+def change_graph(change):
+    def changed(content):
+        change(content["model"]["state"]["graph_"]["state"])
+        return content
+
+    return changed
+
+
+def test_the_graph_of_a_model_is_a_graph(saved):
+    arrays = arrays_of(saved)
+    weights = text_of(arrays)["model"]["state"]["graph_"]["state"]["_weights"]
+    data, indices = weights["data"]["array"], weights["indices"]["array"]
+    for changes, reason in [
+        ({data: lambda values: values * np.linspace(1, 2, len(values))}, "not symmetric"),
+        ({data: lambda values: -values}, "negative"),
+        ({data: lambda values: values * np.nan}, "not finite"),
+        ({data: lambda values: values.astype(int)}, "sparse matrix of floats"),
+        ({data: lambda values: values[:-1]}, "wrong type or length"),
+        ({data: lambda values: values[:, None]}, "one axis"),
+        ({indices: lambda values: values[::-1]}, "not sorted"),
+        ({indices: lambda values: values.astype(np.int64)}, "wrong type or length"),
+    ]:
+        np.savez(saved, **arrays)
+        with pytest.raises(FileFormatError, match=reason):
+            fiedler.load(rewrite(saved, **changes))
+
+
+def test_arrays_that_no_attribute_uses_are_refused(saved):
+    arrays = arrays_of(saved)
+    extra = f"a{len(arrays) - 1}"
+    for changed in ({**arrays, extra: np.ones(1)}, dict(reversed(arrays.items()))):
+        np.savez(saved, **changed)
+        with pytest.raises(FileFormatError, match="arrays that are not part of the model, or in another order"):
+            fiedler.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda text: text.replace(b'"notes"', b'"model": 1, "notes"'), "not written by"),  # one name twice
+        (lambda text: text.replace(b'"notes"', b'"other": 1, "notes"'), "missing or unknown parts"),
+        (lambda text: text.replace(b'"notes": {}, ', b""), "not written by"),
+        (lambda text: text.decode().encode("utf-16"), "not written by"),
+        (lambda text: text.replace(b'"written_by": "', b'"written_by": "\xc3\xa9'), "not written by"),
+        (lambda text: text.replace(b'"notes": {}', b'"notes": {"a": "\\ud800"}'), "notes are not"),
+        (lambda text: text.replace(b'"cut": "ncut"', b'"cut": "\\ud800"'), "not valid Unicode"),
+    ],
+)
+def test_the_json_text_is_strict(change, reason, saved):
+    text = arrays_of(saved)[JSON_MEMBER].tobytes()
+    assert change(text) != text
+
+    with pytest.raises(FileFormatError, match=reason):
+        fiedler.load(_with_text(saved, change(text)))
+
+
+def test_the_json_text_is_an_array_of_bytes(saved):
+    arrays = arrays_of(saved)
+    np.savez(saved, **arrays | {JSON_MEMBER: arrays[JSON_MEMBER].astype(np.int64)})
+
+    with pytest.raises(FileFormatError, match="not written by"):
+        fiedler.load(saved)
+
+
+def test_a_file_without_an_estimator_is_refused(tmp_path):
+    fiedler.save(KNNGraph(5), tmp_path / "recipe.npz")
+
+    with pytest.raises(FileFormatError, match="it contains no estimator"):
+        fiedler.load(rewrite(tmp_path / "recipe.npz", **{JSON_MEMBER: with_model(5)}))
+
+
+def test_sets_are_loaded(tmp_path):
+    counter = CountVectorizer(vocabulary={"star", "planet"})
+
+    assert save_and_load(counter, tmp_path).vocabulary == {"star", "planet"}
+
+
+def test_a_file_that_may_not_be_read_raises_the_error_of_the_system(saved, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", denied)
+
+    with pytest.raises(PermissionError):
+        fiedler.load(saved)
+
+
+A0 = {"kind": "array", "array": "a0"}
+GRAPH_STEP = {"kind": "object", "class": "KNNGraph", "state": vars(KNNGraph())}
+SCALER = {"kind": "object", "class": "StandardScaler", "state": {}}
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        ({"kind": "strings", "items": ["a"], "shape": [2]}, "1 strings has the shape"),
+        ({"kind": "strings", "items": [1], "shape": [1]}, "1 strings has the shape"),
+        ({"kind": "strings", "items": "a", "shape": [1]}, "must be a list, not str"),
+        ({"kind": "strings", "items": [], "shape": [-1, 0]}, "not integers from 0"),
+        ({**A0, "read_only": False}, "has no such part"),
+        ({**A0, "more": 1}, "with other parts than array"),
+        ({"kind": "array", "array": 0}, "must be a str, not int"),
+        ({"kind": "scalar", "array": "a0"}, "a scalar has the shape"),
+        ({"kind": "sparse", "shape": [2, 2], **dict.fromkeys(("data", "indices", "indptr"), A0)}, "sparse matrix"),
+        ({"kind": "pipeline", "steps": []}, "are not estimators with a name each"),
+        ({"kind": "pipeline", "steps": [["a", SCALER], ["a", SCALER]]}, "are not estimators with a name each"),
+        ({"kind": "pipeline", "steps": [["a", 5]]}, "are not estimators with a name each"),
+        ({"kind": "pipeline", "steps": [["a", GRAPH_STEP], ["b", SCALER]]}, "is not a transformer"),
+        ({"kind": "dict", "items": [["a", 1], ["a", 2]]}, "a key of a dict occurs twice"),
+        ({"kind": "dict", "items": [["a", 1, 2]]}, "too many values"),
+        ({"kind": "set", "items": ["a", "a"]}, "an item of a set occurs twice"),
+        ({"kind": "random_state", "state": {"kind": "tuple", "items": ["MT19937"]}}, "does not have five parts"),
+        ({"kind": ["array"]}, "unknown kind"),
+        ({"kind": "dtype", "name": "object"}, "unknown dtype"),
+        ({"kind": "object", "class": ["KNNGraph"], "state": {}}, "the name of a class must be a str"),
+        ({"kind": "object", "class": "KNNGraph", "state": []}, "the state of an object must be a dict"),
+    ],
+)
+def test_nodes_have_exactly_the_parts_of_their_kind(node, reason, saved):
+    with pytest.raises(FileFormatError, match=reason):
+        fiedler.load(rewrite(saved, **{JSON_MEMBER: with_model(node)}))
+
+
+def test_random_states_of_other_generators_are_refused(tmp_path):
+    fiedler.save(EmbedKMeans(2, random_state=np.random.RandomState(0)), tmp_path / "seeded.npz")
+    arrays = arrays_of(tmp_path / "seeded.npz")
+    for changed in (arrays["a0"][:-1], arrays["a0"].astype(np.int64)):
+        np.savez(tmp_path / "seeded.npz", **arrays | {"a0": changed})
+        with pytest.raises(FileFormatError, match="or of another generator"):
+            fiedler.load(tmp_path / "seeded.npz")
+
+
+def test_steps_of_a_pipeline_fit_together(rows, tmp_path):
+    path = tmp_path / "pipeline.npz"
+    fiedler.save(make_pipeline(StandardScaler(), EmbedKMeans(3, random_state=0)).fit(rows[0]), path)
+
+    def narrower(content):
+        state = content["model"]["steps"][0][1]["state"]
+        content["model"]["steps"][0][1]["state"] = {
+            name: value for name, value in state.items() if name in StandardScaler().get_params()
+        } | {"n_features_in_": 3, **dict.fromkeys(("mean_", "var_", "scale_"), None)}
+        return content
+
+    changed = narrower(text_of(arrays_of(path)))
+    assert changed["model"]["steps"][0][1]["state"]["n_features_in_"] == 3
+    with pytest.raises(FileFormatError, match="a step of a pipeline returns 3 columns, but the next one takes 4"):
+        fiedler.load(rewrite(path, **{JSON_MEMBER: narrower}))
+
+
+def test_a_model_that_could_not_be_loaded_is_not_saved(rows, tmp_path):
+    model = SpectralClustering(3, random_state=0).fit(rows[0])
+    model.labels_ = model.labels_ + 1
+
+    with pytest.raises(TypeError, match=r"the model cannot be saved: its SpectralClustering\.labels_ is not"):
+        fiedler.save(model, tmp_path / "no.npz")
+    with pytest.raises(TypeError, match=r"random_state is a ndarray, which a model file cannot contain"):
+        fiedler.save(EmbedKMeans(2, random_state=np.array(["2020-01-01"], dtype="M8[D]")), tmp_path / "no.npz")
+    with pytest.raises(TypeError, match=r"metric is a str, which a model file cannot contain"):
+        fiedler.save(EmbedKMeans(2, metric="\ud800"), tmp_path / "no.npz")
+    assert list(tmp_path.iterdir()) == []

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import DataNotFoundError
 
 MAX_ENDING = 20  # characters
+DRAFT_PREFIX = ".fiedler-"  # of temporary files and folders, before the number of the process
 
 
 @contextmanager
@@ -18,6 +20,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path next to ``path`` that replaces ``path`` on success and is deleted on failure.
 
     Where ``path`` is a symbolic link, the file that it points to is replaced. The temporary path has the same ending.
+    Temporary files of processes that were killed are removed.
 
     Examples
     --------
@@ -38,7 +41,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
             folder=str(target.parent),
         )
     ending = target.name[target.name.rfind(".") :] if "." in target.name else ""
-    draft = target.with_name(f".fiedler-{secrets.token_hex(4)}{ending[:MAX_ENDING]}")
+    remove_drafts(target.parent)
+    draft = target.with_name(f"{DRAFT_PREFIX}{os.getpid()}-{secrets.token_hex(4)}{ending[:MAX_ENDING]}")
     try:
         yield draft
         with draft.open("r+b") as written:
@@ -46,3 +50,28 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove the temporary files and folders of processes that were killed."""
+    for draft in folder.glob(f"{DRAFT_PREFIX}*-*"):
+        process = draft.name.removeprefix(DRAFT_PREFIX).partition("-")[0]
+        if not process.isdigit() or _is_running(int(process)):
+            continue
+        if draft.is_dir():
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                draft.unlink()
+
+
+def _is_running(process: int) -> bool:
+    if os.name == "nt":  # there, os.kill would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # of another user
+        return True
+    return True

@@ -249,6 +249,7 @@ ESTIMATORS: dict[str, Estimator] = {
         _row("TransductiveSVM", "baselines.tsvm", "Baselines", {}, top_level=False),
         _row("DocumentVectorizer", "text.vectorize", "Text", top_level=False),
         _row("TableEncoder", "table.encoder", "Tables", {}, top_level=False),
+        _row("TableCompleter", "table.completion", "Tables", {}, top_level=False),
         _row("KNNGraph", "graph.recipes", "Graphs", {"n_neighbors": 5}, {"n_neighbors": 5, "weight": "local"}),
         _row("RadiusGraph", "graph.recipes", "Graphs", {"radius": 4.0}),
         _row("FullGraph", "graph.recipes", "Graphs", {"weight": "heat", "bandwidth": 1.5}),

@@ -14,13 +14,13 @@ import sys
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ._validation import import_optional
-from .errors import FileFormatError, warn
+from ._validation import first_few, import_optional
+from .errors import FileFormatError, unreadable_for_lack_of_memory, warn
 
 DELIMITERS = ",;\t|"  # in order of preference
 PARQUET_FLOATS = ("halffloat", "float", "double")  # names of the floating-point types in Parquet files
@@ -185,8 +185,11 @@ def csv_table(content: str, name: str) -> Table:
                 file=name,
                 line=reader.line_num,
             ) from error
-    _check_header(header, name)
-    return Table({title: [row[i] for row in rows] for i, title in enumerate(header)}, line_numbers, "line")
+    header = [title.strip() for title in header]
+    is_used = [bool(title) or len(header) == 1 or any(row[i].strip() for row in rows) for i, title in enumerate(header)]
+    titles = checked_header(header, name, is_used)
+    used = [(i, title) for i, title in enumerate(titles) if is_used[i]]
+    return Table({title: [row[i] for row in rows] for i, title in used}, line_numbers, "line")
 
 
 def _checked_rows(reader: Any, header: list[str], name: str) -> tuple[list[list[str]], list[int]]:
@@ -208,7 +211,9 @@ def _checked_rows(reader: Any, header: list[str], name: str) -> tuple[list[list[
         if len(cells) != len(header):
             raise FileFormatError(
                 f"{name!r}, line {reader.line_num} has {len(cells)} fields where the header has {len(header)}",
-                "put text that contains the delimiter in quotes",
+                "put text that contains the delimiter in quotes"
+                if len(header) > 1
+                else "the first line must contain the names of the columns, and no other line may precede it",
                 code="wrong_number_of_fields",
                 file=name,
                 line=reader.line_num,
@@ -220,22 +225,43 @@ def _checked_rows(reader: Any, header: list[str], name: str) -> tuple[list[list[
     return rows, line_numbers
 
 
-def _check_header(header: list[str], name: str) -> None:
-    """Require a unique name for every column; a header of numbers is a row of data that would be lost."""
-    if header and all(is_number(title) for title in header):
+def checked_header(header: Sequence[str], name: str, is_used: Sequence[bool] | None = None) -> list[str]:
+    """Return a name for every column, by its place for those without one, with a warning; names must be unique.
+
+    A header of numbers is a row of data that would be lost, unless it counts the columns behind one without a name, as
+    pandas writes it.
+
+    Parameters
+    ----------
+    header : sequence of str
+    name : str
+        Of the file.
+    is_used : sequence of bool, optional
+        Which columns are not empty; names are required of these alone.
+    """
+    named = [title for title in header if title]
+    counts_columns = len(named) < len(header) and named == [str(i) for i in range(len(named))]
+    if named and all(is_number(title) for title in named) and not counts_columns:
         raise FileFormatError(
             f"{name!r} begins with numbers instead of column names",
             "add a line of names",
             code="no_header",
             file=name,
         )
-    if len(header) > 1 and "" in header:
-        raise FileFormatError(
-            f"{name!r}: column {header.index('') + 1} has no name",
-            "name it, or remove it",
+    titles = [title or f"column {i}" for i, title in enumerate(header, 1)] if len(header) > 1 else list(header)
+    unnamed = [
+        title for title, given, used in zip(titles, header, is_used or [True] * len(header)) if used and not given
+    ]
+    if unnamed and len(header) > 1:
+        warn(
+            f"{name!r} has columns without a name, which are called {first_few([repr(title) for title in unnamed])}",
+            "name them, or leave them out",
             code="unnamed_column",
+            stacklevel=3,
             file=name,
+            columns=unnamed,
         )
+    header = titles
     title, count = Counter(header).most_common(1)[0] if header else ("", 0)
     if count > 1:
         raise FileFormatError(
@@ -245,6 +271,7 @@ def _check_header(header: list[str], name: str) -> None:
             file=name,
             column=title,
         )
+    return header
 
 
 def is_plain(text: str) -> bool:
@@ -308,7 +335,7 @@ def excel_table(path: Path) -> Table:
     titles, numbered = (numbered[0][1], numbered[1:]) if numbered else ([], [])
     used = [i for i, title in enumerate(titles) if title != "" or any(row[i] != "" for _, row in numbered)]
     header = [str(_cell(titles[i]) if titles[i] != "" else "").strip() for i in used]
-    _check_header(header, path.name)
+    header = checked_header(header, path.name)
     columns = {title: [_cell(row[i]) for _, row in numbered] for title, i in zip(header, used)}
     return Table(columns, [number for number, _ in numbered], "row")
 
@@ -377,6 +404,8 @@ def parquet_table(path: Path) -> Table:
     parquet = import_optional("pyarrow.parquet", extra="text", purpose="Parquet files")
     try:
         table = parquet.read_table(path)
+    except MemoryError:
+        raise unreadable_for_lack_of_memory(path.name) from None
     except Exception as error:  # pyarrow raises many classes
         raise FileFormatError(
             f"{path.name!r} cannot be read as Parquet ({error})",
@@ -384,8 +413,8 @@ def parquet_table(path: Path) -> Table:
             code="invalid_parquet",
             file=path.name,
         ) from error
-    _check_header(table.column_names, path.name)
-    columns = {title: _cells(table.column(title)) for title in table.column_names}
+    titles = checked_header(table.column_names, path.name)
+    columns = {title: _cells(table.column(i)) for i, title in enumerate(titles)}
     return Table(columns, list(range(1, table.num_rows + 1)), "row")
 
 

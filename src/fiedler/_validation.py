@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
+from ._foreign_warnings import ignore_foreign_warnings
 from .errors import InputError, MissingDependencyError
 
 T = TypeVar("T")
@@ -219,7 +220,8 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
         return _check_foreign(X, estimator=estimator, reset=reset, min_samples=min_samples)
     options: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_min_samples": min_samples}
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # of the sum by which scikit-learn finds NaN and infinity
+        # scikit-learn finds NaN and infinity by a sum, which may overflow.
+        with ignore_foreign_warnings(), np.errstate(over="ignore", invalid="ignore"):
             if estimator is None:
                 validated = check_array(X, input_name="X", **options)
             else:

@@ -16,6 +16,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,7 @@ __all__ = [
     "MissingDependencyError",
     "NoKnownTermsWarning",
     "NotConvergedWarning",
+    "NotEnoughMemoryError",
     "NotFittedError",
     "SchedulerError",
     "SingularCovarianceError",
@@ -120,6 +124,12 @@ class MissingDependencyError(FiedlerError, ImportError):
     default_code = "missing_dependency"
 
 
+class NotEnoughMemoryError(FiedlerError, MemoryError):
+    """A computation or a file needs more memory than is available."""
+
+    default_code = "too_little_memory"
+
+
 class StorageError(FiedlerError, OSError):
     """A block of rows cannot be written to or read from the work directory."""
 
@@ -136,6 +146,12 @@ class SingularCovarianceError(InputError):
     """A covariance matrix is not positive definite."""
 
     default_code = "singular_covariance"
+
+
+def unreadable_for_lack_of_memory(file: str) -> NotEnoughMemoryError:
+    """Return the error for a file that is too large to be read, which is no evidence of damage."""
+    hint = "close other programs or use a larger machine; if the file is small, it is damaged"
+    return NotEnoughMemoryError(f"there is not enough memory to read {file!r}", hint, file=file)
 
 
 class FiedlerWarning(_Message, UserWarning):
@@ -156,6 +172,33 @@ class NoKnownTermsWarning(FiedlerWarning):
     default_code = "no_known_terms"
 
 
+_IGNORED: ContextVar[tuple[type[Warning], ...]] = ContextVar("fiedler_ignored_warnings", default=())
+
+
+@contextmanager
+def ignore_warnings(*categories: type[Warning]) -> Iterator[None]:
+    """Drop fiedler's warnings of some categories in the block.
+
+    Other threads and the filters of :mod:`warnings`, which all threads share, are not affected.
+
+    Examples
+    --------
+    >>> from fiedler.errors import FiedlerWarning, warn
+    >>> with ignore_warnings(FiedlerWarning):
+    ...     warn("not shown")
+    """
+    token = _IGNORED.set((*_IGNORED.get(), *categories))
+    try:
+        yield
+    finally:
+        _IGNORED.reset(token)
+
+
+def ignored_warnings() -> tuple[type[Warning], ...]:
+    """Return the categories that this thread ignores, which it hands to the threads that work for it."""
+    return _IGNORED.get()
+
+
 def warn(
     problem: str,
     hint: str = "",
@@ -168,8 +211,10 @@ def warn(
     """Emit a structured warning.
 
     It points to the caller at ``stacklevel``, as in :func:`warnings.warn`, or to the first one above it that is outside
-    this package: the line of the user's call.
+    this package: the line of the user's call. Within :func:`ignore_warnings` it is dropped.
     """
+    if issubclass(category, ignored_warnings()):
+        return
     level, frame = stacklevel + 1, sys._getframe(min(stacklevel, _depth()))
     while frame.f_back is not None and Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
         level, frame = level + 1, frame.f_back

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import os
-import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -26,31 +26,25 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from ._files import atomic_write
+from ._archive import Archive, SizeLimit, is_storable_dtype, open_archive, write_archive
+from ._model_schema import Sizes, check_state, check_steps
 from ._registry import storable_classes
 from ._validation import is_foreign
 from ._version import __version__
 from ._versions import versions
 from .core.backend import to_numpy
 from .core.block_versions import is_dask_array
-from .core.sparse import is_sparse, to_scipy
-from .errors import DataNotFoundError, FileFormatError, InputError, InputTypeError
+from .core.sparse import checked_csr, is_sparse, to_scipy
+from .errors import FileFormatError, InputError, InputTypeError
 
 MODEL_FORMAT = "fiedler model"
 FORMAT_VERSION = 1  # raised when an older fiedler could not read what a newer one writes
 JSON_MEMBER = "json"  # name of the array with the JSON text
 
 
-class SizeLimit(NamedTuple):
-    """Largest decompressed size that is read: ``n_bytes``, or ``ratio`` times the size of the file if that is more."""
-
-    n_bytes: int
-    ratio: int
-
-
-# A file that decompresses to more is refused unread, in case it was crafted to exhaust the memory.
-JSON_LIMIT = SizeLimit(10_000_000, 20)
-TOTAL_LIMIT = SizeLimit(100_000_000, 100)
+JSON_LIMIT = SizeLimit(10_000_000, 20)  # of the JSON text, in addition to that of the archive
+LIMITS = {JSON_MEMBER: JSON_LIMIT}
+CONTENT_KEYS = ("format", "version", "written_by", "notes", "model")
 
 CALLBACK_ATTRIBUTES = ("_skl_callbacks", "_parent_callback_ctx")  # of scikit-learn; not part of a model
 
@@ -109,13 +103,29 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, notes: dict[str,
         "notes": notes or {},
         "model": writer.node(model, type(model).__name__),
     }
+    _check_readable(content["model"], writer.arrays)
     arrays: dict[str, Any] = {JSON_MEMBER: np.frombuffer(json.dumps(content).encode(), np.uint8), **writer.arrays}
-    with atomic_write(path) as draft:
-        np.savez_compressed(draft, **arrays)
-        with zipfile.ZipFile(draft) as archive:
-            exceeds_limit = _exceeds_size_limit(draft, archive.infolist())
-        if exceeds_limit:  # such as many zeros: stored without compression, so that `load` accepts the file
-            np.savez(draft, **arrays)
+    write_archive(path, arrays, LIMITS)
+
+
+def _check_readable(node: Any, arrays: dict[str, np.ndarray]) -> None:
+    """Raise an error if :func:`load` would refuse the model, so that no file is written that cannot be read."""
+    try:
+        _Reader(_Arrays(arrays)).value(node)
+    except ValueError as error:
+        raise InputTypeError(
+            f"the model cannot be saved: {error}", "fit it again", code="not_storable", parameter="model"
+        ) from error
+
+
+class _Arrays(NamedTuple):
+    """Arrays in the place of an archive."""
+
+    arrays: dict[str, np.ndarray]
+
+    def read(self, name: str) -> np.ndarray:
+        """Return an array."""
+        return self.arrays[name]
 
 
 def load(path: str | os.PathLike[str]) -> BaseEstimator:
@@ -137,14 +147,24 @@ def load(path: str | os.PathLike[str]) -> BaseEstimator:
     ...
     fiedler.errors.DataNotFoundError: there is no model file 'nothing.npz'
     """
-    with _open(path) as file:
-        content = _read_content(file, path)
-        try:
-            model = _Reader(file).value(content["model"])
-        except Exception as error:  # a crafted node may lead to any
-            raise _invalid_file(path, f"is not a valid model file: {error}", code="invalid_model") from error
-    if not isinstance(model, BaseEstimator):
-        raise _invalid_file(path, "is not a valid model file: it contains no estimator", code="invalid_model")
+    with open_archive(path, "model file", code="not_a_model_file", limits=LIMITS) as archive:
+        return _read_model(archive, path)
+
+
+def _read_model(archive: Archive, path: str | os.PathLike[str]) -> BaseEstimator:
+    """Read the model in an archive; errors name the file ``path``."""
+    content = _read_content(archive, path)
+    try:
+        reader = _Reader(archive)
+        model = reader.value(content["model"])
+        reader.check_all_read()
+        if not isinstance(model, BaseEstimator):
+            raise ValueError("it contains no estimator")
+    except MemoryError:
+        raise
+    except Exception as error:  # a crafted node may lead to any
+        reason = " ".join(str(error).split())  # scikit-learn's have several lines
+        raise _invalid_file(path, f"is not a valid model file: {reason}", code="invalid_model") from error
     return model
 
 
@@ -163,8 +183,8 @@ def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> fiedler.persistence.read_notes(path)["columns"]
     ['a', 'b']
     """
-    with _open(path) as file:
-        content = _read_content(file, path)
+    with open_archive(path, "model file", code="not_a_model_file", limits=LIMITS) as archive:
+        content = _read_content(archive, path)
     return {**content["notes"], "written_by": content["written_by"]}
 
 
@@ -172,47 +192,15 @@ def _invalid_file(path: str | os.PathLike[str], problem: str, *, code: str) -> F
     return FileFormatError(f"{str(path)!r} {problem}", code=code, file=str(path))
 
 
-def _open(path: str | os.PathLike[str]) -> Any:
-    """Open the archive; arrays are read on access, and arrays of objects, which could run code, never are."""
-    try:
-        file = np.load(path, allow_pickle=False)
-        if not isinstance(file, np.lib.npyio.NpzFile):
-            raise ValueError
-    except FileNotFoundError:
-        raise DataNotFoundError(
-            f"there is no model file {str(path)!r}", code="file_not_found", file=str(path)
-        ) from None
-    except (IsADirectoryError, PermissionError) as error:  # Windows denies the permission to open a folder
-        if not os.path.isdir(path):
-            raise
-        raise _invalid_file(path, "is a folder, not a model file", code="not_a_model_file") from error
-    except Exception as error:  # a damaged archive fails in many ways, and NumPy then suggests to unpickle it
-        raise _invalid_file(path, "is not a model file, or it is damaged", code="not_a_model_file") from error
-    if file.zip is not None and _exceeds_size_limit(path, file.zip.infolist()):
-        file.close()
-        raise _invalid_file(path, "is not a valid model file: decompressed size exceeds the limit", code="size_limit")
-    return file
-
-
-def _exceeds_size_limit(path: str | os.PathLike[str], members: Iterable[zipfile.ZipInfo]) -> bool:
-    """Whether an archive decompresses to more than the limits; no member is ever read beyond the size it states."""
-    file_size = os.path.getsize(path)
-    sizes = [(member.filename.removesuffix(".npy"), member.file_size) for member in members]
-    json_size, total_size = sum(size for name, size in sizes if name == JSON_MEMBER), sum(size for _, size in sizes)
-    return any(
-        size > max(limit.n_bytes, limit.ratio * file_size)
-        for size, limit in ((json_size, JSON_LIMIT), (total_size, TOTAL_LIMIT))
-    )
-
-
-def _read_content(file: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
+def _read_content(archive: Archive, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read and check the JSON text of the file, except for the model in it."""
     try:
-        content = json.loads(file[JSON_MEMBER].astype(np.uint8, casting="safe").tobytes())
-        version, written_by = content["version"], str(content["written_by"])
+        content = _parse_json(archive.read(JSON_MEMBER))
+        version, written_by, notes = content["version"], content["written_by"], content["notes"]
         if content["format"] != MODEL_FORMAT or type(version) is not int or version < 1:
             raise ValueError
-        notes, _ = content["notes"], content["model"]
+    except MemoryError:
+        raise
     except Exception:  # no such array, no JSON, or not of this format
         raise _invalid_file(
             path, "is not a model file: it was not written by fiedler.save", code="not_a_model_file"
@@ -228,17 +216,38 @@ def _read_content(file: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
         )
     if not _are_valid_notes(notes):
         raise _invalid_file(path, "is damaged: its notes are not a dictionary of plain values", code="invalid_notes")
+    if sorted(content) != sorted(CONTENT_KEYS) or not _is_text(written_by):
+        raise _invalid_file(path, "is damaged: its JSON text has missing or unknown parts", code="not_a_model_file")
+    return content
+
+
+def _parse_json(text: np.ndarray) -> Any:
+    """Parse a JSON text of ASCII characters, in which no object has two values of one name."""
+    if text.dtype != np.uint8 or text.ndim != 1:
+        raise ValueError("its JSON text is not an array of bytes")
+    return json.loads(text.tobytes().decode("ascii"), object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a name in its JSON text occurs twice")
     return content
 
 
 def _are_valid_notes(notes: Any) -> bool:
-    return isinstance(notes, dict) and all(isinstance(name, str) and _is_plain(notes[name]) for name in notes)
+    return isinstance(notes, dict) and all(_is_text(name) and _is_plain(notes[name]) for name in notes)
 
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, list):
         return all(map(_is_plain, value))
-    return value is None or isinstance(value, bool | int | float | str)
+    return value is None or isinstance(value, bool | int | float) or _is_text(value)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is a string that can be printed; one with half of a surrogate pair cannot."""
+    return isinstance(value, str) and value == value.encode(errors="ignore").decode()
 
 
 # ---------------------------------------------------------------------------------------------- classes and their state
@@ -269,24 +278,37 @@ def _state(instance: Any) -> dict[str, Any]:
     }
 
 
-def _restore(cls: type, state: dict[str, Any]) -> Any:
-    """Create an object with a state; records are created by their constructors, which check the names of fields.
-
-    Parameters missing in the state, because they were added later, take their defaults; those without a default are
-    required. The state must not shadow methods or properties of the class.
-    """
-    if is_dataclass(cls) or issubclass(cls, tuple):
-        return cls(**state)
-    parameters = inspect.signature(cls).parameters
-    defaults = {_attribute_of(cls, name): parameter.default for name, parameter in parameters.items()}
-    state = {name: value for name, value in defaults.items() if value is not inspect.Parameter.empty} | state
-    if missing := [name for name in defaults if name not in state]:
+def _complete(cls: type, state: dict[str, Any]) -> dict[str, Any]:
+    """Return a state with the defaults of parameters that were added later; those without a default are required."""
+    defaults = _defaults(cls)
+    required = [name for name, value in defaults.items() if value is inspect.Parameter.empty]
+    if missing := [name for name in required if name not in state]:
         raise ValueError(f"its {cls.__name__} lacks {', '.join(missing)}")
+    if _is_record(cls):  # whose constructor adds the defaults
+        return state
     if shadowing := [name for name in state if _is_method_or_property(cls, name)]:
         raise ValueError(f"its {cls.__name__} would replace methods or properties: {', '.join(shadowing)}")
-    instance = cls.__new__(cls)
+    return {name: value for name, value in defaults.items() if name not in required} | state
+
+
+@cache
+def _defaults(cls: type) -> dict[str, Any]:
+    """Return the attributes that store constructor parameters, with the defaults of these."""
+    parameters = inspect.signature(cls).parameters
+    return {_attribute_of(cls, name): parameter.default for name, parameter in parameters.items()}
+
+
+def _restore(cls: type, state: dict[str, Any]) -> Any:
+    """Create an object with a state."""
+    if _is_record(cls):
+        return cls(**state)
+    instance: Any = object.__new__(cls)
     vars(instance).update(state)
     return instance
+
+
+def _is_record(cls: type) -> bool:
+    return is_dataclass(cls) or issubclass(cls, tuple)
 
 
 def _attribute_of(cls: type, parameter: str) -> str:
@@ -294,6 +316,7 @@ def _attribute_of(cls: type, parameter: str) -> str:
     return f"_{parameter}" if isinstance(inspect.getattr_static(cls, parameter, None), property) else parameter
 
 
+@lru_cache(maxsize=2**12)
 def _is_method_or_property(cls: type, name: str) -> bool:
     attribute = inspect.getattr_static(cls, name, None)
     return callable(attribute) or hasattr(attribute, "__get__")
@@ -312,7 +335,8 @@ class _Writer:
 
     def node(self, value: Any, location: str) -> Any:
         """Return the node of a value; error messages name its ``location``, such as ``LapGMM.graph``."""
-        if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, np.generic)):
+        is_plain = isinstance(value, bool | int | float) or _is_text(value)
+        if value is None or (is_plain and not isinstance(value, np.generic)):
             return value
         if isinstance(value, list):
             return [self.node(item, location) for item in value]
@@ -343,48 +367,100 @@ class _Writer:
 class _Reader:
     """Convert nodes to values; none of them is trusted."""
 
-    def __init__(self, file: Any) -> None:
-        self.file, self._arrays = file, dict[str, np.ndarray]()
+    def __init__(self, archive: Any) -> None:
+        self.archive, self._arrays = archive, dict[str, np.ndarray]()
+        # By id, together with the object itself, so that the id is not reused while reading.
+        self._objects: dict[int, tuple[Any, Sizes]] = {}
 
     def array(self, name: str) -> np.ndarray:
         """Return an array of the file, the same object on every call."""
         if name not in self._arrays:
-            self._arrays[name] = self.file[name]
+            self._arrays[name] = self.archive.read(name)
         return self._arrays[name]
+
+    def check_all_read(self) -> None:
+        """Raise an error unless the file consists of the JSON text and the arrays to which it refers, in order."""
+        if self.archive.names != (JSON_MEMBER, *(f"a{i}" for i in range(len(self._arrays)))):
+            raise ValueError("it has arrays that are not part of the model, or in another order")
+
+    def sizes_of(self, instance: Any) -> Sizes:
+        """Return the sizes of an object of the file."""
+        return self._objects[id(instance)][1]
+
+    def restore(self, cls: type, state: dict[str, Any]) -> Any:
+        """Check the state of an object, create the object and note down its sizes."""
+        state = _complete(cls, state)
+        sizes = check_state(cls, state, self.sizes_of)
+        instance = _restore(cls, state)
+        self._objects[id(instance)] = (instance, sizes)
+        return instance
 
     def value(self, node: Any) -> Any:
         """Return the value of a node."""
         if isinstance(node, list):
             return [self.value(item) for item in node]
         if not isinstance(node, dict):
+            if isinstance(node, str) and not _is_text(node):
+                raise ValueError("it contains a string that is not valid Unicode")
             return node
-        if node.get("kind") not in CODECS:
-            raise ValueError(f"it contains a value of unknown kind {node.get('kind')!r}")
-        return CODECS[node["kind"]].read(self, node)
+        kind = node.get("kind")
+        if not isinstance(kind, str) or kind not in CODECS:
+            raise ValueError(f"it contains a value of unknown kind {kind!r}")
+        codec, names = CODECS[kind], node.keys() - {"kind"}
+        if not set(codec.parts) <= names <= {*codec.parts, *codec.optional_parts}:
+            raise ValueError(f"it contains a value of kind {kind!r} with other parts than {', '.join(codec.parts)}")
+        return codec.read(self, node)
 
-    def values(self, nodes: dict[str, Any]) -> dict[str, Any]:
+    def values(self, nodes: Any) -> dict[str, Any]:
         """Return the attributes of an object."""
-        return {name: self.value(node) for name, node in nodes.items()}
+        return {name: self.value(node) for name, node in _expect(nodes, dict, "the state of an object").items()}
+
+    def items(self, nodes: Any) -> list[Any]:
+        """Return the values in a list."""
+        return [self.value(node) for node in _expect(nodes, list, "the items of a collection")]
+
+
+def _expect(node: Any, cls: type, what: str) -> Any:
+    """Return a node of the JSON text that must be of a class."""
+    if type(node) is not cls:
+        raise ValueError(f"{what} must be a {cls.__name__}, not {type(node).__name__}")
+    return node
 
 
 class Codec(NamedTuple):
-    """How one kind of value is recognised, written and read."""
+    """How one kind of value is recognised, written and read, and the parts of its node."""
 
     matches: Callable[[Any], bool]
     write: Callable[[_Writer, Any, str], dict[str, Any]]
     read: Callable[[_Reader, dict[str, Any]], Any]
+    parts: tuple[str, ...]
+    optional_parts: tuple[str, ...] = ()
 
 
 def _is_string_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == object and all(isinstance(item, str) for item in value.flat)
+    return isinstance(value, np.ndarray) and value.dtype == object and all(map(_is_text, value.flat))
 
 
 def _read_string_array(reader: _Reader, node: dict[str, Any]) -> np.ndarray:
-    return np.array([str(item) for item in node["items"]], dtype=object).reshape(node["shape"])
+    items, shape = reader.items(node["items"]), _read_shape(node["shape"])
+    if math.prod(shape) != len(items) or not all(isinstance(item, str) for item in items):
+        raise ValueError(f"an array of {len(items)} strings has the shape {shape}")
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array.reshape(shape)
+
+
+def _read_shape(node: Any) -> tuple[int, ...]:
+    shape = tuple(_expect(node, list, "a shape"))
+    if not all(type(size) is int and 0 <= size < 2**63 for size in shape):
+        raise ValueError("a shape has sizes that are not integers from 0")
+    return shape
 
 
 def _is_array(value: Any) -> bool:
-    return (isinstance(value, np.ndarray) and value.dtype != object) or (is_foreign(value) and not is_sparse(value))
+    if isinstance(value, np.ndarray):
+        return is_storable_dtype(value.dtype)
+    return is_foreign(value) and not is_sparse(value)
 
 
 def _write_array(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
@@ -394,10 +470,19 @@ def _write_array(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
 
 
 def _read_array(reader: _Reader, node: dict[str, Any]) -> np.ndarray:
-    array = reader.array(node["array"])
-    if node.get("read_only"):
+    array = reader.array(_expect(node["array"], str, "the name of an array"))
+    if node.get("read_only", True) is not True:
+        raise ValueError("an array that is not read-only has no such part")
+    if "read_only" in node:
         array.flags.writeable = False
     return array
+
+
+def _read_scalar(reader: _Reader, node: dict[str, Any]) -> Any:
+    array = reader.array(_expect(node["array"], str, "the name of an array"))
+    if array.ndim:
+        raise ValueError(f"a scalar has the shape {array.shape}")
+    return array[()]
 
 
 def _write_sparse(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
@@ -407,10 +492,10 @@ def _write_sparse(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
 
 
 def _read_sparse(reader: _Reader, node: dict[str, Any]) -> sp.csr_array:
-    parts = [_read_array(reader, node[name]) for name in ("data", "indices", "indptr")]
-    matrix = sp.csr_array(tuple(parts), shape=tuple(int(size) for size in node["shape"]))
-    matrix.check_format(full_check=True)  # compiled code would follow an index that is out of bounds
-    return matrix
+    parts = [
+        reader.value({"kind": "array"} | _expect(node[name], dict, name)) for name in ("data", "indices", "indptr")
+    ]
+    return checked_csr(parts[0], parts[1], parts[2], _read_shape(node["shape"]))
 
 
 def _is_storable(value: Any) -> bool:
@@ -423,32 +508,8 @@ def _write_object(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
 
 
 def _read_object(reader: _Reader, node: dict[str, Any]) -> Any:
-    name, state = node["class"], reader.values(node["state"])
-    if name in STATE_CHECKS and not STATE_CHECKS[name](state):
-        raise ValueError(f"the state of its {name} is inconsistent")
-    return _restore(_class_by_name(name), state)
-
-
-def _is_valid_vectorizer(state: dict[str, Any]) -> bool:
-    """Whether documents are texts, not names of files, and the terms are numbered 0, 1, ..., each once."""
-    columns = list(state.get("vocabulary_", {}).values())
-    return state.get("input") == "content" and sorted(columns) == list(range(len(columns)))
-
-
-def _is_valid_nmf(state: dict[str, Any]) -> bool:
-    components = state.get("components_")
-    sizes = [state.get(name) for name in ("_n_components", "n_components_", "n_features_in_")]
-    return components is None or (
-        components.ndim == 2 and sizes == [components.shape[0], components.shape[0], components.shape[1]]
-    )
-
-
-# State that compiled code of scikit-learn uses without a check.
-STATE_CHECKS: dict[str, Callable[[dict[str, Any]], bool]] = {
-    "CountVectorizer": _is_valid_vectorizer,
-    "HashingVectorizer": _is_valid_vectorizer,
-    "NMF": _is_valid_nmf,
-}
+    cls = _class_by_name(_expect(node["class"], str, "the name of a class"))
+    return reader.restore(cls, reader.values(node["state"]))
 
 
 def _write_pipeline(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
@@ -457,58 +518,100 @@ def _write_pipeline(writer: _Writer, value: Any, location: str) -> dict[str, Any
 
 
 def _read_pipeline(reader: _Reader, node: dict[str, Any]) -> Any:
-    return Pipeline([(str(name), reader.value(step)) for name, step in node["steps"]])
+    steps = [tuple(reader.items(step)) for step in _expect(node["steps"], list, "the steps of a pipeline")]
+    names = [step[0] for step in steps if len(step) == 2 and isinstance(step[0], str)]
+    if not steps or len(set(names)) < len(steps) or not all(isinstance(step, BaseEstimator) for _, step in steps):
+        raise ValueError("the steps of a pipeline are not estimators with a name each")
+    if not all(hasattr(step, "transform") for _, step in steps[:-1]):
+        raise ValueError("a step of a pipeline before the last one is not a transformer")
+    check_steps([step for _, step in steps], reader.sizes_of)
+    return Pipeline(steps)
 
 
 def _read_random_state(reader: _Reader, node: dict[str, Any]) -> np.random.RandomState:
     state = reader.value(node["state"])
-    if not 0 <= state[2] <= len(state[1]):
-        raise ValueError("it contains a random state whose position is out of bounds")
+    if not isinstance(state, tuple) or len(state) != 5:
+        raise ValueError("it contains a random state that does not have five parts")
+    name, keys, position, has_gauss, _ = state
+    is_valid = name == "MT19937" and isinstance(keys, np.ndarray) and keys.shape == (624,) and keys.dtype == np.uint32
+    if not is_valid or type(position) is not int or not 0 <= position <= 624 or has_gauss not in (0, 1):
+        raise ValueError("it contains a random state whose position is out of bounds, or of another generator")
     random_state = np.random.RandomState()
     random_state.set_state(state)
     return random_state
 
 
+def _read_dtype(reader: _Reader, node: dict[str, Any]) -> type:
+    if node["name"] not in DTYPE_NAMES:
+        raise ValueError(f"it contains an unknown dtype {node['name']!r}")
+    return np.dtype(node["name"]).type
+
+
+def _read_dict(reader: _Reader, node: dict[str, Any]) -> dict[Any, Any]:
+    pairs = [tuple(reader.items(pair)) for pair in _expect(node["items"], list, "the items of a dict")]
+    content = {key: value for key, value in pairs}  # noqa: C416  # unlike dict(), of pairs only
+    if len(content) < len(pairs):
+        raise ValueError("a key of a dict occurs twice")
+    return content
+
+
+def _read_set(reader: _Reader, node: dict[str, Any]) -> set[Any]:
+    items = reader.items(node["items"])
+    if len(set(items)) < len(items):
+        raise ValueError("an item of a set occurs twice")
+    return set(items)
+
+
+NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")
+DTYPE_NAMES = ("bool", *NUMBERS)
+
 CODECS: dict[str, Codec] = {
     "dtype": Codec(
-        lambda value: isinstance(value, type) and issubclass(value, np.generic),
+        lambda value: isinstance(value, type) and issubclass(value, np.generic) and np.dtype(value).name in DTYPE_NAMES,
         lambda writer, value, location: {"name": np.dtype(value).name},
-        lambda reader, node: np.dtype(str(node["name"])).type,
+        _read_dtype,
+        ("name",),
     ),
     "strings": Codec(
         _is_string_array,
         lambda writer, value, location: {"items": value.ravel().tolist(), "shape": list(value.shape)},
         _read_string_array,
+        ("items", "shape"),
     ),
-    "array": Codec(_is_array, _write_array, _read_array),
+    "array": Codec(_is_array, _write_array, _read_array, ("array",), ("read_only",)),
     "scalar": Codec(
-        lambda value: isinstance(value, np.generic),
+        lambda value: isinstance(value, np.generic) and is_storable_dtype(value.dtype),
         lambda writer, value, location: {"array": writer.store(np.asarray(value))},
-        lambda reader, node: reader.array(node["array"])[()],
+        _read_scalar,
+        ("array",),
     ),
-    "sparse": Codec(is_sparse, _write_sparse, _read_sparse),
-    "pipeline": Codec(lambda value: type(value) is Pipeline, _write_pipeline, _read_pipeline),
-    "object": Codec(_is_storable, _write_object, _read_object),
+    "sparse": Codec(is_sparse, _write_sparse, _read_sparse, ("shape", "data", "indices", "indptr")),
+    "pipeline": Codec(lambda value: type(value) is Pipeline, _write_pipeline, _read_pipeline, ("steps",)),
+    "object": Codec(_is_storable, _write_object, _read_object, ("class", "state")),
     "random_state": Codec(
         lambda value: isinstance(value, np.random.RandomState),
         lambda writer, value, location: {"state": writer.node(value.get_state(), location)},
         _read_random_state,
+        ("state",),
     ),
     "tuple": Codec(
         lambda value: type(value) is tuple,
         lambda writer, value, location: {"items": writer.node(list(value), location)},
-        lambda reader, node: tuple(reader.value(node["items"])),
+        lambda reader, node: tuple(reader.items(node["items"])),
+        ("items",),
     ),
     "set": Codec(
         lambda value: isinstance(value, set | frozenset),
         lambda writer, value, location: {"items": writer.node(sorted(value, key=repr), location)},
-        lambda reader, node: set(reader.value(node["items"])),
+        _read_set,
+        ("items",),
     ),
     "dict": Codec(
         lambda value: type(value) is dict,
         lambda writer, value, location: {
             "items": [[writer.node(part, location) for part in pair] for pair in value.items()]
         },
-        lambda reader, node: {reader.value(key): reader.value(value) for key, value in node["items"]},
+        _read_dict,
+        ("items",),
     ),
 }

@@ -7,9 +7,10 @@ from numpy.testing import assert_allclose
 
 from fiedler import KNNGraph
 from fiedler.baselines import GNMF
-from fiedler.baselines.gnmf import Factors, normalize_factors, objective, update_factors
+from fiedler.baselines.gnmf import Factors, Problem, normalize_factors, objective, update_factors
 from fiedler.errors import InputError, NotConvergedWarning
-from fiedler.metrics import clustering_accuracy
+from fiedler.graph.row_weights import weigh_graph
+from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_the_updates_are_the_printed_ones(X, factors):
     printed_U = U * (X.T @ V) / (U @ V.T @ V)
     printed_V = V * (X @ printed_U + lam * W @ V) / (V @ printed_U.T @ printed_U + lam * D @ V)
 
-    updated = update_factors(X, graph.weights, graph.degrees, lam, factors)
+    updated = update_factors(Problem(X, graph.weights, graph.degrees, lam, np.ones((len(X), 1))), factors)
 
     assert_allclose(updated.U, printed_U, rtol=1e-9)
     assert_allclose(updated.V, printed_V, rtol=1e-9)
@@ -43,14 +44,34 @@ def test_the_objective_is_the_printed_sum_and_no_update_increases_it(X, factors)
     graph, lam = KNNGraph(5).build(X), 3.0
     W, degrees, L = graph.weights, graph.degrees, graph.laplacian().toarray()
     printed = np.sum((X - factors.V @ factors.U.T) ** 2) + lam * np.trace(factors.V.T @ L @ factors.V)
-    assert_allclose(objective(X, W, degrees, lam, factors), printed)
-    assert_allclose(objective(sp.csr_array(X), W, degrees, lam, factors), printed)
+    problem = Problem(X, W, degrees, lam, np.ones((len(X), 1)))
+    assert_allclose(objective(problem, factors), printed)
+    assert_allclose(objective(problem._replace(X=sp.csr_array(X)), factors), printed)
     values = [printed]
     for _ in range(30):
-        factors = update_factors(X, W, degrees, lam, factors)
-        values.append(objective(X, W, degrees, lam, factors))
+        factors = update_factors(problem, factors)
+        values.append(objective(problem, factors))
     assert all(later <= earlier * (1 + 1e-12) for earlier, later in pairwise(values))
     assert values[-1] < 0.9 * values[0]
+
+
+def test_a_row_with_a_weight_is_as_many_equal_rows(X, factors, rng):
+    """On the graph in which each copy is joined to each copy of its neighbours with weight w / √(m_i m_j)."""
+    counts = rng.randint(1, 5, size=len(X))
+    rows, graph = np.repeat(np.arange(len(X)), counts), KNNGraph(5).build(X)
+    weighted = weigh_graph(graph, counts.astype(float))
+    problem = Problem(X, weighted.weights, weighted.degrees, 3.0, counts[:, None].astype(float))
+    W = (weighted.weights.toarray() / np.outer(counts, counts))[np.ix_(rows, rows)]
+    copies = Problem(X[rows], sp.csr_array(W), W.sum(axis=1), 3.0, np.ones((len(rows), 1)))
+    copied = Factors(factors.V[rows], factors.U)
+
+    assert_allclose(objective(problem, factors), objective(copies, copied))
+    assert_allclose(update_factors(problem, factors).U, update_factors(copies, copied).U)
+    assert_allclose(update_factors(problem, factors).V[rows], update_factors(copies, copied).V)
+    model = GNMF(3, graph=graph, lam=1.0, max_iter=600, random_state=0)
+    again = GNMF(3, graph=W, lam=1.0, max_iter=600, random_state=0).fit(X[rows])
+    assert adjusted_rand_index(model.fit(X, sample_weight=counts).labels_[rows], again.labels_) == 1
+    assert_allclose(model.objective_, again.objective_, rtol=0.01)
 
 
 def test_normalizing_the_factors_keeps_the_product(factors):

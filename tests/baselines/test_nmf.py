@@ -5,6 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import NMF
 
 from fiedler.baselines import NMFClustering
+from fiedler.core.numbering import order_by_first_row, renumber
 from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 
 
@@ -26,9 +27,26 @@ def test_without_weights_labels_are_those_of_scikit_learns_factors(X):
     model = NMFClustering(3, weight="none", random_state=0).fit(X)
     nmf = NMF(3, random_state=0)
     V = nmf.fit_transform(X)
-    assert_array_equal(model.labels_, (V * np.linalg.norm(nmf.components_, axis=1)).argmax(axis=1))
+    expected = (V * np.linalg.norm(nmf.components_, axis=1)).argmax(axis=1)
+    assert_array_equal(model.labels_, renumber(expected, order_by_first_row(expected, 3)))
     assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
     assert_allclose(model.memberships_.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("weight", ["ncw", "none"])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
+def test_a_row_with_a_weight_is_as_many_equal_rows(weight, convert, X, rng):
+    counts = rng.randint(1, 5, size=len(X))
+    rows = np.repeat(np.arange(len(X)), counts)
+    model = NMFClustering(3, weight=weight, init="nndsvd", tol=1e-8, max_iter=2000, random_state=0)
+    copied = model.fit(X[rows]).memberships_, model.components_, model.objective_
+
+    model.fit(convert(X), sample_weight=counts)
+
+    assert_allclose(model.memberships_[rows], copied[0], atol=1e-4)
+    assert_allclose(model.components_, copied[1], atol=1e-4)
+    assert_allclose(model.objective_, copied[2], rtol=1e-4)
+    assert np.abs(model.fit(X).components_ - copied[1]).max() > 1e-3
 
 
 def test_sparse_rows_zero_rows_and_new_rows(X):
@@ -62,3 +80,12 @@ def test_a_warning_says_that_the_iterations_did_not_converge(X):
 def test_clusters_without_rows_are_a_warning():
     with pytest.warns(FiedlerWarning, match="only 2 of the 4 clusters contain any rows"):
         NMFClustering(4, random_state=0).fit(np.ones((12, 3)))
+
+
+def test_rows_of_another_precision_than_the_fit_are_predicted(rng):
+    X = np.abs(rng.normal(size=(40, 4)))
+    single = NMFClustering(3, random_state=0).fit(X.astype(np.float32))
+    double = NMFClustering(3, random_state=0).fit(X)
+
+    assert (single.predict(X) == single.predict(X.astype(np.float32))).all()
+    assert (double.predict(X.astype(np.float32)) == double.predict(X)).all()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.svm import SVC
 
@@ -159,7 +160,7 @@ def test_a_warning_says_that_lmnn_did_not_converge(rng):
 def test_mpckmeans_is_the_printed_objective(rng):
     X = rng.normal(size=(12, 2))
     pairs = PairwiseConstraints([(0, 1), (2, 3)], [(4, 5), (0, 6)], 12)
-    problem, labels = _PairObjective(X, pairs, 0.7), rng.randint(2, size=12)
+    problem, labels = _PairObjective(X, pairs, 0.7, np.ones(12)), rng.randint(2, size=12)
     centers, metrics = rng.normal(size=(2, 2)), rng.uniform(0.5, 2, size=(2, 2))
     span = (X.max(axis=0) - X.min(axis=0)) ** 2
     printed = sum(
@@ -178,7 +179,7 @@ def test_the_cost_of_a_row_is_its_part_of_the_objective(rng):
     """Moving one row changes the objective by the difference of its costs."""
     X = rng.normal(size=(12, 2))
     pairs = PairwiseConstraints.from_labels(np.arange(12) % 3).sample(25, random_state=0)
-    problem, labels = _PairObjective(X, pairs, 0.7), rng.randint(3, size=12)
+    problem, labels = _PairObjective(X, pairs, 0.7, np.ones(12)), rng.randint(3, size=12)
     centers, metrics = rng.normal(size=(3, 2)), rng.uniform(0.5, 2, size=(3, 2))
     for i in range(12):
         costs = penalized_distances(X, centers, metrics)[i] + 0.7 * problem.violation_costs(i, labels, metrics)
@@ -188,6 +189,28 @@ def test_the_cost_of_a_row_is_its_part_of_the_objective(rng):
             moved[i] = c
             values.append(problem.objective(moved, centers, metrics))
         assert_allclose(np.diff(costs), np.diff(values))
+
+
+def test_a_row_with_a_weight_is_as_many_equal_rows(rng):
+    """Groups of must-links, of which the two that are largest by weight are the first centres, contain all copies."""
+    X, _ = noisy(rng)
+    counts = rng.randint(1, 5, size=len(X))
+    rows = np.repeat(np.arange(len(X)), counts)
+    must = [(i, i + 2) for i in range(20)]
+    starts = np.cumsum(counts) - counts
+    copies = [(row, row + 1) for row in np.flatnonzero(rows[1:] == rows[:-1]) if rows[row] < 22]
+    pairs = PairwiseConstraints(must, n_samples=len(X))
+    copied_pairs = PairwiseConstraints([*((starts[i], starts[j]) for i, j in must), *copies], n_samples=len(rows))
+    model = MPCKMeans(2, weight=0.0, random_state=0)  # violated pairs would count once for all copies
+    copied = clone(model).fit(X[rows], constraints=copied_pairs)
+
+    weighted = model.fit(X, sample_weight=counts, constraints=pairs)
+
+    assert_array_equal(weighted.labels_[rows], copied.labels_)
+    assert_allclose(weighted.cluster_centers_, copied.cluster_centers_)
+    assert_allclose(weighted.metrics_, copied.metrics_)
+    assert weighted.objective_ == pytest.approx(copied.objective_)
+    assert np.abs(weighted.cluster_centers_ - clone(model).fit(X, constraints=pairs).cluster_centers_).max() > 0.01
 
 
 def test_mpckmeans_never_increases_its_objective_and_satisfies_pairs(rng):

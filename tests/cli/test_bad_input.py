@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import fiedler
+from fiedler.persistence import read_notes
 
 
 def rows(n=6, header="a,b"):
@@ -100,8 +101,17 @@ BAD = {
     # ------------------------------------------------------------------------------------------------- tables
     "a header alone": (file("t.csv", "a,b\n"), "contains no rows below its header", "add some"),
     "no header": (file("t.csv", "1,2\n3,4\n"), "begins with numbers", "add a line of names"),
-    "a column without a name": (file("t.csv", ",b\n1,2\n"), "column 1 has no name", "name it, or remove it"),
     "two columns of one name": (file("t.csv", "a,a\n1,2\n"), "several columns 'a'", "rename them"),
+    "a line before the header": (
+        file("t.csv", "# exported\na,b\n1,2\n3,4\n"),
+        "'t.csv', line 2 has 2 fields where the header has 1",
+        "the first line must contain the names of the columns, and no other line may precede it",
+    ),
+    "numbers in two notations": (
+        file("t.csv", "a;b\n" + "".join(f"{i}{'.,'[i % 2]}5;{i % 7}\n" for i in range(30))),
+        "column 'a' has numbers in several notations: '1,5' ('t.csv', line 3), '3,5' ('t.csv', line 5)",
+        "correct these cells or empty them, or use --as-category or --drop for the columns",
+    ),
     "text in a number column": (
         arguments(content=rows(30) + "four,7\n"),
         "column 'a': 'four' ('t.csv', line ",
@@ -118,7 +128,7 @@ BAD = {
         "is not a finite number",
     ),
     "an overflow": (arguments(content=rows(30) + "1e999,7\n"), "'1e999' ('t.csv', line ", "is not a finite number"),
-    "no column to compare": (file("t.csv", "a\n1\n1\n"), "no column is left to compare rows by", "drop fewer columns"),
+    "no column to compare": (file("t.csv", "a\n1\n1\n"), "no column is left to compare rows by", "check the data"),
     "numbers too large to square": (file("t.csv", "a,b\n1,2\n3e300,4\n"), "whose squares overflow", "a larger unit"),
     "ragged rows": (file("t.csv", "a,b\n1,2\n3\n"), "line 3 has 1 fields where the header has 2", "in quotes"),
     "a blank line within": (
@@ -172,7 +182,7 @@ BAD = {
     "one sparse column": (
         lambda at: [*sparse(np.arange(8.0)[:, None])(at), "--method", "gmm"],
         "needs at least two columns",
-        "use --method auto",
+        "use the method auto",
     ),
     # ------------------------------------------------------------------------------------------------- folders
     "an empty folder": (folder_of(), "contains no images and no .txt files", "choose a folder that does"),
@@ -212,11 +222,11 @@ BAD = {
     ),
     # ------------------------------------------------------------------------------------------------- clusters
     "one row": (file("t.csv", "a,b\n1,2\n"), "there is only one row", "use at least two rows"),
-    "rows that are all the same": (file("t.csv", "a,b\n" + "1,2\n" * 9), "all values are equal", "drop fewer columns"),
+    "rows that are all the same": (file("t.csv", "a,b\n" + "1,2\n" * 9), "all values are equal", "check the data"),
     "the same for k-means": (
         arguments("--method", "kmeans", content="a,b\n" + "1,2\n" * 9),
         "no column is left to compare rows by: 'a' (all values are equal)",
-        "drop fewer columns",
+        "check the data",
     ),
     "more clusters than rows": (arguments("-k", "40"), "-k 40 is more than the 6 rows", "choose at most 6"),
     "no clusters": (arguments("-k", "0"), "-k must be an integer of at least 1, or auto", "got '0'"),
@@ -231,17 +241,17 @@ BAD = {
     "too few rows for neighbours": (
         arguments("--method", "spectral"),
         "connects every row to 8 others, but there are only 6 rows",
-        "use --method auto or kmeans",
+        "use the method auto or kmeans",
     ),
     "one column for directions": (
         arguments("--method", "lpi", content="a\n1\n2\n3\n4\n"),
         "lpi compares rows by their direction",
-        "use another --method",
+        "use another method",
     ),
     "a constant column for directions": (
         arguments("--method", "lpi", "-k", "3", content="a,b\n" + "".join(f"{i},7\n" for i in range(12))),
         "a single column has none",
-        "use another --method",
+        "use another method",
     ),
     # ------------------------------------------------------------------------------------------------- labels and pairs
     "labels for a method that takes none": (
@@ -368,12 +378,19 @@ def test_results_cannot_be_written_below_a_file(run_fiedler, table, tmp_path, mo
     assert result.err == f"fiedler: '{table / 'below'}' cannot be written to (not a directory); choose another --out\n"
 
 
-def test_predict_needs_its_columns(run_fiedler, table, tmp_path):
-    run_fiedler(
-        "cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--method", "kmeans", "--out", tmp_path / "out"
-    )
-    result = run_fiedler("predict", tmp_path / "out", table, "--drop", "x")
-    assert (result.code, result.err) == (1, "fiedler: the model needs the column 'x'; do not drop it\n")
+def test_a_model_of_an_earlier_version_needs_all_columns(run_fiedler, table, tmp_path):
+    options = ["--id", "name", "--drop", "class", "--method", "kmeans"]
+    run_fiedler("cluster", table, "-k", 3, *options, "--out", tmp_path / "out")
+    path = tmp_path / "out" / "model.npz"
+    notes = {name: value for name, value in read_notes(path).items() if name != "written_by"}
+    fiedler.save(fiedler.load(path)[1:], path, notes=notes)  # without the step that completes rows
+    (tmp_path / "new.csv").write_text("x,y,z\n1,2,\n")
+
+    dropped = run_fiedler("predict", tmp_path / "out", table, "--drop", "x")
+    empty = run_fiedler("predict", tmp_path / "out", tmp_path / "new.csv")
+
+    assert (dropped.code, dropped.err) == (1, "fiedler: the model needs the column 'x'; do not drop it\n")
+    assert "column 'z', line 2: the cell is empty; fill it" in empty.err
 
 
 def test_results_cannot_replace_a_file(run_fiedler, table, tmp_path):
@@ -450,10 +467,13 @@ def fitted(run_fiedler, table, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("new.csv", "x,y\n1,2\n", "'new.csv' has no column 'z'; its columns are 'x', 'y'"),
+        ("new.csv", "a,b\n1,2\n", "the table has none of the columns 'x', 'y', 'z'; use a table with the columns"),
         ("new.txt", "some words", "the model was fitted to a table, but the input is texts"),
-        ("new.csv", "x,y,z\n1,2,\n", "column 'z', line 2: the cell is empty; fill it"),
-        ("new.csv", "x,y,z\n1,2,red\n", "column 'z', line 2: 'red' is not a number"),
+        (
+            "new.csv",
+            "x,y,z\n1,2,red\n",
+            "'new.csv', column 'z', line 2: 'red' is not a number, as in the fit; write it",
+        ),
         ("new.csv", "", "'new.csv' is an empty file"),
     ],
 )

@@ -68,7 +68,7 @@ def test_cells_are_clustered_by_their_graph_and_compared_with_a_column(method, r
     refused = run_fiedler("predict", out, path)
     assert refused.code == 1
     assert "fitted to the graph of its cells" in refused.err
-    assert "cluster the cells again with --use-rep X_pca or X" in refused.err
+    assert "cluster the cells again with fiedler cluster --use-rep X_pca or X" in refused.err
 
 
 def test_the_number_of_clusters_of_a_graph_is_chosen(run_fiedler, write_cells, tmp_path):

@@ -1,6 +1,7 @@
 """Sentences of the command line are made from codes and fields of errors, never from their wording."""
 
 import ast
+import inspect
 import string
 import warnings
 from pathlib import Path
@@ -11,7 +12,16 @@ from sklearn.exceptions import ConvergenceWarning
 pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
 
 import fiedler
-from fiedler.cli.messages import HINTS, SENTENCES, render
+from fiedler.cli.app import COMMANDS, option_names
+from fiedler.cli.messages import (
+    COMMAND_OPTIONS,
+    HINTS,
+    OF_ANOTHER_COMMAND,
+    OPTION_NAME,
+    OTHER_HINTS,
+    SENTENCES,
+    render,
+)
 from fiedler.cli.output import Output
 from fiedler.errors import (
     DataNotFoundError,
@@ -141,3 +151,33 @@ def test_warnings_become_notes_once_each(capsys):
         "note: the fit did not converge within 7 iterations; the result may be less accurate",
         "note: another did not converge; the result may be less accurate",
     ]
+
+
+def options_named(text):
+    return set(OPTION_NAME.findall(OF_ANOTHER_COMMAND.sub("", text)))
+
+
+@pytest.mark.parametrize("command", ["predict", "update", "compare", "cluster"])
+def test_no_sentence_names_an_option_that_the_command_does_not_have(command):
+    options = option_names(inspect.signature(COMMANDS[command], eval_str=True))
+    for code in {*SENTENCES, *HINTS, *OTHER_HINTS, "results_exist"}:
+        names = set.union(set(), *FIELDS_BY_CODE.get(code, [])) - {"code", "parameter", "options", None}
+        hint = "choose another --out, or replace them with --force"
+        error = InputError("there is a problem", hint, code=code, **dict.fromkeys(names, 1.0))
+        token = COMMAND_OPTIONS.set(options)
+        try:
+            sentence = render(error)
+        finally:
+            COMMAND_OPTIONS.reset(token)
+        assert options_named(sentence) <= options, code
+        assert sentence
+
+
+def test_the_options_of_a_command_are_those_of_its_help():
+    options = option_names(inspect.signature(COMMANDS["update"], eval_str=True))
+
+    assert options == {"--id", "--text", "--drop", "--size", "--skip-broken", "--quiet", "-q", "--json", "--debug"}
+
+
+def test_every_other_hint_is_for_a_code_that_is_raised():
+    assert set(OTHER_HINTS) <= set(FIELDS_BY_CODE)

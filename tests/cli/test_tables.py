@@ -8,7 +8,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.preprocessing import StandardScaler
 
+import fiedler
 from fiedler.metrics import adjusted_rand_index
 
 N = 400
@@ -155,9 +157,16 @@ def test_weights_of_rows_stand_for_copies(run_fiedler, tmp_path):
     labels = [row["label"] for row in rows_of(tmp_path / "once" / "labels.csv")]
     expected = [row["label"] for row in rows_of(tmp_path / "copies" / "labels.csv")]
     assert list(np.repeat(labels, counts)) == expected
-    options = ["--row-weight", "count", "--method", "genie"]
-    refused = run_fiedler("cluster", tmp_path / "once.csv", *options, *command, tmp_path / "once")
-    assert "--method genie does not weigh rows; use one that does: auto, " in refused.err
+    methods = "kmeans,sklearn.cluster:AgglomerativeClustering"
+    options = ["-k", 2, "--scale", "none", "--methods", methods, "--json"]
+    compared = run_fiedler("compare", tmp_path / "once.csv", "--row-weight", "count", *options)
+    assert "sklearn.cluster:AgglomerativeClustering does not accept weights of rows and is fitted" in compared.err
+    unweighted = run_fiedler("compare", tmp_path / "once.csv", "--drop", "count", *options)
+    scores = [json.loads(one.out)["methods"][0]["modularity"] for one in (compared, unweighted)]
+    assert scores[0] != scores[1]
+    (tmp_path / "words.csv").write_text("x,y,count\n1,2,many\n3,4,few\n")
+    words = run_fiedler("cluster", tmp_path / "words.csv", "--row-weight", "count", "-k", 2)
+    assert "line 2: 'many' is not a number; choose a column of positive numbers with --row-weight" in words.err
     (tmp_path / "bad.csv").write_text("x,y,count\n1,2,0\n3,4,1\n5,5,2\n")
     bad = run_fiedler("cluster", tmp_path / "bad.csv", "--row-weight", "count", "-k", 2, "--out", tmp_path / "b")
     assert "--row-weight must be a column of positive numbers" in bad.err
@@ -194,6 +203,79 @@ def test_next_months_table_may_have_new_words_and_lack_columns(expected, run_fie
     assert adjusted_rand_index(kind, [row["label"] for row in rows]) > 0.85
     assert rows[3]["customer"] == "C10003"
     assert run_fiedler("predict", expected, tmp_path / "nothing.csv").err.startswith("fiedler: there is no file")
+
+
+def test_next_months_table_of_numbers_may_lack_cells_and_columns(run_fiedler, tmp_path):
+    rng = np.random.RandomState(0)
+    kind = np.arange(120) % 2
+    X = (np.array([1, 10, 100]) * (rng.normal(size=(120, 3)) + 6 * kind[:, None])).round(3)
+    table = pd.DataFrame({"customer": [f"c{i}" for i in range(120)], **dict(zip("abc", X.T))})
+    table[:80].to_csv(tmp_path / "old.csv", index=False)
+    new, out = table[80:].drop(columns="c")[["b", "customer", "a"]], tmp_path / "out"
+    new.iloc[0, 0] = None
+    new.to_csv(tmp_path / "new.csv", index=False)
+    run_fiedler("cluster", tmp_path / "old.csv", "-k", 2, "--id", "customer", "--out", out)
+    scaled = StandardScaler().fit_transform(X[:80])
+    expected = fiedler.cluster(scaled, 2, random_state=0).labels
+    assert [int(row["label"]) for row in rows_of(out / "labels.csv")] == expected.tolist()  # as without names
+
+    predicted = run_fiedler("predict", out, tmp_path / "new.csv", "--out", tmp_path / "labels.csv")
+    updated = run_fiedler("update", out, tmp_path / "new.csv")
+
+    for result in (predicted, updated):
+        assert result.code == 0, result.err
+        assert "note: the table has no column 'c'; its values are estimated from the other columns\n" in result.err
+        assert "note: 1 cell(s) are empty, in column 'b' (1); their values are estimated from the other" in result.err
+    rows = rows_of(tmp_path / "labels.csv")
+    assert adjusted_rand_index(kind[80:], [row["label"] for row in rows]) == 1
+    assert [row["customer"] for row in rows] == new["customer"].tolist()
+    assert [row["label"] for row in rows_of(out / "labels.csv")[80:]] == [row["label"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "sentence"),
+    [
+        ("weight", "5", "column 'weight', line 2: '5' is not a number in kg, as in the fit; correct it, or leave it"),
+        ("day", "1.2.2024", "line 2: '1.2.2024' is not a date, as in the fit; write it like 2024-12-31, or leave it"),
+        ("size", "1,5", "line 2: '1,5' is not a number, as in the fit; write it like 1234.5, or leave it empty"),
+    ],
+)
+def test_new_cells_are_written_as_in_the_fit(column, cell, sentence, awkward, run_fiedler, tmp_path):
+    row = {"size": "1.5", "weight": "3 kg", "day": "2024-02-01", "vector": "[1, 2]", column: cell}
+    pd.DataFrame([row]).to_csv(tmp_path / "new.csv", index=False)
+
+    result = run_fiedler("predict", awkward, tmp_path / "new.csv")
+
+    assert result.code == 1
+    assert sentence in result.err
+
+
+@pytest.fixture(scope="module")
+def awkward(tmp_path_factory, run_module):
+    """The model of a table with units, and vectors in words."""
+    folder, rng = tmp_path_factory.mktemp("awkward"), np.random.RandomState(0)
+    kind = np.arange(60) % 2
+    columns = {
+        "size": (rng.normal(size=60) + 5 * kind).round(2),
+        "weight": [f"{value:.1f} kg" for value in rng.normal(size=60) + 5 * kind],
+        "day": [f"2024-{1 + i % 12:02d}-01" for i in range(60)],
+        "vector": [f"[{a:.2f}, {b:.2f}]" for a, b in rng.normal(size=(60, 2)) + 5 * kind[:, None]],
+    }
+    pd.DataFrame(columns).to_csv(folder / "t.csv", index=False)
+    run_module("cluster", folder / "t.csv", "-k", 2, "--effort", "fast", "--out", folder / "out")
+    return folder / "out"
+
+
+def test_units_and_vectors_in_words_are_read_again(awkward, run_fiedler, tmp_path):
+    pd.DataFrame({"size": [5], "weight": ["5 kg"], "day": ["2024-03-01"], "vector": ["[5 5]"]}).to_csv(
+        tmp_path / "new.csv", index=False
+    )
+
+    result = run_fiedler("predict", awkward, tmp_path / "new.csv", "--json")
+
+    assert (result.code, result.err) == (0, "")
+    high = [i for i, row in enumerate(rows_of(awkward / "labels.csv")) if i % 2 and float(row["confidence"]) > 0.9]
+    assert json.loads(result.out)["labels"][0] == int(rows_of(awkward / "labels.csv")[high[0]]["label"])
 
 
 def test_columns_can_be_used_in_another_way(customers, run_fiedler, tmp_path):

@@ -67,6 +67,42 @@ def test_the_result_as_json_and_numbers_that_go_on(run_fiedler, clouds, tmp_path
     assert values["drift"]["is_large"]
 
 
+def test_known_classes_are_compared_with_the_clusters_of_all_rows(run_fiedler, table, tmp_path):
+    header, *lines = table.read_text().splitlines()
+    files = {
+        "old.csv": lines[:40],
+        "new.csv": [*lines[40:59], lines[59].rsplit(",", 1)[0] + ",d"],
+        "gap.csv": ["r60,1,2,3,"],
+    }
+    for name, part in files.items():
+        (tmp_path / name).write_text("\n".join([header, *part]) + "\n")
+    out = tmp_path / "out"
+    run_fiedler("cluster", tmp_path / "old.csv", "-k", 3, "--id", "name", "--labels", "class", "--out", out)
+
+    result = run_fiedler("update", out, tmp_path / "new.csv")
+
+    assert "agreement with the known labels: AC 0.983, NMI " in result.out
+    summary = read_summary(out / "summary.json")
+    assert summary["truth"]["classes"] == ["a", "b", "c", "d"]
+    assert len(summary["truth"]["codes"]) == 60
+    assert np.sum(summary["agreement"]["counts"]) == 60
+    values = json.loads(run_fiedler("update", out, tmp_path / "new.csv", "--json").out)
+    assert values["scores"]["AC"] == pytest.approx(78 / 80)
+    gap = run_fiedler("update", out, tmp_path / "gap.csv")
+    assert "note: 1 new row(s) have no class in column 'class', so the clusters are not compared with" in gap.err
+    assert read_summary(out / "summary.json")["truth"] is None
+
+
+def test_a_new_table_without_classes_ends_the_comparison(run_fiedler, table, halves, tmp_path):
+    out = tmp_path / "out"
+    run_fiedler("cluster", table, "-k", 3, "--id", "name", "--labels", "class", "--out", out, "--effort", "fast")
+
+    result = run_fiedler("update", out, halves[1])
+
+    assert "note: the new rows have no column 'class' of classes, so the clusters are not compared" in result.err
+    assert "agreement" not in result.out
+
+
 def test_repeated_names_are_kept_and_said(run_fiedler, halves, tmp_path):
     run_fiedler("cluster", halves[0], "-k", 3, "--id", "name", "--out", tmp_path / "out")
 
@@ -140,8 +176,8 @@ def test_models_of_other_methods_and_other_folders_are_errors(run_fiedler, halve
     changed = run_fiedler("update", tmp_path / "out", halves[1])
 
     assert (
-        "rows cannot be added to a model of the class EmbedKMeans; cluster all rows again, or use --method auto"
-        in other.err
+        "rows cannot be added to a model of the class EmbedKMeans; cluster all rows again with fiedler "
+        "cluster --method auto" in other.err
     )
     assert "there is no model file" in nothing.err
     assert "labels.csv' has 1 rows, but the model next to it has 40; cluster all rows again" in changed.err

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.cluster.hierarchy import is_valid_linkage
 from sklearn.cluster import AgglomerativeClustering
 
 from fiedler import GenieLinkage
@@ -53,6 +54,30 @@ def test_new_points_join_the_cluster_of_their_nearest_row(backend):
     assert_array_equal(to_numpy(model.predict(backend(X))), to_numpy(model.labels_))
     assert clustering_accuracy(y_new, to_numpy(model.predict(backend(new)))) == 1
     assert clustering_accuracy(y, to_numpy(model.labels_)) == 1
+
+
+@pytest.mark.parametrize("length", ["mutual", "local"])
+def test_a_row_with_a_weight_is_as_many_equal_rows(length, rng):
+    X, counts = rng.normal(size=(80, 2)) + 3 * (np.arange(80) % 2)[:, None], rng.randint(1, 12, size=80)
+    order = rng.permutation(counts.sum())
+    rows = np.repeat(np.arange(80), counts)[order]
+    model = GenieLinkage(4, length=length, gini_threshold=0.2)
+
+    weighted, children = model.fit(X, sample_weight=counts).labels_, model.children_
+    copied = model.fit(X[rows]).labels_
+
+    assert adjusted_rand_index(weighted[rows], copied) == 1
+    assert is_valid_linkage(model.linkage_matrix())
+    assert (model.distances_[: len(rows) - 80] == 0).all()
+    assert_array_equal(model.fit(X, sample_weight=0.3 * counts).labels_, weighted)  # only ratios matter
+    assert not np.array_equal(model.fit(X).children_, children)
+    with pytest.raises(InputError, match="sample_weight must be 80 finite, positive numbers"):
+        model.fit(X, sample_weight=counts - 1)
+
+
+def test_equal_rows_alone_and_more_clusters_than_different_rows():
+    assert_array_equal(GenieLinkage(2).fit([[1.0], [1.0], [1.0]]).labels_, [0, 0, 1])
+    assert_array_equal(GenieLinkage(3).fit([[1.0], [2.0], [1.0], [2.0]]).labels_, [0, 1, 0, 2])
 
 
 def test_few_rows_have_fewer_neighbours():

@@ -217,3 +217,18 @@ def test_an_unstable_number_is_worth_a_warning(monkeypatch, rng):
     monkeypatch.setattr(module, "UNSTABLE_BELOW", 1.1)
     with pytest.warns(FiedlerWarning, match="no number of clusters is stable, so 2 is a guess"):
         ManifoldClustering(max_clusters=4, random_state=0).fit(X)
+
+
+def test_weights_of_rows_count_in_the_graph_and_in_the_estimator(blobs, rng):
+    X, weights = blobs, rng.randint(1, 6, size=150)
+
+    plain, weighted = (choose_n_clusters(X, range(2, 6), sample_weight=m, random_state=0) for m in (None, weights))
+
+    assert (plain.n_clusters, weighted.n_clusters) == (3, 3)
+    assert plain.modularity != weighted.modularity
+    again = choose_n_clusters(X, range(2, 6), sample_weight=3.0 * weights, random_state=0)
+    assert_allclose(again.modularity, weighted.modularity)  # only ratios matter
+    options = {"random_state": 0, "sample_weight": weights}
+    assert choose_n_clusters(X, range(2, 6), estimator=KMeans(n_init=2), **options).n_clusters == 3
+    with pytest.raises(InputError, match="AgglomerativeClustering does not weigh rows; leave sample_weight out"):
+        choose_n_clusters(X, range(2, 6), estimator=AgglomerativeClustering(), **options)

@@ -31,6 +31,24 @@ def best_inertia(X, k):
     return min(inertias)
 
 
+@pytest.fixture(autouse=True)
+def on_the_device(monkeypatch):
+    """Compute on every back end, though the problems of these tests are small."""
+    monkeypatch.setattr(module, "MAX_HOST_MULTIPLICATIONS", 0)
+
+
+def test_small_problems_have_the_same_result_on_every_back_end(rng, foreign, monkeypatch):
+    monkeypatch.undo()
+    X = rng.normal(size=(200, 5))  # without clusters, so that another seeding has another result
+    expected = kmeans(X, 12, n_init=1, random_state=0)
+
+    run = kmeans(foreign(X), 12, n_init=1, random_state=0)
+
+    assert type(run.labels) is type(run.centers) is type(foreign(X))
+    assert_array_equal(to_numpy(run.labels), expected.labels)
+    assert_allclose(to_numpy(run.centers), expected.centers)
+
+
 def test_the_best_run_reaches_the_optimum_of_a_tiny_problem(backend, rng):
     X = rng.normal(size=(8, 2))
 

@@ -1,10 +1,16 @@
 """Memory: the peak of the process, and what it can still allocate on a machine or in a container."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from fiedler import LPI, FullGraph, KNNGraph, LearnedLaplacian
 from fiedler.core import memory
-from fiedler.core.memory import available_memory, peak_memory_mb, reset_peak_memory
+from fiedler.core.eigen import smallest_eigenpairs
+from fiedler.core.memory import available_memory, check_memory, peak_memory_mb, reset_peak_memory
+from fiedler.errors import InputError, NotEnoughMemoryError
 
 GIB = 2**30
 
@@ -83,3 +89,48 @@ def test_the_peak_is_that_since_the_reset():
     assert 120 <= during - before <= 200
     reset_peak_memory()
     assert peak_memory_mb() <= during - 100
+
+
+def test_an_allocation_beyond_the_available_memory_is_refused_with_both_sizes(system):
+    check_memory(8 * GIB, "a table", "use fewer rows")
+
+    with pytest.raises(
+        NotEnoughMemoryError, match=r"a table needs about 8\.7 GB .* only 8\.6 GB is available; use fewer rows"
+    ):
+        check_memory(8.1 * GIB, "a table", "use fewer rows")
+
+
+@pytest.mark.parametrize("model", [FullGraph(), LearnedLaplacian(graph="full")], ids=repr)
+def test_complete_graphs_are_refused_before_anything_is_allocated(model, monkeypatch, rng):
+    X = rng.normal(size=(2_000, 2))
+    fit = model.build if isinstance(model, FullGraph) else lambda X: model.fit(X, np.arange(len(X)) % 2)
+    monkeypatch.setattr(memory, "available_memory", lambda: 10**8)
+    tracemalloc.start()
+    with pytest.raises(NotEnoughMemoryError, match=r"FullGraph on 2000 rows needs about 0\.2 GB .*; use KNNGraph"):
+        fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert peak < 8 * len(X) ** 2
+    with pytest.raises(InputError, match="20000 rows would have 400,000,000 weights, about 18 GB"):
+        fit(rng.normal(size=(20_000, 2)))
+
+
+def test_dense_eigenproblems_are_refused_if_the_matrix_does_not_fit_into_memory(monkeypatch, rng):
+    monkeypatch.setattr(memory, "available_memory", lambda: 10**8)
+
+    with pytest.raises(NotEnoughMemoryError, match=r"a dense matrix of 3000 rows .*; use method='auto'"):
+        smallest_eigenpairs(sp.eye_array(3_000, format="csr"), 2, method="dense")
+    with pytest.raises(NotEnoughMemoryError, match=r"solver='svd' on 2100 rows .*; use solver='regression'"):
+        LPI(2, KNNGraph(3), solver="svd").fit(sp.random_array((2_100, 2_100), density=1e-3, rng=0, format="csr"))
+
+
+def test_new_points_are_linked_to_a_complete_graph_only_if_the_weights_fit_into_memory(monkeypatch, rng):
+    X = rng.normal(size=(300, 2))
+    recipe = FullGraph()
+    graph = recipe.build(X)
+    monkeypatch.setattr(memory, "available_memory", lambda: 10**8)
+
+    assert recipe.link(X[:5], X, graph).shape == (5, 300)
+    with pytest.raises(NotEnoughMemoryError, match="fewer points at a time"):
+        recipe.link(rng.normal(size=(20_000, 2)), X, graph)

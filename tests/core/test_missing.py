@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler.core.missing import GaussianOfRows, fit_gaussian, objective, patterns
+from fiedler.errors import SingularCovarianceError
 
 
 @pytest.fixture
@@ -111,3 +112,10 @@ def test_rows_are_grouped_by_what_they_lack(rows):
     assert sorted(row for members, _ in found for row in members) == np.flatnonzero(np.isnan(rows).any(axis=1)).tolist()
     for members, missing in found:
         assert_array_equal(np.isnan(rows[members]), np.isin(np.arange(4), missing)[None].repeat(len(members), axis=0))
+
+
+def test_a_covariance_that_is_not_positive_definite_cannot_fill_rows():
+    gaussian = GaussianOfRows(np.zeros(3), -np.eye(3))
+
+    with pytest.raises(SingularCovarianceError, match="not positive definite, so missing values cannot be estimated"):
+        gaussian.fill(np.array([[1.0, np.nan, 2.0]]))

@@ -101,3 +101,11 @@ def test_broken_archive_raises(kind, tmp_path):
 
     assert (caught.value.code, caught.value.fields) == ("invalid_archive", {"file": str(path)})
     assert "\n" not in str(caught.value)
+
+
+def test_an_index_out_of_bounds_in_an_archive_is_refused(tmp_path):
+    arrays = archive.pack(sp.csr_array(np.nan_to_num(X))) | {"y": Y}
+    archive.write(tmp_path / "a.npz", arrays | {"indices": arrays["indices"] + 2**20})
+
+    with pytest.raises(FileFormatError, match="an index of a sparse matrix is out of bounds"):
+        archive.read(tmp_path / "a.npz")

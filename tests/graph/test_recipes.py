@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from fiedler import AffinityGraph, FullGraph, KNNGraph, RadiusGraph
 from fiedler.core.backend import to_numpy
 from fiedler.core.sparse import csr_parts, to_scipy
+from fiedler.errors import InputError
 from fiedler.graph import as_affinity
 from fiedler.graph import recipes as module
 
@@ -260,3 +261,12 @@ def test_a_full_graph_on_too_many_rows_raises(monkeypatch, points):
     monkeypatch.setattr(module, "MAX_FULL_NODES", 50)
     with pytest.raises(ValueError, match=r"FullGraph on 60 rows would have 3,600 weights, .* use KNNGraph"):
         FullGraph().build(points)
+
+
+@pytest.mark.parametrize("recipe", [FullGraph("heat"), FullGraph("local"), KNNGraph(3, weight="local")], ids=str)
+def test_new_points_need_the_constants_of_the_kernel(recipe, points):
+    other = AffinityGraph.from_matrix(np.ones((len(points), len(points))))
+
+    with pytest.raises(InputError, match=f"was not built with weight={recipe.weight!r}") as error:
+        recipe.link(points[:2], points, other)
+    assert error.value.code == "no_kernel_constants"

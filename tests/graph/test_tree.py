@@ -32,16 +32,17 @@ def printed_gini(sizes):
     return sum(abs(a - b) for a, b in pairs) / ((len(sizes) - 1) * sum(sizes))
 
 
-def literal_genie(D, threshold, n_clusters):
+def literal_genie(D, threshold, n_clusters, weights=None):
     """Merge the two clusters at the smallest distance, one of them a smallest one if the sizes are too unequal."""
-    clusters = [{i} for i in range(len(D))]
+    clusters, weights = [{i} for i in range(len(D))], np.ones(len(D)) if weights is None else weights
+    size_of = lambda cluster: sum(weights[i] for i in sorted(cluster))  # noqa: E731
     while len(clusters) > n_clusters:
-        sizes = [len(cluster) for cluster in clusters]
+        sizes = [size_of(cluster) for cluster in clusters]
         is_unequal = len(clusters) > 1 and printed_gini(sizes) > threshold
         allowed = [
             (min(D[i, j] for i in a for j in b), number_a, number_b)
             for (number_a, a), (number_b, b) in itertools.combinations(enumerate(clusters), 2)
-            if not is_unequal or min(len(a), len(b)) == min(sizes)
+            if not is_unequal or min(size_of(a), size_of(b)) == min(sizes)
         ]
         _, a, b = min(allowed)
         clusters[a] |= clusters.pop(b)
@@ -99,7 +100,9 @@ def test_repeated_rows_have_length_zero():
 
 
 def test_the_sum_of_size_differences_is_the_printed_gini_index(rng):
-    sizes, current = module._Sizes(30), [1] * 30
+    current = [*[1] * 15, *rng.randint(1, 9, size=15).tolist()]
+    sizes = module._Sizes(current)
+    assert sizes.spread == sum(abs(a - b) for a, b in itertools.combinations(current, 2))
     while len(current) > 2:
         a, b = (current.pop(rng.randint(len(current))) for _ in range(2))
         sizes.merge(a, b)
@@ -117,6 +120,17 @@ def test_merges_follow_the_literal_definition(threshold, length, rng):
     D = lengths_of_all_pairs(X, length) + 1e-9 * squareform(pdist(X))  # ties of mutual lengths by distance
     for k in (2, 3, 7, 20):
         assert adjusted_rand_index(literal_genie(D, threshold, k), cut_tree(merges, k)) == 1
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.4])
+@pytest.mark.parametrize("unit", [1.0, 0.37])
+def test_merges_with_weights_follow_the_literal_definition(threshold, unit, rng):
+    X, weights = rng.normal(size=(30, 2)), unit * rng.randint(1, 9, size=30)
+    merges = genie_merges(spanning_tree(X, 29, length="distance"), threshold, weights)
+    D = lengths_of_all_pairs(X, "distance")
+    exact = (weights / unit).round()  # sums of fractions that should be equal may differ in their last digit
+    for k in (2, 3, 7, 20):
+        assert adjusted_rand_index(literal_genie(D, threshold, k, exact), cut_tree(merges, k)) == 1
 
 
 def test_without_a_limit_it_is_single_linkage(rng):

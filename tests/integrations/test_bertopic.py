@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.cluster import AgglomerativeClustering
 
 from fiedler import GaussianMixture, GenieLinkage, LPIClustering, ManifoldClustering
 from fiedler.datasets import blobs
-from fiedler.errors import InputTypeError
+from fiedler.errors import InputError, InputTypeError
 from fiedler.integrations.bertopic import ClusterModel, transform
 
 SIZES = (10, 40, 25)  # so that the order of topics, by size, is not that of clusters
@@ -196,3 +197,14 @@ def test_the_clusterer_is_cloned_and_its_parameters_are_nested():
     assert model.probabilities_.shape == (60, 2)
     assert not hasattr(clusterer, "labels_")
     assert clusterer.n_clusters == 3
+
+
+def test_weights_are_those_of_the_clusterer():
+    X, _ = blobs(60, n_features=3, n_clusters=3, random_state=0)
+    weights = np.random.RandomState(0).randint(1, 5, size=60)
+
+    model = ClusterModel(GaussianMixture(3, random_state=0)).fit(X, sample_weight=weights)
+
+    assert_allclose(model.probabilities_, GaussianMixture(3, random_state=0).fit(X, sample_weight=weights).memberships_)
+    with pytest.raises(InputError, match="AgglomerativeClustering does not weigh rows; leave sample_weight out"):
+        ClusterModel(AgglomerativeClustering(3)).fit(X, sample_weight=weights)

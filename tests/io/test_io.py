@@ -128,7 +128,7 @@ def test_a_column_of_texts_is_clustered_instead_of_the_numbers(tmp_path):
         ("a,b\n1,2\n1,2,3\n", r"line 3 has 3 fields where the header has 2"),
         ("a,a\n1,2\n", "several columns 'a'; rename them"),
         ("1,2\n3,4\n", "begins with numbers instead of column names"),
-        (",a\n0,4\n", "column 1 has no name"),
+        (",5.1\n0,4\n", "begins with numbers instead of column names"),
         ("a,b\n1,2\n\n3,4\n", "line 3 is empty; remove it; only the end of a table may have empty lines"),
         ("a b c\n1 2 3\n4 5 6\n", r"single column, 'a b c', and '1 2 3' in it is not a number; separate columns by"),
         (b"a,b\n\xff\0,2\n", "is not UTF-8 text"),
@@ -583,3 +583,27 @@ def test_vectors_in_parquet_files_are_arrays(kind, tmp_path, rng):
     assert data.table.columns["tags"] == [["a", "b"], ["c"]] * 15
     data.encoder.fit(data.X)
     assert data.encoder.uses_ == {"embedding": "vector", "tags": "category"}
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        (" a , b \n1,2\n3,5\n", ["a", "b"]),
+        ("a,b,\n1,2,\n3,5,\n", ["a", "b"]),  # a delimiter at the end of every line
+    ],
+)
+def test_names_of_columns_have_no_blanks_around_them_and_empty_columns_need_none(content, names, tmp_path):
+    (tmp_path / "t.csv").write_text(content)
+
+    assert read_input(tmp_path / "t.csv").feature_names == names
+
+
+def test_columns_without_a_name_are_called_by_their_place(tmp_path):
+    """As pandas writes a frame whose columns have numbers, with its index."""
+    (tmp_path / "t.csv").write_text(",0,1\n" + "".join(f"{i},{i % 7},{i % 3}.5\n" for i in range(30)))
+
+    with pytest.warns(FiedlerWarning, match="'t.csv' has columns without a name, which are called 'column 1'"):
+        data = read_input(tmp_path / "t.csv")
+
+    assert data.feature_names == ["column 1", "0", "1"]
+    assert data.id_name == "column 1"

@@ -66,7 +66,7 @@ def test_the_default_bandwidth_is_nearly_the_median_distance(rows, client):
 
 
 @pytest.mark.parametrize("cut", ["ncut", "njw"])
-def test_spectral_clusters_are_those_in_memory(cut, rows, client, monkeypatch):
+def test_spectral_clusters_are_those_in_memory(cut, rows, client, monkeypatch, tmp_path):
     X, _ = rows
     monkeypatch.setattr(spectral, "MAX_NODES", 500)
     options = {"graph": KNNGraph(10), "cut": cut, "random_state": 0}
@@ -80,6 +80,8 @@ def test_spectral_clusters_are_those_in_memory(cut, rows, client, monkeypatch):
     assert adjusted_rand_index(labels, reference.labels_) > 0.97
     assert (model.labels_.chunks, model.embedding_.chunks) == (((300,) * 5,), ((300,) * 5, (5,)))
     assert np.mean(model.predict(in_blocks(X, 2)).compute() == labels) > 0.97
+    fiedler.save(model, tmp_path / "model.npz")
+    assert_array_equal(fiedler.load(tmp_path / "model.npz").predict(X[:9]), model.predict(X[:9]))
 
 
 def test_eigenvectors_that_do_not_converge_are_reported(rows, client, monkeypatch):

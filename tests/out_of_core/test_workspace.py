@@ -87,6 +87,12 @@ def test_other_data_or_options_are_refused_and_the_same_are_not(workspace, tmp_p
     (tmp_path / "other" / "thesis.tex").touch()
     with pytest.raises(InputError, match="contains files that are not those of a fit"):
         Workspace(tmp_path / "other").claim({"data": "a"})
+    for text in ("[]", "5", "[" * 100_000, "\udcff"):
+        (workspace.folder / "manifest.json").write_text(text, errors="surrogateescape")
+        with pytest.raises(StorageError, match=r"cannot be used: its manifest\.json is damaged; choose another one"):
+            workspace.claim({"data": "a"})
+        with pytest.raises(StorageError, match=r"its manifest\.json is damaged"):
+            workspace.identity  # noqa: B018
     (workspace.folder / "manifest.json").write_text("{")
     with pytest.raises(StorageError, match="cannot be used"):
         again.claim({"data": "a"})

@@ -228,6 +228,9 @@ def test_a_summary_read_from_its_file_gives_the_same_page(summary, tmp_path):
         ("[1]", "is not a summary of a clustering"),
         ('{"format": "something else"}', "is not a summary of a clustering"),
         (f'{{"format": "fiedler clustering", "version": {SUMMARY_VERSION + 1}}}', "update fiedler"),
+        ('{"format": "fiedler clustering", "version": -1}', "has version -1, but"),
+        ('{"format": "fiedler clustering", "version": true}', "has version True, but"),
+        ("[" * 100_000, "is not a valid summary file"),
         (
             f'{{"format": "fiedler clustering", "version": {SUMMARY_VERSION}}}',
             "is damaged: n_rows, n_clusters are missing; create it again with fiedler cluster",

@@ -23,6 +23,11 @@ NAN = float("nan")
         (["5 %", "7.5%"], [5, 7.5], ""),
         (["0,844", "12", "3,125"], [0.844, 12, 3.125], "with a decimal comma"),
         (["(12.50)", "12.5-", "\u22122", "CHF 3", "-$4"], [-12.5, -12.5, -2, 3, -4], ""),
+        (["1'234.50", "7", "12\u2019000"], [1234.5, 7, 12000], "with gaps between thousands"),
+        (["1 234", "7.5"], [1234, 7.5], "with gaps between thousands"),
+        (["12 kg", "", "7.5kg"], [12, NAN, 7.5], "in kg"),
+        (["12,5 km/h", "7 km/h"], [12.5, 7], "with a decimal comma, in km/h"),
+        (["-3 °C", "20 °C"], [-3, 20], "in °C"),
         (["10:05", "00:00:30"], [36300, 30], "as time of day"),
         (np.array([60, "NaT"], dtype="timedelta64[s]"), [60, NAN], ""),
         ([1, 2.5, None, NAN, np.float32(3)], [1, 2.5, NAN, NAN, 3], ""),
@@ -115,3 +120,28 @@ def test_vectors_of_another_length_and_infinite_ones_are_mistakes():
     assert (values.type, values.mistakes) == ("vectors", (1, 2))
     assert read_values([[], []]).is_missing.all()
     assert read_values(np.array(["2024-01-01"], dtype="datetime64[D]"), as_words=True).cells.tolist() == ["2024-01-01"]
+
+
+def test_a_unit_is_expected_again_and_several_units_are_words():
+    assert_array_equal(read_values(["3 kg", "4"], expected="numbers", how="in kg").mistakes, [1])
+    assert read_values(["3 kg", "4 g"]).type == "words"
+    assert read_values(["4b", "5b", "x"]).type == "words"
+
+
+def test_lists_of_equally_many_numbers_in_words_are_vectors():
+    for cells in (["[1, 2.5]", None, "[-3e2, 4]"], ["[1 2.5]", "", "[ -3e2  4 ]"]):
+        values = read_values(cells)
+        assert values.type == "vectors"
+        assert_allclose(values.cells, [[1, 2.5], [NAN, NAN], [-300, 4]])
+    assert read_values(["[1, 2]", "[3]"]).type == "words"
+    assert read_values(["['a']", "['b']"]).type == "words"
+    assert read_values(["[1, 2]"], expected="vectors", how="").type == "vectors"
+    assert read_values(["[1, x]"], expected="vectors", how="").n_mistakes == 1
+
+
+def test_dates_that_can_be_read_in_two_ways_and_in_several_notations():
+    assert read_values(["01/02/2024", "05/06/2024"]).doubt == "day/month/year"
+    assert read_values(["01/02/2024", "05/26/2024"]).doubt == ""
+    mixed = read_values([f"{day:02d}.01.2024" if day % 2 else f"2024-01-{day:02d}" for day in range(1, 29)])
+    assert (mixed.type, mixed.in_several_ways, mixed.n_mistakes) == ("dates", True, 14)
+    assert read_values([f"{i}.5" if i % 2 else f"item {i}" for i in range(40)]).type == "words"

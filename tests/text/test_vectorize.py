@@ -24,7 +24,7 @@ def test_term_frequencies_of_unit_length_without_stop_words():
     assert_allclose(X.multiply(X).sum(axis=1), 1)
     row = dict(zip(terms, X[[0]].toarray().ravel()))
     assert row["cat"] == pytest.approx(2 / np.sqrt(2**2 + 1 + 1))
-    assert_allclose(words.counts(TEXTS)[0].sum(), 4)
+    assert_allclose(words.counts(TEXTS)[[0]].sum(), 4)
 
 
 def test_tfidf_agrees_with_scikit_learn():

@@ -5,6 +5,9 @@
 by the multiplicative updates U ← U ∘ X'V / UV'V and V ← V ∘ (XU + λWV) / (VU'U + λDV), neither of which increases the
 objective. K-means clusters the rows of V. No maintained library provides it.
 
+With weights m of rows, M = diag(m), the first term is Σ_i m_i ‖x_i - v_i U'‖² and L that of the graph √(m_i m_j) w_ij
+(:mod:`fiedler.graph.row_weights`). In the updates, X'V becomes X'MV, V'V becomes V'MV, XU becomes MXU and VU'U MVU'U.
+
 Difference from the paper: the authors scale the columns of U to length one at the end. Without the scaling the
 objective has no useful minimum, since V shrinks while U grows and the graph term vanishes; so we scale after every
 update.
@@ -12,6 +15,7 @@ update.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,15 +24,16 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags
 
 from .._records import FitHistory
-from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
+from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_int, check_n_clusters, check_nonnegative, check_seed
 from ..core.kmeans import kmeans
 from ..core.multiplicative import multiplicative_update
 from ..core.progress import ProgressMixin, report_progress, track_progress
+from ..core.selection import first_best
 from ..errors import NotConvergedWarning, warn
-from ..graph.affinity import AffinityGraph
 from ..graph.estimator import restore_on_failure
 from ..graph.recipes import KNNGraph, as_affinity
+from ..graph.row_weights import check_sample_weight, weigh_graph
 from .nmf import check_nonnegative_rows
 
 DENOMINATOR_EPS = 1e-12  # added to denominators against division by zero
@@ -51,19 +56,31 @@ class GNMFRun(NamedTuple):
     converged: bool
 
 
-def update_factors(X: Any, W: Any, degrees: np.ndarray, lam: float, factors: Factors) -> Factors:
+class Problem(NamedTuple):
+    """What is factorised: rows, the graph with its degrees, λ, and the weights of rows."""
+
+    X: Any  # (n, d)
+    W: Any  # (n, n), of the weighted rows
+    degrees: np.ndarray  # (n,)
+    lam: float
+    m: np.ndarray  # (n, 1)
+
+
+def update_factors(problem: Problem, factors: Factors) -> Factors:
     """Update U, then V. [Cai et al. 2011, Eqs 14 and 15]"""
-    V, U = factors
-    U = multiplicative_update(U, X.T @ V, U @ (V.T @ V), epsilon=DENOMINATOR_EPS, power=1.0)
-    numerator, denominator = X @ U + lam * (W @ V), V @ (U.T @ U) + lam * degrees[:, None] * V
+    (X, W, degrees, lam, m), (V, U) = problem, factors
+    U = multiplicative_update(U, X.T @ (m * V), U @ (V.T @ (m * V)), epsilon=DENOMINATOR_EPS, power=1.0)
+    numerator, denominator = m * (X @ U) + lam * (W @ V), m * (V @ (U.T @ U)) + lam * degrees[:, None] * V
     return Factors(multiplicative_update(V, numerator, denominator, epsilon=DENOMINATOR_EPS, power=1.0), U)
 
 
-def objective(X: Any, W: Any, degrees: np.ndarray, lam: float, factors: Factors) -> float:
-    """Return ‖X - VU'‖² + λ tr(V'LV) without forming VU'."""
-    V, U = factors
-    squares = float((X.multiply(X)).sum()) if sp.issparse(X) else float(np.sum(X * X))
-    fit = squares - 2 * float(np.sum((X @ U) * V)) + float(np.sum((V.T @ V) * (U.T @ U)))
+def objective(problem: Problem, factors: Factors) -> float:
+    """Return Σ_i m_i ‖x_i - v_i U'‖² + λ tr(V'LV) without forming VU'."""
+    (X, W, degrees, lam, m), (V, U) = problem, factors
+    squares = float(
+        np.asarray((X.multiply(X)).sum(axis=1) if sp.issparse(X) else np.sum(X * X, axis=1)).ravel() @ m[:, 0]
+    )
+    fit = squares - 2 * float(np.sum(m * (X @ U) * V)) + float(np.sum((V.T @ (m * V)) * (U.T @ U)))
     return fit + lam * float(np.sum(V * (degrees[:, None] * V - W @ V)))
 
 
@@ -148,22 +165,40 @@ class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
-        """Factorise the rows of ``X`` and cluster the rows of V; ``y`` is ignored."""
-        with restore_on_failure(self):
-            return self._fit(X, y)
+    def fit(
+        self,
+        X: MatrixLike,
+        y: LabelsLike | None = None,
+        *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
+    ) -> Self:
+        """Factorise the rows of ``X`` and cluster the rows of V.
 
-    def _fit(self, X: MatrixLike, y: LabelsLike | None) -> Self:
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : ignored
+        sample_weight : array of shape (n,), optional
+            Positive weights: a row of weight 3 stands for three equal rows, which
+            are not each other's neighbours in the graph.
+        """
+        with restore_on_failure(self):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X: MatrixLike, sample_weight: Any) -> Self:
         rows = check_nonnegative_rows(X, estimator=self, min_samples=2)
+        weights = check_sample_weight(sample_weight, rows.shape[0])
         k, lam = check_n_clusters(self.n_clusters, rows.shape[0]), check_nonnegative(self.lam, "lam")
         check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
         recipe = KNNGraph(min(5, rows.shape[0] - 1)) if self.graph is None else self.graph
-        graph = as_affinity(recipe, rows, validated=True)
+        graph = weigh_graph(as_affinity(recipe, rows, validated=True), weights)
+        m = np.ones((rows.shape[0], 1)) if weights is None else weights[:, None]
+        problem = Problem(rows, graph.weights, np.asarray(graph.degrees), lam, m)
         rng = check_seed(self.random_state)
         seeds = rng.randint(2**31 - 1, size=check_int(self.n_init, "n_init"))
         with report_progress(self):
-            runs = [self._run(rows, graph, lam, k, seed) for seed in track_progress(seeds, "starts", len(seeds))]
-        best = min(runs, key=lambda run: run.history.objective[-1])
+            runs = [self._run(problem, k, seed) for seed in track_progress(seeds, "starts", len(seeds))]
+        best = first_best(runs, lambda run: run.history.objective[-1], lowest=True)
         if not best.converged:
             warn(
                 f"GNMF did not converge within max_iter={self.max_iter} updates",
@@ -173,24 +208,23 @@ class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
                 stacklevel=3,
                 max_iter=self.max_iter,
             )
-        self.labels_ = kmeans(best.factors.V, k, n_init=10, random_state=rng).labels
+        self.labels_ = kmeans(best.factors.V, k, n_init=10, sample_weight=weights, random_state=rng).labels
         self.embedding_ = best.factors.V.astype(rows.dtype)  # the updates run in double precision
         self.components_ = best.factors.U.T.astype(rows.dtype)
         self.objective_ = float(best.history.objective[-1])
         self.history_, self.n_iter_, self.converged_ = best.history, best.n_iter, best.converged
         return self
 
-    def _run(self, X: Any, graph: AffinityGraph, lam: float, k: int, seed: int) -> GNMFRun:
+    def _run(self, problem: Problem, k: int, seed: int) -> GNMFRun:
         """Update one random start, whose product has the same sum as ``X``."""
-        rng = np.random.RandomState(seed)
-        W, degrees = graph.weights, np.asarray(graph.degrees)
+        X, rng = problem.X, np.random.RandomState(seed)
         V, U = normalize_factors(Factors(rng.uniform(size=(X.shape[0], k)), rng.uniform(size=(X.shape[1], k))))
         factors = Factors(V * (float(X.sum()) / max(float(V.sum(axis=0) @ U.sum(axis=0)), DENOMINATOR_EPS)), U)
-        values, iterations, n_iter, converged = [objective(X, W, degrees, lam, factors)], [0], 0, False
+        values, iterations, n_iter, converged = [objective(problem, factors)], [0], 0, False
         while n_iter < self.max_iter and not converged:
-            factors, n_iter = normalize_factors(update_factors(X, W, degrees, lam, factors)), n_iter + 1
+            factors, n_iter = normalize_factors(update_factors(problem, factors)), n_iter + 1
             if n_iter % OBJECTIVE_INTERVAL == 0 or n_iter == self.max_iter:
-                values.append(objective(X, W, degrees, lam, factors))
+                values.append(objective(problem, factors))
                 iterations.append(n_iter)
                 converged = values[-2] - values[-1] <= self.tol * abs(values[-2])
         history = FitHistory(np.array(values), maximize=False, iterations=np.array(iterations))

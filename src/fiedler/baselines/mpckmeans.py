@@ -6,26 +6,30 @@
 D_l bounds the squared distances of rows under the metric of cluster l: the squared ranges of the features times A_l
 (the paper takes the largest distance itself). Centres start at the centroids of must-linked groups, the largest first,
 then at rows far from those. The steps assign one row after the other to its best cluster, move centres to means, and
-compute A_l in closed form; none increases the objective, except for the lower bound on the scatter.
+compute A_l in closed form; none increases the objective, except for the lower bound on the scatter. With weights m_i of
+rows, the first sum is Σ_i m_i (...), centres are weighted means, and |X_l| is the sum of the weights of a cluster.
 """
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
-from .._typing import LabelsLike, MatrixLike, RandomState
+from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_dense, check_int, check_n_clusters, check_nonnegative, check_seed
 from ..core.backend import to_numpy
+from ..core.numbering import order_by_first_row, renumber
 from ..errors import NotConvergedWarning, warn
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import restore_on_failure
 from ..graph.pairs import symmetric_pairs
+from ..graph.row_weights import check_sample_weight
 
 MIN_VARIANCE_SHARE = 1e-6  # of the mean variance of the features: lower bound on the scatter per row of a cluster
 
@@ -82,37 +86,45 @@ class MPCKMeans(ClustererMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: LabelsLike | None = None,
+        *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
+        constraints: ConstraintsLike = None,
+    ) -> Self:
         """Cluster the rows of ``X``.
 
         Parameters
         ----------
         X : array of shape (n, d)
         y : ignored
+        sample_weight : array of shape (n,), optional
+            Positive weights: a row of weight 3 stands for three equal rows.
         constraints : PairwiseConstraints, optional
             Must-links and cannot-links.
         """
         with restore_on_failure(self):
-            return self._fit(X, y, constraints)
+            return self._fit(X, sample_weight, constraints)
 
-    def _fit(self, X: MatrixLike, y: LabelsLike | None, constraints: ConstraintsLike) -> Self:
+    def _fit(self, X: MatrixLike, sample_weight: Any, constraints: ConstraintsLike) -> Self:
         validated = to_numpy(check_dense(X, estimator=self, min_samples=2))
         rows = validated.astype(np.float64)  # the iterations run in double precision
         k, rng = check_n_clusters(self.n_clusters, len(rows)), check_seed(self.random_state)
         weight, max_iter = check_nonnegative(self.weight, "weight"), check_int(self.max_iter, "max_iter")
         pairs = check_constraints(constraints, rows) or PairwiseConstraints(n_samples=len(rows))
-        problem = _PairObjective(rows, pairs, weight)
-        centers = initial_centers(rows, pairs, k, rng)
-        metrics = np.ones((k, rows.shape[1])) / (rows.var(axis=0).mean() or 1.0)
+        given = check_sample_weight(sample_weight, len(rows))
+        problem = _PairObjective(rows, pairs, weight, np.ones(len(rows)) if given is None else given)
+        centers = initial_centers(rows, pairs, k, rng, problem.m)
+        metrics = np.ones((k, rows.shape[1])) / problem.mean_variance
         labels = penalized_distances(rows, centers, metrics).argmin(axis=1)
         values: list[float] = []
         converged = False
         while len(values) < max_iter and not converged:
             previous = labels
             labels = problem.assign(labels, centers, metrics, rng)
-            centers = np.array(
-                [rows[labels == c].mean(axis=0) if (labels == c).any() else centers[c] for c in range(k)]
-            )
+            centers = np.array([_mean(rows, problem.m, labels == c, centers[c]) for c in range(k)])
             metrics = problem.metrics(labels, centers, metrics)
             values.append(problem.objective(labels, centers, metrics))
             converged = bool((labels == previous).all()) and len(values) > 1
@@ -126,8 +138,9 @@ class MPCKMeans(ClustererMixin, BaseEstimator):
                 max_iter=max_iter,
             )
         warn_if_clusters_are_empty(len(np.unique(labels)), k, "use fewer clusters or other pairs", stacklevel=3)
-        self.labels_, self.metrics_ = labels.astype(np.int64), metrics
-        self.cluster_centers_ = centers.astype(validated.dtype)
+        order = order_by_first_row(labels, k)
+        self.labels_, self.metrics_ = renumber(labels.astype(np.int64), order), metrics[order]
+        self.cluster_centers_ = centers[order].astype(validated.dtype)
         self.history_, self.objective_ = FitHistory(np.array(values), maximize=False), values[-1]
         self.n_iter_, self.converged_ = len(values), converged
         return self
@@ -146,11 +159,18 @@ def penalized_distances(X: np.ndarray, centers: np.ndarray, metrics: np.ndarray)
     )
 
 
-def initial_centers(X: np.ndarray, pairs: PairwiseConstraints, k: int, rng: np.random.RandomState) -> np.ndarray:
+def _mean(X: np.ndarray, m: np.ndarray, members: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    """Return the weighted mean of some rows; another point if there are none."""
+    return np.average(X[members], axis=0, weights=m[members]) if members.any() else otherwise
+
+
+def initial_centers(
+    X: np.ndarray, pairs: PairwiseConstraints, k: int, rng: np.random.RandomState, m: np.ndarray
+) -> np.ndarray:
     """Return the centroids of the largest must-linked groups, then the rows farthest from the centres chosen so far."""
-    sizes = np.bincount(pairs.groups)
-    largest = [g for g in np.argsort(-sizes, kind="stable")[:k] if sizes[g] > 1]
-    centers = [X[pairs.groups == g].mean(axis=0) for g in largest] or [X[rng.randint(len(X))]]
+    counts, sizes = np.bincount(pairs.groups), np.bincount(pairs.groups, m)
+    largest = [g for g in np.argsort(-sizes, kind="stable") if counts[g] > 1][:k]
+    centers = [_mean(X, m, pairs.groups == g, X[0]) for g in largest] or [X[rng.randint(len(X))]]
     while len(centers) < k:
         distances = np.min([((X - center) ** 2).sum(axis=1) for center in centers], axis=0)
         centers.append(X[distances.argmax()])
@@ -158,16 +178,18 @@ def initial_centers(X: np.ndarray, pairs: PairwiseConstraints, k: int, rng: np.r
 
 
 class _PairObjective:
-    """The objective and its steps for given rows and pairs."""
+    """The objective and its steps for given rows, with weights m, and pairs."""
 
-    def __init__(self, X: np.ndarray, pairs: PairwiseConstraints, weight: float) -> None:
-        self.X, self.pairs, self.weight = X, pairs, weight
+    def __init__(self, X: np.ndarray, pairs: PairwiseConstraints, weight: float, m: np.ndarray) -> None:
+        self.X, self.pairs, self.weight, self.m = X, pairs, weight, m
+        mean = np.average(X, axis=0, weights=m)
+        self.mean_variance = float(np.average((X - mean) ** 2, axis=0, weights=m).mean()) or 1.0
         self.sq_ranges = (X.max(axis=0) - X.min(axis=0)) ** 2  # bounds every squared difference, for each feature
         self.must, self.cannot = (symmetric_pairs(links, len(X)) for links in (pairs.must_link, pairs.cannot_link))
 
     def objective(self, labels: np.ndarray, centers: np.ndarray, metrics: np.ndarray) -> float:
         """Return the objective, including violated pairs."""
-        cost = float(penalized_distances(self.X, centers, metrics)[np.arange(len(labels)), labels].sum())
+        cost = float(self.m @ penalized_distances(self.X, centers, metrics)[np.arange(len(labels)), labels])
         for links, cannot in ((self.pairs.must_link, False), (self.pairs.cannot_link, True)):
             first, second = links.T
             violated = (labels[first] == labels[second]) == cannot
@@ -184,7 +206,7 @@ class _PairObjective:
         self, labels: np.ndarray, centers: np.ndarray, metrics: np.ndarray, rng: np.random.RandomState
     ) -> np.ndarray:
         """Assign rows in random order to the cluster with the lowest cost, given the labels of the other rows."""
-        labels, costs = labels.copy(), penalized_distances(self.X, centers, metrics)
+        labels, costs = labels.copy(), self.m[:, None] * penalized_distances(self.X, centers, metrics)
         linked = self.pairs.rows
         unlinked = np.ones(len(labels), dtype=bool)
         unlinked[linked] = False
@@ -207,14 +229,16 @@ class _PairObjective:
 
     def metrics(self, labels: np.ndarray, centers: np.ndarray, previous: np.ndarray) -> np.ndarray:
         """Return A_l = |X_l| / (scatter of the cluster + that of its violated pairs), for each feature."""
-        min_variance = MIN_VARIANCE_SHARE * (self.X.var(axis=0).mean() or 1.0)
+        min_variance = MIN_VARIANCE_SHARE * self.mean_variance
         metrics = previous.copy()
         for c in range(len(centers)):
             members = labels == c
-            size = members.sum()
+            size = self.m[members].sum()
             if size == 0:
                 continue
-            scatter = ((self.X[members] - centers[c]) ** 2).sum(axis=0) + self.weight * self._pair_scatter(labels, c)
+            scatter = self.m[members] @ (self.X[members] - centers[c]) ** 2 + self.weight * self._pair_scatter(
+                labels, c
+            )
             metrics[c] = size / np.maximum(scatter, min_variance * size)
         return metrics
 

@@ -2,29 +2,32 @@
 
 X ≈ VU', V and U non-negative; document i belongs to the cluster of its largest v_ik, after the columns of U are scaled
 to length one. NCW first multiplies document i by (x_i · Σ_j x_j)^-½, the inverse root of its degree in the graph of dot
-products, which relates the factorisation to the normalised cut. The factorisation is that of scikit-learn.
+products, which relates the factorisation to the normalised cut. The factorisation is that of scikit-learn. With weights
+m_i of rows it minimises Σ_i m_i ‖x_i - v_i U'‖², that of the rows √m_i x_i, and degrees count them as well.
 """
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.decomposition import NMF
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.decomposition import NMF, non_negative_factorization
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import LabelsLike, MatrixLike, RandomState
+from .._foreign_warnings import ignore_foreign_warnings
+from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_seed, choose
 from ..core.backend import is_numpy
+from ..core.numbering import order_by_first_row
 from ..core.rows import convert_rows, normalize_row_sums, normalize_rows
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.estimator import restore_on_failure
+from ..graph.row_weights import check_sample_weight
 
 USES_ROW_WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
 INITS = ("random", "nndsvd", "nndsvda", "nndsvdar")  # initialisations of scikit-learn's NMF
@@ -98,7 +101,7 @@ class NMFClustering(ClustererMixin, BaseEstimator):
     >>> from fiedler.baselines import NMFClustering
     >>> X = np.repeat([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 2.0, 1.0]], 5, axis=0)
     >>> NMFClustering(2, random_state=0).fit_predict(X)
-    array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
+    array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])
     """
 
     def __init__(
@@ -118,19 +121,34 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         self.init = init
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
-        """Factorise the rows of ``X``; ``y`` is ignored."""
-        with restore_on_failure(self):
-            return self._fit(X, y)
+    def fit(
+        self,
+        X: MatrixLike,
+        y: LabelsLike | None = None,
+        *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
+    ) -> Self:
+        """Factorise the rows of ``X``.
 
-    def _fit(self, X: MatrixLike, y: LabelsLike | None) -> Self:
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+        y : ignored
+        sample_weight : array of shape (n,), optional
+            Positive weights: a row of weight 3 stands for three equal rows.
+        """
+        with restore_on_failure(self):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X: MatrixLike, sample_weight: Any) -> Self:
         rows = check_nonnegative_rows(X, estimator=self)
+        weights = check_sample_weight(sample_weight, rows.shape[0])
         k, max_iter = check_n_clusters(self.n_clusters, rows.shape[0]), check_int(self.max_iter, "max_iter")
         if not rows.sum() > 0:
             raise InputError("all entries of X are zero", "check the data", code="zero_rows", parameter="X")
-        self._total = (
-            np.asarray(rows.sum(axis=0)).ravel() if choose(USES_ROW_WEIGHTS, self.weight, option="weight") else None
-        )
+        self._total = None
+        if choose(USES_ROW_WEIGHTS, self.weight, option="weight"):
+            self._total = np.asarray(rows.sum(axis=0) if weights is None else rows.T @ weights).ravel()
         if self.init is not None:
             choose(dict.fromkeys(INITS), self.init, option="init")
             if self.init != "random" and k > min(rows.shape):
@@ -144,12 +162,14 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         check_nonnegative(self.tol, "tol")
         check_seed(self.random_state)
         self._nmf = NMF(k, init=self.init, max_iter=max_iter, tol=self.tol, random_state=self.random_state)
-        with warnings.catch_warnings(), np.errstate(invalid="ignore"):
-            warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one below
-            V = self._nmf.set_output(transform="default").fit_transform(self._weighted(rows))
+        counted = self._weighted(rows) if weights is None else _scaled(self._weighted(rows), np.sqrt(weights))
+        with ignore_foreign_warnings(), np.errstate(invalid="ignore"):  # replaced by the one below
+            V = self._nmf.set_output(transform="default").fit_transform(counted)  # memberships are shares of its rows
         self._lengths = np.linalg.norm(self._nmf.components_, axis=1)
+        order = order_by_first_row(self._memberships(V).argmax(axis=1), k)
+        self._nmf.components_, self._lengths = self._nmf.components_[order], self._lengths[order]
         self.components_ = normalize_rows(self._nmf.components_)
-        self.memberships_ = self._memberships(V)
+        self.memberships_ = self._memberships(V[:, order])
         self.labels_, self.n_iter_ = self.memberships_.argmax(axis=1), self._nmf.n_iter_
         # The error of sparse rows is the root of a difference, which rounding can make negative instead of zero.
         self.objective_ = float(np.nan_to_num(self._nmf.reconstruction_err_))
@@ -170,19 +190,21 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         """Return the memberships of rows, including new ones."""
         check_is_fitted(self)
         rows = check_nonnegative_rows(X, estimator=self, reset=False)
-        components = self._nmf.components_
+        components, max_iter = self._nmf.components_, self._nmf.max_iter
         reference = sp.csr_array(components.shape, dtype=components.dtype) if sp.issparse(rows) else components
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
-            V = self._nmf.transform(self._weighted(convert_rows(rows, reference)))
-        if any(issubclass(one.category, ConvergenceWarning) for one in caught):
+        options = {"n_components": len(components), "update_H": False, "tol": self._nmf.tol, "max_iter": max_iter}
+        with ignore_foreign_warnings():  # replaced by the one below
+            V, _, n_iter = non_negative_factorization(
+                self._weighted(convert_rows(rows, reference)), H=components, random_state=0, **options
+            )
+        if n_iter >= max_iter and self._nmf.tol > 0:
             warn(
-                f"the memberships of new rows did not converge within max_iter={self._nmf.max_iter} iterations",
+                f"the memberships of new rows did not converge within max_iter={max_iter} iterations",
                 "increase max_iter or tol",
                 code="not_converged",
                 category=NotConvergedWarning,
                 stacklevel=2,
-                max_iter=self._nmf.max_iter,
+                max_iter=max_iter,
             )
         return self._memberships(V)
 
@@ -195,8 +217,7 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         if self._total is None:
             return X
         degree = np.asarray(X @ self._total).ravel()
-        factor = 1 / np.sqrt(np.where(degree > 0, degree, 1))
-        return sp.csr_array(sp.diags_array(factor) @ X) if sp.issparse(X) else X * factor[:, None]
+        return _scaled(X, 1 / np.sqrt(np.where(degree > 0, degree, 1)))
 
     def _memberships(self, V: np.ndarray) -> np.ndarray:
         V = V * self._lengths
@@ -206,3 +227,9 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse, tags.input_tags.positive_only = True, True
         return tags
+
+
+def _scaled(X: Any, factors: np.ndarray) -> Any:
+    """Multiply rows by factors, in the precision of the rows."""
+    factors = factors.astype(X.dtype)
+    return sp.csr_array(sp.diags_array(factors) @ X) if sp.issparse(X) else X * factors[:, None]

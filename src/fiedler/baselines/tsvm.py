@@ -8,15 +8,14 @@ unlabelled rows of opposite labels whose slacks sum to more than two exchange th
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_dense, check_int, check_nonnegative, check_positive, choose
@@ -29,7 +28,6 @@ INITIAL_WEIGHT = 1e-3  # C*/C at the start
 WEIGHT_GROWTH = 4.0  # factor from one value of C* to the next
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
 MIN_SLACK_EXCESS = 1e-9  # of the sum of two slacks over 2, below which exchanging labels gains only rounding errors
-
 MIN_STEPS, STEPS_PER_ROW = 100_000, 100  # of the solver at most; it does not end for columns far from zero
 
 
@@ -96,7 +94,7 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: MatrixLike, y: LabelsLike) -> Self:
         """Learn from all rows of ``X`` and the labels of those where ``y`` is not -1."""
-        with restore_on_failure(self):
+        with restore_on_failure(self), ignore_foreign_warnings():
             return self._fit(X, y)
 
     def _fit(self, X: MatrixLike, y: LabelsLike | None) -> Self:
@@ -175,6 +173,7 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return to_numpy(check_dense(X, estimator=self, reset=False)).astype(np.float64)
 
+    @ignore_foreign_warnings()
     def _scores(self, rows: np.ndarray) -> np.ndarray:
         return np.stack([machine.decision_function(rows) for machine in self._machines], axis=1)
 
@@ -192,17 +191,15 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
             max_iter=max(MIN_STEPS, STEPS_PER_ROW * len(X)),
             random_state=0,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # replaced by the one of `fit`
-            try:
-                return machine.fit(X, signs, sample_weight=costs)
-            except ValueError as error:
-                raise InputError(
-                    f"a support vector machine cannot be trained: {error}",
-                    "subtract the mean of each column and divide by its standard deviation",
-                    code="values_too_large",
-                    parameter="X",
-                ) from None
+        try:
+            return machine.fit(X, signs, sample_weight=costs)
+        except ValueError as error:
+            raise InputError(
+                f"a support vector machine cannot be trained: {error}",
+                "subtract the mean of each column and divide by its standard deviation",
+                code="values_too_large",
+                parameter="X",
+            ) from None
 
     def _against_the_rest(
         self, X: np.ndarray, known: np.ndarray, known_signs: np.ndarray, max_switches: int

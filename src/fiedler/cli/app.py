@@ -17,11 +17,12 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
+from typer.models import OptionInfo
 
 from .. import __version__
 from ..errors import MissingDependencyError
 from . import INTERRUPTED, cluster, compare, data, doctor, predict, report, reproduce, update
-from .messages import one_line, render
+from .messages import COMMAND_OPTIONS, one_line, render
 from .options import Debug
 
 Command = Callable[..., None]
@@ -98,9 +99,11 @@ def application(
 
 def with_error_handling(command: Command) -> Command:
     """Wrap a command so that errors are shown as one sentence or, with ``--debug``, as a traceback."""
+    signature = inspect.signature(command, eval_str=True)
 
     @wraps(command)
     def run(debug: bool = False, **options: Any) -> None:
+        token = COMMAND_OPTIONS.set(option_names(signature))
         try:
             command(**options)
         except KeyboardInterrupt:
@@ -116,12 +119,31 @@ def with_error_handling(command: Command) -> Command:
                 raise
             typer.echo(f"fiedler: {render(error)}", err=True)
             raise typer.Exit(1) from None
+        finally:
+            COMMAND_OPTIONS.reset(token)
 
-    signature = inspect.signature(command, eval_str=True)
     debug_option = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
     parameters = [*signature.parameters.values(), debug_option]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return run
+
+
+def option_names(signature: inspect.Signature) -> frozenset[str]:
+    """Return the names of the options of a command.
+
+    Examples
+    --------
+    >>> sorted(option_names(inspect.signature(report.report, eval_str=True)))
+    ['--debug', '--json', '--out', '--quiet', '-q']
+    """
+    names = {"--debug"}
+    for name, parameter in signature.parameters.items():
+        infos = getattr(parameter.annotation, "__metadata__", ())
+        for info in (info for info in infos if isinstance(info, OptionInfo)):
+            given = (info.default, *(info.param_decls or ()))  # the first name is in the place of a default
+            declared = [one for one in given if isinstance(one, str) and one.startswith("-")]
+            names.update(declared or [f"--{name.replace('_', '-')}"])
+    return frozenset(names)
 
 
 app = build_app()

@@ -30,6 +30,7 @@ from .fitting import (
     check_memory,
     expected_cost,
     fit,
+    format_agreement,
     label_scores,
     save_labels,
     save_table,
@@ -258,6 +259,7 @@ def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]
         "feature_names": data.feature_names,
         "image_shape": data.image_shape and list(data.image_shape),
         "id_name": data.id_name,
+        "label_name": data.label_name,
         "representation": data.representation,
         "cluster_names": fitted.cluster_names,
         **more,
@@ -312,6 +314,5 @@ def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, fold
     if result["caution"]:
         parts.append(result["caution"])
     if result["scores"]:
-        scores = ", ".join(f"{name} {value:.3f}" for name, value in result["scores"].items())
-        parts.append(f"agreement with the known labels: {scores}")
+        parts.append(format_agreement(result["scores"]))
     return [*parts, f"written to {folder}: {', '.join(result['files'])}"]

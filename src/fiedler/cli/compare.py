@@ -17,10 +17,11 @@ from .._validation import choose, import_class
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.recipes import default_recipe
+from ..graph.row_weights import weigh_graph
 from ..io import Input, read_input
 from ..metrics import score_table
 from ..report.jsonable import jsonable
-from .fitting import accepts, choose_number, fit, label_scores
+from .fitting import accepts, choose_number, fit, label_scores, takes_weights
 from .messages import EXPECTED, render
 from .methods import (
     NClusters,
@@ -32,6 +33,9 @@ from .methods import (
     prepare,
 )
 from .options import (
+    AsCategory,
+    AsNumber,
+    AsText,
     Clusters,
     Drop,
     Id,
@@ -39,6 +43,7 @@ from .options import (
     Labels,
     LabelsFromFolders,
     Quiet,
+    RowWeight,
     Scale,
     Seed,
     Size,
@@ -46,7 +51,9 @@ from .options import (
     Source,
     Text,
     UseRep,
+    Weight,
     parse_columns,
+    parse_weights,
 )
 from .output import Output, make_table
 from .results import check_file
@@ -71,6 +78,11 @@ def compare(
     id: Id = None,
     text: Text = None,
     drop: Drop = None,
+    as_category: AsCategory = None,
+    as_number: AsNumber = None,
+    as_text: AsText = None,
+    weight: Weight = None,
+    row_weight: RowWeight = None,
     size: Size = None,
     skip_broken: SkipBroken = False,
     use_rep: UseRep = None,
@@ -96,6 +108,11 @@ def compare(
             id=id,
             text=text,
             drop=parse_columns(drop),
+            as_category=parse_columns(as_category),
+            as_number=parse_columns(as_number),
+            as_text=parse_columns(as_text),
+            weight=parse_weights(weight),
+            row_weight=row_weight,
             size=size,
             skip_broken=skip_broken,
             labels_from_folders=labels_from_folders,
@@ -106,16 +123,14 @@ def compare(
         for name in names:
             check_takes_graph(data, name)
         prepared = prepare(data, scale)
-    unsupervised = [name for name in names if data.is_partially_labeled and not accepts(name, "labels")]
-    if unsupervised:
-        verbs = "do not accept labels and are" if unsupervised[1:] else "does not accept labels and is"
-        output.note(f"{', '.join(unsupervised)} {verbs} fitted without them")
+    for note in _left_out(data, names):
+        output.note(note)
     evidence, rows = None, []
     if n_clusters == "auto":
         with output.working("choosing the number of clusters"):
-            n_clusters, evidence = choose_number(prepared, seed=seed)
+            n_clusters, evidence = choose_number(prepared, data.weights, seed=seed)
     with output.working("building the graph"):
-        scorer = UnsupervisedScorer(prepared.rows, seed)
+        scorer = UnsupervisedScorer(prepared.rows, seed, data.weights)
     for i, name in enumerate(names, start=1):
         with output.working(f"{name} ({i} of {len(names)})"):
             rows.append(_fit_and_score(data, prepared, name, n_clusters, seed, scorer))
@@ -132,6 +147,22 @@ def compare(
         *(f"{row['method']} failed: {row['failed']}" for row in rows if "failed" in row),
         *([] if out is None else [f"written to {out}"]),
     )
+
+
+def _left_out(data: Input, names: list[str]) -> list[str]:
+    """Say which methods are fitted without the labels or weights that are given."""
+    without = {
+        "labels": [name for name in names if data.is_partially_labeled and not accepts(name, "labels")],
+        "weights of rows": [name for name in names if data.weights is not None and not takes_weights(name)],
+    }
+    verbs = {
+        kind: ("do not accept", "are") if found[1:] else ("does not accept", "is") for kind, found in without.items()
+    }
+    return [
+        f"{', '.join(found)} {verbs[kind][0]} {kind} and {verbs[kind][1]} fitted without them"
+        for kind, found in without.items()
+        if found
+    ]
 
 
 def _parse_methods(text: str) -> list[str]:
@@ -152,15 +183,14 @@ def _parse_methods(text: str) -> list[str]:
 class UnsupervisedScorer:
     """Scores of labels that need no known classes, on the same graph and rows for every method."""
 
-    def __init__(self, rows: Any, seed: int) -> None:
-        self.rows, self.seed = rows, seed
-        is_graph = isinstance(rows, AffinityGraph)
-        self.graph = rows if is_graph else default_recipe(rows.shape[0]).build(rows)
+    def __init__(self, rows: Any, seed: int, weights: np.ndarray | None = None) -> None:
+        self.rows, self.seed, self.has_rows = rows, seed, not isinstance(rows, AffinityGraph)
+        self.graph = weigh_graph(default_recipe(rows.shape[0]).build(rows) if self.has_rows else rows, weights)
 
     def score(self, labels: np.ndarray) -> dict[str, float]:
         """Return cut and modularity and, for two or more clusters of rows, the silhouette."""
         scores = score_table(None, labels, self.graph)
-        if self.rows is not self.graph and 1 < len(np.unique(labels)) < len(labels):
+        if self.has_rows and 1 < len(np.unique(labels)) < len(labels):
             size = min(SILHOUETTE_SAMPLE, len(labels))
             scores["silhouette"] = float(silhouette_score(self.rows, labels, sample_size=size, random_state=self.seed))
         return scores
@@ -176,6 +206,7 @@ def _fit_and_score(
 ) -> dict[str, Any]:
     """Return a method's row of the table, or the reason why it could not be fitted."""
     supervised = data if accepts(method, "labels") else data._replace(labels=None)
+    supervised = supervised if takes_weights(method) else supervised._replace(weights=None)
     try:
         fitted = fit(supervised, prepared, method, n_clusters, seed=seed)
     except EXPECTED as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import inspect
 import re
 import time
 from collections.abc import Container
@@ -13,9 +12,11 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from .._files import atomic_write
 from .._registry import methods
+from .._validation import import_class
 from ..clustering import FitCost, choose_n_clusters, estimate
 from ..clustering.cost_records import format_bytes
 from ..clustering.n_clusters import DEFAULT_CANDIDATES
@@ -91,7 +92,8 @@ def fit(
     started, evidence = time.perf_counter(), None
     classes = (data.class_names or []) if data.is_partially_labeled else []
     if n_clusters == "auto" and method != "auto":
-        n_clusters, evidence = choose_number(prepared, seed=seed, at_least=max(2, len(classes)) if supervision else 1)
+        at_least = max(2, len(classes)) if supervision.keys() - {"sample_weight"} else 1
+        n_clusters, evidence = choose_number(prepared, data.weights, seed=seed, at_least=at_least)
         n_clusters = max(n_clusters, len(classes))
     clusterer = make_clusterer(method, n_clusters, prepared.rows, seed, effort, **options)
     clusterer.fit(prepared.rows, **supervision)
@@ -167,13 +169,18 @@ def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]
     return options
 
 
+def takes_weights(method: str) -> bool:
+    """Whether a method weighs rows."""
+    estimator = import_class(method) if is_own(method) else methods()[method].load()
+    return has_fit_parameter(estimator, "sample_weight")
+
+
 def _check_takes_weights(method: str) -> None:
     """Raise an error if a method does not weigh rows."""
-    takes = [name for name, row in methods().items() if "sample_weight" in inspect.signature(row.load().fit).parameters]
-    if method not in takes:
+    if not takes_weights(method):
         raise InputError(
             f"--method {method} does not weigh rows",
-            f"use one that does: {', '.join(takes)}, or leave out --row-weight",
+            f"use one that does: {', '.join(filter(takes_weights, methods()))}, or leave out --row-weight",
             code="weights_not_supported",
             parameter="method",
             value=method,
@@ -204,16 +211,23 @@ def _check_pairs_match_labels(pairs: PairwiseConstraints, data: Input) -> None:
             )
 
 
-def choose_number(prepared: PreparedRows, *, seed: int = 0, at_least: int = 1) -> tuple[int, Any]:
+def choose_number(
+    prepared: PreparedRows, weights: np.ndarray | None = None, *, seed: int = 0, at_least: int = 1
+) -> tuple[int, Any]:
     """Choose the number of clusters as ManifoldClustering does; return it and the evidence."""
     candidates = [k for k in DEFAULT_CANDIDATES if k >= at_least] or [at_least]
-    choice = choose_n_clusters(prepared.rows, candidates, random_state=seed)
+    choice = choose_n_clusters(prepared.rows, candidates, sample_weight=weights, random_state=seed)
     return choice.n_clusters, choice
 
 
 def label_scores(data: Input, labels: np.ndarray) -> dict[str, float]:
     """Score clusters against known labels; empty where there are none, or where they were used in the fit."""
     return {} if data.labels is None or data.is_partially_labeled else score_table(data.labels, labels)
+
+
+def format_agreement(scores: dict[str, float]) -> str:
+    """Return a line with the scores of clusters against known labels."""
+    return f"agreement with the known labels: {', '.join(f'{name} {value:.3f}' for name, value in scores.items())}"
 
 
 def save_labels(

@@ -1,13 +1,14 @@
 """Word errors and warnings for the command line.
 
 Errors and warnings of fiedler have a code and fields (:mod:`fiedler.errors`). Where the library's own sentence speaks
-of Python parameters, the tables below have one that speaks of command-line options. Exceptions of other libraries are
-recognised by their class.
+of Python parameters, the tables below have one that speaks of command-line options. What names an option that the
+running command does not have is not shown. Exceptions of other libraries are recognised by their class.
 """
 
 from __future__ import annotations
 
 import re
+from contextvars import ContextVar
 from typing import Any
 
 from .._validation import did_you_mean
@@ -15,6 +16,11 @@ from ..errors import FiedlerError, FiedlerWarning
 
 # Those that begin terminal escapes, and those that change the direction of text; not tabs and line breaks.
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+# The options of the running command; None if there is none, so that all may be named.
+COMMAND_OPTIONS: ContextVar[frozenset[str] | None] = ContextVar("COMMAND_OPTIONS", default=None)
+OPTION_NAME = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
+OF_ANOTHER_COMMAND = re.compile(r"fiedler [a-z]+( --?[a-z][a-z-]*( [\w.]+)?)+")  # such as fiedler cluster -k 3
 
 # Exceptions that other libraries raise for unusable data; their own text is shown.
 EXPECTED = (ValueError, TypeError, OSError, RuntimeError, ImportError)
@@ -34,7 +40,7 @@ OPTIONS = {
     "use_rep": "--use-rep",
 }
 
-_FEWER_CLUSTERS = "request fewer clusters with -k, or use another --method"
+_FEWER_CLUSTERS = "request fewer clusters with -k, or use another method"
 
 # Whole sentences, by code. Templates may use the fields of the error and {option}, {choices} and {suggestion}.
 SENTENCES = {
@@ -42,17 +48,17 @@ SENTENCES = {
     "unknown_option": "{option} {value!r} is not known{suggestion}; choose one of {choices}",
     "n_clusters_too_large": "{option} {value} is more than the {n_samples} rows; choose at most {n_samples}",
     "option_of_other_input": "{option} is for {inputs}, but {file!r} is not one of these; leave it out",
-    "invalid_pca": "this method needs at least two columns; use --method auto",
+    "invalid_pca": "this method needs at least two columns; use the method auto",
     # rows
     "equal_rows": "all rows are equal, so there is nothing to cluster; check the data",
     "values_too_large": "the data contain values of magnitude {largest:.1e}, whose squares overflow; use a larger unit",
     "values_too_small": "no value in the data exceeds {largest:.1e}, so their squares underflow; use a smaller unit",
     "too_few_rows_for_neighbors": (
         "this method connects every row to {n_neighbors} others, but there are only {n_samples} rows; "
-        "use --method auto or kmeans"
+        "use the method auto or kmeans"
     ),
     "zero_bandwidth": "so many rows are equal that the graph has no distance scale; remove the duplicates",
-    "no_directions": "lpi compares rows by their direction, and a single column has none; use another --method",
+    "no_directions": "lpi compares rows by their direction, and a single column has none; use another method",
     "duplicate_rows": "k-means found {n_distinct} distinct groups instead of {n_clusters}; some rows are duplicates",
     "not_enough_memory": (
         "clustering {n_rows} x {n_columns} values needs up to {required_gb:.1f} GB of memory, but only "
@@ -74,7 +80,7 @@ SENTENCES = {
     ),
     "disconnected_graph": (
         "the graph of nearest neighbours has {n_components} connected components; if that is not intended, "
-        "cluster the rows by --method auto, which connects them"
+        "cluster the rows by the method auto, which connects them"
     ),
     "no_weight_to_graph": (
         "{n_points} new row(s) are far from all rows of the model; they get the cluster of the nearest row"
@@ -89,6 +95,7 @@ SENTENCES = {
 
 # Hints that replace those of the library, by code; the problem is stated as in Python.
 HINTS = {
+    "cannot_update": "cluster all rows again, or use fiedler predict for the new ones",
     "image_sizes_differ": "resize all to the same size, such as --size 32",
     "invalid_image": "repair or remove such files, or leave them out with --skip-broken",
     "mixed_column": "correct these cells or empty them, or use --as-category or --drop for the columns",
@@ -105,7 +112,17 @@ HINTS = {
         "separate columns by a comma, semicolon, tab or |, or give the column a role with --text"
     ),
     "too_many_pairs": "use fewer pairs",
+    "weights_not_numbers": "choose a column of positive numbers with --row-weight, or none",
     "wrong_encoding": "save the files as UTF-8",
+}
+
+# Hints for commands without the options that the hints above, or those of the library, name.
+OTHER_HINTS = {
+    "no_columns": "--id, --text and --drop are for tables",
+    "no_features": "drop fewer columns",
+    "no_such_representation": "use a file that has it, as that of the fit",
+    "not_a_number": "correct it",
+    "not_writable": "change the permissions of the folder",
 }
 
 
@@ -155,13 +172,25 @@ def _from_tables(error: FiedlerError | FiedlerWarning) -> str:
     """Fill the template of the error's code; where there is none, or a field is missing, use the library's sentence."""
     fields = _fields(error)
     sentence = _fill(SENTENCES.get(error.code), fields)
-    hint = _fill(HINTS.get(error.code), fields)
-    return sentence or (f"{error.problem}; {hint}" if hint else str(error))
+    own = error.hint.replace("{", "{{").replace("}", "}}")
+    hints = (HINTS.get(error.code, own), OTHER_HINTS.get(error.code), own)
+    hint = next((hint for template in hints if (hint := _fill(template, fields))), None)
+    return sentence or (f"{error.problem}; {hint}" if hint else error.problem)
+
+
+def _names_other_options(text: str, fields: dict[str, Any]) -> bool:
+    """Whether a template names an option that the running command does not have."""
+    options = COMMAND_OPTIONS.get()
+    text = OF_ANOTHER_COMMAND.sub("", text.replace("{option}", str(fields.get("option", ""))))
+    return options is not None and any(name not in options for name in OPTION_NAME.findall(text))
 
 
 def _fill(template: str | None, fields: dict[str, Any]) -> str | None:
+    """Return a template with its fields; None if one is missing, or if it names options of other commands."""
+    if template is None or _names_other_options(template, fields):
+        return None
     try:
-        return None if template is None else template.format(**fields)
+        return template.format(**fields)
     except KeyError:  # an error without one of the fields
         return None
 

@@ -17,6 +17,7 @@ from .._validation import check_range, check_rows_differ, choose, first_few, imp
 from ..errors import FiedlerWarning, InputError, warn
 from ..graph.affinity import AffinityGraph
 from ..io import Input
+from ..table.completion import completer_of
 from ..text import DocumentVectorizer
 
 NClusters = int | Literal["auto"]
@@ -68,6 +69,9 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
     if data.encoder is not None:
         steps, rows = [("table", data.encoder)], data.encoder.fit_transform(rows)
     check_range(rows.data if sp.issparse(rows) else rows)
+    if data.kind == "table" and data.feature_names is not None:  # passes these rows on, and completes new ones
+        completer = completer_of(data.feature_names, rows)
+        steps = [] if completer is None else [("table", completer)]
     scale = DEFAULT_SCALE[data.kind] if scale == "auto" else scale
     make_scaler = choose(SCALES, scale, option="scale", also=["auto"])
     if make_scaler is not None:

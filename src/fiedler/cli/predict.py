@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from ..io.cells import H5AD
 from ..io.images import is_image
 from ..io.tables import table_ending
 from ..persistence import load, read_notes
+from ..table import TableCompleter, TableEncoder
 from .fitting import check_append, save_labels, save_table, write_labels, write_table
 from .methods import naming_texts_without_terms
 from .options import Drop, Id, Json, Quiet, Size, SkipBroken, Source, Text, parse_columns
@@ -68,7 +69,7 @@ def predict(
     options: dict[str, Any] = {"id": id, "text": text, "drop": drop, "size": size, "skip_broken": skip_broken}
     data = read_new_rows(output, source, fitted, notes, **options)
     check_append(data, append)
-    with output.working(f"predicting {data.n_rows} rows"), naming_texts(data, fitted):
+    with output.working(f"predicting {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
         memberships = to_numpy(fitted.predict_proba(data.X)) if hasattr(fitted, "predict_proba") else None
         labels = to_numpy(fitted.predict(data.X)) if memberships is None else memberships.argmax(axis=1)
     confidence = None if memberships is None else memberships.max(axis=1)
@@ -102,11 +103,11 @@ def read_new_rows(
     if notes.get("kind") == "graph":
         raise InputError(
             "the model was fitted to the graph of its cells, to which new cells have no links",
-            "cluster the cells again with --use-rep X_pca or X",
+            "cluster the cells again with fiedler cluster --use-rep X_pca or X",
             code="fitted_to_graph",
         )
     with output.working(f"reading {source}"):
-        options = _reading_options(source, notes, text=text, size=size)
+        options = _reading_options(source, fitted, notes, text=text, size=size)
         dropped = parse_columns(drop)
         if needed := set(dropped) & set(options.get("features", ())):
             raise InputError(
@@ -120,18 +121,20 @@ def read_new_rows(
     return data
 
 
-def _reading_options(source: str, notes: dict[str, Any], *, text: str | None, size: int | None) -> dict[str, Any]:
+def _reading_options(
+    source: str, fitted: Any, notes: dict[str, Any], *, text: str | None, size: int | None
+) -> dict[str, Any]:
     """Return the options with which the model's input was read: text column, features, rows of cells, shape of images.
 
+    The first step of a model of tables finds its columns by name; models without one need all features as numbers.
     Images that were not resized in the fit have one size, to which new ones are resized with a warning.
     """
     is_folder_of_tables = Path(source).is_dir() and notes.get("kind") in ("table", "mixed")
     if source == "-" or is_folder_of_tables or table_ending(Path(source)) is not None:
         text = text or notes.get("text")
-        is_mixed = notes.get("kind") == "mixed"
-        features = [] if text or is_mixed else notes.get("feature_names") or []
-        names = notes.get("id_name") if is_mixed else None
-        return {"text": text, "features": features, "is_new": is_mixed, "names": names, "size": size}
+        is_new = not text and _reads_tables(fitted)
+        features = [] if text or is_new else notes.get("feature_names") or []
+        return {"text": text, "features": features, "is_new": is_new, "names": notes.get("id_name"), "size": size}
     if Path(source).suffix.lower() == H5AD:
         return {"text": text, "size": size, "use_rep": notes.get("representation"), "allow_graph": False}
     if not (Path(source).is_dir() or is_image(Path(source))):
@@ -146,9 +149,33 @@ def naming_texts(data: Input, fitted: Any) -> AbstractContextManager[None]:
     return naming_texts_without_terms(data, lambda: np.flatnonzero(np.diff(fitted[0].transform(data.X).indptr) == 0))
 
 
+def _reads_tables(fitted: Any) -> bool:
+    """Whether the first step of a model finds columns by their names, and estimates what is missing."""
+    return isinstance(fitted, Pipeline) and isinstance(fitted[0], TableEncoder | TableCompleter)
+
+
+@contextmanager
+def naming_cells(data: Input, source: str) -> Iterator[None]:
+    """Say where in its file a cell is that cannot be read like those of the fit."""
+    try:
+        yield
+    except InputError as error:
+        if error.code != "not_like_fit" or data.table is None:
+            raise
+        fields = error.fields
+        location = data.table.locations[fields["row"]]
+        raise InputError(
+            f"{Path(source).name!r}, column {fields['column']!r}, {location}: {fields['value']!r} is not a "
+            f"{fields['kind']}, as in the fit",
+            error.hint,
+            code=error.code,
+            **fields,
+        ) from None
+
+
 def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> None:
     """Raise an error for rows of another kind or shape than the model was fitted to."""
-    if data.kind != notes.get("kind", data.kind):
+    if KIND_NAMES[data.kind] != KIND_NAMES[notes.get("kind", data.kind)]:
         raise InputError(
             f"the model was fitted to {KIND_NAMES[notes['kind']]}, but the input is {KIND_NAMES[data.kind]}",
             "use the same kind of input",

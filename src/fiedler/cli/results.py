@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .._files import DRAFT_PREFIX, remove_drafts
 from .._tables import COMPRESSIONS
 from ..errors import InputError
 from ..persistence import read_notes
 
-DRAFT_PREFIX = ".fiedler-"  # of temporary folders, before the number of the process
 FINISHED = ".fiedler-finished"  # the folder of results that have to be moved to their places
 LABELS_FILE, MODEL_FILE, SUMMARY_FILE, PAGE_FILE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
 
@@ -119,7 +119,8 @@ def _nearest_existing(folder: Path) -> Path:
 def atomic_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder whose files replace those in ``folder`` on success, all or none."""
     place = _nearest_existing(folder)
-    _remove_drafts(place)
+    for drafts in (place, folder.absolute().parent):  # where a run has written when the folder did not exist
+        remove_drafts(drafts)
     draft = Path(tempfile.mkdtemp(prefix=f"{DRAFT_PREFIX}{os.getpid()}-", dir=place))
     try:
         yield draft
@@ -154,26 +155,6 @@ def _remove_table(folder: Path) -> None:
             (folder / TABLE_FILE).unlink(missing_ok=True)
     except (OSError, ValueError):
         return
-
-
-def _remove_drafts(folder: Path) -> None:
-    """Remove the temporary folders of processes that were killed."""
-    for draft in folder.glob(f"{DRAFT_PREFIX}*-*"):
-        process = draft.name.removeprefix(DRAFT_PREFIX).partition("-")[0]
-        if process.isdigit() and draft.is_dir() and not _is_running(int(process)):
-            shutil.rmtree(draft, ignore_errors=True)
-
-
-def _is_running(process: int) -> bool:
-    if os.name == "nt":  # there, os.kill would end it
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # of another user
-        return True
-    return True
 
 
 @contextmanager

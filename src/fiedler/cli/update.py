@@ -19,13 +19,14 @@ from ..clustering import UpdateResult
 from ..core.backend import to_numpy
 from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..io import Input
-from ..io.record import number_rows
+from ..io.record import encode_labels, number_rows
+from ..metrics import score_table
 from ..persistence import load, read_notes, save
 from ..report import read_summary, summarize, write_report, write_summary
-from .fitting import original_cell, save_labels
+from .fitting import format_agreement, original_cell, save_labels
 from .options import Drop, Id, Json, Quiet, Size, SkipBroken, Source, Text
 from .output import Output
-from .predict import naming_texts, read_new_rows
+from .predict import naming_cells, naming_texts, read_new_rows
 from .results import (
     FILES,
     LABELS_FILE,
@@ -63,8 +64,8 @@ def update(
     if not hasattr(clusterer, "update"):
         raise InputError(
             f"rows cannot be added to a model of the class {type(clusterer).__name__}",
-            "cluster all rows again, or use --method auto, to whose models rows can be added",
-            code="cannot_update",
+            "cluster all rows again with fiedler cluster --method auto, to whose models rows can be added",
+            code="no_update_method",
             file=str(path),
         )
     check_folder(results, source, force=True)
@@ -72,19 +73,26 @@ def update(
     options: dict[str, Any] = {"id": id or notes.get("id"), "text": text, "drop": drop, "size": size}
     data = read_new_rows(output, source, fitted, notes, **options, skip_broken=skip_broken)
     steps = fitted[:-1] if isinstance(fitted, Pipeline) else None
-    with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted):
+    with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
         changes = clusterer.update(steps.transform(data.X) if steps else data.X)
     new_ids = continue_ids(ids, data.row_names)
     if repeated := [name for name in new_ids if name in set(ids)]:
         output.note(f"{len(repeated)} new row(s) have the name of an old one ({first_few(repeated)}); both are kept")
     ids = [*ids, *new_ids]
+    before = _read_summary(results)
+    classes, lost = join_classes(before.get("truth"), data, notes.get("label_name"))
+    if lost:
+        output.note(f"{lost}, so the clusters are not compared with the known classes any more")
     with output.working("writing the report"):
-        summary = _summarize(results, fitted, clusterer, notes, ids, added=_count(data, source))
+        summary = _summarize(before, fitted, clusterer, notes, ids, classes, added=_count(data, source))
         names = [cluster["name"] for cluster in summary["clusters"]]
         kept = {name: value for name, value in notes.items() if name != "written_by"}
         kept |= {"append": False, "cluster_names": names}
         _write_results(results, fitted, clusterer, kept, ids, id_name, summary)
-    output.result(_as_json(results, changes, ids), f"{changes}\nwritten to {results}: {', '.join(FILES)}")
+    scores = {} if classes is None else score_table(classes[0], to_numpy(clusterer.labels_))
+    agreement = [] if classes is None else [format_agreement(scores)]
+    written = f"written to {results}: {', '.join(FILES)}"
+    output.result(_as_json(results, changes, ids, scores), "\n".join([str(changes), *agreement, written]))
 
 
 def read_ids(path: Path, n_rows: int) -> tuple[list[str], str]:
@@ -126,18 +134,55 @@ def continue_ids(ids: Sequence[str], new_ids: list[str]) -> list[str]:
     return new_ids
 
 
+def join_classes(
+    known: dict[str, Any] | None, data: Input, column: str | None
+) -> tuple[tuple[np.ndarray, list[str]] | None, str | None]:
+    """Return the codes and names of the known classes of old and new rows, and why there are none any more.
+
+    Parameters
+    ----------
+    known : dict or None
+        ``classes`` and ``codes`` of the old rows, as in a summary.
+    data : Input
+        The new rows.
+    column : str or None
+        The column of classes.
+    """
+    if known is None:
+        return None, None
+    if column is None or data.table is None or column not in data.table.columns:
+        named = "" if column is None else f" {column!r}"
+        return None, f"the new rows have no column{named} of classes"
+    codes, names = encode_labels(data.table.columns[column])
+    if (codes < 0).any():
+        return None, f"{int((codes < 0).sum())} new row(s) have no class in column {column!r}"
+    old = [known["classes"][code] for code in known["codes"]]
+    return encode_labels([*old, *(names[code] for code in codes)]), None
+
+
 def _count(data: Input, source: str) -> str:
     return f"{data.n_rows} rows of {Path(source).name}"
 
 
+def _read_summary(folder: Path) -> dict[str, Any]:
+    """Return the summary before the update; without one, a report is made all the same."""
+    try:
+        return read_summary(folder / SUMMARY_FILE)
+    except (OSError, ValueError):
+        return {"title": folder.resolve().name, "settings": {}}
+
+
 def _summarize(
-    folder: Path, fitted: Any, clusterer: Any, notes: dict[str, Any], ids: list[str], *, added: str
+    before: dict[str, Any],
+    fitted: Any,
+    clusterer: Any,
+    notes: dict[str, Any],
+    ids: list[str],
+    classes: tuple[np.ndarray, list[str]] | None,
+    *,
+    added: str,
 ) -> dict[str, Any]:
     """Return the summary of all rows, from what the model file contains of them and from the summary before."""
-    try:
-        before = read_summary(folder / SUMMARY_FILE)
-    except (OSError, ValueError):  # a report is made in any case
-        before = {"title": folder.resolve().name, "settings": {}}
     earlier = before["settings"].get("rows added")
     settings = {**before["settings"], "rows added": f"{earlier}, {added}" if earlier else added}
     described, lost = _descriptions(fitted, clusterer, notes)
@@ -147,6 +192,8 @@ def _summarize(
         clusterer._rows_of_fit(),
         names=[*names, *[None] * (clusterer.n_clusters_ - len(names))],
         ids=ids,
+        truth=None if classes is None else classes[0],
+        class_names=None if classes is None else classes[1],
         title=before["title"],
         settings=settings | ({"columns": lost} if lost else {}),
         command=shlex.join(["fiedler", *sys.argv[1:]]),
@@ -191,7 +238,7 @@ def _write_results(
         write_report(summary, draft / PAGE_FILE)
 
 
-def _as_json(folder: Path, changes: UpdateResult, ids: list[str]) -> dict[str, Any]:
+def _as_json(folder: Path, changes: UpdateResult, ids: list[str], scores: dict[str, float]) -> dict[str, Any]:
     """Return what has changed as plain values."""
     moves = zip(changes.moved.tolist(), changes.moved_from.tolist(), changes.moved_to.tolist())
     return {
@@ -203,5 +250,6 @@ def _as_json(folder: Path, changes: UpdateResult, ids: list[str]) -> dict[str, A
         "new_clusters": changes.new_clusters,
         "reorganized": changes.is_reorganized,
         "drift": {**changes.drift._asdict(), "is_large": changes.drift.is_large},
+        "scores": scores,
         "files": {name: str(folder / name) for name in FILES},
     }

@@ -30,7 +30,6 @@ from __future__ import annotations
 import logging
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,7 +41,8 @@ import scipy.sparse as sp
 from ..core.backend import Array, namespace, to_numpy
 from ..core.blocks import map_tasks
 from ..core.progress import track_progress
-from ..errors import InputError, SingularCovarianceError
+from ..core.selection import first_best
+from ..errors import InputError, SingularCovarianceError, ignore_warnings
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import SIZE_TOLERANCE, Hierarchy, coarsen, contract
 from ..graph.community import RESOLUTION, MultilevelSearch, modularity
@@ -378,8 +378,7 @@ def mixture_candidates(
         start_time = time.perf_counter()
         model = _lapgmm(scorer, covariance_type, random_state).set_params(max_iter=MAX_ITERATIONS)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
+            with ignore_warnings(Warning):  # a fit that stops early or loses a cluster is a candidate that loses
                 fit = fit_supernodes(model, statistics, graph, init, links=links)
         except SingularCovarianceError:
             continue
@@ -406,8 +405,7 @@ def refine_mixture(
     model = _lapgmm(scorer, covariance_type, random_state)
     model.set_params(graph=scorer.graphs[chosen.graph], init=chosen.labels, max_iter=MAX_ROW_ITERATIONS)
     start_time = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with ignore_warnings(Warning):
         try:
             model._fit_validated(scorer.X, sample_weight=scorer.weights, constraints=constraints)
         except SingularCovarianceError:
@@ -432,7 +430,8 @@ def select_by_cut(candidates: Sequence[Candidate], n_known: int = 0) -> Candidat
     complete = [candidate for candidate in competing if candidate.n_clusters == max_clusters]
     best = max((candidate.agreement for candidate in complete), default=math.nan)
     agreeing = [candidate for candidate in complete if agrees_as_well(candidate.agreement, best, n_known)]
-    return min(agreeing, key=lambda one: one.cut / (LOWER_CUT_FACTOR if one.resolution < RESOLUTION else 1.0))
+    factors = {True: LOWER_CUT_FACTOR, False: 1.0}
+    return first_best(agreeing, lambda one: one.cut / factors[one.resolution < RESOLUTION], lowest=True)
 
 
 def select_by_likelihood(leader: Candidate, rivals: Sequence[Candidate], n_known: int = 0) -> Candidate:
@@ -444,7 +443,7 @@ def select_by_likelihood(leader: Candidate, rivals: Sequence[Candidate], n_known
         and rival.cut <= MAX_CUT_RATIO * leader.cut
         and agrees_as_well(rival.agreement, leader.agreement, n_known)
     ]
-    return max([leader, *admitted], key=lambda candidate: candidate.icl)
+    return first_best([leader, *admitted], lambda candidate: candidate.icl)
 
 
 def agrees_as_well(agreement: float, best: float, n_known: int) -> bool:

@@ -29,6 +29,7 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from ..core.selection import first_best
 from .candidates import ROWS, Candidate, agrees_as_well
 
 MIN_RELATIVE_GAP = 0.1  # of a view's eigengap to the largest
@@ -80,7 +81,7 @@ def select_by_consensus(candidates: Sequence[Candidate], n_known: int = 0) -> Ca
     agreeing = [candidate for candidate in competing if agrees_as_well(candidate.agreement, best, n_known)]
     highest = max(candidate.consensus for candidate in agreeing)
     of_rows = [one for one in agreeing if one.view == ROWS and one.consensus >= highest - TIE]
-    return max(of_rows or agreeing, key=lambda candidate: candidate.consensus)
+    return first_best(of_rows or agreeing, lambda candidate: candidate.consensus)
 
 
 def vote_shares(

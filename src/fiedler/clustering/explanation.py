@@ -242,6 +242,7 @@ class ExplainMixin:
     _fit_weights: np.ndarray | None
     _landmarks: Any
     _view: Any
+    _completer: Any
     _profiles: Profiles | None = None  # of columns that the rows which the model keeps do not have
     _links_to: Callable[[Any, Array], tuple[Sparse, Array]]
     predict_proba: Callable[[Any], Array]
@@ -358,7 +359,7 @@ class ExplainMixin:
         """Explain a new row from an array or data frame."""
         if not is_table(row) and not sp.issparse(row):
             row = np.atleast_2d(to_numpy(row))
-        elif isinstance(row, Mapping) and getattr(self, "encoder_", None) is None:
+        elif isinstance(row, Mapping) and getattr(self, "encoder_", None) is None and self._completer is None:
             row = np.column_stack([np.asarray(cells, dtype=np.float64) for cells in row.values()])
         first = np.arange(len(labels)) if self._copies is None else self._copies.first  # neighbours differ
         W, points = self._links_to(row, take_rows(self.memberships_, first) if self._landmarks is None else F)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -9,15 +10,26 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, LabelsLike, MatrixLike
-from .._validation import check_data, check_fraction, check_int, check_n_clusters, check_n_jobs
+from .._typing import Array, LabelsLike, MatrixLike, SupportsShape
+from .._validation import check_data, check_fraction, check_int, check_n_clusters, check_n_jobs, choose
 from ..core.backend import asarray_like, namespace
 from ..core.progress import ProgressMixin, report_progress
-from ..core.rows import convert_rows
+from ..core.rows import convert_rows, take_rows
 from ..graph.clusterer import ClustererMixin
+from ..graph.copies import CopiedRows
 from ..graph.estimator import restore_on_failure
 from ..graph.neighbors import k_nearest
-from ..graph.tree import EdgeLength, MergeTree, cut_tree, genie_merges, linkage_matrix, spanning_tree
+from ..graph.row_weights import check_sample_weight
+from ..graph.tree import (
+    LENGTHS,
+    EdgeLength,
+    MergeTree,
+    add_copies,
+    cut_tree,
+    genie_merges,
+    linkage_matrix,
+    spanning_tree,
+)
 
 
 class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
@@ -62,7 +74,8 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
     Notes
     -----
     The tree contains the partition for every number of clusters: ``fiedler.graph.tree.cut_tree`` returns its labels
-    without a new fit, and ``scipy.cluster.hierarchy.dendrogram(model.linkage_matrix())`` draws it.
+    without a new fit, and ``scipy.cluster.hierarchy.dendrogram(model.linkage_matrix())`` draws it. Equal rows are
+    merged first, at distance 0, and are one row with the sum of their weights to all other steps.
 
     References
     ----------
@@ -102,7 +115,13 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: LabelsLike | None = None,
+        *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
+    ) -> Self:
         """Cluster the rows of ``X``.
 
         Parameters
@@ -110,21 +129,31 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
         X : array or CSR matrix of shape (n, d)
             The rows.
         y : ignored
+        sample_weight : array of shape (n,), optional
+            Positive weights: a row of weight 3 stands for three equal rows. Only their ratios matter. The spanning tree
+            is that of the different rows; weights count in the sizes of clusters, and so in their Gini index.
 
         Returns
         -------
         self
         """
         with report_progress(self), restore_on_failure(self):
-            self._fit(check_data(X, estimator=self, min_samples=2))
+            rows: Array = check_data(X, estimator=self, min_samples=2)
+            self._fit(rows, check_sample_weight(sample_weight, rows.shape[0]))
         return self
 
-    def _fit(self, X: Array) -> None:
+    def _fit(self, X: Array, weights: np.ndarray | None) -> None:
         n_clusters = check_n_clusters(self.n_clusters, X.shape[0])
-        n_neighbors = min(check_int(self.n_neighbors, "n_neighbors"), X.shape[0] - 1)
+        n_neighbors, n_jobs = check_int(self.n_neighbors, "n_neighbors"), check_n_jobs(self.n_jobs)
         threshold = check_fraction(self.gini_threshold, "gini_threshold")
-        tree = spanning_tree(X, n_neighbors, length=self.length, n_jobs=check_n_jobs(self.n_jobs))
-        self.children_, self.distances_ = genie_merges(tree, threshold)
+        choose(LENGTHS, self.length, option="length")
+        copies = CopiedRows.of(X)
+        merges = MergeTree(np.empty((0, 2), dtype=np.int64), np.empty(0))
+        if len(copies.first) > 1:
+            rows = take_rows(X, copies.first)
+            tree = spanning_tree(rows, min(n_neighbors, rows.shape[0] - 1), length=self.length, n_jobs=n_jobs)
+            merges = genie_merges(tree, threshold, copies.total(weights))
+        self.children_, self.distances_ = add_copies(merges, copies.nodes)
         self.labels_ = asarray_like(cut_tree(self._merge_tree(), n_clusters), X)
         self.n_clusters_, self.n_leaves_, self._fit_X = n_clusters, X.shape[0], X
 

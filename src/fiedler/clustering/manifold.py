@@ -11,9 +11,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -35,28 +35,30 @@ from .._validation import (
 )
 from ..core.backend import asarray_like, namespace, to_numpy
 from ..core.block_versions import in_blocks
+from ..core.numbering import order_by_first_row, renumber, take_clusters
 from ..core.progress import report_progress
-from ..core.rows import take_rows
+from ..core.rows import convert_rows, take_rows
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_columns
 from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
-from ..errors import InputError, warn
+from ..errors import InputError, ignore_warnings, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.constraints import ConstraintsLike, check_constraints
-from ..graph.copies import CopiedRows
+from ..graph.copies import CopiedRows, canonical_order
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.foreign import refuse_affinity_as_rows, rows_or_graph
 from ..graph.labels import UNKNOWN
-from ..graph.neighbors import Edges
+from ..graph.neighbors import APPROXIMATE_ABOVE, Edges
 from ..graph.out_of_sample import link_degrees, link_weights, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part
-from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, nested_graphs, self_tuned
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_pairwise, nested_graphs, self_tuned
 from ..graph.row_weights import check_sample_weight, expand_graph, relative_weights, weigh_graph
 from ..graph.sizes import SizeBounds, check_size_bounds
-from ..table import TableEncoder
+from ..table import TableCompleter, TableEncoder
 from ..table.columns import Column
-from ..table.frames import is_mixed
+from ..table.completion import completer_of
+from ..table.frames import column_names, is_frame, is_mixed, is_table
 from ..table.profiles import profile_rows, profile_table
 from .candidates import (
     MAX_SEARCHES,
@@ -267,6 +269,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
     _view: Whitening | LPI | None = None  # of models of earlier versions, too
     encoder_: TableEncoder | None = None
+    _completer: TableCompleter | None = None  # of new rows of a data frame of numbers
     _n_compared: int | None = None
     _n_added: int = 0  # rows, by updates
     memberships_: Array
@@ -334,8 +337,8 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         -------
         self
         """
-        with report_progress(self), restore_on_failure(self), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # k-means on repeated rows is one start among others
+        # K-means on repeated rows is one start among others.
+        with report_progress(self), restore_on_failure(self), ignore_warnings(ConvergenceWarning):
             self._fit(X, y, sample_weight, constraints)
         self._warn_and_print()
         return self
@@ -371,14 +374,16 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             )
         if isinstance(self.graph, str):
             check_graph_name(self.graph, names=("auto", "precomputed"))
-        is_table = is_mixed(X) and not (isinstance(self.graph, str) and self.graph == "precomputed")
-        self.encoder_ = TableEncoder() if is_table else None
+        encodes = is_mixed(X) and not (isinstance(self.graph, str) and self.graph == "precomputed")
+        self.encoder_, self._completer = TableEncoder() if encodes else None, None
         columns = None if self.encoder_ is None else self.encoder_.read(X)
         if self.encoder_ is not None and columns is not None:
             X = check_data(self.encoder_.fit_columns(X, columns), min_samples=2)
             self.n_features_in_, self.feature_names_in_ = len(columns), self.encoder_.feature_names_in_
         elif not isinstance(X, AffinityGraph):
-            X = check_data(X, estimator=self, min_samples=2)
+            frame, X = X, check_data(X, estimator=self, min_samples=2)
+            if is_frame(frame) and not is_pairwise(self.graph) and not sp.issparse(X):
+                self._completer = completer_of(column_names(frame), X)
         n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
         supervision = PartialSupervision.from_fit_arguments(y, check_constraints(constraints, X), n_samples)
         supervision.check_n_clusters(
@@ -392,12 +397,12 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         if copies is None:
             self._fit_rows(X, y, weights, bounds, supervision, share, rng)
         else:
-            merged = copies.total(weights)
-            bounds = None if bounds is None else bounds._replace(weights=merged)
+            merged = copies.total(weights) if weights is not None or copies.exist else None
+            bounds = None if bounds is None else bounds._replace(weights=copies.total(weights))
             self._fit_rows(take_rows(X, copies.first), y, merged, bounds, supervision, share, rng)
-            self._expand_copies(copies)
-            if self._n_compared == len(copies.first):  # all of them
-                self._n_compared = n_samples
+            self._restore_rows(copies, X)
+        if supervision.labels is None:
+            self._number_clusters()
         self._store_profiles(X, columns, weights)
 
     # ------------------------------------------------------------------------------------------------- steps of fit
@@ -422,25 +427,53 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         return bounds
 
     def _find_copies(self, X: Array, weights: np.ndarray | None) -> CopiedRows | None:
-        """Return which rows are equal, so that they are clustered as one, which has the sum of their weights.
+        """Return the different rows in the order in which they are clustered, None for all rows in their own order.
 
-        None if all rows differ, if hardly more different rows than clusters are left, or if some fill more than one
-        cluster.
+        Equal rows are clustered as one, which has the sum of their weights, unless hardly more different rows than
+        clusters are left, or some fill more than one cluster. The order does not depend on that of the rows, so that
+        the partition does not either; of more than `APPROXIMATE_ABOVE` rows, neighbours may depend on it in any case.
         """
         copies = CopiedRows.of(X)
         min_rows = MIN_ROWS if self._n_clusters_is_auto() else int(self.n_clusters) + 1
         fits = self.max_cluster_size is None or copies.total(weights).max() <= self.max_cluster_size
-        return copies if min_rows <= len(copies.first) < X.shape[0] and fits else None
+        if len(copies.first) < min_rows or not fits:
+            copies = CopiedRows.none(X.shape[0])
+        if X.shape[0] > APPROXIMATE_ABOVE:
+            return copies if copies.exist else None
+        return copies.reorder(canonical_order(take_rows(X, copies.first) if copies.exist else X))
+
+    def _restore_rows(self, copies: CopiedRows, X: Array) -> None:
+        """Bring results into the order of the rows, and give all copies of a row the same ones."""
+        if self._n_compared in (None, len(copies.first)):  # all of them, not a sample
+            self._candidates = [replace(one, labels=one.labels[copies.nodes]) for one in self._candidates]
+            self._n_compared = None if self._n_compared is None else X.shape[0]
+        if copies.exist:
+            self._expand_copies(copies)
+            return
+        self.graph_ = self.graph_.reorder(copies.nodes)
+        self._take_results(copies.nodes)
+        self._fit_X = X if self._view is None else take_rows(self._fit_X, copies.nodes)
+        self._fit_weights = None if self._fit_weights is None else self._fit_weights[copies.nodes]
 
     def _expand_copies(self, copies: CopiedRows) -> None:
         """Give all copies of a row its results; new points are still placed among the different rows."""
-        nodes, self._copies, self._fit_graph = copies.nodes, copies, self.graph_
-        self.graph_ = expand_graph(self.graph_, nodes)
+        self._copies, self._fit_graph = copies, self.graph_
+        self.graph_ = expand_graph(self.graph_, copies.nodes)
+        self._take_results(copies.nodes)
+
+    def _take_results(self, nodes: np.ndarray) -> None:
+        """Give each row the results of its node."""
         self.memberships_, self.labels_ = take_rows(self.memberships_, nodes), take_rows(self.labels_, nodes)
         if self.row_agreement_ is not None:
             self.row_agreement_ = self.row_agreement_[nodes]
         if self.outlier_score_ is not None:
             self.outlier_score_ = self.outlier_score_[nodes]
+
+    def _number_clusters(self) -> None:
+        """Number the clusters in the order of their first rows."""
+        order = order_by_first_row(self.labels_, self.n_clusters_)
+        self.labels_ = renumber(self.labels_, order)
+        self.memberships_ = take_clusters(self.memberships_, order, axis=1)
 
     def _fit_rows(
         self,
@@ -662,7 +695,9 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (m, d)
+        X : array or CSR matrix of shape (m, d), or data frame
+            Columns of a data frame are found by name; missing values and columns are estimated, with a warning, if the
+            model was fitted to a data frame.
 
         Returns
         -------
@@ -684,7 +719,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (m, d)
+        X : as in :meth:`predict_proba`
 
         Returns
         -------
@@ -730,11 +765,12 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
     def score(self, X: MatrixLike, y: LabelsLike | None = None) -> float:
         """Return the modularity of the predicted clusters on the default graph of ``X``; see `LapGMM.score`."""
-        if self.encoder_ is None:
+        encoder = self._encoder_for(X)
+        if encoder is None:
             return super().score(X, y)
-        rows, without = self.encoder_.transform(X), copy(self)
-        without.encoder_, without.n_features_in_ = None, rows.shape[1]
-        del without.feature_names_in_
+        rows, without = encoder.transform(X), copy(self)
+        without.encoder_, without._completer, without.n_features_in_ = None, None, rows.shape[1]
+        without.__dict__.pop("feature_names_in_", None)
         return without.score(rows)
 
     def _links_to(self, X: MatrixLike, F: Array) -> tuple[Sparse, Array]:
@@ -748,14 +784,23 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         return scale_rows_columns(W, right=root) if is_sparse(W) else W * root, X
 
     def _check_new_points(self, X: MatrixLike) -> Array:
-        """Validate new points, encode those of a table, and transform them to the chosen view."""
-        if self.encoder_ is not None:
-            X = check_data(self.encoder_.transform(X))
-        elif self._view is None:
+        """Validate new points, encode or complete those of a table, and transform them to the chosen view."""
+        encoder = self._encoder_for(X)
+        if self._fit_X is None or (encoder is None and self._view is None):
             return super()._check_new_points(X)
+        if encoder is not None:
+            X = convert_rows(check_data(encoder.transform(X)), self._fit_X)
         else:
             X = check_data(X, estimator=self, reset=False)
         return X if self._view is None else self._view._embed(X)
+
+    def _encoder_for(self, X: Any) -> TableEncoder | TableCompleter | None:
+        """Return what turns new rows into numbers: nothing for arrays, and for tables of all numbers of the fit."""
+        completer = self._completer
+        if self.encoder_ is not None or completer is None or not is_table(X):
+            return self.encoder_
+        is_same = is_frame(X) and not is_mixed(X) and column_names(X) == list(completer.feature_names_in_)
+        return None if is_same else completer
 
     @property
     def levels_(self) -> dict[str, list[Any]] | None:

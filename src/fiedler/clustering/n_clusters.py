@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
-from .._typing import Array, MatrixLike, RandomState
+from .._typing import Array, MatrixLike, RandomState, SupportsShape
 from .._validation import check_data, check_fraction, check_int, check_n_clusters, check_n_jobs, check_seed
 from ..core.backend import to_numpy
 from ..core.blocks import map_tasks
@@ -37,9 +38,12 @@ from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.community import MultilevelSearch, modularity, search_hierarchy
+from ..graph.copies import canonical_order
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.landmarks import LandmarkGraph
+from ..graph.neighbors import APPROXIMATE_ABOVE
 from ..graph.recipes import as_affinity, default_recipe, is_pairwise
+from ..graph.row_weights import check_relative_weights, weigh_graph
 from ..metrics import adjusted_rand_index
 from .clusterability import MIN_CLUSTERABILITY, clusterability
 from .consensus import rand_index
@@ -157,6 +161,7 @@ def choose_n_clusters(
     estimator: Any = None,
     n_subsets: int = 4,
     fraction: float = 0.8,
+    sample_weight: SupportsShape | Sequence[float] | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> NClustersChoice:
@@ -178,6 +183,8 @@ def choose_n_clusters(
         Random subsets that are clustered; every two of them are compared.
     fraction : float, default=0.8
         The fraction of the rows in each subset.
+    sample_weight : array of shape (n_samples,), optional
+        Positive weights of the rows, in the graph, in the estimator and in the comparison of subsets.
     random_state : int, RandomState or None, default=None
         Random seed or generator.
     n_jobs : int, optional
@@ -205,6 +212,7 @@ def choose_n_clusters(
     4
     """
     data = _Data.from_input(X, estimator)
+    data = data.weighed(check_relative_weights(sample_weight, data.graph.n_nodes), estimator)
     numbers = _check_candidates(candidates, data.graph.n_nodes)
     return count_clusters(
         data.graph,
@@ -216,6 +224,7 @@ def choose_n_clusters(
         random_state=check_seed(random_state),
         n_jobs=check_n_jobs(n_jobs),
         rows=data.rows if numbers[0] == 1 else None,
+        weights=data.weights,
     )
 
 
@@ -241,6 +250,8 @@ class _Data(NamedTuple):
     X: Array | None
     recipe: Any  # builds the graph of a subset; None if the induced subgraph is used
     rows: Array | None = None  # as the default graph uses them; None if the graph is another one
+    weights: np.ndarray | None = None  # of the rows
+    order: np.ndarray | None = None  # of the given rows; None if it is their own
 
     @classmethod
     def from_input(cls, X: MatrixLike | AffinityGraph, estimator: Any) -> _Data:
@@ -264,15 +275,33 @@ class _Data(NamedTuple):
             if not isinstance(own, LandmarkGraph):  # which has no edges
                 comparable = transformed if estimator._graph_is_default() else None
                 return cls(as_affinity(own, transformed, validated=True), rows, None, comparable)
+        order = None
+        if estimator is None and rows.shape[0] <= APPROXIMATE_ABOVE:
+            order = canonical_order(rows)
+            rows = take_rows(rows, order)
         recipe = default_recipe(rows.shape[0], connect="mst")
         graph = as_affinity(recipe, rows, validated=True)
-        return cls(graph, rows, None if estimator is not None else recipe, rows)
+        return cls(graph, rows, None if estimator is not None else recipe, rows, order=order)
+
+    def weighed(self, weights: np.ndarray | None, estimator: Any) -> _Data:
+        """Return the data with weights of the rows, which an estimator must take."""
+        if weights is not None and estimator is not None and not has_fit_parameter(estimator, "sample_weight"):
+            raise InputError(
+                f"{type(estimator).__name__} does not weigh rows",
+                "leave sample_weight out, or choose another estimator",
+                code="weights_not_supported",
+                parameter="sample_weight",
+            )
+        if weights is not None and self.order is not None:
+            weights = weights[self.order]
+        return self._replace(graph=weigh_graph(self.graph, weights), weights=weights)
 
     def subset_graph(self, rows: np.ndarray) -> AffinityGraph:
         """Return the graph of some rows: built anew for communities, else induced."""
         if self.recipe is None:
             return subgraph(self.graph, rows)
-        return as_affinity(default_recipe(len(rows), connect="mst"), take_rows(self.X, rows), validated=True)
+        graph = as_affinity(default_recipe(len(rows), connect="mst"), take_rows(self.X, rows), validated=True)
+        return weigh_graph(graph, None if self.weights is None else self.weights[rows])
 
 
 def subgraph(graph: AffinityGraph, rows: np.ndarray) -> AffinityGraph:
@@ -310,7 +339,8 @@ def _partition_by(estimator: Any, data: _Data) -> Partition:
         fixed: dict[str, Any] = {seed_name: seed} if seed_name is not None else {}
         fixed |= {"graph": graph} if has_built_graph else {}
         models = (clone(estimator).set_params(**{name: k}, **fixed) for k in n_clusters)
-        return [to_numpy(model.fit_predict(subset)) for model in models]
+        weights = {} if data.weights is None else {"sample_weight": data.weights[rows]}
+        return [to_numpy(model.fit_predict(subset, **weights)) for model in models]
 
     return partition
 

@@ -216,4 +216,5 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         cut = RELAXATIONS[self._fit_cut]  # set_params may have changed self.cut since
         coordinates = cut.scale_rows(self._nystrom(X, self._eigenvectors, self.eigenvalues_, cut.laplacian))
         labels, _ = nearest_center(coordinates, self.cluster_centers_)
-        return namespace(labels).astype(labels, self.labels_.dtype)
+        # A model that was fitted in blocks and read from a file has no labels of its own.
+        return namespace(labels).astype(labels, self.labels_.dtype) if hasattr(self, "labels_") else labels

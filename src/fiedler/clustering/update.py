@@ -34,6 +34,7 @@ from ..core.backend import Array, asarray_like, namespace, positive_part, to_num
 from ..core.interrupts import check_interrupt
 from ..core.progress import report_progress
 from ..core.rows import normalize_row_sums, take_rows
+from ..core.selection import first_best
 from ..core.sparse import to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
@@ -262,7 +263,7 @@ def better_communities(
     for graph in graphs:
         search = MultilevelSearch.on(graph, n_clusters, rng, COARSE_NODES)
         found.append(to_numpy(search.find(n_clusters, rng).labels).astype(np.int64))
-    best = min(found, key=cut_of)
+    best = first_best(found, cut_of, lowest=True)
     is_another = rand_index(best, labels) < SAME_ABOVE
     is_better = is_another and cut_of(best) < CLEARLY_LOWER * cut_of(labels)
     return match_clusters(best, labels, n_clusters) if is_better else None
@@ -403,7 +404,7 @@ class UpdateMixin:
 
     def _rows_by_node(self) -> CopiedRows:
         n = len(to_numpy(self.labels_))
-        return CopiedRows(np.arange(n), np.arange(n)) if self._copies is None else self._copies
+        return CopiedRows.none(n) if self._copies is None else self._copies
 
     def _check_updatable(self) -> Candidate:
         """Return the chosen candidate, or raise an error if rows cannot be added to the model."""

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -40,7 +39,7 @@ from ..core.pca import fit_pca
 from ..core.rows import random_subset, take_rows
 from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
-from ..errors import InputError, SingularCovarianceError
+from ..errors import InputError, SingularCovarianceError, ignore_warnings
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import coarsen
 from ..graph.community import MultilevelSearch
@@ -258,8 +257,7 @@ def find_mixtures(
         parts, groups = np.unique(supernodes * n_clusters + start.labels, return_inverse=True)
         model = GaussianMixture(n_clusters, ridge=ridge, max_iter=MAX_ITERATIONS, random_state=random_state)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a fit that stops early or loses a cluster is a candidate that loses
+            with ignore_warnings(Warning):  # a fit that stops early or loses a cluster is a candidate that loses
                 statistics = group_statistics(Z, groups, weights=view.weights)
                 fit = fit_supernodes(model, statistics, None, parts % n_clusters)
         except SingularCovarianceError:

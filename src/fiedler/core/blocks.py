@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
+from ..errors import ignore_warnings, ignored_warnings
 from .backend import Array, is_numpy, itemsize, namespace, row_blocks
 from .interrupts import check_interrupt, is_worker_thread, worker_thread
 from .progress import stage
@@ -71,9 +72,9 @@ def _map_in_threads(work: Callable[[T], R], items: Sequence[T], n_threads: int, 
     n_threads = 1 if is_worker_thread() else min(len(items), n_threads)
     if n_threads <= 1:
         return list(_in_turn(map(work, items), tick))
-    flag, executor = Event(), ThreadPoolExecutor(n_threads)
+    flag, executor, ignored = Event(), ThreadPoolExecutor(n_threads), ignored_warnings()
     try:
-        futures = [executor.submit(_call_in_thread, work, item, flag) for item in items]
+        futures = [executor.submit(_call_in_thread, work, item, flag, ignored) for item in items]
         return list(_in_turn((future.result() for future in futures), tick))
     except BaseException:
         flag.set()
@@ -82,8 +83,8 @@ def _map_in_threads(work: Callable[[T], R], items: Sequence[T], n_threads: int, 
         executor.shutdown(cancel_futures=True)
 
 
-def _call_in_thread(work: Callable[[T], R], item: T, flag: Event) -> R:
-    with one_thread(), worker_thread(flag):
+def _call_in_thread(work: Callable[[T], R], item: T, flag: Event, ignored: tuple[type[Warning], ...]) -> R:
+    with one_thread(), worker_thread(flag), ignore_warnings(*ignored):
         check_interrupt()
         return work(item)
 

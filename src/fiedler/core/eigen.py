@@ -16,7 +16,6 @@ Y. Zhou, Y. Saad, "A Chebyshev-Davidson algorithm for large symmetric eigenprobl
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
@@ -25,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._records import EigenResult
 from .._typing import MatrixLike, RandomState
 from .._validation import check_int, check_positive, check_seed, choose, is_foreign
@@ -490,8 +490,7 @@ def _generalized_lobpcg(
     A: Any, B: Any, k: int, largest: bool, tol: float, max_iter: int | None, rng: np.random.RandomState
 ) -> tuple[Array, int]:
     start = rng.standard_normal((A.shape[0], k + N_GUARD_VECTORS))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # convergence is judged by the residuals, above
+    with ignore_foreign_warnings():  # convergence is judged by the residuals, above
         values, vectors, history = spla.lobpcg(
             A, start, B=B, tol=tol, largest=largest, maxiter=max_iter or 1000, retResidualNormsHistory=True
         )

@@ -1,13 +1,13 @@
 """K-means on every back end: greedy k-means++ seeding, Lloyd's iterations, restarts, and a cosine variant.
 
-Euclidean k-means on NumPy is scikit-learn's. Everything else runs through one array API implementation below, where
-the sum of a cluster is a product with one-hot memberships, so that no back end needs a scatter operation.
+Euclidean k-means on NumPy is scikit-learn's, and so is that of small problems on other back ends, which takes no longer
+there and has the same result. Everything else runs through one array API implementation below, where the sum of a
+cluster is a product with one-hot memberships, so that no back end needs a scatter operation.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._records import KMeansResult
 from .._typing import RandomState
 from .._validation import check_int, check_n_clusters, check_seed, choose
@@ -25,10 +25,12 @@ from ..errors import NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
 from .blocks import one_thread
 from .interrupts import check_interrupt
+from .numbering import order_by_first_row, renumber, take_clusters
 from .rows import normalize_rows, sq_row_norms
 
 IS_SPHERICAL = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are scaled to unit length
 MIN_THREADED_MULTIPLICATIONS = 2**27  # of one iteration; for fewer, the threads of OpenMP mostly wait for each other
+MAX_HOST_MULTIPLICATIONS = 2**24  # of one iteration, up to which rows on a device are clustered on the host
 ROUNDING_ERRORS = 8  # bound on the rounding error of an inertia, in units of eps · Σ_i ‖x_i‖²
 
 
@@ -68,6 +70,7 @@ def kmeans(
     Returns
     -------
     KMeansResult
+        Clusters are numbered in the order of their first rows.
 
     Warns
     -----
@@ -85,10 +88,15 @@ def kmeans(
     n_clusters = check_n_clusters(n_clusters, X.shape[0])
     n_init, max_iter = check_int(n_init, "n_init"), check_int(max_iter, "max_iter")
     rng = check_seed(random_state)
-    if is_numpy(X) and not spherical:
-        best = _fit_sklearn(X, n_clusters, n_init, max_iter, tol, rng, sample_weight)
+    if not spherical and (is_numpy(X) or X.shape[0] * X.shape[1] * n_clusters <= MAX_HOST_MULTIPLICATIONS):
+        best = _fit_sklearn(X if sp.issparse(X) else to_numpy(X), n_clusters, n_init, max_iter, tol, rng, sample_weight)
+        if not is_numpy(X):
+            labels = asarray_like(best.labels.astype(np.int64), X)
+            best = replace(best, labels=labels, centers=asarray_like(best.centers, X))
     else:
         best = _fit_array_api(X, n_clusters, n_init, max_iter, tol, rng, spherical, sample_weight)
+    order = order_by_first_row(best.labels, n_clusters)
+    best = replace(best, labels=renumber(best.labels, order), centers=take_clusters(best.centers, order))
     n_distinct = len(np.unique(to_numpy(best.labels)))
     if n_distinct < n_clusters:
         warn(
@@ -115,9 +123,8 @@ def _fit_sklearn(
 ) -> KMeansResult:
     model = KMeans(k, n_init=n_init, max_iter=max_iter, tol=tol, random_state=rng)
     is_small = k * (X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]) < MIN_THREADED_MULTIPLICATIONS
-    with one_thread() if is_small else nullcontext(), warnings.catch_warnings():
+    with one_thread() if is_small else nullcontext(), ignore_foreign_warnings():
         # Its only ConvergenceWarning says that clusters are empty, which `kmeans` reports for every back end.
-        warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, sample_weight=sample_weight)
     converged = model.n_iter_ < max_iter
     return KMeansResult(model.labels_, model.cluster_centers_, float(model.inertia_), model.n_iter_, converged)

@@ -1,4 +1,4 @@
-"""Peak memory of the running process, and the memory available to it."""
+"""Peak memory of the running process, the memory available to it, and a check before a large allocation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ..errors import NotEnoughMemoryError
+
 CLEAR_REFS = Path("/proc/self/clear_refs")  # writing "5" to it resets the peak (Linux only)
 STATUS = Path("/proc/self/status")  # reports the peak as VmHWM, in KiB (Linux only)
 MEMORY_INFO = Path("/proc/meminfo")  # reports what the machine has left as MemAvailable, in KiB (Linux only)
 OWN_GROUPS = Path("/proc/self/cgroup")  # the control groups of this process, one "number:controllers:path" a line
+MIN_CHECKED_BYTES = 10**8  # allocations below are not checked, since asking the operating system takes longer
 GROUPS = Path("/sys/fs/cgroup")  # their limits: version 2 in this folder, version 1 in its folder "memory"
 
 
@@ -51,6 +54,28 @@ def available_memory() -> int | None:
     """
     amounts = [_read_kib(MEMORY_INFO, "MemAvailable"), *(_left_in_group(folder) for folder in _group_folders())]
     return min((amount for amount in amounts if amount is not None), default=None)
+
+
+def check_memory(n_bytes: float, purpose: str, hint: str) -> None:
+    """Raise an error if an allocation of ``n_bytes`` would exceed the memory that is available.
+
+    Where the operating system does not report what is available, nothing is checked.
+
+    Examples
+    --------
+    >>> check_memory(1e18, "a complete graph of 158,000,000 rows", "use KNNGraph")
+    Traceback (most recent call last):
+    ...
+    fiedler.errors.NotEnoughMemoryError: a complete graph of 158,000,000 rows needs about 1000000000.0 GB of memory, ...
+    """
+    free = available_memory() if n_bytes >= MIN_CHECKED_BYTES else None
+    if free is not None and n_bytes > free:
+        raise NotEnoughMemoryError(
+            f"{purpose} needs about {n_bytes / 1e9:.1f} GB of memory, but only {free / 1e9:.1f} GB is available",
+            hint,
+            required_gb=n_bytes / 1e9,
+            available_gb=free / 1e9,
+        )
 
 
 def _read_kib(path: Path, name: str) -> int | None:

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from .._records import FitHistory
+from ..errors import SingularCovarianceError
 
 RIDGE = 0.01  # ρ, relative to the mean variance of the columns
 MAX_ITERATIONS = 50
@@ -50,7 +51,13 @@ class GaussianOfRows(NamedTuple):
         if not len(observed):
             return np.broadcast_to(self.mean[missing], (len(X), len(missing))), self.covariance
         crossing = self.covariance[np.ix_(observed, missing)]
-        factor = cho_factor(self.covariance[np.ix_(observed, observed)], lower=True)
+        try:
+            factor = cho_factor(self.covariance[np.ix_(observed, observed)], lower=True)
+        except np.linalg.LinAlgError:
+            raise SingularCovarianceError(
+                "the covariance of the columns is not positive definite, so missing values cannot be estimated",
+                "fill them first, or fit the model again",
+            ) from None
         coefficients = cho_solve(factor, crossing)
         expected = self.mean[missing] + (X[:, observed] - self.mean[observed]) @ coefficients
         return expected, self.covariance[np.ix_(missing, missing)] - crossing.T @ coefficients

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackError
 from sklearn.decomposition import PCA
 
+from .._foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError
 from .backend import Array, fix_signs, is_numpy, namespace
 from .rows import mean_row
@@ -65,7 +66,8 @@ def fit_pca(X: Array, n_components: int | float, *, random_state: int | None = N
     # ARPACK draws random vectors for rows of low rank, whatever the seed; few columns need no iteration.
     sparse_solver = "covariance_eigh" if X.shape[1] <= MAX_COVARIANCE_COLUMNS else "arpack"
     solver = "full" if is_share else sparse_solver if sp.issparse(X) else "auto"
-    with np.errstate(divide="ignore", invalid="ignore"):  # the shares of the variance of equal rows, which are not used
+    # The shares of the variance of equal rows are not defined, and not used.
+    with ignore_foreign_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         try:
             model = PCA(n_components, svd_solver=solver, random_state=random_state).fit(X)
         except ArpackError:  # sparse rows without variance: all directions are alike

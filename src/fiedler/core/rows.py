@@ -60,6 +60,14 @@ def take_rows(X: Array, indices: np.ndarray) -> Array:
     return X[indices] if is_numpy(X) else namespace(X).take(X, asarray_like(indices, X), axis=0)
 
 
+def replace_rows(X: Array, indices: np.ndarray, others: Array) -> Array:
+    """Return a copy of ``X`` in which ``others``, of the same library, are the rows with the given indices."""
+    kept = np.ones(X.shape[0], dtype=bool)
+    kept[indices] = False
+    position = np.argsort(np.concatenate([np.flatnonzero(kept), indices]))
+    return take_rows(append_rows(take_rows(X, np.flatnonzero(kept)), others), position)
+
+
 def append_rows(X: Array, others: Array) -> Array:
     """Return the rows of ``X`` and those of ``others``, of the same library, in one array."""
     if sp.issparse(X):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -14,14 +14,17 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 from scipy.linalg import eigh
 
+from .._foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError
-from .backend import Array, asarray_like, eps, is_numpy, namespace, standard_normal, to_numpy
+from .backend import Array, asarray_like, eps, is_numpy, is_on_host, itemsize, namespace, standard_normal, to_numpy
+from .memory import check_memory
 from .progress import stage
 from .sparse import add_diagonal, csr_parts, is_sparse, matmul, reorder_for_locality, to_dense, with_data
 
 log = logging.getLogger(__name__)
 
 N_GUARD_VECTORS = 8  # extra vectors of a block: with them the wanted ones converge as if the gap were wider
+DENSE_COPIES = 4  # of a dense matrix, while LAPACK works on it
 FIRST_DEGREE = 30  # degree of the first filter, before the gap is known
 MAX_DEGREE = 200  # highest degree of a filter
 MAX_CHEBYSHEV_ROUNDS = 40  # default number of filters
@@ -47,14 +50,18 @@ class EigenProblem(NamedTuple):
 def _dense(problem: EigenProblem) -> tuple[Array, int]:
     """Use LAPACK on the dense matrix, with the eigenvalues of known vectors moved to the top of the spectrum."""
     xp, matrix = namespace(problem.known), problem.matrix
+    if is_on_host(problem.known):
+        n = matrix.shape[0]
+        check_memory(DENSE_COPIES * itemsize(problem.known) * n * n, f"a dense matrix of {n} rows", "use method='auto'")
     if is_sparse(matrix):
         matrix = to_dense(matrix)
     elif isinstance(matrix, spla.LinearOperator):
         matrix = matmul(matrix, asarray_like(np.eye(matrix.shape[0]), problem.known, dtype=problem.known.dtype))
     lift = 2 * problem.upper - problem.lower
     lifted = matrix + lift * (problem.known @ problem.known.T)
-    if is_numpy(lifted):  # SciPy computes only the wanted vectors
-        return eigh(lifted, subset_by_index=(0, problem.n_wanted - 1), check_finite=False)[1], 0
+    if is_numpy(lifted):
+        with suppress(np.linalg.LinAlgError):  # computes only the wanted vectors, but may fail if many values are equal
+            return eigh(lifted, subset_by_index=(0, problem.n_wanted - 1), check_finite=False)[1], 0
     return xp.linalg.eigh(lifted)[1][:, : problem.n_wanted], 0
 
 
@@ -192,8 +199,7 @@ def _lobpcg(problem: EigenProblem) -> tuple[Array, int]:
     if not fits_lobpcg(width + problem.known.shape[1], n):
         return _dense(problem)
     start = standard_normal((n, width), problem.rng, problem.known)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # convergence is judged by the residuals, in `eigen`
+    with ignore_foreign_warnings():  # convergence is judged by the residuals, in `eigen`
         values, vectors, history = spla.lobpcg(
             problem.matrix, start, Y=problem.known if problem.known.shape[1] else None, tol=problem.tol, largest=False,
             maxiter=problem.max_iter or MAX_LOBPCG_ROUNDS, retResidualNormsHistory=True,

@@ -7,9 +7,6 @@ Index arrays are int32 if the shape allows it: half the memory, and some librari
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import array_api_compat
@@ -17,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from .._foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError
 from .backend import Array, arange, asarray_like, is_numpy, itemsize, namespace, to_numpy
 from .blocks import map_blocks
@@ -51,7 +49,7 @@ def csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> S
         import torch
 
         index_dtype = torch.int32 if fits_int32 else torch.int64
-        with _ignore_torch_warnings():
+        with ignore_foreign_warnings():
             return torch.sparse_csr_tensor(
                 indptr.to(index_dtype), indices.to(index_dtype), data, size=shape, check_invariants=False
             )
@@ -64,12 +62,25 @@ def csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> S
     return sp.csr_array((to_numpy(data), indices, indptr), shape=shape)
 
 
-@contextmanager
-def _ignore_torch_warnings() -> Iterator[None]:
-    """Ignore the warnings of torch about its "beta" CSR layout and unchecked tensors."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"(?s).*[Ss]parse", category=UserWarning)
-        yield
+def checked_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> sp.csr_array:
+    """Build a CSR matrix from arrays that are not trusted, such as those of a file; compiled code checks none of this.
+
+    Raises
+    ------
+    ValueError
+        If types or lengths are wrong, or an index is out of bounds.
+    """
+    parts = (data, indices, indptr)
+    if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts) or data.dtype.kind not in "biuf":
+        raise ValueError("the parts of a sparse matrix are not arrays of numbers with one axis")
+    if len(shape) != 2 or not all(0 <= size < 2**63 for size in shape) or len(indptr) != shape[0] + 1:
+        raise ValueError(f"a sparse matrix has the shape {shape}, but {len(indptr) - 1} rows")
+    if indices.dtype != indptr.dtype or indices.dtype not in (np.int32, np.int64) or len(data) != len(indices):
+        raise ValueError("the indices of a sparse matrix have a wrong type or length")
+    is_ascending = indptr[0] == 0 and indptr[-1] == len(indices) and bool((indptr[1:] >= indptr[:-1]).all())
+    if not is_ascending or (len(indices) and (indices.min() < 0 or indices.max() >= shape[1])):
+        raise ValueError("an index of a sparse matrix is out of bounds")
+    return sp.csr_array(parts, shape=shape)
 
 
 def csr_parts(S: Sparse) -> tuple[Array, Array, Array]:
@@ -103,7 +114,7 @@ def from_coo(rows: Array, columns: Array, data: Array, shape: tuple[int, int]) -
         import torch
 
         positions = torch.stack([rows.to(torch.int64), columns.to(torch.int64)])
-        with _ignore_torch_warnings():
+        with ignore_foreign_warnings():
             summed = torch.sparse_coo_tensor(positions, data, size=shape, check_invariants=False).coalesce()
         row, column = summed.indices()
         counts = torch.bincount(row, minlength=shape[0])

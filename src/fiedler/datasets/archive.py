@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._files import atomic_write
+from ..core.sparse import checked_csr
 from ..errors import FileFormatError
 
 Arrays = dict[str, np.ndarray]
@@ -45,7 +46,7 @@ def matrix(arrays: Arrays) -> Matrix:
     if not arrays.keys() >= set(CSR_PARTS) or arrays["format"].item() != b"csr":
         raise FileFormatError(f"neither X nor a CSR matrix among {sorted(arrays)}", code="invalid_archive")
     parts = (arrays["data"], arrays["indices"], arrays["indptr"])
-    return sp.csr_array(parts, shape=tuple(arrays["shape"].tolist()))
+    return checked_csr(*parts, shape=tuple(arrays["shape"].tolist()))
 
 
 def read(path: Path) -> Arrays:

@@ -7,7 +7,6 @@ its CSR parts) and ``y``.
 from __future__ import annotations
 
 import re
-import warnings
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 from scipy.io import loadmat
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._validation import choose
 from ..errors import FileFormatError
 from .archive import Arrays, pack
@@ -62,10 +62,7 @@ def parse_matlab(paths: Sequence[Path], *, dtype: DTypeLike) -> Arrays:
     Rows are sorted by class, as in our archives; the order within a class is kept.
     """
     (path,) = paths
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # the sparse type of SciPy may change, and is converted below
+    with ignore_foreign_warnings():  # the sparse type of SciPy may change, and is converted below
         content = loadmat(path, variable_names=["fea", "gnd", "testIdx"])
     y = content["gnd"].ravel().astype(np.int64) - 1
     order = np.argsort(y, kind="stable")

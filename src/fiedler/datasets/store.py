@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ..errors import DataNotFoundError, DownloadError, FileFormatError
+from ..errors import DataNotFoundError, DownloadError, FileFormatError, unreadable_for_lack_of_memory
 from . import archive
 from .archive import Arrays
 from .download import fetch
@@ -92,6 +92,8 @@ def convert(row: Dataset, remote: Remote, paths: Sequence[Path], folder: Path) -
     """Convert raw files to the arrays of an archive, including names."""
     try:
         arrays = remote.parse(paths)
+    except MemoryError:
+        raise unreadable_for_lack_of_memory(row.name) from None
     except Exception as error:  # downloaded bytes can make a parser fail in any way
         raise FileFormatError(
             f"the content of {_addresses(remote)} cannot be read as data set {row.name!r} ({type(error).__name__}: "

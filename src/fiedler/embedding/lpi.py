@@ -30,9 +30,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_nonnegative, check_positive, check_seed, choose
-from ..core.backend import Array, asarray_like, fix_signs, is_numpy, namespace, to_numpy
+from ..core.backend import Array, asarray_like, fix_signs, is_numpy, is_on_host, namespace, to_numpy
 from ..core.eigen import widest_gap
 from ..core.linear import least_squares
+from ..core.memory import check_memory
 from ..core.progress import report_progress
 from ..core.rows import convert_rows, normalize_rows, sq_row_norms
 from ..core.sparse import csr_parts, matmul, to_scipy
@@ -45,6 +46,7 @@ from ..graph.row_weights import weigh_graph
 from .eigenmaps import eigenmap
 
 SINGULAR_VALUE_CUTOFF = 1e-5  # share of the largest singular value, below which a direction is considered noise
+SVD_BYTES = 32  # peak memory per entry of the smaller of the two products
 SVD_MAX_SIZE = 2_000  # of the smaller of the numbers of documents and terms: solver='auto' is exact up to here
 MAX_AUTO_COMPONENTS = 30  # eigenvalues among which the widest gap is sought when n_components is None
 EQUAL_ROWS_SPREAD = 1e-12  # share of the mean squared length, below which centred rows are zero up to rounding
@@ -124,6 +126,9 @@ def _svd(problem: _LPIProblem, n_components: int) -> LinearMap:
     """Solve Eq. 1 exactly, in the basis of the singular vectors of D^½X̂, for at most as many directions as the rank."""
     rows, root = problem.rows, namespace(problem.degrees).sqrt(problem.degrees)
     xp, (n, m) = namespace(root), rows.X.shape
+    if is_on_host(root):
+        purpose = f"solver='svd' on {n} rows and {m} columns"
+        check_memory(SVD_BYTES * min(n, m) ** 2, purpose, "use solver='regression'")
     values, vectors = xp.linalg.eigh(
         root[:, None] * rows.gram() * root[None, :] if n <= m else rows.scatter(problem.degrees)
     )
@@ -193,6 +198,20 @@ def _multiply_by_weights(graph: AffinityGraph, F: Array) -> Array:
     if graph.loops is None:
         return product
     return product + asarray_like(to_numpy(graph.loops), F, dtype=F.dtype)[:, None] * F
+
+
+def _check_sums(rows: Array, degrees: Array) -> None:
+    """Raise an error if Σ d_i ‖x_i‖² may overflow: weights such as inner products grow with the rows."""
+    xp, sq_lengths = namespace(degrees), sq_row_norms(rows)
+    bound = 8.0 * rows.shape[0] * float(xp.max(degrees)) * float(xp.max(sq_lengths))
+    if bound > float(xp.finfo(degrees.dtype).max):
+        raise InputError(
+            f"X has rows of length {float(xp.max(sq_lengths)) ** 0.5:.1e}, whose weighted squares overflow "
+            f"{degrees.dtype}",
+            "scale X down, or use normalize=True",
+            code="values_too_large",
+            largest=float(xp.max(sq_lengths)) ** 0.5,
+        )
 
 
 LPI_SOLVERS = {"svd": _svd, "regression": _regression}
@@ -383,6 +402,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 code="no_edges",
                 parameter="graph",
             )
+        _check_sums(rows, degrees)
         centered = center_rows(rows, degrees)
         mean_eigenvalue = float(degrees @ centered.sq_lengths()) / rows.shape[0]
         if mean_eigenvalue <= EQUAL_ROWS_SPREAD * float(degrees @ sq_row_norms(rows)) / rows.shape[0]:

@@ -35,8 +35,10 @@ from ..core.backend import Array, asarray_like, eps, namespace, one_hot, positiv
 from ..core.blocks import map_rows
 from ..core.kmeans import kmeans
 from ..core.multiplicative import multiplicative_update
+from ..core.numbering import order_by_first_row, renumber, take_clusters
 from ..core.progress import report_progress, track_progress
 from ..core.rows import normalize_row_sums
+from ..core.selection import first_best
 from ..core.sparse import csr_parts, matmul, reorder_for_locality
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.affinity import AffinityGraph
@@ -75,6 +77,11 @@ class NLERun:
     def expand(self, node_of_row: Any) -> NLERun:
         """Return the result for rows instead of nodes."""
         return replace(self, labels=self.labels[node_of_row], Q=self.Q[node_of_row, :])
+
+    def numbered_by_first_row(self) -> NLERun:
+        """Return the result with its clusters in the order of their first rows."""
+        order = order_by_first_row(self.labels, self.Q.shape[1])
+        return replace(self, labels=renumber(self.labels, order), Q=take_clusters(self.Q, order, axis=1))
 
 
 # --------------------------------------------------------------------------------------------------------- the update
@@ -308,8 +315,10 @@ class NLE(
             with report_progress(self):
                 starts = track_progress(self._starts(nodes, problem, k, rng), "starts", self.n_init)
                 results = (run_updates(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
-                best = min((self._polish(result, problem, k) for result in results), key=lambda result: result.value)
-            self._store(best.expand(nodes.node_of_row), graph, problem)
+                polished = (self._polish(result, problem, k) for result in results)
+                best = first_best(polished, lambda result: result.value, lowest=True)
+            best = best.expand(nodes.node_of_row)
+            self._store(best.numbered_by_first_row() if isinstance(self.init, str) else best, graph, problem)
         return self
 
     def fit_transform(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -10,19 +11,46 @@ import array_api_compat
 import numpy as np
 import scipy.sparse as sp
 
-from .._files import atomic_write
+from .._archive import Archive, open_archive, write_archive
 from .._typing import MatrixLike
 from .._validation import check_data, choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.eigen import LaplacianKind, SpectralForm
-from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, from_scipy, is_sparse, row_indices, to_scipy
-from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError
+from ..core.rows import take_rows
+from ..core.sparse import (
+    Sparse,
+    checked_csr,
+    csr,
+    csr_parts,
+    filter_entries,
+    from_coo,
+    from_scipy,
+    is_sparse,
+    row_indices,
+    to_scipy,
+)
+from ..errors import FileFormatError, InputError, InputTypeError
 from .connect import BRIDGES
 from .kernels import KernelConstants
 from .laplacians import component_labels, laplacian, spectral_form, weighted_degrees
 
 SYMMETRY_TOLERANCE = 1e-6  # relative to the largest weight; a smaller asymmetry is due to rounding
 FILE_VERSION = 1  # of the format that `AffinityGraph.save` writes
+CHUNK = 2**18  # entries that are compared at a time
+
+# The arrays of a file: the kinds of their entries and their numbers of axes.
+REQUIRED = {
+    "fiedler_graph": ("iu", 0),
+    "shape": ("iu", 1),
+    "data": ("f", 1),
+    "indices": ("i", 1),
+    "indptr": ("i", 1),
+    "signed": ("b", 0),
+    "degree": ("iu", 0),
+    "has_constants": ("b", 0),
+}
+CONSTANTS = {"bandwidth": ("f", 0), "scales": ("f", 1), "metric": ("f", 2), "neighbors": ("iu", 0)}
+OPTIONAL = {**CONSTANTS, "recall": ("f", 0), "loops": ("f", 1)}
 
 BridgeRule: TypeAlias = Literal["mst", "nearest"]
 
@@ -116,22 +144,8 @@ class AffinityGraph:
 
         The file contains only arrays, so loading it runs no code.
         """
-        file = str(path)
-        try:
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-        except FileNotFoundError:
-            raise DataNotFoundError(f"there is no graph file {file!r}", code="file_not_found", file=file) from None
-        except Exception as error:  # a damaged archive fails in more ways than can be listed
-            raise FileFormatError(
-                f"{file!r} is not a graph file, or it is damaged: {error}", code="invalid_graph_file", file=file
-            ) from error
-        try:
-            return _from_arrays(cls, arrays)
-        except (KeyError, ValueError, TypeError, IndexError) as error:
-            raise FileFormatError(
-                f"{file!r} is not a valid graph file: {error}", code="invalid_graph_file", file=file
-            ) from error
+        with open_archive(path, "graph file", code="invalid_graph_file") as archive:
+            return _read_graph(cls, archive, str(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to one ``.npz`` file; if writing fails, no partial file is left."""
@@ -143,14 +157,13 @@ class AffinityGraph:
                 file=str(path),
             )
         W, constants = to_scipy(self._weights), self._constants or KernelConstants()
-        optional = {"bandwidth": constants.bandwidth, "scales": constants.scales, "metric": constants.metric}
-        optional |= {"neighbors": constants.neighbors}
+        optional = {name: getattr(constants, name) for name in CONSTANTS}
         optional |= {"recall": self._recall, "loops": self._loops}
         arrays: dict[str, Any] = {name: to_numpy(value) for name, value in optional.items() if value is not None}
         arrays |= {"data": W.data, "indices": W.indices, "indptr": W.indptr, "shape": np.array(W.shape)}
-        arrays |= {"signed": self._signed, "degree": constants.degree, "has_constants": self._constants is not None}
-        with atomic_write(path) as draft:
-            np.savez_compressed(draft, fiedler_graph=FILE_VERSION, **arrays)
+        arrays |= {"signed": np.array(self._signed), "degree": np.array(constants.degree)}
+        arrays |= {"has_constants": np.array(self._constants is not None)}
+        write_archive(path, {"fiedler_graph": np.array(FILE_VERSION), **arrays})
 
     # ------------------------------------------------------------------------------------------------------- properties
 
@@ -280,6 +293,32 @@ class AffinityGraph:
         )
         return self._with_weights(joined)
 
+    def reorder(self, order: np.ndarray) -> AffinityGraph:
+        """Return the graph with its nodes in another order.
+
+        Parameters
+        ----------
+        order : ndarray of shape (n_nodes,)
+            The old number of every node.
+
+        Examples
+        --------
+        >>> path = AffinityGraph.from_matrix([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
+        >>> path.reorder(np.array([2, 1, 0])).weights.toarray()
+        array([[0., 2., 0.],
+               [2., 0., 1.],
+               [0., 1., 0.]])
+        """
+        data, columns, _ = csr_parts(self._weights)
+        xp, place = namespace(data), asarray_like(np.argsort(order), columns)
+        rows, columns = (xp.take(place, ends) for ends in (row_indices(self._weights), columns))
+        of_nodes = lambda values: None if values is None else take_rows(values, order)  # noqa: E731
+        constants = self._constants
+        if constants is not None:
+            constants = replace(constants, scales=of_nodes(constants.scales))
+        weights = from_coo(rows, columns, data, self._weights.shape)
+        return self._with_weights(weights, constants=constants, loops=of_nodes(self._loops))
+
     def _with_weights(self, weights: Sparse, **changes: Any) -> AffinityGraph:
         """Return a graph with other weights on the same nodes; its other attributes are kept, except ``changes``."""
         kept: dict[str, Any] = {
@@ -367,26 +406,96 @@ def _check_affinity(W: sp.csr_array, *, signed: bool) -> None:
         )
 
 
+def check_weights(W: Any, *, signed: bool) -> None:
+    """Raise a ValueError unless a matrix of a file can be the weights of a graph.
+
+    As `_check_affinity`, but one more copy of the matrix is all the memory that it needs.
+    """
+    if not isinstance(W, sp.csr_array) or W.dtype.kind != "f" or W.shape[0] != W.shape[1] or not W.shape[0]:
+        raise ValueError("the weights of a graph are not a square sparse matrix of floats")
+    if not W.has_canonical_format:
+        raise ValueError("the weights of a graph are not sorted, or repeated")
+    mirrored = W.T.tocsr()
+    if not np.array_equal(W.indptr, mirrored.indptr):
+        raise ValueError("the weights of a graph are not symmetric")
+    largest = max((float(np.abs(W.data[part]).max()) for part in _chunks(W.nnz)), default=0.0)
+    for part in _chunks(W.nnz):
+        data, columns = W.data[part], W.indices[part]
+        if not np.isfinite(data).all() or (not signed and data.min() < 0):
+            raise ValueError("the weights of a graph are not finite, or negative")
+        asymmetry = np.abs(data - mirrored.data[part]).max()
+        if not np.array_equal(columns, mirrored.indices[part]) or asymmetry > SYMMETRY_TOLERANCE * largest:
+            raise ValueError("the weights of a graph are not symmetric")
+        if (np.searchsorted(W.indptr, np.arange(part.start, part.stop), side="right") - 1 == columns).any():
+            raise ValueError("a weight joins a node of a graph to itself")
+
+
+def _chunks(n: int) -> list[slice]:
+    return [slice(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]
+
+
+def _read_graph(cls: type[AffinityGraph], archive: Archive, file: str) -> AffinityGraph:
+    """Read the graph in an archive; errors name the file."""
+    try:
+        return _from_arrays(cls, {name: archive.read(name) for name in archive.names})
+    except ValueError as error:
+        raise FileFormatError(
+            f"{file!r} is not a valid graph file: {error}", code="invalid_graph_file", file=file
+        ) from error
+
+
 def _from_arrays(cls: type[AffinityGraph], arrays: dict[str, np.ndarray]) -> AffinityGraph:
     """Build a graph from the arrays of a file, none of which is trusted."""
-    if "fiedler_graph" not in arrays:
-        raise ValueError("it was not written by AffinityGraph.save")
-    if (version := int(arrays["fiedler_graph"])) > FILE_VERSION:
-        raise ValueError(f"its format {version} is newer than this version reads; update fiedler")
-    shape = tuple(int(size) for size in arrays["shape"])
-    W = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-    W.check_format(full_check=True)
+    _check_version(arrays)
+    for name, array in arrays.items():
+        if name not in {**REQUIRED, **OPTIONAL}:
+            raise ValueError(f"it has an unknown array {name!r}")
+        kinds, n_axes = {**REQUIRED, **OPTIONAL}[name]
+        if array.dtype.kind not in kinds or array.ndim != n_axes:
+            raise ValueError(f"its array {name!r} has the type {array.dtype} and {array.ndim} axes")
+    if missing := [name for name in REQUIRED if name not in arrays]:
+        raise ValueError(f"it lacks {', '.join(missing)}")
     signed = bool(arrays["signed"])
-    _check_affinity(W, signed=signed)
-    constants = None
-    if arrays["has_constants"]:
-        bandwidth = float(arrays["bandwidth"]) if "bandwidth" in arrays else None
-        neighbors = int(arrays["neighbors"]) if "neighbors" in arrays else None
-        constants = KernelConstants(
-            bandwidth, int(arrays["degree"]), arrays.get("scales"), arrays.get("metric"), neighbors
-        )
-    recall = float(arrays["recall"]) if "recall" in arrays else None
-    loops = arrays.get("loops")
-    if loops is not None and (loops.shape != shape[:1] or not np.isfinite(loops).all() or loops.min() < 0):
+    W = checked_csr(arrays["data"], arrays["indices"], arrays["indptr"], tuple(arrays["shape"].tolist()))
+    check_weights(W, signed=signed)
+    recall, loops = (arrays.get(name) for name in ("recall", "loops"))
+    if loops is not None and (loops.shape != W.shape[:1] or not np.isfinite(loops).all() or loops.min() < 0):
         raise ValueError("its self-loops are not one non-negative number per node")
-    return cls(to_scipy(W), signed=signed, constants=constants, recall=recall, loops=loops)
+    if recall is not None and not 0 <= recall <= 1:
+        raise ValueError("its recall is not a share")
+    constants = _read_constants(arrays, W.shape[0])
+    return cls(W, signed=signed, constants=constants, recall=None if recall is None else float(recall), loops=loops)
+
+
+def _check_version(arrays: dict[str, np.ndarray]) -> None:
+    version = arrays.get("fiedler_graph")
+    if version is None:
+        raise ValueError("it was not written by AffinityGraph.save")
+    if version.dtype.kind not in "iu" or version.ndim or version < 1:
+        raise ValueError("the version of its format is not a positive integer")
+    if version > FILE_VERSION:
+        raise ValueError(f"its format {version} is newer than this version reads; update fiedler")
+
+
+def _read_constants(arrays: dict[str, np.ndarray], n_nodes: int) -> KernelConstants | None:
+    """Return the constants of the kernel, or None if there are none."""
+    if not arrays["has_constants"]:
+        if any(name in arrays for name in CONSTANTS):
+            raise ValueError("it has constants of a kernel, but says that it has none")
+        return None
+    bandwidth, scales, metric, neighbors = (arrays.get(name) for name in CONSTANTS)
+    if bandwidth is not None and not 0 < bandwidth < np.inf:
+        raise ValueError("its bandwidth is not positive")
+    if scales is not None and (len(scales) != n_nodes or not (scales >= 0).all()):
+        raise ValueError("its scales are not one non-negative number per node")
+    if metric is not None and not np.isfinite(metric).all():
+        raise ValueError("its metric is not finite")
+    if arrays["degree"] < 1 or (neighbors is not None and neighbors < 1):
+        raise ValueError("its degree or its number of neighbours is not positive")
+    return KernelConstants(
+        None if bandwidth is None else float(bandwidth),
+        int(arrays["degree"]),
+        scales,
+        metric,
+        None if neighbors is None else int(neighbors),
+    )

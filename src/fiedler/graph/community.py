@@ -22,7 +22,6 @@ high modularity has split it and merged small ones: then lower resolutions are s
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -37,7 +36,7 @@ from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans
 from ..core.rows import normalize_rows
 from ..core.sparse import csr_parts, row_indices, to_scipy
-from ..errors import InputError
+from ..errors import InputError, ignore_warnings
 from .affinity import AffinityGraph
 from .coarsen import Hierarchy, coarsen
 from .community_search import MAX_CELLS, CommunitySearch
@@ -341,6 +340,5 @@ def _merged_cells(partitions: Sequence[np.ndarray], search: CommunitySearch) -> 
 
 def _cluster_directions(vectors: np.ndarray, k: int, n_init: int, rng: np.random.RandomState) -> np.ndarray:
     """Return labels by k-means on unit rows; if rows are repeated, fewer than k groups are a valid start, too."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with ignore_warnings(ConvergenceWarning):
         return kmeans(normalize_rows(vectors), k, n_init=n_init, random_state=rng).labels.astype(np.int64)

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._records import CommunityResult
+from ..core.selection import first_best
 from ..core.sparse import row_sums, sum_entries, with_data
 from .affinity import AffinityGraph
 from .cuts import sum_of_cut_ratios
@@ -175,7 +176,7 @@ class CommunitySearch:
         for _ in range(N_JITTERED_MERGES):
             jitter = np.exp(self.rng.standard_normal(cohesion.shape))
             tries.append(_move_cells(_agglomerate(cohesion * (jitter + jitter.T), self.k), cohesion, self.k))
-        return max(tries, key=lambda labels: _modularity_of_cells(labels, cohesion))[cells]
+        return first_best(tries, lambda labels: _modularity_of_cells(labels, cohesion))[cells]
 
     def normalized_cut(self, labels: np.ndarray) -> float:
         """Return Σ_k cut(A_k) / vol(A_k); infinite if a community is empty.
@@ -193,11 +194,11 @@ class CommunitySearch:
         nothing prevents them.
         """
         cut = self.normalized_cut(current.labels)
-        start = min(spectral, key=self.cut_without_tails)
+        start = first_best(spectral, self.cut_without_tails, lowest=True)
         if self.cut_without_tails(start) >= LOWER_CUT_FACTOR * cut:
             return current
         lower = [self.improve(start, current.resolution * factor) for factor in LOWER_RESOLUTION_FACTORS]
-        best = min(lower, key=lambda trial: self.cut_without_tails(trial.labels))
+        best = first_best(lower, lambda trial: self.cut_without_tails(trial.labels), lowest=True)
         return best if self.cut_without_tails(best.labels) < cut else current
 
     def cut_without_tails(self, labels: np.ndarray) -> float:

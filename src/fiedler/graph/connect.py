@@ -25,6 +25,7 @@ from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.blocks import one_thread
 from ..core.progress import stage
 from ..core.rows import sq_row_norms, take_rows
+from ..core.sparse import from_coo
 from .cells import Cells, split_into_cells
 
 log = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ def _join(labels: np.ndarray, pairs: np.ndarray, distances: np.ndarray) -> tuple
     by_length = np.argsort(distances, kind="stable")
     ends = np.sort(labels[pairs[by_length]], axis=1)
     distinct, rank = np.unique(ends[:, 0] * n + ends[:, 1], return_index=True)  # the shortest pair of each two
-    joined = sp.csr_array((rank + 1.0, np.divmod(distinct, n)), shape=(n, n))
+    joined = from_coo(*np.divmod(distinct, n), rank + 1.0, (n, n))
     tree = minimum_spanning_tree(joined)
     return by_length[tree.data.astype(np.int64) - 1], connected_components(tree, directed=False)[1][labels]
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.backend import Array, row_blocks, to_numpy
-from ..core.rows import append_rows
+from ..core.rows import append_rows, sq_row_norms
 
 
 class Copies(NamedTuple):
@@ -82,7 +82,7 @@ class CopiedRows(NamedTuple):
     Attributes
     ----------
     first : ndarray of shape (n_nodes,)
-        The first one of every group of equal rows, ascending: the different rows.
+        The first one of every group of equal rows, ascending unless they are reordered: the different rows.
     nodes : ndarray of shape (n,)
         The position in ``first`` of every row's group.
 
@@ -99,6 +99,20 @@ class CopiedRows(NamedTuple):
     def of(cls, X: Array) -> CopiedRows:
         """Find equal rows."""
         return cls(*different_rows(X))
+
+    @classmethod
+    def none(cls, n_rows: int) -> CopiedRows:
+        """Return that no rows are equal."""
+        return cls(np.arange(n_rows), np.arange(n_rows))
+
+    def reorder(self, order: np.ndarray) -> CopiedRows:
+        """Return the same rows with the different ones in another order."""
+        return CopiedRows(self.first[order], np.argsort(order)[self.nodes])
+
+    @property
+    def exist(self) -> bool:
+        """Whether any rows are equal."""
+        return len(self.first) < len(self.nodes)
 
     def total(self, weights: np.ndarray | None = None) -> np.ndarray:
         """Return the sum of the weights of the copies of each different row; their number without weights."""
@@ -141,6 +155,45 @@ def different_rows(X: Array) -> tuple[np.ndarray, np.ndarray]:
     nodes = np.empty(len(order), dtype=np.int64)
     nodes[order] = rank[np.cumsum(differs[:-1]) - 1]
     return first, nodes
+
+
+def canonical_order(X: Array) -> np.ndarray:
+    """Return an order of rows that depends on the rows, but not on the order in which they are given.
+
+    By the distance from their mean, which shifts, rotations and changes of scale preserve, and for equal distances by
+    the product with a random vector. Distances are compared in single precision, which hides that their last digits
+    depend on the order of the rows.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        Validated rows, of any array library.
+
+    Examples
+    --------
+    >>> canonical_order(np.array([[0.0], [9.0], [4.0]]))
+    array([2, 0, 1])
+    """
+    rows = X if sp.issparse(X) else to_numpy(X)
+    order, _ = _order_of_equal_rows(rows)
+    distances = _distances_from_mean(rows).astype(np.float32)
+    return order[np.argsort(distances[order], kind="stable")]
+
+
+def _distances_from_mean(X: np.ndarray | sp.csr_array) -> np.ndarray:
+    """Return the distances of rows from their mean, rounded to single precision, relative to the largest entry."""
+    scale = float(abs(X).max()) or 1.0
+    if sp.issparse(X):
+        rows = X.astype(np.float64) / scale
+        mean = _rounded(rows.sum(axis=0) / X.shape[0])
+        return np.sqrt(np.maximum(sq_row_norms(rows) - 2 * (rows @ mean) + mean @ mean, 0))
+    parts, of_part = list(row_blocks(X.shape[0], 24 * X.shape[1], X)), lambda part: X[part].astype(np.float64) / scale
+    mean = _rounded(sum(of_part(part).sum(axis=0) for part in parts) / X.shape[0])
+    return np.concatenate([np.sqrt(((of_part(part) - mean) ** 2).sum(axis=1)) for part in parts])
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values).ravel().astype(np.float32).astype(np.float64)
 
 
 def _order_of_equal_rows(X: np.ndarray | sp.csr_array) -> tuple[np.ndarray, np.ndarray]:

@@ -72,7 +72,6 @@ def _binary(pairs: RowPairs, constants: KernelConstants) -> Array:
 
 
 def _heat(pairs: RowPairs, constants: KernelConstants) -> Array:
-    assert constants.bandwidth is not None
     return _decay(0.5 * (pairs.distances / constants.bandwidth) ** 2)
 
 
@@ -118,6 +117,14 @@ KERNELS: dict[str, Kernel] = {
 
 def edge_weights(kernel: str, pairs: RowPairs, constants: KernelConstants) -> Array:
     """Return the weight of every pair; one that overflows is infinite, and the caller must reject it."""
+    if (kernel == "heat" and constants.bandwidth is None) or (kernel == "local" and pairs.scales_b is None):
+        raise InputError(
+            f"the graph was not built with weight={kernel!r}, so it lacks the constants of that kernel",
+            "pass the graph that the recipe built",
+            code="no_kernel_constants",
+            parameter="weight",
+            value=kernel,
+        )
     with np.errstate(over="ignore"):
         return choose(KERNELS, kernel, option="weight")(pairs, constants)
 

@@ -26,9 +26,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.metrics import pairwise_distances as metric_distances
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import VALID_METRICS, NearestNeighbors
 
+from .._foreign_warnings import ignore_foreign_warnings
 from .._validation import check_n_jobs, choose, did_you_mean, import_optional, is_foreign
 from ..core.backend import (
     Array,
@@ -46,10 +48,11 @@ from ..core.backend import (
 from ..core.blocks import map_blocks, map_pieces
 from ..core.interrupts import is_worker_thread
 from ..core.progress import stage
-from ..core.rows import normalize_rows, row_norms, sq_row_norms, take_rows
+from ..core.rows import normalize_rows, replace_rows, row_norms, sq_row_norms, take_rows
 from ..errors import InputError, InputTypeError
 from .cells import Cells, nearest_cells, search_in_cells, split_into_cells
 from .copies import Copies
+from .ties import EXTRA_CANDIDATES, first_of_ties, nearest_of_all
 
 log = logging.getLogger(__name__)
 
@@ -192,28 +195,43 @@ def _prefers_cells(X: Array, metric: str) -> bool:
     return bool(X.shape[0] > APPROXIMATE_ABOVE and X.shape[1] > MAX_TREE_FEATURES_OF_MANY)
 
 
+@ignore_foreign_warnings()
 def _exact(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array, Array, float]:
+    """Search exactly; of equally near rows, the first ones are neighbours, see :mod:`.ties`."""
+    n_candidates, Q = X.shape[0] - (queries is None), X if queries is None else queries
+    n_proposed = min(k + EXTRA_CANDIDATES, n_candidates)
+    given, proposed = _propose(X, queries, n_proposed, metric, n_jobs)
+    is_euclidean = metric == "euclidean"
+    distances, indices, is_settled = first_of_ties(X, Q, proposed, k, None if is_euclidean else given)
+    tied = np.flatnonzero(~to_numpy(is_settled)) if n_proposed < n_candidates else np.empty(0, dtype=np.int64)
+    if len(tied):
+        of_metric = None if is_euclidean else (lambda block: metric_distances(block, X, metric=metric))
+        own = tied if queries is None else None
+        found = nearest_of_all(X, take_rows(Q, tied), own, k, of_metric)
+        distances, indices = (replace_rows(old, tied, new) for old, new in zip((distances, indices), found))
+    return namespace(distances).astype(distances, X.dtype), indices, 1.0
+
+
+def _propose(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None) -> tuple[Array | None, Array]:
+    """Return the distances, if computed, and indices of the ``k`` nearest rows, by the fastest exact search."""
     if sp.issparse(X):
-        return *_exact_sparse(X, queries, k, n_jobs), 1.0
+        return None, _exact_sparse(X, queries, k, n_jobs)
     if is_foreign(X) or (metric == "euclidean" and X.dtype == np.float32 and X.shape[1] > MAX_TREE_FEATURES):
         Q, self_indices = (X, arange(X.shape[0], X)) if queries is None else (queries, None)
-        return *_exact_products(X, Q, self_indices, k, n_jobs), 1.0
+        return _exact_products(X, Q, self_indices, k, n_jobs)
     in_one_call = (X if queries is None else queries).shape[0] < MIN_ROWS_FOR_PIECES
     threads = n_jobs if in_one_call and not is_worker_thread() else None
     search = NearestNeighbors(n_neighbors=k, metric=metric, n_jobs=threads).fit(X)
     if in_one_call:
-        distances, indices = search.kneighbors(queries)  # without queries scikit-learn drops each row by its index
-    elif queries is None:
+        return search.kneighbors(queries)  # without queries scikit-learn drops each row by its index
+    if queries is None:
         parts = _in_slices(lambda rows: search.kneighbors(X[rows], k + 1), X, n_jobs)
-        distances, indices = _drop_self(_stack(parts), np.arange(X.shape[0]))
-    else:
-        parts = _in_slices(lambda rows: search.kneighbors(queries[rows]), queries, n_jobs)
-        distances, indices = _stack(parts)
-    return distances.astype(X.dtype, copy=False), indices, 1.0
+        return _drop_self(_stack(parts), np.arange(X.shape[0]))
+    return _stack(_in_slices(lambda rows: search.kneighbors(queries[rows]), queries, n_jobs))
 
 
 def _in_slices(search: Callable[[slice], tuple], Q: Array, n_jobs: int | None) -> list[tuple]:
-    """Call scikit-learn on slices of equal size: ties between neighbours are broken in a way that depends on it."""
+    """Call scikit-learn on slices of queries."""
     slices = [slice(start, start + SLICE_ROWS) for start in range(0, Q.shape[0], SLICE_ROWS)]
     with stage("searching neighbours", len(slices)) as tick:
         return map_blocks(search, slices, Q, n_jobs=n_jobs, tick=tick)
@@ -279,29 +297,23 @@ def _propose_and_check(
     return distances, indices, certain
 
 
-def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs: int | None) -> tuple[Array, Array]:
-    """Search by sparse products in double precision; every worker keeps one dense block of similarities."""
+def _exact_sparse(X: sp.csr_array, queries: sp.csr_array | None, k: int, n_jobs: int | None) -> Array:
+    """Return the nearest rows by sparse products in double precision; every worker keeps one dense block of them."""
     Q = X if queries is None else queries
     columns = X.T.tocsr().astype(np.float64, copy=False)
     half_sq_norms = 0.5 * sq_row_norms(X.astype(np.float64, copy=False))
 
-    def search(rows: slice) -> tuple[Array, Array]:
+    def search(rows: slice) -> Array:
         block = (Q[rows].astype(np.float64, copy=False) @ columns).toarray()
         np.subtract(half_sq_norms, block, out=block)  # half the squared distance minus |q|²/2, which has the same order
         if queries is None:
             block[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = np.inf
-        return smallest_k(block, k)
+        return smallest_k(block, k)[1]
 
     blocks = list(row_blocks(Q.shape[0], 24 * X.shape[0], Q))
     with stage("searching neighbours", len(blocks)) as tick:
         results = map_blocks(search, blocks, Q, n_jobs=n_jobs, tick=tick)
-    scores, indices = (np.concatenate(part) for part in zip(*results))
-    sq_norms = sq_row_norms(Q.astype(np.float64, copy=False))[:, None]
-    sq_distances = np.maximum(2 * scores + sq_norms, 0)
-    near = sq_distances <= 1e-6 * sq_norms  # half of the digits have cancelled, so these are computed from differences
-    distances = np.sqrt(sq_distances).astype(X.dtype)
-    distances[near] = pair_distances(Q, X, np.nonzero(near)[0], indices[near])
-    return distances, indices
+    return np.concatenate(results)
 
 
 # ------------------------------------------------------------------------------------------------ approximate searches
@@ -439,7 +451,8 @@ def _inverted_file(X: Array) -> tuple[Any, Callable[[Array], Array]]:
     faiss = import_optional("faiss", extra="ann", purpose="approximate neighbours")
     n, d = X.shape
     center = X.mean(axis=0)
-    scale = max(float(np.abs(X - center).max()), np.finfo(X.dtype).tiny)
+    rounding = np.finfo(X.dtype).eps * float(np.abs(center).max())  # equal rows differ from their mean by this much
+    scale = max(float(np.abs(X - center).max()), rounding) or 1.0
     to_index = lambda A: np.ascontiguousarray((A - center) / scale, dtype=np.float32)  # noqa: E731
     index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, max(1, int(np.sqrt(n))))
     index.cp.niter, index.cp.max_points_per_centroid, index.cp.min_points_per_centroid = 10, 64, 1
@@ -509,8 +522,9 @@ def within_radius(
         rows, columns = _radius_device(X, queries, radius)
         distances = pair_distances(Q, X, rows, columns)
     else:
-        search = NearestNeighbors(radius=radius, metric=metric, n_jobs=n_jobs).fit(X)
-        lengths, indices = search.radius_neighbors(queries)
+        with ignore_foreign_warnings():
+            search = NearestNeighbors(radius=radius, metric=metric, n_jobs=n_jobs).fit(X)
+            lengths, indices = search.radius_neighbors(queries)
         rows = np.repeat(np.arange(Q.shape[0]), [len(i) for i in indices])
         columns, distances = np.concatenate(indices), np.concatenate(lengths).astype(X.dtype, copy=False)
     if to_metric is not None:
@@ -566,7 +580,8 @@ def from_transformer(transformer: Any, X: Array, queries: Array | None = None) -
 def pairwise_distances(A: Array, B: Array) -> Array:
     """Return all Euclidean distances between rows of ``A`` and ``B``; products are computed in double precision."""
     if is_numpy(A):
-        return euclidean_distances(A, B)
+        with ignore_foreign_warnings():
+            return euclidean_distances(A, B)
     xp = namespace(A)
     center = xp.mean(B, axis=0)
     left, right = xp.astype(A - center, xp.float64), xp.astype(B - center, xp.float64)

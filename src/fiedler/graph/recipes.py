@@ -18,8 +18,9 @@ from sklearn.base import BaseEstimator, clone
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_data, check_int, check_positive, choose, did_you_mean, is_foreign
-from ..core.backend import Array, arange, asarray_like, namespace, positive_part
+from ..core.backend import Array, arange, asarray_like, is_on_host, namespace, positive_part
 from ..core.block_versions import in_blocks
+from ..core.memory import check_memory
 from ..core.rows import normalize_rows
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
 from ..errors import InputError, InputTypeError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .constraints import PairwiseConstraints
 
 MAX_FULL_NODES = 10_000  # nodes of a FullGraph: 100 million weights, 1.2 GB, and about 4.5 GB while it is built
+BUILD_BYTES, LINK_BYTES = 45, 32  # peak memory per weight of a FullGraph, and per weight to a new point
 
 SymmetrizeRule: TypeAlias = Literal["union", "mutual", "mean"]
 
@@ -327,14 +329,7 @@ class FullGraph(_Recipe):
 
     def _build(self, X: Array) -> AffinityGraph:
         n = X.shape[0]
-        if n > MAX_FULL_NODES:
-            raise InputError(
-                f"FullGraph on {n} rows would have {n * n:,} weights, about {45e-9 * n * n:.0f} GB while it is built",
-                "use KNNGraph",
-                code="too_many_rows",
-                n_samples=n,
-                max_samples=MAX_FULL_NODES,
-            )
+        check_complete_graph(n, X)
         distances, scales = self._all_pairs(X)
         xp = namespace(distances)
         nodes = arange(n, distances)
@@ -349,6 +344,10 @@ class FullGraph(_Recipe):
         return self._finish(X, matrix, constants, 1.0)
 
     def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
+        if is_on_host(X):
+            n_new, n = X_new.shape[0], X.shape[0]
+            purpose = f"linking {n_new} new points to all {n} nodes of a FullGraph"
+            check_memory(LINK_BYTES * n_new * n, purpose, "pass fewer points at a time, or use KNNGraph")
         distances, scales_new = self._all_pairs(X, queries=X_new)
         constants = graph.constants or KernelConstants()
         pairs = RowPairs(X_new, X, distances, scales_a=scales_new, scales_b=constants.scales)
@@ -359,6 +358,21 @@ class FullGraph(_Recipe):
         metric = choose(FULL_METRICS, self.metric, option="metric")
         scales = local_scales(X, queries=queries, metric=self.metric) if self.weight == "local" else None
         return metric(X if queries is None else queries, X), scales
+
+
+def check_complete_graph(n: int, X: Array) -> None:
+    """Raise an error if a complete graph of n rows has too many weights, or more than the memory can hold."""
+    if n > MAX_FULL_NODES:
+        raise InputError(
+            f"FullGraph on {n} rows would have {n * n:,} weights, about {1e-9 * BUILD_BYTES * n * n:.0f} GB while it "
+            "is built",
+            "use KNNGraph",
+            code="too_many_rows",
+            n_samples=n,
+            max_samples=MAX_FULL_NODES,
+        )
+    if is_on_host(X):
+        check_memory(BUILD_BYTES * n * n, f"FullGraph on {n} rows", "use KNNGraph")
 
 
 def _cosine_distances(A: Array, B: Array) -> Array:

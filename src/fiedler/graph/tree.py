@@ -17,7 +17,7 @@ Cena 2016] computes the Gini index of the sizes c_1..c_k of the k clusters,
 
 which is 0 if the sizes are equal and 1 if one cluster has almost all rows. While G(c) exceeds a threshold, only edges
 that leave a smallest cluster may be used. All merges are still edges of the spanning tree, and they take O(n log² n)
-operations.
+operations. With weights of rows, the size of a cluster is their sum; G(c) depends on ratios of sizes alone.
 
 Differs from the paper: the spanning tree is that of the neighbour graph, whose components are joined by their closest
 pairs, and not that of all pairs of rows.
@@ -26,6 +26,7 @@ pairs, and not that of all pairs of rows.
 from __future__ import annotations
 
 import heapq
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -36,6 +37,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from .._validation import choose
 from ..core.backend import Array, asarray_like, to_numpy
 from ..core.progress import stage
+from ..core.sparse import from_coo
 from .connect import mst_bridges
 from .kernels import LOCAL_NEIGHBOR
 from .laplacians import component_labels
@@ -45,6 +47,8 @@ EdgeLength = Literal["distance", "mutual", "local"]
 
 CORE_NEIGHBOR = 3  # the neighbour whose distance is c_i
 MERGES_PER_TICK = 1000  # merges between two reports of progress
+MAX_TOTAL = 2**40  # sum of the sizes as whole numbers
+UNIT_TOLERANCE = 1e-9  # remainder, relative to the largest weight, that counts as zero
 
 
 class SpanningTree(NamedTuple):
@@ -149,7 +153,7 @@ def minimum_tree(ends: np.ndarray, lengths: np.ndarray, n_nodes: int, ties: np.n
     ends = np.sort(ends, axis=1)
     order = np.lexsort((ends[:, 1], ends[:, 0], ties, lengths))
     keys, first = np.unique(ends[order] @ [n_nodes, 1], return_index=True)  # an edge may be given in both directions
-    graph = sp.csr_array((first + 1.0, np.divmod(keys, n_nodes)), shape=(n_nodes, n_nodes))
+    graph = from_coo(*np.divmod(keys, n_nodes), first + 1.0, (n_nodes, n_nodes))
     used = order[np.sort(minimum_spanning_tree(graph).data).astype(np.int64) - 1]
     return SpanningTree(ends[used], lengths[used])
 
@@ -157,15 +161,44 @@ def minimum_tree(ends: np.ndarray, lengths: np.ndarray, n_nodes: int, ties: np.n
 # -------------------------------------------------------------------------------------------------------- the merges
 
 
-class _Sizes:
-    """The sizes of clusters, as Fenwick trees of their number and sum, for Σ_j |c_j - x| in O(log n)."""
+def whole_sizes(weights: np.ndarray) -> list[int]:
+    """Return positive weights as whole numbers in the same ratios, so that sums of them are exact.
 
-    def __init__(self, n: int) -> None:
-        """Begin with n clusters of size 1."""
-        self.counts, self.sums = [0] * (n + 1), [0] * (n + 1)
+    Weights without a common unit are rounded to a share of 2⁻⁴⁰ of their sum.
+
+    Examples
+    --------
+    >>> whole_sizes(np.array([0.6, 0.9]))
+    [2, 3]
+    """
+    unit = max(common_unit(weights), float(weights.sum()) / MAX_TOTAL)
+    return [max(round(weight / unit), 1) for weight in weights.tolist()]
+
+
+def common_unit(weights: np.ndarray) -> float:
+    """Return the largest number of which all weights are multiples, by Euclid's algorithm, up to rounding."""
+    unit, tolerance = 0.0, UNIT_TOLERANCE * float(weights.max())
+    for weight in np.unique(weights).tolist():
+        rest = unit
+        unit = weight
+        while rest > tolerance:
+            unit, rest = rest, unit % rest
+    return unit
+
+
+class _Sizes:
+    """The sizes of clusters, as Fenwick trees of their number and sum, for Σ_j |c_j - x| in O(log Σ_j c_j)."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        """Begin with clusters of these sizes."""
+        self.largest = sum(sizes)
+        self.counts: dict[int, int] = defaultdict(int)
+        self.sums: dict[int, int] = defaultdict(int)
         self.n_clusters = self.n_rows = 0
         self.spread = 0  # Σ_{i<j} |c_i - c_j|
-        self._add(1, n)
+        for size, count in zip(*np.unique(np.array(sizes, dtype=np.int64), return_counts=True)):
+            self.spread += int(count) * self._sum_of_differences(int(size))
+            self._add(int(size), int(count))
 
     def merge(self, a: int, b: int) -> None:
         """Replace a cluster of size a and one of size b by one of size a + b."""
@@ -183,7 +216,7 @@ class _Sizes:
         self.n_clusters += count
         self.n_rows += count * size
         position = size
-        while position < len(self.counts):
+        while position <= self.largest:
             self.counts[position] += count
             self.sums[position] += count * size
             position += position & -position
@@ -205,16 +238,19 @@ class _Clusters:
     What has become stale, an edge inside a cluster or a cluster that has grown, is dropped when it comes to the top.
     """
 
-    def __init__(self, ends: np.ndarray) -> None:
+    def __init__(self, ends: np.ndarray, sizes: Sequence[int]) -> None:
         n = len(ends) + 1
         self.ends = ends.tolist()
-        self.parents, self.sizes = list(range(n)), [1] * n
+        self.parents, self.sizes = list(range(n)), list(sizes)
         self.edges: list[list[int]] = [[] for _ in range(n)]
         for edge, (i, j) in enumerate(self.ends):
             self.edges[i].append(edge)  # ascending, so that every list is a heap
             self.edges[j].append(edge)
-        self.by_size = {1: sorted((edges[0], row) for row, edges in enumerate(self.edges) if edges)}
-        self.next_edge, self.smallest = 0, 1
+        self.by_size: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for first_edge, row in sorted((edges[0], row) for row, edges in enumerate(self.edges) if edges):
+            self.by_size[sizes[row]].append((first_edge, row))
+        self.smallest = sorted(self.by_size)  # a heap of sizes
+        self.next_edge = 0
 
     def find(self, row: int) -> int:
         """Return the row that represents the cluster of a row."""
@@ -238,13 +274,14 @@ class _Clusters:
     def shortest_edge_of_smallest(self) -> int:
         """Return the shortest edge that leaves a cluster of the smallest size."""
         while True:
-            heap = self.by_size.get(self.smallest, [])
+            size = self.smallest[0]
+            heap = self.by_size[size]
             while heap:
                 edge, cluster = heap[0]
-                if self.parents[cluster] == cluster and self.sizes[cluster] == self.smallest:
+                if self.parents[cluster] == cluster and self.sizes[cluster] == size:
                     return edge
                 heapq.heappop(heap)
-            self.smallest += 1  # clusters only grow
+            del self.by_size[heapq.heappop(self.smallest)]
 
     def join(self, edge: int) -> tuple[int, int]:
         """Join the two clusters at an edge; return the one that represents both, and the other one."""
@@ -260,14 +297,25 @@ class _Clusters:
         while leaving and self.is_inside(leaving[0]):
             heapq.heappop(leaving)
         if leaving:
-            heapq.heappush(self.by_size.setdefault(self.sizes[kept], []), (leaving[0], kept))
+            if self.sizes[kept] not in self.by_size:
+                heapq.heappush(self.smallest, self.sizes[kept])
+            heapq.heappush(self.by_size[self.sizes[kept]], (leaving[0], kept))
         return kept, other
 
 
-def genie_merges(tree: SpanningTree, gini_threshold: float) -> MergeTree:
-    """Merge clusters along the edges of a spanning tree, by Genie's rule; with a threshold of 1, by single linkage."""
+def genie_merges(tree: SpanningTree, gini_threshold: float, weights: np.ndarray | None = None) -> MergeTree:
+    """Merge clusters along the edges of a spanning tree, by Genie's rule; with a threshold of 1, by single linkage.
+
+    Parameters
+    ----------
+    tree : SpanningTree
+    gini_threshold : float
+    weights : ndarray of shape (n,), optional
+        The weights of the nodes, positive, whose sums are the sizes of clusters; by default 1.
+    """
     n = len(tree.ends) + 1
-    clusters, sizes, nodes = _Clusters(tree.ends), _Sizes(n), list(range(n))
+    start = [1] * n if weights is None else whole_sizes(weights)
+    clusters, sizes, nodes = _Clusters(tree.ends, start), _Sizes(start), list(range(n))
     children, used = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1, dtype=np.int64)
     with stage("merging clusters", n // MERGES_PER_TICK) as tick:
         for step in range(n - 1):
@@ -280,6 +328,33 @@ def genie_merges(tree: SpanningTree, gini_threshold: float) -> MergeTree:
             if (step + 1) % MERGES_PER_TICK == 0:
                 tick()
     return MergeTree(children, np.minimum.accumulate(tree.lengths[used][::-1])[::-1])
+
+
+def add_copies(tree: MergeTree, nodes: np.ndarray) -> MergeTree:
+    """Return the hierarchy of all copies of the rows of a hierarchy: they are merged first, at distance 0.
+
+    Parameters
+    ----------
+    tree : MergeTree
+        Of the different rows.
+    nodes : ndarray of shape (n,)
+        The row of which each one is a copy; every one occurs.
+
+    Examples
+    --------
+    >>> add_copies(MergeTree(np.array([[0, 1]]), np.array([2.0])), np.array([0, 1, 0])).children.tolist()
+    [[0, 2], [1, 3]]
+    """
+    n, n_different = len(nodes), len(tree.children) + 1
+    current, copies = [-1] * n_different, []  # the node in which the copies of each row are merged
+    for row, node in enumerate(nodes.tolist()):
+        if current[node] >= 0:
+            copies.append(sorted((current[node], row)))
+            row = n + len(copies) - 1
+        current[node] = row
+    renamed = np.concatenate([current, np.arange(n + len(copies), 2 * n - 1)]).astype(np.int64)
+    children = np.concatenate([np.array(copies, dtype=np.int64).reshape(-1, 2), renamed[tree.children]])
+    return MergeTree(np.sort(children, axis=1), np.concatenate([np.zeros(len(copies)), tree.distances]))
 
 
 def cut_tree(tree: MergeTree, n_clusters: int) -> np.ndarray:

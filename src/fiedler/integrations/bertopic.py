@@ -14,13 +14,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .._typing import LabelsLike, MatrixLike
+from .._typing import LabelsLike, MatrixLike, SupportsShape
 from ..clustering.manifold import ManifoldClustering
 from ..core.backend import to_numpy
 from ..core.rows import normalize_row_sums
-from ..errors import InputTypeError
+from ..errors import InputError, InputTypeError
 
 
 def _has_memberships(model: ClusterModel) -> bool:
@@ -68,7 +68,13 @@ class ClusterModel(ClusterMixin, BaseEstimator):
     def __init__(self, clusterer: Any = None) -> None:
         self.clusterer = clusterer
 
-    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: LabelsLike | None = None,
+        *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
+    ) -> Self:
         """Cluster the embeddings.
 
         Parameters
@@ -77,13 +83,23 @@ class ClusterModel(ClusterMixin, BaseEstimator):
             The embeddings, reduced or not.
         y : array of shape (n_documents,), optional
             The ``y`` of BERTopic, as the clusterer takes it: known clusters of some documents, -1 where unknown.
+        sample_weight : array of shape (n_documents,), optional
+            Weights of the documents, for a clusterer that takes them. BERTopic passes none.
 
         Returns
         -------
         self
         """
         clusterer = ManifoldClustering(random_state=0) if self.clusterer is None else clone(self.clusterer)
-        self.clusterer_ = clusterer.fit(X, y)
+        if sample_weight is not None and not has_fit_parameter(clusterer, "sample_weight"):
+            raise InputError(
+                f"{type(clusterer).__name__} does not weigh rows",
+                "leave sample_weight out, or choose another clusterer",
+                code="weights_not_supported",
+                parameter="sample_weight",
+            )
+        weights: dict[str, Any] = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.clusterer_ = clusterer.fit(X, y, **weights)
         self.labels_ = to_numpy(self.clusterer_.labels_)
         self._clusters = np.unique(self.labels_[self.labels_ >= 0])
         return self

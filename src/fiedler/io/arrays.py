@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import FileFormatError, InputError
+from ..errors import FileFormatError, InputError, unreadable_for_lack_of_memory
 from .images import as_rows
 from .record import Input, Roles, encode_labels, number_rows, table_options_error
 
@@ -97,6 +97,8 @@ def _as_finite_floats(X: Any, source: str) -> Any:
 def _load(path: Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
+    except MemoryError:
+        raise unreadable_for_lack_of_memory(path.name) from None
     except Exception as error:  # a damaged file fails in many ways, and NumPy then suggests to unpickle it
         if isinstance(error, OSError) and error.errno is not None:  # no permission, a folder: the system's own message
             raise
@@ -111,6 +113,8 @@ def _load(path: Path) -> Any:
 def _member(file: Any, name: str, file_name: str) -> np.ndarray:
     try:
         return file[name]
+    except MemoryError:
+        raise unreadable_for_lack_of_memory(file_name) from None
     except Exception:  # as in _load
         raise FileFormatError(
             f"{file_name!r} is damaged, or its array {name!r} does not contain numbers",
@@ -123,8 +127,12 @@ def _member(file: Any, name: str, file_name: str) -> np.ndarray:
 
 def _load_sparse(path: Path) -> sp.csr_array:
     try:
-        matrix = sp.csr_array(sp.load_npz(path))
-        matrix.check_format(full_check=True)
+        stored = sp.load_npz(path)
+        if hasattr(stored, "check_format"):  # before compiled code converts it, which follows every index
+            stored.check_format(full_check=True)
+        matrix = sp.csr_array(stored)
+    except MemoryError:
+        raise unreadable_for_lack_of_memory(path.name) from None
     except Exception as error:  # as in _load
         raise FileFormatError(
             f"{path.name!r} does not contain a valid sparse matrix ({error})",

@@ -147,7 +147,7 @@ def _read_image(path: Path, name: str) -> Any:
         with pillow.open(path) as image:
             image.load()
             return _as_8_bit(image)
-    except (PermissionError, ImportError):
+    except (PermissionError, ImportError, MemoryError):
         raise
     except Exception as error:  # Pillow raises many classes
         return BrokenImage(name, error.problem if isinstance(error, FileFormatError) else type(error).__name__)

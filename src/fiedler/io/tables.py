@@ -111,7 +111,7 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
                 column=roles.labels,
             )
     about: dict[str, Any] = {"labels": labels, "class_names": class_names, "label_name": roles.labels}
-    weights = None if roles.row_weight is None else _numbers(table, roles.row_weight, file)
+    weights = None if roles.row_weight is None else _weights(table, roles.row_weight, file)
     about |= {"id_name": roles.id, "table": table, "weights": weights}
     if roles.text is not None:
         texts = read_documents(_as_text(table.columns[roles.text])).texts
@@ -178,6 +178,15 @@ def _check_roles(table: Table, roles: Roles, file: str) -> None:
             file=file,
             column=duplicate,
         )
+
+
+def _weights(table: Table, column: str, file: str) -> np.ndarray:
+    """Return the weights of rows."""
+    try:
+        return _numbers(table, column, file)
+    except InputError as error:
+        hint = "choose a column of positive numbers as row_weight, or none"
+        raise InputError(error.problem, hint, code="weights_not_numbers", **error.fields) from None
 
 
 def _numbers(table: Table, column: str, file: str) -> np.ndarray:

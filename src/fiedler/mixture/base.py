@@ -31,6 +31,7 @@ from ..core.block_versions import in_blocks
 from ..core.pca import Projection, fit_pca
 from ..core.progress import print_line, report_progress
 from ..core.rows import convert_rows
+from ..core.selection import first_best
 from ..core.sparse import matmul
 from ..errors import InputError, NotConvergedWarning, SingularCovarianceError, warn
 from ..graph.affinity import AffinityGraph
@@ -121,9 +122,9 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         return self
 
     def _fit_validated(self, X: Array, y: Any = None, sample_weight: Any = None, constraints: Any = None) -> Self:
-        """Fit on validated rows: for estimators that contain a mixture."""
+        """Fit on validated rows: for estimators that contain a mixture, and number its clusters by their first rows."""
         self.n_features_in_ = X.shape[1]
-        result = self._fit(X, y, sample_weight, constraints)
+        result = self._fit(X, y, sample_weight, constraints, keep_numbers=False)
         self._warn_about_fit(result, self._n_used(), stacklevel=3)
         return self
 
@@ -138,7 +139,10 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """Fit the mixture and return the cluster of each row; parameters as in :meth:`fit`."""
         return self.fit(X, y, sample_weight=sample_weight, constraints=constraints).labels_
 
-    def _fit(self, X: Array, y: Any, sample_weight: Any, constraints: Any) -> EMResult[Any]:
+    def _fit(
+        self, X: Array, y: Any, sample_weight: Any, constraints: Any, *, keep_numbers: bool = True
+    ) -> EMResult[Any]:
+        """Fit to validated rows; known clusters keep their numbers, and those given as ``init`` if asked for."""
         k = check_n_clusters(self.n_clusters, X.shape[0])
         self._check_options()
         rng = check_seed(self.random_state)
@@ -160,6 +164,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             links=make_links(pairs, Z),
         )
         result = self._best_of_starts(problem, k, rng)
+        if problem.known is None and (isinstance(self.init, str) or not keep_numbers):
+            result = result.numbered_by_first_row()
         self._store(result, graph, X, projection)
         return result
 
@@ -263,7 +269,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
                     failures.append(error)
         if not runs:
             raise failures[0]
-        return max(runs, key=lambda run: self._selection_score(run, problem.graph))
+        return first_best(runs, lambda run: self._selection_score(run, problem.graph))
 
     def _selection_score(self, run: EMResult[Any], graph: AffinityGraph | None) -> Any:
         """Return the value by which runs are compared: the objective, or modularity with ``init='auto'``.

@@ -55,6 +55,7 @@ from ..core.affine import affine_map, prepare_rows, prepared_bytes
 from ..core.backend import Array, asarray_like, identity, is_on_host, namespace, sq_norms, to_numpy
 from ..core.blocks import map_blocks
 from ..core.linear import cholesky_or_nan, invert_lower_triangular
+from ..core.numbering import take_clusters
 from ..core.rows import sq_row_norms
 from ..errors import SingularCovarianceError
 from .statistics import (
@@ -95,6 +96,11 @@ class Gaussians(NamedTuple):
     origin: Array
     kind: str
     ridge: float
+
+    def reorder(self, order: np.ndarray) -> Gaussians:
+        """Return the components in another order."""
+        parts = ("weights", "means") if self.kind == "tied" else ("weights", "means", "covariances", "factors")
+        return self._replace(**{name: take_clusters(getattr(self, name), order) for name in parts})
 
 
 # ------------------------------------------------------------------------------------------------- the four shapes

@@ -19,11 +19,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
 
 from .._records import FitHistory
-from ..core.backend import Array
+from ..core.backend import Array, namespace
+from ..core.numbering import order_by_first_row, take_clusters
 from ..core.progress import stage
 from .covariance import Gaussians
 
@@ -54,6 +57,10 @@ class EMState:
 
     resp: Array
     pair_scale: float | None = None
+
+    def reorder(self, order: np.ndarray) -> Self:
+        """Return the state with its clusters in another order."""
+        return replace(self, resp=take_clusters(self.resp, order, axis=1))
 
 
 S = TypeVar("S", bound=EMState)
@@ -99,6 +106,12 @@ class EMResult(Generic[S]):
     def resp(self) -> Array:
         """The last memberships, shape (n, k)."""
         return self.state.resp
+
+    def numbered_by_first_row(self) -> EMResult[S]:
+        """Return the outcome with its clusters in the order of their first rows."""
+        labels = namespace(self.resp).argmax(self.resp, axis=1)
+        order = order_by_first_row(labels, self.resp.shape[1])
+        return replace(self, state=self.state.reorder(order), model=self.model.reorder(order))
 
 
 def run_em(

@@ -25,14 +25,18 @@ import math
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
+
+import numpy as np
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_int, check_nonnegative, choose
 from ..core.backend import Array, namespace, safe_log
 from ..core.blocks import map_rows
+from ..core.numbering import take_clusters
 from ..core.pca import Projection
 from ..core.progress import print_line
+from ..core.selection import first_best
 from ..core.sparse import Sparse
 from ..errors import InputError, SingularCovarianceError
 from ..graph.affinity import AffinityGraph
@@ -62,6 +66,10 @@ class _SmoothedState(EMState):
     """Adds the product AQ: the score needs it, and the next step begins with it."""
 
     product: Array = None
+
+    def reorder(self, order: np.ndarray) -> Self:
+        """Return the state with its clusters in another order."""
+        return replace(super().reorder(order), product=take_clusters(self.product, order, axis=1))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -422,7 +430,7 @@ class LapGMM(BaseMixture):
                 break
         if not runs:
             raise failures[0]
-        _, best, trial = max(runs, key=lambda run: run[0])
+        _, best, trial = first_best(runs, lambda run: run[0])
         for _, other, _ in runs:
             if discard is not None and other is not best:
                 discard(other)

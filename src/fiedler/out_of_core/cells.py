@@ -12,7 +12,6 @@ Rows are numbered by block, and in a block by their order in the input. A row is
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -26,6 +25,7 @@ from ..core.backend import Array, row_blocks
 from ..core.block_sizes import CELLS_PER_BLOCK, MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, MAX_CELLS
 from ..core.kmeans import kmeans
 from ..core.rows import sq_row_norms, take_rows
+from ..errors import ignore_warnings
 from .rows import RowBlocks, select_values, stack
 from .workspace import Sliced, Workspace
 
@@ -232,8 +232,7 @@ def _divide_sample(sample: Array, n_cells: int, block_size: float, random_state:
     waiting, centers, sizes = [(sample, n_cells, 0)], [], []
     while waiting:
         rows, count, depth = waiting.pop()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # repeated rows: some cells are empty
+        with ignore_warnings(ConvergenceWarning):  # repeated rows: some cells are empty
             result = kmeans(rows, count, n_init=1, max_iter=MAX_ITERATIONS, random_state=random_state)
         counts = np.bincount(result.labels, minlength=count)
         for cell in np.flatnonzero(counts):

@@ -324,6 +324,7 @@ class _Fit:
         model, landmarks = self.model, choice.landmarks
         model.n_features_in_ = rows.n_features
         model.__dict__.pop("feature_names_in_", None)
+        model.encoder_, model._completer = None, None
         model.labels_ = rows.as_dask(result, "labels", (), np.int64)
         model.memberships_ = rows.as_dask(result, "memberships", (model.n_clusters_,), rows.dtype)
         has_votes = choice.compared is not None

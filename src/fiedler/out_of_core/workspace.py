@@ -35,6 +35,7 @@ import scipy.sparse as sp
 from .._files import atomic_write
 from ..core.backend import Array
 from ..core.rows import take_rows
+from ..core.sparse import checked_csr
 from ..errors import InputError, StorageError
 
 MANIFEST, LOCK, ID = "manifest.json", "lock", "id"
@@ -110,18 +111,14 @@ class Workspace:
         manifest = {"format": FORMAT, **made_from}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            found = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
+            found = self._read_manifest()
         except FileNotFoundError:
             self._refuse_foreign_files()
             with self.writing(), atomic_write(self.folder / MANIFEST) as draft:
                 draft.write_text(json.dumps({**manifest, ID: secrets.token_hex(8)}, indent=1), encoding="utf-8")
             return False
-        except (OSError, ValueError) as error:
-            raise StorageError(
-                f"the work directory {str(self.folder)!r} cannot be used: {error}",
-                "choose another one",
-                file=str(self.folder),
-            ) from None
+        except OSError as error:
+            raise error if isinstance(error, StorageError) else self._unusable(error) from None
         for draft in self.folder.rglob(".*.npz"):  # of blocks that were being written when a fit was killed
             draft.unlink(missing_ok=True)
         differing = [name for name in {**manifest, **found} if name != ID and manifest.get(name) != found.get(name)]
@@ -139,9 +136,25 @@ class Workspace:
     def identity(self) -> str | None:
         """A name of the fit whose blocks these are, unlike that of any other; None without a manifest."""
         try:
-            return json.loads((self.folder / MANIFEST).read_text(encoding="utf-8")).get(ID)
+            return self._read_manifest().get(ID)
         except FileNotFoundError:
             return None
+
+    def _read_manifest(self) -> dict[str, Any]:
+        try:
+            found = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise self._unusable(f"its {MANIFEST} is damaged")
+        return found
+
+    def _unusable(self, reason: object) -> StorageError:
+        return StorageError(
+            f"the work directory {str(self.folder)!r} cannot be used: {reason}",
+            "choose another one",
+            file=str(self.folder),
+        )
 
     def count_finished(self) -> FinishedWork:
         """Return how much of a fit is done already."""
@@ -365,7 +378,7 @@ def _take(archive: Any, name: str) -> Any:
     if name in archive.files:
         return archive[name]
     data, indices, indptr, shape = (archive[f"{name}.{part}"] for part in SPARSE_PARTS)
-    return sp.csr_array((data, indices, indptr), shape=tuple(shape))
+    return checked_csr(data, indices, indptr, shape=tuple(shape.tolist()))
 
 
 def _join(names: Iterable[str]) -> str:

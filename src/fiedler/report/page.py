@@ -162,7 +162,7 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
             file=str(path),
             reason=reason,
         ) from error
-    except ValueError as error:  # not JSON, or not UTF-8
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or nested too deeply
         raise FileFormatError(
             f"{str(path)!r} is not a valid summary file: {error}",
             code="invalid_summary",
@@ -185,9 +185,9 @@ def _check_summary(summary: Any, file: str | None = None) -> Summary:
         )
     summary = upgrade(summary)
     version = summary.get("version")
-    if not isinstance(version, int) or version > SUMMARY_VERSION:
+    if type(version) is not int or not 1 <= version <= SUMMARY_VERSION:
         raise error(
-            f"{name} has version {version!r}, but this version of fiedler reads at most version {SUMMARY_VERSION}",
+            f"{name} has version {version!r}, but this version of fiedler reads versions 1 to {SUMMARY_VERSION}",
             "update fiedler",
             code="summary_version",
             version=version,

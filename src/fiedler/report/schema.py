@@ -69,8 +69,8 @@ def upgrade(summary: Summary) -> Summary:
 
     Version 1 lists columns as ``features``, which are triples of name, difference and mean.
     """
-    clusters = summary.get("clusters")
-    if summary.get("version") != 1 or not isinstance(clusters, list):
+    version, clusters = summary.get("version"), summary.get("clusters")
+    if type(version) is not int or version != 1 or not isinstance(clusters, list):
         return summary
     return {**summary, "version": SUMMARY_VERSION, "clusters": [_upgrade_cluster(one) for one in clusters]}
 

@@ -163,7 +163,7 @@ def summarize(
     >>> names = {"feature_names": ["width", "height"], "names": ["upper", None]}
     >>> summary = summarize(ManifoldClustering(2, random_state=0).fit(X), X, **names)
     >>> [cluster["name"] for cluster in summary["clusters"]]
-    ['upper', 'high height, low width']
+    ['upper', 'low height, high width']
     """
     check_is_fitted(model, "labels_")
     rng = check_seed(random_state)

@@ -40,7 +40,7 @@ from ..graph.kernels import KernelConstants
 from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest, pairwise_distances
 from ..graph.pairs import overwrite_links
-from ..graph.recipes import FullGraph, KNNGraph
+from ..graph.recipes import FullGraph, KNNGraph, check_complete_graph
 from .descent import DescentResult, best_scale, doubling_descent, penalized_history, penalized_lbfgs
 from .evidence import PairRanking, ranking_auc, ranking_from_pairs, select_strongest_penalty
 from .objective import (
@@ -224,10 +224,12 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 "reduce their dimension first, for example with TruncatedSVD",
                 code="sparse_not_supported",
             )
+        recipes = self._recipes(X.shape[0])
+        if isinstance(recipes[0], FullGraph):
+            check_complete_graph(X.shape[0], X)
         rng = check_seed(self.random_state)
         pairs = _combine_constraints(X, y, constraints, rng)
         rows = _standardize(X, rng)
-        recipes = self._recipes(X.shape[0])
         objective = self._objective(rows.X, pairs, recipes[0])
         with report_progress(self):
             scale, candidates = self._minimize(objective)

@@ -208,6 +208,11 @@ METRIC_FAMILIES = {
 # ------------------------------------------------------------------------------------------------------------ objective
 
 
+def _may_overflow() -> np.errstate:
+    """Return a context without NumPy's warnings: Q is NaN after a step that is too long, and the step is undone."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
 class LaplacianObjective(NamedTuple):
     """Objective Q as a function of the parameters θ of a metric."""
 
@@ -217,11 +222,16 @@ class LaplacianObjective(NamedTuple):
 
     def value(self, theta: Array) -> float:
         """Return Q. [learned_laplacian, Eq. 8]"""
-        _, _, B = self._parts(theta)
+        with _may_overflow():
+            _, _, B = self._parts(theta)
         return -float(namespace(B).sum(B))
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         """Return Q and dQ/dθ. [learned_laplacian, Eqs 9 to 12]"""
+        with _may_overflow():
+            return self._value_and_gradient(theta)
+
+    def _value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         W, degrees, B = self._parts(theta)
         pairs, X = self.layout.pairs, self.X
         r = pairs.sums(B)

@@ -32,6 +32,7 @@ MIN_ROWS_OF_ID = 20  # fewer rows may all differ by chance
 MIN_WORDS_OF_TEXT = 4  # on average, of free text
 MIN_LEVELS_OF_TEXT = 20
 MIN_LEVELS_OF_ID = 20  # different whole numbers of a column that is called an id
+AS_ASKED = "as asked"  # the reason of a kind that was requested
 LEFT_OUT: tuple[Kind, ...] = ("id", "constant", "empty", "dropped")
 
 
@@ -124,10 +125,11 @@ def plan_columns(cells: Mapping[str, Any], requests: Requests, locations: Sequen
         )
     if not any(column.is_used for column in columns):
         listed = first_few([f"{column.name!r} ({column.reason})" for column in columns])
+        is_equal = all(column.kind in ("constant", "empty") for column in columns)
         raise InputError(
             f"no column is left to compare rows by: {listed}",
-            "drop fewer columns, or choose categories for some (as_category)",
-            code="no_features",
+            "check the data" if is_equal else "drop fewer columns, or choose categories for some (as_category)",
+            code="no_values_differ" if is_equal else "no_features",
         )
     return columns
 
@@ -148,6 +150,10 @@ def _describe_mistakes(column: Column, cells: Any, locations: Sequence[str] | No
     shown = ", ".join(f"{cells[row]!r} ({where(row)})" for row in values.mistakes)
     kind = KIND_NAMES[values.type]
     more = "" if values.n_mistakes <= len(values.mistakes) else f" and {values.n_mistakes - len(values.mistakes)} more"
+    if column.reason == AS_ASKED:
+        return f"column {column.name!r} is to be taken for {values.type}, but {shown}{more} is not {kind}"
+    if values.in_several_ways:
+        return f"column {column.name!r} has {values.type} in several notations: {shown}{more} differ from the others"
     return f"column {column.name!r}: {shown}{more} is not {kind}, as the other cells are"
 
 
@@ -167,16 +173,16 @@ def _plan(name: str, cells: Any, requests: Requests) -> Column:
         return Column(name, "constant", values, "all values are equal")
     for kind in ("category", "text"):
         if name in getattr(requests, kind):
-            return Column(name, kind, values, "as asked")
+            return Column(name, kind, values, AS_ASKED)
     if name in requests.number:
         if values.type != "numbers":
             raise InputError(
                 f"column {name!r} was to be taken for numbers, but contains {values.type}",
                 "leave that out",
-                code="not_a_number",
+                code="not_numbers",
                 column=name,
             )
-        return Column(name, "number", values, "as asked")
+        return Column(name, "number", values, AS_ASKED)
     return Column(name, *_recognise(name, values, n_distinct))
 
 
@@ -187,7 +193,7 @@ def _recognise(name: str, values: Values, n_distinct: int) -> tuple[Kind, Values
     if values.type == "vectors":
         return "vector", values, f"{values.cells.shape[1]} numbers each"
     if values.type == "dates":
-        return "date", values, values.how
+        return "date", values, f"{values.how}; could be {values.doubt}" if values.doubt else values.how
     if values.type == "numbers":
         if all_differ and _counts_rows(values.cells):
             return "id", values, "another number in every row"

@@ -18,6 +18,7 @@ that is estimated by EM (:mod:`fiedler.core.missing`). It is part of the model: 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -31,13 +32,11 @@ from ..core.missing import GaussianOfRows, fit_gaussian
 from ..errors import InputError, NotConvergedWarning, warn
 from ..text import DocumentVectorizer
 from .columns import Column, Requests, format_plan, plan_columns
-from .frames import is_table, n_rows_of, table_cells
+from .frames import by_name, check_columns, float_type, is_table, n_rows_of, not_of_kind, sample_rows, table_cells
 from .values import Values, ValueType, read_values
 
 OTHER = "(other)"
 CATEGORY_SCALE = 0.5  # c
-MAX_SAMPLED_ROWS = 10_000  # from which the Gaussian is estimated
-MIN_PRESENT_ROWS = 10  # of every column among these
 
 
 class ColumnEncoding(NamedTuple):
@@ -152,8 +151,14 @@ def fit_column(column: Column, weight: float, max_levels: int, n_text_components
     )
     raw = unscaled.encode(values)
     check_range(raw[~np.isnan(raw)], f"column {column.name!r}")
-    scale = float(np.nanvar(raw, axis=0).sum()) ** 0.5
-    return unscaled._replace(center=np.nanmean(raw, axis=0), scale=(scale or 1.0) / weight)
+    return unscaled._replace(center=np.nanmean(raw, axis=0), scale=(_spread(raw) or 1.0) / weight)
+
+
+def _spread(raw: np.ndarray) -> float:
+    """Return the root of the sum of the variances, of values whose squares may overflow or vanish."""
+    largest = float(np.nanmax(np.abs(raw), initial=0.0))
+    unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)  # a power of two, so that the quotients are exact
+    return unit * float(np.nanvar(raw / unit, axis=0).sum()) ** 0.5
 
 
 def smoothing_matrix(gaussian: GaussianOfRows, encodings: Sequence[ColumnEncoding]) -> np.ndarray:
@@ -293,7 +298,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
         used = {column.name: column.values for column in columns}
         rows = np.concatenate([encoding.encode(used[encoding.name]) for encoding in encodings], axis=1)
-        result = fit_gaussian(rows[_sample(rows)])
+        result = fit_gaussian(rows[sample_rows(rows)])
         if not result.converged:
             warn(
                 f"the estimation of missing values did not converge within {len(result.history.objective)} iterations",
@@ -309,7 +314,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.n_iter_, self.converged_ = len(result.history.objective), result.converged
         self.smoothing_ = smoothing_matrix(result.gaussian, encodings)
         self._set_names(X, [column.name for column in columns])
-        return self._smooth(result.gaussian.fill(rows)).astype(_float_type(X))
+        return self._smooth(result.gaussian.fill(rows)).astype(float_type(X))
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the rows of a table as vectors.
@@ -325,7 +330,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ndarray of shape (n, d)
         """
         check_is_fitted(self)
-        return self._smooth(self._encode(X)).astype(_float_type(X))
+        return self._smooth(self._encode(X)).astype(float_type(X))
 
     def complete(self, X: Any) -> np.ndarray:
         """Return the rows of a table in the units of their columns, with estimates where values are missing.
@@ -348,7 +353,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return the encoded rows with estimates where values are missing."""
         cells = self._by_name(X, table_cells(X))
         n = n_rows_of(cells)
-        self._check_columns(cells)
+        names = [encoding.name for encoding in self.encodings_]
+        check_columns(cells, names, "its values are estimated from the other columns")
         values = [
             _read_like(encoding, cells[encoding.name]) if encoding.name in cells else _nothing(encoding, n)
             for encoding in self.encodings_
@@ -378,43 +384,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
 
     def _by_name(self, X: Any, cells: dict[str, Any]) -> dict[str, Any]:
-        """Return columns by the names of the fit; those of an array, which must be as many, have their order."""
-        if is_table(X):
-            return cells
-        if len(cells) != self.n_features_in_:
-            raise InputError(
-                f"X has {len(cells)} features, but TableEncoder is expecting {self.n_features_in_} features as input",
-                code="wrong_n_features",
-                parameter="X",
-            )
-        if not hasattr(self, "feature_names_in_"):
-            return cells
-        warn(
-            "X does not have valid feature names, but TableEncoder was fitted with feature names",
-            "its columns are taken in the order of the fit",
-            code="no_feature_names",
-            stacklevel=4,
-        )
-        return dict(zip(self.feature_names_in_, cells.values()))
-
-    def _check_columns(self, cells: Mapping[str, Any]) -> None:
-        """Warn about columns that lack."""
-        lacking = [encoding.name for encoding in self.encodings_ if encoding.name not in cells]
-        if len(lacking) == len(self.encodings_):
-            raise InputError(
-                f"the table has none of the columns {first_few([repr(name) for name in lacking], 10)}",
-                "use a table with the columns of the fit",
-                code="wrong_columns",
-                parameter="X",
-            )
-        if lacking:
+        """Return columns by the names of the fit, with a warning if those of an array are taken for them."""
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        named = by_name(X, cells, names, type(self).__name__)
+        if hasattr(self, "feature_names_in_") and not is_table(X):
             warn(
-                f"the table has no column {first_few([repr(name) for name in lacking], 10)}",
-                "its values are estimated from the other columns",
-                code="missing_column",
-                stacklevel=3,
-                columns=lacking,
+                "X does not have valid feature names, but TableEncoder was fitted with feature names",
+                "its columns are taken in the order of the fit",
+                code="no_feature_names",
+                stacklevel=4,
             )
+        return named
 
     def _warn_about_new_words(self, values: Sequence[Values]) -> None:
         new = {
@@ -453,21 +433,6 @@ def _names(given: Sequence[str], parameter: str) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _sample(rows: np.ndarray) -> np.ndarray:
-    """Return the rows from which the Gaussian is estimated: some of many, with some values of every column."""
-    order = np.random.RandomState(0).permutation(len(rows))
-    chosen = order[:MAX_SAMPLED_ROWS]
-    present = ~np.isnan(rows)
-    lacking = np.flatnonzero(present[chosen].sum(axis=0) < MIN_PRESENT_ROWS)
-    added = [order[present[order, column]][:MIN_PRESENT_ROWS] for column in lacking]
-    return np.unique(np.concatenate([chosen, *added]))
-
-
-def _float_type(X: Any) -> type[np.floating]:
-    """Return float32 for arrays of float32, and float64 for all other tables."""
-    return np.float32 if isinstance(X, np.ndarray) and X.dtype == np.float32 else np.float64
-
-
 TYPES: dict[str, ValueType] = {"number": "numbers", "date": "dates", "vector": "vectors"}
 
 
@@ -488,13 +453,7 @@ def _read_like(encoding: ColumnEncoding, cells: Any) -> Values:
         return _nothing(encoding, len(values.cells))
     if values.type != expected or values.n_mistakes:
         row = values.mistakes[0] if values.mistakes else int(np.flatnonzero(~values.is_missing)[0])
-        raise InputError(
-            f"column {encoding.name!r}, row {row}: {cells[row]!r} is not a {encoding.kind}",
-            "correct it, or leave it empty",
-            code="not_a_number",
-            column=encoding.name,
-            row=row,
-        )
+        raise not_of_kind(encoding.name, row, cells[row], encoding.kind, encoding.how)
     if encoding.kind == "vector" and values.cells.shape[1] != len(encoding.center):
         raise InputError(
             f"the vectors of column {encoding.name!r} have {values.cells.shape[1]} numbers instead of "

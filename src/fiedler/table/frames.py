@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import import_optional, is_foreign
+from .._validation import first_few, import_optional, is_foreign
 from ..core.backend import to_numpy
-from ..errors import InputError, InputTypeError
+from ..errors import InputError, InputTypeError, warn
 from .values import Words
+
+MAX_SAMPLED_ROWS = 10_000  # from which a distribution of rows is estimated
+MIN_PRESENT_ROWS = 10  # of every column among these
+EXAMPLES = {"number": "1234.5", "date": "2024-12-31"}  # of cells that are read without further ado
 
 
 def is_frame(X: Any) -> bool:
@@ -22,6 +26,11 @@ def is_frame(X: Any) -> bool:
 def is_table(X: Any) -> bool:
     """Whether the columns of ``X`` have names: a data frame, or a dictionary of columns."""
     return is_frame(X) or isinstance(X, Mapping)
+
+
+def column_names(X: Any) -> list[str]:
+    """Return the names of the columns of a data frame."""
+    return [str(name) for name in (X.column_names if hasattr(X, "column_names") else X.columns)]
 
 
 def is_mixed(X: Any) -> bool:
@@ -37,17 +46,19 @@ def is_mixed(X: Any) -> bool:
         return True
 
 
-def table_cells(X: Any) -> dict[str, Any]:
+def table_cells(X: Any, estimator: str = "TableEncoder") -> dict[str, Any]:
     """Return the cells of every column by name.
 
     Parameters
     ----------
     X : data frame, dict of columns, or array of shape (n, d)
         The columns of an array are called x0, x1, ...
+    estimator : str
+        For which they are, in errors.
     """
     if sp.issparse(X):
         raise InputError(
-            "TableEncoder does not take sparse rows",
+            f"{estimator} does not take sparse rows",
             "pass them to the clusterer as they are",
             code="sparse_not_supported",
             parameter="X",
@@ -121,3 +132,68 @@ def n_rows_of(cells: Mapping[str, Any]) -> int:
     if not cells:
         raise InputTypeError("the table has no columns", "check how it is read", code="no_columns", parameter="X")
     return len(next(iter(cells.values())))
+
+
+# ----------------------------------------------------------------------------------------------- new rows for a model
+
+
+def by_name(X: Any, cells: dict[str, Any], names: Sequence[str], estimator: str) -> dict[str, Any]:
+    """Return the columns of ``X`` by the names of the fit; an array must have as many, in the same order."""
+    if is_table(X):
+        return cells
+    if len(cells) != len(names):
+        raise InputError(
+            f"X has {len(cells)} features, but {estimator} is expecting {len(names)} features as input",
+            code="wrong_n_features",
+            parameter="X",
+        )
+    return dict(zip(names, cells.values()))
+
+
+def check_columns(cells: Mapping[str, Any], names: Sequence[str], consequence: str) -> None:
+    """Warn about columns that a table lacks; raise an error if it has none of them."""
+    lacking = [name for name in names if name not in cells]
+    if len(lacking) == len(names):
+        raise InputError(
+            f"the table has none of the columns {first_few([repr(name) for name in lacking], 10)}",
+            "use a table with the columns of the fit",
+            code="wrong_columns",
+            parameter="X",
+        )
+    if lacking:
+        warn(
+            f"the table has no column {first_few([repr(name) for name in lacking], 10)}",
+            consequence,
+            code="missing_column",
+            stacklevel=3,
+            columns=lacking,
+        )
+
+
+def not_of_kind(column: str, row: int, cell: Any, kind: str, how: str = "") -> InputError:
+    """Make the error for a cell that cannot be read like those of the fit."""
+    like, cell = EXAMPLES.get(kind, "") if not how else "", cell.item() if isinstance(cell, np.generic) else cell
+    return InputError(
+        f"column {column!r}, row {row}: {cell!r} is not a {kind}{f' {how}' if how else ''}, as in the fit",
+        f"write it like {like}, or leave it empty" if like else "correct it, or leave it empty",
+        code="not_like_fit",
+        column=column,
+        row=row,
+        value=cell,
+        kind=f"{kind} {how}".strip(),
+    )
+
+
+def sample_rows(rows: np.ndarray) -> np.ndarray:
+    """Return the rows from which a distribution is estimated: some of many, with some values of every column."""
+    order = np.random.RandomState(0).permutation(len(rows))
+    chosen = order[:MAX_SAMPLED_ROWS]
+    present = ~np.isnan(rows)
+    lacking = np.flatnonzero(present[chosen].sum(axis=0) < MIN_PRESENT_ROWS)
+    added = [order[present[order, column]][:MIN_PRESENT_ROWS] for column in lacking]
+    return np.unique(np.concatenate([chosen, *added]))
+
+
+def float_type(X: Any) -> type[np.floating]:
+    """Return float32 for arrays of float32, and float64 for all other tables."""
+    return np.float32 if isinstance(X, np.ndarray) and X.dtype == np.float32 else np.float64

@@ -10,13 +10,13 @@ columns of all kinds can be ranked together. Missing values are left out.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..errors import FiedlerWarning, ignore_warnings
 from ..text import DocumentVectorizer, describe_clusters
 from .columns import Column
 
@@ -313,8 +313,7 @@ def text_terms(texts: Sequence[str | None], labels: np.ndarray, n_clusters: int)
     """Return the leading terms of each cluster."""
     documents = [text or "" for text in texts]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # documents without terms are expected here
+        with ignore_warnings(FiedlerWarning):  # documents without terms are expected here
             vectorizer = DocumentVectorizer().fit(documents)
     except ValueError:  # no document has a term
         return [[] for _ in range(n_clusters)]

@@ -26,10 +26,16 @@ MOSTLY = 0.9  # share of the cells that look like numbers or dates, above which 
 SECONDS_PER_DAY = 86_400.0
 
 ValueType = Literal["numbers", "dates", "words", "vectors"]
+Reader = Callable[[str], float | None]
 
 PLAIN = re.compile(r"-?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)  # a leading zero is that of a code
 DECIMAL_COMMA = re.compile(r"-?(0|[1-9]\d*|[1-9]\d{0,2}([. \u00a0\u202f']\d{3})+)(,\d+)?", re.ASCII)
 THOUSANDS_COMMA = re.compile(r"-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
+THOUSANDS_GAP = re.compile(r"-?[1-9]\d{0,2}([ \u00a0\u202f'\u2019]\d{3})+(\.\d+)?", re.ASCII)
+UNIT = re.compile(r".*?\d\s*((?:°[^\W\d_]?|[^\W\d_]{1,8})(?:/[^\W\d_]{1,8})?[²³]?)")  # behind a number: kg, km/h, °C
+LIST_SEPARATOR = re.compile(r"\s*,\s*|\s+")
+UNIT_OF_HOW = re.compile(r"(?:^|, )in (\S+)$")
+NUMBER_LIST = re.compile(r"\[[\s\d.,eE+-]*\]")  # in a cell, with commas or without
 DATE_FORMATS = {
     "day.month.year": ("%d.%m.%Y", "%d.%m.%y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S"),
     "month/day/year": ("%m/%d/%Y", "%m/%d/%y", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %I:%M %p"),
@@ -37,6 +43,7 @@ DATE_FORMATS = {
     "year/month/day": ("%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y-%m"),
     "day-month-year": ("%d-%m-%Y", "%d-%b-%Y", "%d %b %Y", "%d %B %Y"),
 }
+DOUBTFUL = {"as month/day/year": "as day/month/year"}  # dates that may be read in two ways, the first one is taken
 N_TRIED = 100  # different cells, of which a reader must read one
 
 
@@ -59,6 +66,10 @@ class Values(NamedTuple):
         The first rows whose cells are not numbers (or dates), although most others are.
     n_mistakes : int
         The number of all such rows.
+    in_several_ways : bool
+        Whether these can be read as well, but not in the same way as the others.
+    doubt : str
+        Another way in which all cells can be read.
     """
 
     type: ValueType
@@ -66,6 +77,8 @@ class Values(NamedTuple):
     how: str = ""
     mistakes: tuple[int, ...] = ()
     n_mistakes: int = 0
+    in_several_ways: bool = False
+    doubt: str = ""
 
     @property
     def is_missing(self) -> np.ndarray:
@@ -117,7 +130,26 @@ def read_values(
 
 
 def _from_words(words: list[str | None], as_words: bool, expected: ValueType | None, how: str | None) -> Values:
-    return Values("words", _objects(words)) if as_words else _parse(words, expected, how)
+    if as_words:
+        return Values("words", _objects(words))
+    vectors = _vectors_of_words(words) if expected in (None, "vectors") else None
+    return _parse(words, expected, how) if vectors is None else vectors
+
+
+def _vectors_of_words(words: Sequence[str | None]) -> Values | None:
+    """Return lists of numbers in words, such as "[0.5, 1]", as vectors; None unless all are, of the same length."""
+    present = [word for word in words if word is not None]
+    if not present or not all(NUMBER_LIST.fullmatch(word) for word in present):
+        return None
+    try:
+        cells = [
+            None if word is None else [float(part) for part in LIST_SEPARATOR.split(word[1:-1].strip())]
+            for word in words
+        ]
+    except ValueError:
+        return None
+    values = _vectors(cells)
+    return values if values.type == "vectors" and not values.n_mistakes else None
 
 
 def is_missing(cell: Any) -> bool:
@@ -236,27 +268,70 @@ def _vectors(cells: Sequence[Any]) -> Values:
 def _parse(words: Sequence[str | None], expected: ValueType | None, how: str | None) -> Values:
     """Read words as numbers or dates if all of them, or most, can be read in the same way."""
     distinct = sorted({word for word in words if word is not None})
-    best: tuple[int, Values | None, dict[str, float]] = (0, None, {})
-    for type_, name, read in READERS:
-        if expected is not None and not (type_ == expected and (name == how or (type_ == "dates" and not name))):
-            continue
-        if expected is None and all(read(word) is None for word in distinct[:N_TRIED]):
-            continue
-        found = {word: value for word in distinct if (value := read(word)) is not None}
-        if len(found) > best[0]:
-            best = (len(found), Values(type_, np.empty(0), name), found)
-        if len(found) == len(distinct):
-            break
-    _, values, found = best
-    if expected is not None and values is None:
-        values = Values(expected, np.empty(0))
+    readings = _read_in_each_way(distinct, expected, how)
+    type_, name, found = max(readings, key=lambda one: len(one.found), default=Reading(expected, "", {}))
     mistakes = [row for row, word in enumerate(words) if word is not None and word not in found]
     n_present = sum(word is not None for word in words)
     is_category = bool(mistakes) and len(distinct) <= MAX_CODES
-    if values is None or (expected is None and (is_category or n_present - len(mistakes) < MOSTLY * n_present)):
+    is_mostly = n_present - len(mistakes) >= MOSTLY * n_present
+    in_any_way = {word for reading in readings if reading.type == type_ for word in reading.found}
+    in_several_ways = not is_mostly and len(in_any_way) == len(distinct)
+    if type_ is None or (expected is None and (is_category or not (is_mostly or in_several_ways))):
         return Values("words", _objects(words))
     cells = np.array([found.get(word, math.nan) if word is not None else math.nan for word in words])
-    return values._replace(cells=cells, mistakes=tuple(mistakes[:MAX_SHOWN]), n_mistakes=len(mistakes))
+    doubt = "" if mistakes or expected is not None else _doubt(name, distinct)
+    return Values(type_, cells, name, tuple(mistakes[:MAX_SHOWN]), len(mistakes), in_several_ways, doubt)
+
+
+class Reading(NamedTuple):
+    """The words that can be read in one way."""
+
+    type: ValueType | None
+    name: str
+    found: dict[str, float]
+
+
+def _read_in_each_way(distinct: Sequence[str], expected: ValueType | None, how: str | None) -> list[Reading]:
+    """Read words in all ways in which some can be read, until all can; or as those of another table were read."""
+    readings = []
+    for type_, name, read in _readers(distinct) if expected is None else _readers_like(expected, how):
+        if expected is None and all(read(word) is None for word in distinct[:N_TRIED]):
+            continue
+        readings.append(Reading(type_, name, {word: value for word in distinct if (value := read(word)) is not None}))
+        if len(readings[-1].found) == len(distinct):
+            break
+    return readings
+
+
+def _doubt(name: str, distinct: Sequence[str]) -> str:
+    """Return how else all dates can be read: the month and the day of none of them differ from a day and a month."""
+    other = DOUBTFUL.get(name)
+    read = next((read for _, one, read in READERS if one == other), None)
+    return (other or "").removeprefix("as ") if read and all(read(word) is not None for word in distinct) else ""
+
+
+def _readers(distinct: Sequence[str]) -> list[tuple[ValueType, str, Reader]]:
+    """Return the readers for words, also with the unit that all of them have behind their number."""
+    units = {match[1] if (match := UNIT.fullmatch(word)) else "" for word in distinct[:N_TRIED]}
+    unit = units.pop() if len(units) == 1 else ""
+    return [*READERS, *_readers_with(unit)] if unit else READERS
+
+
+def _readers_like(expected: ValueType, how: str | None) -> list[tuple[ValueType, str, Reader]]:
+    """Return the readers for words that were read before, and ISO dates."""
+    match = UNIT_OF_HOW.search(how or "")
+    readers = [*READERS, *_readers_with(match[1])] if match else READERS
+    return [one for one in readers if one[0] == expected and (one[1] == how or (expected == "dates" and not one[1]))]
+
+
+def _readers_with(unit: str) -> list[tuple[ValueType, str, Reader]]:
+    """Return the readers of numbers with a unit behind them."""
+
+    def with_unit(read: Reader) -> Reader:
+        return lambda word: read(word.removesuffix(unit).strip()) if word.endswith(unit) else None
+
+    named = ((name, read) for type_, name, read in READERS if type_ == "numbers" and read is not _time_of_day)
+    return [("numbers", f"{name}, in {unit}" if name else f"in {unit}", with_unit(read)) for name, read in named]
 
 
 def _clean(word: str) -> str:
@@ -293,6 +368,11 @@ def _with_thousands_comma(word: str) -> float | None:
     return _number(bare.replace(",", "")) if THOUSANDS_COMMA.fullmatch(bare) else _plain(word)
 
 
+def _with_thousands_gap(word: str) -> float | None:
+    bare = _clean(word)
+    return _number(re.sub(r"[^0-9.-]", "", bare)) if THOUSANDS_GAP.fullmatch(bare) else _plain(word)
+
+
 def _time_of_day(word: str) -> float | None:
     try:
         return _seconds(time.fromisoformat(word)) if ":" in word else None
@@ -319,9 +399,10 @@ def _date_in(formats: tuple[str, ...]) -> Callable[[str], float | None]:
     return read
 
 
-READERS: list[tuple[ValueType, str, Callable[[str], float | None]]] = [
+READERS: list[tuple[ValueType, str, Reader]] = [
     ("numbers", "", _plain),
     ("numbers", "with commas between thousands", _with_thousands_comma),
+    ("numbers", "with gaps between thousands", _with_thousands_gap),
     ("numbers", "with a decimal comma", _with_decimal_comma),
     ("numbers", "as time of day", _time_of_day),
     ("dates", "", _iso_date),

@@ -1,0 +1,39 @@
+"""The choice between results whose values may be equal up to rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+ROUNDING = 1e-9  # relative; values that are closer are equal up to rounding
+
+
+def first_best(results: Iterable[T], value: Callable[[T], float | tuple[float, ...]], *, lowest: bool = False) -> T:
+    """Return the first of the results whose value is highest, or lowest, up to rounding.
+
+    Several starts can end in one partition. Their values then differ by rounding, which depends on the processor and
+    the number of threads, and so would the result that a plain maximum returns.
+
+    Parameters
+    ----------
+    results : iterable
+        At least one result.
+    value : callable
+        The value of a result; of tuples, the first entry counts most.
+    lowest : bool, default=False
+        Whether the lowest value is the best.
+
+    Examples
+    --------
+    >>> first_best([0.1, 0.3, 0.1 + 0.2], value=float)
+    0.3
+    """
+    results = list(results)
+    values = [np.atleast_1d(value(result)) for result in results]
+    best = (min if lowest else max)(values, key=tuple)
+    return next(
+        result for result, own in zip(results, values) if np.allclose(own, best, rtol=ROUNDING, atol=0, equal_nan=True)
+    )
