@@ -28,7 +28,8 @@ from fiedler.core.eigen import spectral_bounds
 from fiedler.core.pca import fit_pca
 from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index, calibration_error, match_labels, purity
-from fiedler.table import TableEncoder
+from fiedler.mixture.covariance import oas
+from fiedler.table import TableCompleter, TableEncoder
 
 from .strategies import Rows
 
@@ -212,3 +213,15 @@ def test_weights_of_new_rows_that_overflow_are_refused(rng):
 def test_landmarks_whose_weights_overflow_are_refused():
     with pytest.raises(InputError, match="overflows"):
         LandmarkGraph(22, weight="polynomial").build(Rows("one huge value", 8, 2, 909).build())
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_shrinkage_has_no_unit(size):
+    S, counts = np.diag([1.0, 2.0, 9.0])[None], np.full((1, 1, 1), 99.0)
+
+    assert_allclose(oas(size * S, counts), size * oas(S, counts), rtol=1e-12)
+
+
+def test_a_column_that_cannot_be_completed_is_named(rng):
+    with pytest.raises(InputError, match="column 'b'"):
+        TableCompleter().fit({"a": rng.rand(9), "b": 1e300 * rng.rand(9)})

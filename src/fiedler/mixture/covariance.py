@@ -326,9 +326,12 @@ def oas(covariances: Array, counts: Array) -> Array:
     """Return (1 - ρ) S + ρ (tr S / d) I of (..., d, d) covariances from ``counts`` rows, ρ by OAS."""
     xp, d = namespace(covariances), covariances.shape[-1]
     trace = xp.linalg.trace(covariances)[..., None, None]
-    square = xp.sum(covariances**2, axis=(-2, -1), keepdims=True)
-    spread = (counts + 1 - 2 / d) * (square - trace**2 / d)
-    share = ((1 - 2 / d) * square + trace**2) / xp.where(spread > 0, spread, 1)
+    limit = float(xp.finfo(covariances.dtype).max) ** 0.25
+    size = xp.abs(trace)
+    scale = xp.where((size > limit) | ((size > 0) & (size < 1 / limit)), size, 1)  # squares may overflow; ρ has no unit
+    sq_trace, square = (trace / scale) ** 2, xp.sum((covariances / scale) ** 2, axis=(-2, -1), keepdims=True)
+    spread = (counts + 1 - 2 / d) * (square - sq_trace / d)
+    share = ((1 - 2 / d) * square + sq_trace) / xp.where(spread > 0, spread, 1)
     share = xp.where((spread > 0) & (share < 1), share, 1)
     return (1 - share) * covariances + share * (trace / d) * identity(covariances)
 
