@@ -9,11 +9,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.linalg import aslinearoperator
 
 from fiedler import (
+    LCGMM,
     AffinityGraph,
     Directions,
     EmbedKMeans,
+    FullGraph,
     GaussianMixture,
     GenieLinkage,
+    LandmarkGraph,
+    LapGMM,
     ManifoldClustering,
     SpectralClustering,
     Whitening,
@@ -24,6 +28,8 @@ from fiedler.core.eigen import spectral_bounds
 from fiedler.core.pca import fit_pca
 from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index, calibration_error, match_labels, purity
+from fiedler.mixture.covariance import oas
+from fiedler.table import TableCompleter
 
 from .strategies import Rows
 
@@ -175,3 +181,40 @@ def test_memberships_of_new_rows_that_do_not_converge_give_our_warning(rng):
     model = NMFClustering(3, max_iter=1, tol=1e-12, random_state=0).fit(rng.rand(20, 5))
     with pytest.warns(NotConvergedWarning, match="new rows"):
         model.predict(rng.rand(5, 5))
+
+
+def test_the_error_of_an_exact_factorisation_is_not_the_root_of_a_negative_number():
+    X = Rows("far from zero", 2, 5, 32099, ">i4", "coo matrix").build()
+
+    assert NMFClustering(1, random_state=0).fit(X).objective_ >= 0
+
+
+@pytest.mark.parametrize("use_graph", [False, True])
+def test_a_row_too_far_for_every_density_has_memberships(rng, use_graph):
+    model = LapGMM(2, random_state=0).fit(1e-140 * np.concatenate([rng.rand(20, 1), 9 + rng.rand(20, 1)]))
+
+    assert_allclose(model.predict_proba([[1e140]], use_graph=use_graph).sum(), 1)
+
+
+def test_weights_of_new_rows_that_overflow_are_refused(rng):
+    recipe = FullGraph("polynomial")
+    model = LCGMM(2, graph=recipe, random_state=0).fit(rng.rand(20, 2))
+    with pytest.raises(InputError, match="overflow"):
+        model.predict_proba(np.full((1, 2), 1e150), use_graph=True)
+
+
+def test_landmarks_whose_weights_overflow_are_refused():
+    with pytest.raises(InputError, match="overflows"):
+        LandmarkGraph(22, weight="polynomial").build(Rows("one huge value", 8, 2, 909).build())
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_shrinkage_has_no_unit(size):
+    S, counts = np.diag([1.0, 2.0, 9.0])[None], np.full((1, 1, 1), 99.0)
+
+    assert_allclose(oas(size * S, counts), size * oas(S, counts), rtol=1e-12)
+
+
+def test_a_column_that_cannot_be_completed_is_named(rng):
+    with pytest.raises(InputError, match="column 'b'"):
+        TableCompleter().fit({"a": rng.rand(9), "b": 1e300 * rng.rand(9)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -80,3 +81,10 @@ def test_a_defect_is_recorded_with_the_case_that_shows_it(monkeypatch):
     case = fuzz.case_from(line["defects"][0]["case"])
     assert repr(case) == line["defects"][0]["case"]
     assert fuzz.totals([json.loads(json.dumps(line))])["scale"]["defects"] == fuzz.MAX_DEFECTS
+
+
+def test_the_table_of_the_documentation_is_the_one_of_the_record():
+    page = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    lines = fuzz.read(Path(__file__).with_name("record.jsonl")).values()
+
+    assert page.partition(fuzz.BEGIN)[2].partition(fuzz.END)[0].strip() == fuzz.table(lines)

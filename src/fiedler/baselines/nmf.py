@@ -163,7 +163,7 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         check_seed(self.random_state)
         self._nmf = NMF(k, init=self.init, max_iter=max_iter, tol=self.tol, random_state=self.random_state)
         counted = self._weighted(rows) if weights is None else _scaled(self._weighted(rows), np.sqrt(weights))
-        with ignore_foreign_warnings():  # replaced by the one below
+        with ignore_foreign_warnings(), np.errstate(invalid="ignore"):  # replaced by the one below
             V = self._nmf.set_output(transform="default").fit_transform(counted)  # memberships are shares of its rows
         self._lengths = np.linalg.norm(self._nmf.components_, axis=1)
         order = order_by_first_row(self._memberships(V).argmax(axis=1), k)
@@ -171,7 +171,9 @@ class NMFClustering(ClustererMixin, BaseEstimator):
         self.components_ = normalize_rows(self._nmf.components_)
         self.memberships_ = self._memberships(V[:, order])
         self.labels_, self.n_iter_ = self.memberships_.argmax(axis=1), self._nmf.n_iter_
-        self.objective_, self.converged_ = float(self._nmf.reconstruction_err_), self.n_iter_ < max_iter
+        # The error of sparse rows is the root of a difference, which rounding can make negative instead of zero.
+        self.objective_ = float(np.nan_to_num(self._nmf.reconstruction_err_))
+        self.converged_ = self.n_iter_ < max_iter
         if not self.converged_ and self.tol > 0:
             warn(
                 f"NMF did not converge within max_iter={max_iter} iterations",

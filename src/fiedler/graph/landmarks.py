@@ -122,7 +122,16 @@ class LandmarkGraph(BaseEstimator):
         landmarks = xp.take(X, asarray_like(chosen, X), axis=0)
         kernel = FullGraph(self.weight, bandwidth=self.bandwidth, degree=self.degree)
         graph = self._landmark_graph(kernel, landmarks)
-        A = kernel._link(landmarks, landmarks, graph)
+        links = kernel._link(X, landmarks, graph)
+        A = xp.take(links, asarray_like(chosen, X), axis=0)
+        if not bool(xp.all(xp.isfinite(links))):
+            raise InputError(
+                f"weight={self.weight!r} overflows on this data",
+                "scale X down, or use weight='heat'",
+                code="weights_overflow",
+                parameter="weight",
+                value=self.weight,
+            )
         values, vectors = xp.linalg.eigh(0.5 * (A + A.T))
         if float(values[-1]) <= 0:
             raise InputError(
@@ -133,7 +142,7 @@ class LandmarkGraph(BaseEstimator):
             )
         first = int(xp.sum(xp.astype(values <= 1e-6 * float(values[-1]), xp.int64)))
         root = vectors[:, first:] / xp.sqrt(values[first:])[None, :]
-        return LowRankAffinity(kernel._link(X, landmarks, graph) @ root)
+        return LowRankAffinity(links @ root)
 
     def _landmark_graph(self, kernel: FullGraph, landmarks: Array) -> AffinityGraph:
         """Build the graph of the landmarks, whose constants the kernel needs."""

@@ -52,6 +52,13 @@ from .starts import AUTO_STARTS, GRAPH_STARTS, STARTS, align_to_known, known_mem
 SHRINKAGE_RIDGE = 1e-6  # added to shrunken covariances, so that no component collapses to a repeated row
 
 
+def _finite(joint: Array) -> Array:
+    """Replace the log-densities of rows too far away for their dtype by a very low number, which has a softmax."""
+    xp = namespace(joint)
+    lowest = float(xp.finfo(joint.dtype).min) / 4
+    return xp.where(joint > lowest, joint, lowest)
+
+
 class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     """Base class of the mixtures; a model defines ``_hooks`` and its parameters."""
 
@@ -337,7 +344,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             Rows sum to one.
         """
         X = self._check_rows(X)
-        joint = log_joint(self._coordinates(X), self._model)
+        joint = _finite(log_joint(self._coordinates(X), self._model))
         if not use_graph:
             return softmax(joint)
         rows: Any = self._fit_X
@@ -353,7 +360,14 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         degrees, neighbor_sums = link_degrees(W, signed=False), matmul(W, self.memberships_)
         degrees = asarray_like(to_numpy(degrees), joint, dtype=joint.dtype)[:, None]
         lam = self._neighbor_weight(joint, graph)
-        return entropic_maximizer(joint + 2 * lam * neighbor_sums, 2 * lam * degrees)
+        with np.errstate(over="ignore"):
+            scores, weights = joint + 2 * lam * neighbor_sums, 2 * lam * degrees
+        xp = namespace(joint)
+        if not bool(xp.all(xp.isfinite(scores))) or not bool(xp.all(xp.isfinite(weights))):
+            raise InputError(
+                "the weights of new rows to their neighbours overflow", "scale X down", code="values_too_large"
+            )
+        return entropic_maximizer(scores, weights)
 
     def _check_rows(self, X: MatrixLike) -> Array:
         """Validate new rows and convert them to the library, device and precision of the training rows."""

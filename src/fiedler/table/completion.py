@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import first_few
+from .._validation import check_overflow, first_few
 from ..core.missing import GaussianOfRows, fit_gaussian
 from ..errors import InputError, warn
 from .frames import by_name, check_columns, float_type, is_table, n_rows_of, not_of_kind, sample_rows, table_cells
@@ -86,6 +86,8 @@ class TableCompleter(TransformerMixin, BaseEstimator):
                 code="empty_column",
                 columns=empty,
             )
+        for name, column in zip(cells, rows.T):
+            check_overflow(column[~np.isnan(column)], column, f"column {name!r}")
         self.center_, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
         self.scale_ = np.where(scale > 0, scale, 1.0)
         self.gaussian_: GaussianOfRows | None = None
