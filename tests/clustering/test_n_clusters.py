@@ -226,7 +226,7 @@ def test_weights_of_rows_count_in_the_graph_and_in_the_estimator(blobs, rng):
 
     assert (plain.n_clusters, weighted.n_clusters) == (3, 3)
     assert plain.modularity != weighted.modularity
-    again = choose_n_clusters(X, range(2, 6), sample_weight=3.0 * weights, random_state=0)
+    again = choose_n_clusters(X, range(2, 6), sample_weight=4.0 * weights, random_state=0)
     assert_allclose(again.modularity, weighted.modularity)  # only ratios matter
     options = {"random_state": 0, "sample_weight": weights}
     assert choose_n_clusters(X, range(2, 6), estimator=KMeans(n_init=2), **options).n_clusters == 3

@@ -21,7 +21,7 @@ BLIND: dict[str, set[str]] = {
     "ManifoldClustering": {SCALE, ROTATION, COPIES},
     "LapGMM": ALL,
     "LCGMM": ALL,
-    "SpectralClustering": ALL,
+    "SpectralClustering": {SCALE, SHIFT, ROTATION},  # copies take the places of other neighbours
     "GenieLinkage": ALL,
     "LPIClustering": {SCALE, ROTATION},
     "NLE": ALL,

@@ -18,18 +18,21 @@ from fiedler import (
     GenieLinkage,
     LandmarkGraph,
     LapGMM,
+    LaplacianEigenmaps,
     ManifoldClustering,
     SpectralClustering,
     Whitening,
+    choose_n_clusters,
 )
 from fiedler._validation import check_data
 from fiedler.baselines import NMFClustering, TransductiveSVM
+from fiedler.core.backend import to_numpy
 from fiedler.core.eigen import spectral_bounds
 from fiedler.core.pca import fit_pca
 from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index, calibration_error, match_labels, purity
 from fiedler.mixture.covariance import oas
-from fiedler.table import TableCompleter
+from fiedler.table import TableCompleter, TableEncoder
 
 from .strategies import Rows
 
@@ -218,3 +221,34 @@ def test_shrinkage_has_no_unit(size):
 def test_a_column_that_cannot_be_completed_is_named(rng):
     with pytest.raises(InputError, match="column 'b'"):
         TableCompleter().fit({"a": rng.rand(9), "b": 1e300 * rng.rand(9)})
+
+
+def test_equal_sparse_rows_are_one_row_for_the_number_of_clusters():
+    choice = choose_n_clusters(sp.csr_array((20, 5)), range(1, 4), random_state=0)
+    assert choice.clusterability is None
+
+
+def test_anchored_memberships_sum_to_one(rng):
+    model = LapGMM(3, solver="anchored", random_state=0).fit(rng.normal(size=(17, 5)))
+    assert_allclose(model.memberships_.sum(axis=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("table", [TableCompleter, TableEncoder])
+def test_values_too_far_from_those_of_the_fit_are_refused(table, rng):
+    model = table().fit({"a": rng.rand(9), "b": 1e-120 * rng.rand(9)})
+    with pytest.raises(InputError, match=r"too far from those of the fit; check their unit"):
+        model.transform({"a": [0.5], "b": [1e200]})
+
+
+def test_sparse_rows_are_assigned_to_centres_of_another_library(rng):
+    xp = pytest.importorskip("array_api_strict")
+    X = np.abs(rng.normal(size=(16, 3)))
+    expected = EmbedKMeans(3, metric="cosine", random_state=0).fit(X).predict(X)
+    model = EmbedKMeans(3, metric="cosine", random_state=0).fit(xp.asarray(X))
+    assert_array_equal(to_numpy(model.predict(sp.dok_array(X))), expected)
+
+
+def test_products_of_weights_of_new_rows_that_overflow_are_refused(rng):
+    model = LaplacianEigenmaps(graph=FullGraph("polynomial")).fit(1e8 + np.arange(36.0).reshape(9, 4))
+    with pytest.raises(InputError, match=r"weight='polynomial' overflows on this data"):
+        model.transform(np.full((2, 4), 1e140))

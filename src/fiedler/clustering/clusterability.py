@@ -23,6 +23,7 @@ from .._typing import Array
 from ..core.backend import asarray_like, is_numpy, to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.rows import random_subset, take_rows
+from ..graph.copies import different_rows
 from ..graph.recipes import as_affinity, default_recipe
 
 MIN_CLUSTERABILITY = math.log(2.5)  # above which there is more than one cluster
@@ -50,20 +51,13 @@ def clusterability(X: Array, random_state: np.random.RandomState) -> float | Non
         None if there are fewer than 20 distinct rows.
     """
     sample = random_subset(X.shape[0], min(1.0, MAX_CLUSTERABILITY_ROWS / X.shape[0]), random_state)
-    rows = _distinct(take_rows(X, sample))
+    rows = take_rows(X, sample)
+    rows = take_rows(rows, different_rows(rows)[0])
     if rows.shape[0] < MIN_CLUSTERABILITY_ROWS:
         return None
     log_values, axes = _log_eigenvalues(rows, random_state), principal_axes(rows)
     drawn = [_log_eigenvalues(draw_gaussian(axes, rows, random_state), random_state) for _ in range(N_DRAWS)]
     return float(np.max(np.mean(drawn, axis=0) - log_values))
-
-
-def _distinct(rows: Array) -> Array:
-    """Return the rows without repetitions; sparse rows, which are hardly ever repeated, as they are."""
-    if sp.issparse(rows):
-        return rows
-    _, first = np.unique(to_numpy(rows), axis=0, return_index=True)
-    return rows if len(first) == rows.shape[0] else take_rows(rows, np.sort(first))
 
 
 def _log_eigenvalues(rows: Array, random_state: np.random.RandomState) -> np.ndarray:

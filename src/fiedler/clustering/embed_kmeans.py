@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, LabelsLike, MatrixLike, RandomState, SupportsShape, Transformer
 from .._validation import check_data, check_int, check_n_clusters, check_seed, choose
-from ..core.backend import namespace
+from ..core.backend import is_numpy, namespace
 from ..core.kmeans import IS_SPHERICAL, kmeans, nearest_center
 from ..core.rows import convert_rows, normalize_rows
 from ..errors import InputError
@@ -155,7 +155,8 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         check_is_fitted(self)
         X = check_data(X, estimator=self, reset=False)
         rows = X if self.embedder_ is None else self.embedder_.transform(X)
-        rows = rows if sp.issparse(rows) else convert_rows(rows, self.cluster_centers_)
+        if not (sp.issparse(rows) and is_numpy(self.cluster_centers_)):
+            rows = convert_rows(rows, self.cluster_centers_)
         labels, _ = nearest_center(normalize_rows(rows) if self._spherical else rows, self.cluster_centers_)
         return namespace(labels).astype(labels, self.labels_.dtype)
 

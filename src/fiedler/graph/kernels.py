@@ -116,7 +116,7 @@ KERNELS: dict[str, Kernel] = {
 
 
 def edge_weights(kernel: str, pairs: RowPairs, constants: KernelConstants) -> Array:
-    """Return the weight of every pair; one that overflows is infinite, and the caller must reject it."""
+    """Return the weight of every pair; raise an error if their squares, and so sums of products, could overflow."""
     if (kernel == "heat" and constants.bandwidth is None) or (kernel == "local" and pairs.scales_b is None):
         raise InputError(
             f"the graph was not built with weight={kernel!r}, so it lacks the constants of that kernel",
@@ -125,8 +125,18 @@ def edge_weights(kernel: str, pairs: RowPairs, constants: KernelConstants) -> Ar
             parameter="weight",
             value=kernel,
         )
-    with np.errstate(over="ignore"):
-        return choose(KERNELS, kernel, option="weight")(pairs, constants)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights = choose(KERNELS, kernel, option="weight")(pairs, constants)
+    xp = namespace(weights)
+    if 0 not in weights.shape and not float(xp.max(xp.abs(weights))) <= float(xp.finfo(weights.dtype).max) ** 0.5:
+        raise InputError(
+            f"weight={kernel!r} overflows on this data",
+            "scale X down, or use weight='heat'",
+            code="weights_overflow",
+            parameter="weight",
+            value=kernel,
+        )
+    return weights
 
 
 def fit_constants(

@@ -124,14 +124,6 @@ class LandmarkGraph(BaseEstimator):
         graph = self._landmark_graph(kernel, landmarks)
         links = kernel._link(X, landmarks, graph)
         A = xp.take(links, asarray_like(chosen, X), axis=0)
-        if not bool(xp.all(xp.isfinite(links))):
-            raise InputError(
-                f"weight={self.weight!r} overflows on this data",
-                "scale X down, or use weight='heat'",
-                code="weights_overflow",
-                parameter="weight",
-                value=self.weight,
-            )
         values, vectors = xp.linalg.eigh(0.5 * (A + A.T))
         if float(values[-1]) <= 0:
             raise InputError(

@@ -36,6 +36,7 @@ from ..core.blocks import map_rows
 from ..core.numbering import take_clusters
 from ..core.pca import Projection
 from ..core.progress import print_line
+from ..core.rows import normalize_row_sums
 from ..core.selection import first_best
 from ..core.sparse import Sparse
 from ..errors import InputError, SingularCovarianceError
@@ -252,7 +253,8 @@ class _Anchored(_Regularized):
         state = replace(state, pair_scale=self.pair_scale(log_joint, state))
         posterior = self.posterior(log_joint, state.resp, state.pair_scale)
         for gamma in GAMMAS:
-            state = self.accept(self.problem.clamp(resolvent(posterior, self.graph, gamma, tol=1e-6)), state)
+            smoothed = normalize_row_sums(resolvent(posterior, self.graph, gamma, tol=1e-6))  # one up to tol
+            state = self.accept(self.problem.clamp(smoothed), state)
         return state
 
 

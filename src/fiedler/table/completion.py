@@ -19,7 +19,7 @@ from .._validation import check_overflow, first_few
 from ..core.missing import GaussianOfRows, fit_gaussian
 from ..errors import InputError, warn
 from .frames import by_name, check_columns, float_type, is_table, n_rows_of, not_of_kind, sample_rows, table_cells
-from .values import read_values
+from .values import read_values, standardize
 
 MAX_COLUMNS = 200  # of which a covariance is estimated
 
@@ -131,7 +131,8 @@ class TableCompleter(TransformerMixin, BaseEstimator):
         """Return rows with estimates in the place of NaN."""
         if self.gaussian_ is None:
             return np.where(np.isnan(rows), self.center_, rows)
-        return self.gaussian_.fill((rows - self.center_) / self.scale_) * self.scale_ + self.center_
+        standardized = standardize(rows, self.center_, self.scale_, "the table")
+        return self.gaussian_.fill(standardized) * self.scale_ + self.center_
 
     def _warn_about_missing_cells(self, rows: np.ndarray, cells: Mapping[str, Any], how: str) -> None:
         counts = dict(zip(self._names, np.isnan(rows).sum(axis=0).tolist()))

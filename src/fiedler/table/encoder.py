@@ -33,7 +33,7 @@ from ..errors import InputError, NotConvergedWarning, warn
 from ..text import DocumentVectorizer
 from .columns import Column, Requests, format_plan, plan_columns
 from .frames import by_name, check_columns, float_type, is_table, n_rows_of, not_of_kind, sample_rows, table_cells
-from .values import Values, ValueType, read_values
+from .values import Values, ValueType, read_values, standardize
 
 OTHER = "(other)"
 CATEGORY_SCALE = 0.5  # c
@@ -83,7 +83,7 @@ class ColumnEncoding(NamedTuple):
     def encode(self, values: Values) -> np.ndarray:
         """Return the numbers of all cells, of shape (n, width); NaN where a cell is missing."""
         raw = _RAW[self.kind](self, values)
-        return (raw - self.center) / self.scale
+        return standardize(raw, self.center, self.scale, f"column {self.name!r}")
 
     def new_words(self, values: Values) -> list[str]:
         """Return the words of a category that did not occur when it was fitted."""

@@ -17,6 +17,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..errors import InputError
+
 MISSING = {"", "na", "n/a", "nan", "null", "<na>", "nat", "?", "#n/a"}  # words for a missing value, in lower case
 CURRENCIES = re.compile(r"[€$£¥%]|\b(?:CHF|EUR|USD|GBP)\b")  # left out before or after a number
 LARGEST = 2**53  # whole numbers from here on are names: as floating-point numbers they would not differ
@@ -408,3 +410,22 @@ READERS: list[tuple[ValueType, str, Reader]] = [
     ("dates", "", _iso_date),
     *(("dates", f"as {order}", _date_in(formats)) for order, formats in DATE_FORMATS.items()),
 ]
+
+
+def standardize(values: np.ndarray, center: np.ndarray, scale: np.ndarray | float, where: str) -> np.ndarray:
+    """Return (x - c) / s; raise an error for values too far from those of the fit, which overflow.
+
+    Examples
+    --------
+    >>> standardize(np.array([3.0, np.nan]), np.array([1.0, 0.0]), 2.0, "the table")
+    array([ 1., nan])
+    """
+    with np.errstate(over="ignore"):
+        result = (values - center) / scale
+    if np.isinf(result).any():
+        raise InputError(
+            f"{where} has values of magnitude {np.nanmax(np.abs(values)):.1e}, too far from those of the fit",
+            "check their unit",
+            code="values_too_large",
+        )
+    return result
