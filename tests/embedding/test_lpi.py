@@ -16,11 +16,15 @@ SOLVERS = ["svd", "regression"]
 
 
 def mixed_topics(rng, size, n_terms, words):
-    """Documents of one topic and, to a varying degree, of the next one, so that the graph is connected."""
+    """Documents of one topic and, to a varying degree, of the next one, so that the graph is connected.
+
+    Words have different weights in each document, so that no two are equally far from a third.
+    """
     topics = rng.dirichlet(np.full(n_terms, 0.2), size=3)
     main = np.repeat([0, 1, 2], size)
     share = rng.uniform(0, 0.5, size=(3 * size, 1))
-    return normalize(rng.poisson(words * ((1 - share) * topics[main] + share * topics[(main + 1) % 3]))).astype(float)
+    counts = rng.poisson(words * ((1 - share) * topics[main] + share * topics[(main + 1) % 3]))
+    return normalize(counts * rng.uniform(0.9, 1.1, size=counts.shape))
 
 
 @pytest.fixture

@@ -263,7 +263,7 @@ def test_back_ends_agree(foreign, dtype, init, rng):
     X = (np.repeat(5 * np.eye(3), 30, axis=0) + rng.normal(size=(90, 3))).astype(dtype)
     reference, model = (NLE(3, init=init, n_init=2, random_state=0).fit(rows) for rows in (X, foreign(X)))
     assert adjusted_rand_index(to_numpy(model.labels_), reference.labels_) == 1
-    assert model.objective_ == pytest.approx(reference.objective_, rel=1e-4)
+    assert model.objective_ == pytest.approx(reference.objective_, rel=1e-4, abs=1e-4)  # 0 if there are 3 components
     assert adjusted_rand_index(to_numpy(model.predict(foreign(X[::7]))), reference.predict(X[::7])) == 1
 
 
@@ -373,11 +373,12 @@ def test_components_and_isolated_nodes(uneven_graph):
 
 
 def test_a_warning_says_that_the_updates_did_not_converge(rng):
-    with pytest.warns(NotConvergedWarning, match="NLE did not converge within max_iter=20 updates") as warned:
-        model = NLE(3, sparse_graph(rng), max_iter=20, random_state=0).fit(rng.normal(size=(60, 3)))
+    with pytest.warns(NotConvergedWarning, match="NLE did not converge within max_iter=3 updates") as warned:
+        model = NLE(3, sparse_graph(rng), max_iter=3, random_state=0).fit(rng.normal(size=(60, 3)))
     assert not model.converged_
-    assert warned[0].filename == __file__
-    assert (warned[0].message.code, warned[0].message.fields) == ("not_converged", {"max_iter": 20})
+    (warning,) = [one for one in warned if one.category is NotConvergedWarning]  # the graph may be disconnected, too
+    assert warning.filename == __file__
+    assert (warning.message.code, warning.message.fields) == ("not_converged", {"max_iter": 3})
 
 
 def test_fit_transform_passes_the_labels_to_the_graph(rng):
