@@ -79,6 +79,7 @@ N ?= 1000000
 FUZZ_JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 fuzz-files: $(VENV)/.dev
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m file_fuzzing.run --n $(N) --jobs $(FUZZ_JOBS)
+
 # FUZZ_EXAMPLES examples in JOBS processes. A unit of the record is not run again; FUZZ_OPTIONS=--again repeats those with
 # a defect. The summary ends with an error if there is one; otherwise the table of the documentation is written.
 FUZZ_EXAMPLES ?= 100000
@@ -87,6 +88,7 @@ FUZZ_RECORD   ?= out/fuzz.jsonl
 fuzz: $(VENV)/.dev
 	PYTHONPATH=tests OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m laws.fuzz run $(FUZZ_RECORD) --examples $(FUZZ_EXAMPLES) --jobs $(JOBS) $(FUZZ_OPTIONS)
 	PYTHONPATH=tests $(BIN)/python -m laws.fuzz page $(FUZZ_RECORD) docs/reliability.md --short tests/laws/record.jsonl
+
 # A long-lived process: memory, threads and descriptors do not grow, and threads do not disturb each other.
 endurance: $(VENV)/.dev
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m faults.endurance 1000
