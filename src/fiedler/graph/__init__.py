@@ -2,6 +2,7 @@
 
 from .affinity import AffinityGraph
 from .community import communities, modularity
+from .hessian import hessian
 from .labels import LabelGraph
 from .landmarks import LandmarkGraph, LowRankAffinity
 from .laplacians import laplacian
@@ -21,6 +22,7 @@ __all__ = [
     "diffuse",
     "dirichlet_energy",
     "heat_flow",
+    "hessian",
     "iterate",
     "laplacian",
     "modularity",

@@ -307,10 +307,11 @@ class LapGMM(BaseMixture):
     solver : {'variational', 'anchored', 'printed'}, default='variational'
         How memberships are smoothed: by maximising the penalised evidence bound, which is monotone, or by one of two
         readings of the paper's rule.
-    operator : {'laplacian', 'iterated', 'heat'} or matrix of shape (n, n), default='laplacian'
+    operator : {'laplacian', 'iterated', 'heat', 'hessian'} or matrix of shape (n, n), default='laplacian'
         The smoothing operator A of 'variational': the graph Laplacian L, L² over the mean degree d̄,
-        d̄(I - exp(-L/d̄)), or a symmetric positive semidefinite array or sparse matrix. 'auto' and 'natural' values of
-        ``lam`` suit a matrix on the scale of L.
+        d̄(I - exp(-L/d̄)), the Hessian operator of a surface, see :func:`fiedler.graph.hessian`, scaled to the trace of
+        L, or a symmetric positive semidefinite array or sparse matrix. 'auto' and 'natural' values of ``lam`` suit a
+        matrix on the scale of L.
     gamma : float, default=0.9
         The first step of 'printed'.
     n_smooth : int, default=1
@@ -357,7 +358,7 @@ class LapGMM(BaseMixture):
         *,
         lam: float | Literal["auto", "natural"] = "auto",
         solver: Literal["variational", "printed", "anchored"] = "variational",
-        operator: Literal["laplacian", "iterated", "heat"] | MatrixLike = "laplacian",
+        operator: Literal["laplacian", "iterated", "heat", "hessian"] | MatrixLike = "laplacian",
         gamma: float = 0.9,
         n_smooth: int = 1,
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
