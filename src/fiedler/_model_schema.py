@@ -509,6 +509,7 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "embedding_": floats("m", "p"),
         "eigenvalues_": floats("p"),
         "eigen_residuals_": any_floats("r"),
+        "_kind": one_of("random_walk", "combinatorial"),
         "n_connected_components_": integer(1),
         "graph_": maybe(record("AffinityGraph", n="m"), record("LowRankAffinity", n="m")),
         **ENDED,
