@@ -119,18 +119,18 @@ class HessianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Tra
         """
         with restore_on_failure(self):
             self._require_rows(X)
-            X = check_dense(X, estimator=self, min_samples=2)
-            n_components = _check_components(self.n_components, *X.shape)
+            rows = check_dense(X, estimator=self, min_samples=2)
+            n_components = _check_components(self.n_components, *rows.shape)
             options = check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter)
-            graph = self._build_graph(X, y, validated=True)
-            form = hessian_form(hessian(X, graph, n_components))
-            if options["method"] == "auto" and sp.issparse(form.matrix) and X.shape[0] > DENSE_UP_TO:
+            graph = self._build_graph(rows, y, validated=True)
+            form = hessian_form(hessian(rows, graph, n_components))
+            if options["method"] == "auto" and sp.issparse(form.matrix) and rows.shape[0] > DENSE_UP_TO:
                 options["method"] = "shift_invert"
             with report_progress(self):
                 pairs = smallest_eigenpairs(form, n_components + 1, random_state=self.random_state, **options)
             self.n_connected_components_ = graph.components()[0]
             self.eigenvalues_, self.embedding_ = (
-                asarray_like(part, X, dtype=X.dtype) for part in _split_off_constant(pairs)
+                asarray_like(part, rows, dtype=rows.dtype) for part in _split_off_constant(pairs)
             )
             self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
             self.graph_ = graph

@@ -391,7 +391,7 @@ class NLE(
     def _affinity(
         self, X: Any, y: Any, pairs: PairwiseConstraints | None
     ) -> tuple[AffinityGraph | LowRankAffinity, Array | None]:
-        """Return the graph on ``X``, ``X`` if it is a graph, or a factor from landmarks, and the rows, if there are any.
+        """Return the graph on ``X``, ``X`` if it is one, or a factor from landmarks; and the rows, if there are any.
 
         Pairs are added as edges.
         """

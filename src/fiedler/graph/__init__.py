@@ -1,6 +1,7 @@
 """Graphs built from data, and the operators on them."""
 
 from .affinity import AffinityGraph
+from .combine import combine_graphs
 from .community import communities, modularity
 from .hessian import hessian
 from .labels import LabelGraph
@@ -18,6 +19,7 @@ __all__ = [
     "LowRankAffinity",
     "RadiusGraph",
     "as_affinity",
+    "combine_graphs",
     "communities",
     "diffuse",
     "dirichlet_energy",

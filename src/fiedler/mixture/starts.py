@@ -96,7 +96,7 @@ def memberships_from_array(init: Any, k: int, Z: Array) -> Array:
     )
 
 
-def _invalid_init(problem: str, remedy: str | None = None) -> InputError:
+def _invalid_init(problem: str, remedy: str = "") -> InputError:
     return InputError(problem, remedy, code="invalid_init", parameter="init")
 
 
