@@ -263,6 +263,7 @@ NO_HISTORY = {
     "LPI": "singular vectors, or one linear system per dimension: no objective is recorded",
     "LLGC": "one linear system, solved by conjugate gradients: no objective is recorded",
     "LaplacianEigenmaps": "eigenvectors have residuals, which are reported, and no objective",
+    "HessianEigenmaps": "eigenvectors have residuals, which are reported, and no objective",
 }
 
 

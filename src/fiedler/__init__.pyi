@@ -28,6 +28,7 @@ from .clustering.n_clusters import choose_n_clusters as choose_n_clusters
 from .clustering.spectral import SpectralClustering as SpectralClustering
 from .embedding.directions import Directions as Directions
 from .embedding.eigenmaps import LaplacianEigenmaps as LaplacianEigenmaps
+from .embedding.hessian import HessianEigenmaps as HessianEigenmaps
 from .embedding.lpi import LPI as LPI
 from .embedding.nle import NLE as NLE
 from .embedding.whitening import Whitening as Whitening

@@ -477,7 +477,9 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         **FEATURES,
         "_spherical": BOOLEAN,
         "embedder_": maybe(
-            record("LPI", "PCA", "TruncatedSVD", "NMF", "Whitening", "LaplacianEigenmaps", d="d", p="p"),
+            record(
+                "LPI", "PCA", "TruncatedSVD", "NMF", "Whitening", "LaplacianEigenmaps", "HessianEigenmaps", d="d", p="p"
+            ),
             record("NLE", d="d", k="p"),
             record("LearnedLaplacian", "MMC", "LMNN", d="d", r="p"),
             record("Directions", "StandardScaler", "MinMaxScaler", "Normalizer", d="p"),
@@ -507,8 +509,20 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "embedding_": floats("m", "p"),
         "eigenvalues_": floats("p"),
         "eigen_residuals_": any_floats("r"),
+        "_kind": optional(one_of("random_walk", "combinatorial")),
         "n_connected_components_": integer(1),
         "graph_": maybe(record("AffinityGraph", n="m"), record("LowRankAffinity", n="m")),
+        **ENDED,
+        **OUTPUT,
+    },
+    "HessianEigenmaps": {
+        **FEATURES,
+        **FIT_ROWS,
+        "embedding_": floats("m", "p"),
+        "eigenvalues_": floats("p"),
+        "eigen_residuals_": any_floats("r"),
+        "n_connected_components_": integer(1),
+        "graph_": record("AffinityGraph", n="m"),
         **ENDED,
         **OUTPUT,
     },
@@ -770,7 +784,9 @@ def _is_record(cls: type) -> bool:
 
 # The size of what a transformer returns, for the step of a pipeline that follows it.
 RETURNED = {"StandardScaler": "d", "MinMaxScaler": "d", "Normalizer": "d", "DocumentVectorizer": "d", "Directions": "d"}
-RETURNED |= dict.fromkeys(("PCA", "TruncatedSVD", "NMF", "LPI", "Whitening", "LaplacianEigenmaps"), "p")
+RETURNED |= dict.fromkeys(
+    ("PCA", "TruncatedSVD", "NMF", "LPI", "Whitening", "LaplacianEigenmaps", "HessianEigenmaps"), "p"
+)
 
 
 def check_steps(steps: Sequence[Any], sizes_of: SizesOf) -> None:

@@ -230,7 +230,8 @@ ESTIMATORS: dict[str, Estimator] = {
             {"n_components": 2, "graph": _KNN},
             {"n_components": 2, "graph": _KNN, "solver": "regression"},
         ),
-        _row("LaplacianEigenmaps", "embedding.eigenmaps", "Embeddings", {}),
+        _row("LaplacianEigenmaps", "embedding.eigenmaps", "Embeddings", {}, {"normalized": False}),
+        _row("HessianEigenmaps", "embedding.hessian", "Embeddings", {"graph": Spec("KNNGraph", {"n_neighbors": 8})}),
         _row("Whitening", "embedding.whitening", "Embeddings", {}, {"by": "cells", "n_cells": 3}, {"by": "edges"}),
         _row("Directions", "embedding.directions", "Embeddings", {}, {"center": False}),
         _row(

@@ -28,6 +28,19 @@ def test_coordinates_solve_the_generalised_problem(connected_graph):
     assert_allclose(np.abs(np.sum(Y * (D @ vectors[:, 1:4]), axis=0)), 1)
 
 
+def test_without_normalisation_coordinates_are_eigenvectors_of_the_laplacian(connected_graph):
+    """[nle, Eqs 1-4]: minimise Σ_ij w_ij ‖r_i - r_j‖² = 2 tr R(D - W)R' with RR' = I and R1 = 0."""
+    model = LaplacianEigenmaps(3, normalized=False).fit(connected_graph)
+    W, Y = connected_graph.weights.toarray(), model.embedding_
+    values = np.linalg.eigvalsh(np.diag(W.sum(axis=1)) - W)
+
+    printed = sum(W[i, j] * ((Y[i] - Y[j]) ** 2).sum() for i in range(6) for j in range(6))
+
+    assert_allclose(printed, 2 * values[1:4].sum())  # the lowest value that the constraints allow
+    assert_allclose(model.eigenvalues_, values[1:4], atol=1e-12)
+    assert_allclose(Y.T @ np.c_[Y, np.ones(6)], np.eye(3, 4), atol=1e-12)
+
+
 @pytest.mark.filterwarnings("ignore:the graph has 3 connected components")
 @pytest.mark.parametrize("n_components", [1, 2, 5])
 def test_exactly_the_constant_is_left_out_of_a_null_space(n_components, uneven_graph):

@@ -7,7 +7,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import subspace_angles
 from sklearn.base import clone
 
-from fiedler import NLE, AffinityGraph, FullGraph, KNNGraph, LabelGraph, LandmarkGraph, SpectralClustering
+from fiedler import (
+    NLE,
+    AffinityGraph,
+    FullGraph,
+    KNNGraph,
+    LabelGraph,
+    LandmarkGraph,
+    PairwiseConstraints,
+    SpectralClustering,
+)
 from fiedler.core.backend import to_numpy
 from fiedler.core.eigen import largest_eigenvalue
 from fiedler.embedding import nle
@@ -93,16 +102,55 @@ def test_the_lagrangian_with_fixed_multipliers_never_falls(graph, rng):
         Q = moved
 
 
-def test_fixed_points_satisfy_the_kkt_condition(rng):
-    """[nle, Eq. 14]: [(W + σI - D)Q - QΛ] ∘ Q = 0."""
-    graph = sparse_graph(rng)
-    W = graph.weights.toarray()
+def fixed_point(graph, rng):
+    """Q after convergence, and the gradient of the Lagrangian (13) there, in units of σ."""
     update = Update(cut_problem(graph, "ratio"), rng)
-    Q = run_updates(update, unit_columns(rng.uniform(size=(60, 3))), max_iter=20_000, tol=1e-12).Q
-    A = W + update.sigma * np.eye(60) - np.diag(W.sum(axis=1))
+    run = run_updates(update, unit_columns(rng.uniform(size=(graph.n_nodes, 3))), max_iter=40_000, tol=1e-12)
+    assert run.converged
+    W, Q = graph.weights.toarray(), run.Q
+    A = W + update.sigma * np.eye(len(W)) - np.diag(W.sum(axis=1))
+    return Q, (A @ Q - Q @ (Q.T @ A @ Q)) / update.sigma
 
-    slack = (A @ Q - Q @ update.multipliers(Q, *update.pulls(Q))) * Q
-    assert np.abs(slack).max() < 1e-6 * update.sigma
+
+@pytest.mark.parametrize("distance", [0, 4])
+def test_fixed_points_satisfy_the_kkt_conditions_of_nonnegativity(distance, rng):
+    """[nle, Theorem 3, Eq. 14]: [(W + σI - D)Q - QΛ] ∘ Q = 0, with Λ of Eq. 12.
+
+    Multipliers of Q ≥ 0 have the right sign as well, since entries stop at a floor from which they could rise.
+    """
+    X = np.repeat(distance * np.eye(3), 20, axis=0) + rng.normal(size=(60, 3))
+    Q, gradient = fixed_point(KNNGraph(6, weight="heat").build(X), rng)
+    at_floor = Q <= 2 * MIN_ENTRY
+
+    assert at_floor.sum() > 60
+    assert np.abs(gradient * Q).max() < 1e-9
+    assert np.abs(gradient[~at_floor]).max() < 1e-4
+    assert gradient[at_floor].max() <= 0
+
+
+def test_fixed_points_are_orthonormal_only_where_clusters_are_apart(rng):
+    """Q'Q = I, the other condition of Eq. 7, does not follow from Eq. 14: Λ of Eq. 12 solves it for any Q."""
+    apart = np.repeat(20 * np.eye(3), 20, axis=0) + rng.normal(size=(60, 3))
+    Q, _ = fixed_point(KNNGraph(6, weight="heat").build(apart), rng)
+    mixed, _ = fixed_point(KNNGraph(6, weight="heat").build(rng.normal(size=(60, 3))), rng)
+
+    assert np.abs(Q.T @ Q - np.eye(3)).max() < 1e-6
+    assert np.abs(mixed.T @ mixed - np.eye(3)).max() > 0.005
+
+
+@pytest.mark.parametrize("signed", ["split", "shift"])
+def test_the_ratio_cut_of_inner_products_is_the_error_of_kmeans(signed, rng):
+    """Of centred rows: J = Σ_k Σ_i∈k ‖x_i - m_k‖² - Σ_i ‖x_i‖², plus cn(K - 1) for a shift by c."""
+    X = rng.normal(size=(40, 5)) * rng.uniform(0.5, 2, size=(40, 1))
+    X -= X.mean(axis=0)
+    W = X @ X.T
+    shift = -W[~np.eye(40, dtype=bool)].min() if signed == "shift" else 0.0
+    problem = cut_problem(AffinityGraph.from_matrix(W, signed=True), "ratio", signed)
+    for _ in range(5):
+        labels = rng.randint(4, size=40)
+        error = sum(((X[labels == k] - X[labels == k].mean(axis=0)) ** 2).sum() for k in range(4))
+
+        assert_allclose(problem.value(labels, 4), error - (X**2).sum() + shift * 40 * 3, rtol=1e-10)
 
 
 def test_the_ratio_cut_is_a_trace_of_indicators(rng):
@@ -153,7 +201,7 @@ def test_the_trace_and_the_factorisation_are_one_problem(rng):
 
 
 @pytest.mark.parametrize("cut", ["ratio", "ncut"])
-@pytest.mark.parametrize("init", ["spectral", "random", "auto"])
+@pytest.mark.parametrize("init", ["spectral", "kmeans", "random", "auto"])
 def test_well_separated_clusters_are_found_with_memberships(cut, init, rng):
     X = np.repeat(5 * np.eye(3), 30, axis=0) + rng.normal(size=(90, 3))
     y = np.repeat([0, 1, 2], 30)
@@ -174,6 +222,33 @@ def test_well_separated_clusters_are_found_with_memberships(cut, init, rng):
     assert_allclose(model.transform(new).sum(axis=1), 1)
     assert_array_equal(model.predict(X), model.labels_)
     assert_allclose(model.transform(X), model.memberships_)
+
+
+def test_kmeans_starts_are_its_labels_plus_an_offset(rng, monkeypatch):
+    """Also for nodes that are groups of rows, which start where their first row is."""
+    X = rng.normal(size=(30, 2))
+    starts, run = [], nle.run_updates
+    monkeypatch.setattr(nle, "run_updates", lambda update, Q, **limits: starts.append(Q) or run(update, Q, **limits))
+    pairs = PairwiseConstraints([(3, 4)], n_samples=30, hard=True)
+
+    NLE(3, init="kmeans", n_init=1, random_state=0).fit(X, constraints=pairs)
+
+    node_rows = np.delete(np.arange(30), 4)
+    assert starts[0].shape == (29, 3)
+    labels, offset = starts[0].argmax(axis=1), starts[0].min(axis=0)
+    assert_allclose(starts[0].max(axis=0) / offset, 6)  # 1.2 and 0.2, before columns are scaled
+    centers = np.array([X[node_rows][labels == c].mean(axis=0) for c in range(3)])
+    assert_array_equal(((X[node_rows][:, None] - centers) ** 2).sum(axis=2).argmin(axis=1), labels)
+
+
+def test_kmeans_starts_need_rows(rng):
+    graph = sparse_graph(rng)
+
+    with pytest.raises(ValueError, match="init='kmeans' needs rows, but X is a graph or an affinity matrix"):
+        NLE(3, init="kmeans").fit(graph)
+    with pytest.raises(ValueError, match="init='kmeans' needs rows"):
+        NLE(3, "precomputed", init="kmeans").fit(graph.weights.toarray())
+    assert len(np.unique(NLE(3, init="auto", n_init=2, random_state=0).fit(graph).labels_)) == 3
 
 
 def test_the_cut_is_never_above_that_of_the_spectral_start(rng):

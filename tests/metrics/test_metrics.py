@@ -13,6 +13,7 @@ from fiedler.metrics import (
     balanced_rand_index,
     clustering_accuracy,
     match_labels,
+    min_max_cut,
     normalized_cut,
     normalized_mutual_information,
     purity,
@@ -135,6 +136,22 @@ def test_cuts_are_the_printed_sums(name, request, rng):
 
     assert_allclose(ratio_cut(graph, labels), printed(size))
     assert_allclose(normalized_cut(graph, labels), printed(volume))
+
+
+def test_the_min_max_cut_is_the_printed_sum(connected_graph):
+    """[Ding et al. 2001]: sum over pairs of clusters of s(A, B)/s(A, A) + s(A, B)/s(B, B)."""
+    W, groups = connected_graph.weights.toarray(), ([0, 1], [2, 3], [4, 5])
+    s = lambda A, B: W[np.ix_(A, B)].sum()  # noqa: E731
+
+    printed = sum(s(A, B) / s(A, A) + s(A, B) / s(B, B) for A, B in itertools.combinations(groups, 2))
+
+    assert_allclose(min_max_cut(connected_graph, np.repeat([0, 1, 2], 2)), printed)
+
+
+def test_the_min_max_cut_of_a_cluster_without_edges_is_infinite(connected_graph, signed_graph):
+    assert min_max_cut(connected_graph, [0, 0, 0, 0, 0, 1]) == np.inf
+    with pytest.raises(InputError, match="the min-max cut needs non-negative weights"):
+        min_max_cut(signed_graph, np.zeros(8, dtype=int))
 
 
 @pytest.mark.parametrize("name", ["uneven_graph", "connected_graph", "signed_graph"])

@@ -66,7 +66,7 @@ def test_the_objective_never_falls(name, operator, dtype):
 
 def small_problem(rng, operator="laplacian"):
     X = rng.normal(size=(12, 2))
-    graph = KNNGraph(3).build(X)
+    graph = KNNGraph(6 if operator == "hessian" else 3).build(X)  # a quadratic function has six coefficients
     joint = log_joint(X, estimate(X, rng.dirichlet(np.ones(3), size=12), kind="full", ridge=0.1))
     return joint, OPERATORS[operator](graph, X), graph
 
@@ -167,6 +167,81 @@ def test_printed_shrinks_its_step_when_the_objective_falls(rng):
     assert state.gamma < 1e-3
 
 
+def test_in_place_smooths_what_has_been_smoothed_when_the_objective_falls(rng):
+    """Lines 6 to 10 of Table 1, literally: P is overwritten, and "go to 6" begins with what it then is."""
+    X = rng.normal(size=(60, 2))
+    graph = KNNGraph(4).build(X)
+    hooks, joint = first_iteration(LapGMM(2, graph, solver="in_place", lam=5.0), X, graph)
+    P, walk, gamma = (
+        np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True),
+        graph.weights / graph.degrees[:, None],
+        0.9,
+    )
+    attempts, objectives = [], []
+    for _ in range(4):
+        P = (1 - gamma) * P + gamma * (walk @ P)
+        attempts.append(P)
+        objectives.append(np.subtract(*hooks.refitted(P)))
+        gamma *= 0.9
+    assert (np.diff(objectives) > 0).all()  # or another attempt would be accepted
+    last = replace(hooks.start(np.exp(joint)), likelihood=(objectives[2] + objectives[1]) / 2)
+
+    state = hooks.refine(joint, last)
+
+    assert_allclose(state.resp, attempts[2])
+    assert_allclose(state.gamma, 0.9**3)
+
+
+def test_the_evidence_bound_lies_between_equation_6_and_the_likelihood(rng):
+    """J(P, Θ) is Eq. 6 at the posterior P; J(Q, Θ) is Eq. 6 with the penalty at Q, minus KL(Q ‖ P)."""
+    for lam in (0.1, 1.0, 10.0):
+        joint, smoother, graph = small_problem(rng)
+        L, likelihood = graph.laplacian().toarray(), np.log(np.exp(joint).sum(axis=1)).sum()
+        P, Q = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True), rng.dirichlet(np.ones(3), size=12)
+        equation_6 = likelihood - lam * np.trace(P.T @ L @ P)
+        divergence = np.sum(Q * np.log(Q / P))
+
+        assert_allclose(objective(P, joint, smoother, lam), equation_6)
+        assert_allclose(
+            objective(Q, joint, smoother, lam), likelihood - lam * np.trace(Q.T @ L @ Q) - divergence, rtol=1e-10
+        )
+        best = objective(converge(joint, smoother, lam), joint, smoother, lam)
+        assert equation_6 < best - 1e-3  # strictly: the two objectives differ
+        assert best < likelihood
+
+
+def test_a_fitted_bound_is_above_equation_6_of_its_components():
+    X, _ = two_moons(100, noise=0.1, random_state=0)
+    model = LapGMM(2, KNNGraph(8), lam=1.0, init="kmeans", tol=1e-9, max_iter=2000, random_state=0).fit(X)
+    joint = log_joint(X, model._model)
+    P, L = np.exp(joint) / np.exp(joint).sum(axis=1, keepdims=True), model.graph_.laplacian()
+
+    equation_6 = np.log(np.exp(joint).sum(axis=1)).sum() - np.sum(P * (L @ P))
+
+    assert model.objective_ > equation_6 + 0.1
+
+
+def test_the_printed_objective_has_the_penalty_of_the_smoothed_memberships():
+    X, _ = two_moons(100, noise=0.1, random_state=0)
+    model = LapGMM(2, KNNGraph(8), lam=1.0, solver="printed", init="kmeans", random_state=0).fit(X)
+    F, L = model.memberships_, model.graph_.laplacian()
+
+    assert_allclose(model.penalty_, np.sum(F * (L @ F)))
+    assert_allclose(model.likelihood_, np.log(np.exp(log_joint(X, model._model)).sum(axis=1)).sum())
+
+
+@pytest.mark.parametrize("solver", ["variational", "printed", "anchored"])
+def test_each_solver_stops_by_its_own_test(solver):
+    """Memberships of 'variational', the objective per sample of the others, change by at most tol."""
+    (X, _), tol = two_moons(100, noise=0.1, random_state=0), 3e-3
+    model = LapGMM(2, KNNGraph(8), lam=1.0, solver=solver, init="kmeans", tol=tol, random_state=0).fit(X)
+    per_sample = np.abs(np.diff(model.history_.objective)) / 100
+
+    changes = model.history_["change"][1:] if solver == "variational" else per_sample
+    assert (changes[:-1] > tol).all()
+    assert changes[-1] <= tol
+
+
 def test_anchored_takes_the_best_of_the_dense_resolvents(rng):
     X = rng.normal(size=(40, 2))
     graph = KNNGraph(4).build(X)
@@ -237,7 +312,7 @@ def test_parameters_set_after_the_fit_do_not_change_predictions():
 def test_constant_memberships_have_no_penalty_under_any_operator(rng):
     X = rng.normal(size=(30, 2))
     for make in OPERATORS.values():
-        assert_allclose(make(KNNGraph(4).build(X), X).apply(np.ones((30, 2))), 0, atol=1e-10)
+        assert_allclose(make(KNNGraph(6).build(X), X).apply(np.ones((30, 2))), 0, atol=1e-10)
 
 
 def test_partial_labels_and_weights_keep_the_objective_rising(rng):
@@ -254,10 +329,13 @@ def test_partial_labels_and_weights_keep_the_objective_rising(rng):
     ("options", "message"),
     [
         ({"lam": -1}, "lam must be a non-negative number or 'auto' or 'natural'; got -1"),
-        ({"solver": "exact"}, r"solver='exact' is not known; choose one of \['variational', 'printed', 'anchored'\]"),
         (
-            {"operator": "hessian"},
-            r"operator='hessian' is not known; choose one of \['laplacian', 'iterated', 'heat'\]",
+            {"solver": "exact"},
+            r"solver='exact' is not known; choose one of \['variational', 'printed', 'in_place', 'anchored'\]",
+        ),
+        (
+            {"operator": "third"},
+            r"operator='third' is not known; choose one of \['laplacian', 'iterated', 'heat', 'hessian'\]",
         ),
         ({"operator": "heat", "solver": "printed"}, "operator='heat' needs solver='variational'; got solver='printed'"),
         ({"gamma": 2, "solver": "printed"}, r"gamma must be in \[0, 1\]; got 2"),

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
@@ -12,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from fiedler import LCGMM, GaussianMixture, KNNGraph, LapGMM
 from fiedler.core.backend import to_numpy
 from fiedler.datasets import blobs, circles, load, two_moons
+from fiedler.errors import InputError
 from fiedler.graph import communities
 from fiedler.graph.community import RESOLUTION
 from fiedler.metrics import clustering_accuracy, modularity
@@ -220,3 +222,27 @@ def test_the_natural_lam_is_used_unchanged():
     assert_allclose(natural.lam_, scale, rtol=1e-6)
     fixed = LapGMM(2, graph, lam=natural.lam_, init=y, max_iter=20).fit(X)
     assert_allclose(natural.memberships_, fixed.memberships_)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_nmf_starts_from_the_largest_coefficient(form, monkeypatch):
+    """Of the rows as given, not of their principal components, which have negative entries."""
+    rng = np.random.RandomState(0)
+    parts = np.kron(np.eye(3), np.ones((30, 4)))  # three groups of rows with columns of their own
+    X = parts * rng.uniform(0.5, 1.5, size=parts.shape)
+    starts, run = [], GaussianMixture._run
+    monkeypatch.setattr(
+        GaussianMixture, "_run", lambda self, start, hooks: starts.append(start) or run(self, start, hooks)
+    )
+
+    model = GaussianMixture(3, init="nmf", pca=3, random_state=0).fit(form(X))
+
+    assert clustering_accuracy(np.repeat([0, 1, 2], 30), starts[0].argmax(axis=1)) == 1
+    assert clustering_accuracy(np.repeat([0, 1, 2], 30), model.labels_) == 1
+
+
+def test_nmf_needs_rows_without_negative_entries():
+    X, _ = blobs(n_samples=30, random_state=0)
+
+    with pytest.raises(InputError, match=r"init='nmf' needs rows without negative entries; the smallest is -\S+; use"):
+        GaussianMixture(3, init="nmf").fit(X)

@@ -15,6 +15,7 @@ from fiedler import (
     FullGraph,
     GaussianMixture,
     GenieLinkage,
+    HessianEigenmaps,
     KNNGraph,
     LabelGraph,
     LandmarkGraph,
@@ -64,6 +65,7 @@ EmbedKMeans(3, LaplacianEigenmaps(2), n_components="k-1").fit(X).predict(X)
 LPI(2, graph=KNNGraph(5)).fit(X).transform(X)
 Whitening("edges", graph=KNNGraph(5)).fit(X).transform(X)
 Directions(center=False).fit_transform(X)
+HessianEigenmaps(2).fit_transform(X)
 NLE(3, cut="ncut").fit(X).predict(X)
 LaplacianEigenmaps(2, graph=graph).fit_transform(X)
 LearnedLaplacian(metric="diagonal").fit(X, y).transform(X)

@@ -51,8 +51,7 @@ def _faces(rows: Rows) -> np.ndarray:
 def nle_evolution(cell: Cell, rows: Rows) -> dict[str, Any]:
     """Return Q of thirty faces after some updates from a random start, and the objective after each. [nle, Fig. 2]
 
-    Similarities are cosines of centred images: inner products of pixels are nearly equal for all pairs, so that the
-    update would change no label.
+    Similarities are cosines of centred images: inner products of pixels are nearly equal for all pairs.
     """
     X = _faces(rows)[: N_PEOPLE * IMAGES_PER_PERSON]
     update = Update(cut_problem(FullGraph("cosine", signed=True).build(X), "ratio", "shift"), np.random.RandomState(0))

@@ -78,7 +78,7 @@ class HasSpectralForm(Protocol):
 
 
 def smallest_eigenpairs(
-    graph_or_matrix: HasSpectralForm | MatrixLike | spla.LinearOperator,
+    graph_or_matrix: HasSpectralForm | SpectralForm | MatrixLike | spla.LinearOperator,
     k: int,
     *,
     kind: LaplacianKind | None = None,
@@ -91,8 +91,9 @@ def smallest_eigenpairs(
 
     Parameters
     ----------
-    graph_or_matrix : AffinityGraph, sparse matrix, array or LinearOperator
-        A graph, for the eigenpairs of its Laplacian, or a symmetric matrix, for its own eigenpairs.
+    graph_or_matrix : AffinityGraph, sparse matrix, array, LinearOperator or SpectralForm
+        A graph, for the eigenpairs of its Laplacian, or a symmetric matrix, for its own eigenpairs; a form is a matrix
+        whose bounds or null vectors are known.
     k : int
         The number of eigenpairs.
     kind : {'symmetric', 'combinatorial', 'random_walk', 'signed'}, optional
@@ -178,6 +179,8 @@ def _divide(matrix: Any, unit: float) -> Any:
 
 
 def _as_form(source: Any, kind: str | None) -> SpectralForm:
+    if isinstance(source, SpectralForm):
+        return source
     if hasattr(source, "spectral_form"):
         return source.spectral_form(kind or "symmetric")
     if kind is not None:

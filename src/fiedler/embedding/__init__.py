@@ -2,8 +2,9 @@
 
 from .directions import Directions
 from .eigenmaps import LaplacianEigenmaps, eigenmap
+from .hessian import HessianEigenmaps
 from .lpi import LPI
 from .nle import NLE
 from .whitening import Whitening
 
-__all__ = ["LPI", "NLE", "Directions", "LaplacianEigenmaps", "Whitening", "eigenmap"]
+__all__ = ["LPI", "NLE", "Directions", "HessianEigenmaps", "LaplacianEigenmaps", "Whitening", "eigenmap"]

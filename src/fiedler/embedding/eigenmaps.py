@@ -4,6 +4,8 @@ The solutions are the generalised eigenvectors L y = λ D y with the smallest λ
 eigenvectors u of the symmetric Laplacian, without the constant one. On a disconnected graph the eigenvalue zero has as
 many eigenvectors as there are components, and the constant is one direction in their span: exactly that direction is
 left out. The others distinguish the components and are kept.
+
+Without normalisation the constraints are Y'Y = I and Y'1 = 0, and the solutions are eigenvectors of L [nle, Eqs 1-4].
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from .._records import EigenResult
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_int
 from ..core.backend import Array, asarray_like, fix_signs, namespace, to_numpy
-from ..core.eigen import check_eigen_options, smallest_eigenpairs
+from ..core.eigen import LaplacianKind, check_eigen_options, smallest_eigenpairs
 from ..core.progress import report_progress
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
@@ -40,14 +42,16 @@ def drop_constant(vectors: Array, n_null: int, constant: Array) -> Array:
     return xp.concat([rotated, vectors[:, n_null:]], axis=1)
 
 
-def eigenmap(graph: AffinityGraph, n_components: int, **solver: Any) -> EigenResult:
-    """Compute the smoothest functions on a graph, without the constant, as columns Y with Y'DY = I.
+def eigenmap(graph: AffinityGraph, n_components: int, *, normalized: bool = True, **solver: Any) -> EigenResult:
+    """Compute the smoothest functions on a graph, without the constant, as columns Y with Y'DY = I or Y'Y = I.
 
     Parameters
     ----------
     graph : AffinityGraph
     n_components : int
         The number of functions.
+    normalized : bool, default=True
+        Whether Y'DY = I; otherwise Y'Y = I.
     **solver
         Options of :func:`fiedler.core.eigen.smallest_eigenpairs`.
 
@@ -76,13 +80,14 @@ def eigenmap(graph: AffinityGraph, n_components: int, **solver: Any) -> EigenRes
             n_components=n_components,
         )
     n_trivial = 0 if graph.has_negative_weights else 1  # with negative weights the constant is not an eigenvector
-    pairs = smallest_eigenpairs(graph, n_components + n_trivial, kind="symmetric", **solver)
-    xp = namespace(graph.degrees)
-    root_degrees = xp.sqrt(xp.where(graph.degrees > 0, graph.degrees, 1))
+    kind: LaplacianKind = "symmetric" if normalized else "combinatorial"
+    pairs = smallest_eigenpairs(graph, n_components + n_trivial, kind=kind, **solver)
+    xp, degrees = namespace(graph.degrees), graph.degrees
+    constant = xp.sqrt(xp.where(degrees > 0, degrees, 1)) if normalized else xp.ones_like(degrees)
     vectors = pairs.vectors
     if n_trivial:
-        vectors = drop_constant(vectors, min(graph.components()[0], n_components + 1), root_degrees)
-    return replace(pairs, values=pairs.values[n_trivial:], vectors=fix_signs(vectors / root_degrees[:, None]))
+        vectors = drop_constant(vectors, min(graph.components()[0], n_components + 1), constant)
+    return replace(pairs, values=pairs.values[n_trivial:], vectors=fix_signs(vectors / constant[:, None]))
 
 
 class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -94,6 +99,9 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         Dimension of the embedding.
     graph : recipe, AffinityGraph, matrix or 'precomputed', default=None
         The graph or how to build it; None is ``KNNGraph()``. With 'precomputed', ``fit`` takes an affinity matrix.
+    normalized : bool, default=True
+        Whether to scale the functions by the degrees, Y'DY = I, which belongs to the normalised cut; without, Y'Y = I,
+        which belongs to the Ratio Cut.
     eigen_solver : {'auto', 'chebyshev', 'dense', 'lobpcg', 'arpack', 'shift_invert'}, default='auto'
         See :func:`fiedler.core.eigen.smallest_eigenpairs`.
     eigen_tol : float, default=1e-8
@@ -106,9 +114,9 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
     Attributes
     ----------
     embedding_ : array of shape (n_samples, n_components)
-        Y with Y'DY = I.
+        Y with Y'DY = I, or Y'Y = I.
     eigenvalues_ : array of shape (n_components,)
-        Eigenvalues of the normalised Laplacian, ascending, without the zero of the constant.
+        Eigenvalues of the normalised or combinatorial Laplacian, ascending, without the zero of the constant.
     eigen_residuals_ : array of shape (n_components + 1,)
         Residuals of all computed pairs, including the constant.
     n_iter_ : int
@@ -142,11 +150,14 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
     (797, 3)
     """
 
+    _kind: LaplacianKind = "random_walk"  # of models of earlier versions, too
+
     def __init__(
         self,
         n_components: int = 2,
         graph: GraphLike = None,
         *,
+        normalized: bool = True,
         eigen_solver: Literal["auto", "chebyshev", "dense", "lobpcg", "arpack", "shift_invert"] = "auto",
         eigen_tol: float = 1e-8,
         eigen_max_iter: int | None = None,
@@ -154,6 +165,7 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
     ) -> None:
         self.n_components = n_components
         self.graph = graph
+        self.normalized = normalized
         self.eigen_solver = eigen_solver
         self.eigen_tol = eigen_tol
         self.eigen_max_iter = eigen_max_iter
@@ -171,15 +183,16 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         with restore_on_failure(self):
             graph = self._build_graph(X, y)
             n_components = check_int(self.n_components, "n_components")
+            normalized = bool(self.normalized)
             with report_progress(self):
                 pairs = eigenmap(
-                    graph, n_components, random_state=self.random_state,
+                    graph, n_components, normalized=normalized, random_state=self.random_state,
                     **check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter),
                 )  # fmt: skip
             self.n_connected_components_ = graph.components()[0]
             self.embedding_, self.eigenvalues_ = pairs.vectors, pairs.values
             self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
-            self.graph_ = graph
+            self._kind, self.graph_ = "random_walk" if normalized else "combinatorial", graph
         return self
 
     def fit_transform(self, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None) -> Array:
@@ -189,7 +202,7 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
     def transform(self, X: MatrixLike) -> Array:
         """Return the coordinates of new points."""
         check_is_fitted(self)
-        return self._nystrom(X, self.embedding_, self.eigenvalues_, "random_walk")
+        return self._nystrom(X, self.embedding_, self.eigenvalues_, self._kind)
 
     @property
     def _n_features_out(self) -> int:

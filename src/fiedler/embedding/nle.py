@@ -37,7 +37,7 @@ from ..core.kmeans import kmeans
 from ..core.multiplicative import multiplicative_update
 from ..core.numbering import order_by_first_row, renumber, take_clusters
 from ..core.progress import report_progress, track_progress
-from ..core.rows import normalize_row_sums
+from ..core.rows import normalize_row_sums, take_rows
 from ..core.selection import first_best
 from ..core.sparse import csr_parts, matmul, reorder_for_locality
 from ..errors import InputError, NotConvergedWarning, warn
@@ -60,7 +60,12 @@ LABEL_CHECK_INTERVAL = 10  # updates between two computations of the labels and 
 RENUMBER_FROM = 20_000  # nodes, above which Q no longer fits the cache, so that numbering neighbours closely pays off
 
 # init -> the kinds of starts, in turn
-START_KINDS = {"auto": ("spectral", "random"), "spectral": ("spectral",), "random": ("random",)}
+START_KINDS = {
+    "auto": ("spectral", "kmeans", "random"),
+    "spectral": ("spectral",),
+    "kmeans": ("kmeans",),
+    "random": ("random",),
+}
 
 
 @dataclass(frozen=True)
@@ -192,11 +197,13 @@ class NLE(
     signed : {'split', 'shift'}, default='split'
         How negative weights are treated: 'split' writes W = W⁺ - W⁻, 'shift' adds a constant to the weights of all
         pairs, so that the smallest is zero; it also does so for a complete non-negative graph.
-    init : {'auto', 'spectral', 'random'} or array, default='spectral'
-        The starts: indicators of spectral clustering plus 0.2 ('spectral'), uniform random numbers ('random'), or both
-        in turn ('auto'). An array of labels or memberships is a single start.
+    init : {'auto', 'spectral', 'kmeans', 'random'} or array, default='spectral'
+        The starts: indicators of spectral clustering plus 0.2 ('spectral'), the same of k-means on the rows ('kmeans'),
+        uniform random numbers ('random'), or all in turn ('auto', without k-means if no rows are given). An array of
+        labels or memberships is a single start.
     n_init : int, default=10
-        The number of starts, unless ``init`` is an array. Spectral starts differ by the seeding of k-means.
+        The number of starts, unless ``init`` is an array. Those from k-means, on eigenvectors or on rows, differ by its
+        seeding.
     max_iter : int, default=300
         Maximum number of updates of each start.
     tol : float, default=1e-4
@@ -258,7 +265,7 @@ class NLE(
         *,
         cut: Literal["ratio", "ncut"] = "ratio",
         signed: Literal["split", "shift"] = "split",
-        init: Literal["auto", "spectral", "random"] | LabelsLike | MatrixLike = "spectral",
+        init: Literal["auto", "spectral", "kmeans", "random"] | LabelsLike | MatrixLike = "spectral",
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-4,
@@ -300,7 +307,7 @@ class NLE(
         """
         with restore_on_failure(self):
             pairs = check_constraints(constraints, X)
-            graph = self._affinity(X, y, pairs)
+            graph, rows = self._affinity(X, y, pairs)
             weights = check_relative_weights(sample_weight, graph.n_nodes)
             graph = graph if weights is None else weigh_graph(_with_edges(graph), weights)
             nodes = _make_nodes(graph, pairs.groups if pairs is not None and pairs.hard else None, weights)
@@ -313,7 +320,7 @@ class NLE(
             _check_weights_differ(nodes.graph, problem)
             update = Update(problem, rng)
             with report_progress(self):
-                starts = track_progress(self._starts(nodes, problem, k, rng), "starts", self.n_init)
+                starts = track_progress(self._starts(rows, nodes, problem, k, rng), "starts", self.n_init)
                 results = (run_updates(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
                 polished = (self._polish(result, problem, k) for result in results)
                 best = first_best(polished, lambda result: result.value, lowest=True)
@@ -381,8 +388,13 @@ class NLE(
         graph: Any = self.graph
         return AffinityGraph.from_matrix(graph, signed=True) if hasattr(graph, "shape") else graph
 
-    def _affinity(self, X: Any, y: Any, pairs: PairwiseConstraints | None) -> AffinityGraph | LowRankAffinity:
-        """Return the graph on ``X``, ``X`` if it is a graph, or a factor from landmarks; pairs are added as edges."""
+    def _affinity(
+        self, X: Any, y: Any, pairs: PairwiseConstraints | None
+    ) -> tuple[AffinityGraph | LowRankAffinity, Array | None]:
+        """Return the graph on ``X``, ``X`` if it is one, or a factor from landmarks; and the rows, if there are any.
+
+        Pairs are added as edges.
+        """
         recipe = self._recipe()
         if isinstance(recipe, LandmarkGraph) and not isinstance(X, AffinityGraph):
             if pairs is not None:
@@ -393,16 +405,19 @@ class NLE(
                     parameter="graph",
                 )
             self._fit_recipe, self._fit_X = recipe, None
-            return recipe._build(check_data(X, estimator=self, min_samples=2))
+            rows = check_data(X, estimator=self, min_samples=2)
+            return recipe._build(rows), rows
         if is_pairwise(recipe) and not isinstance(X, AffinityGraph):
             self._fit_recipe, self._fit_X = recipe, None
             graph = AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)
             graph = graph if pairs is None else add_links(graph, pairs)
             warn_if_disconnected(graph)
-            return graph
-        return self._build_graph(X, y, pairs)
+            return graph, None
+        return self._build_graph(X, y, pairs), self._fit_X
 
-    def _starts(self, nodes: _Nodes, problem: CutProblem, k: int, rng: np.random.RandomState) -> Iterable[Array]:
+    def _starts(
+        self, rows: Array | None, nodes: _Nodes, problem: CutProblem, k: int, rng: np.random.RandomState
+    ) -> Iterable[Array]:
         """Return an iterator over the starts, each computed when it is needed."""
         if not isinstance(self.init, str):
             return [_start_from_array(self.init, problem.degrees, k, nodes.n_rows)[nodes.row_of_node, :]]
@@ -416,10 +431,16 @@ class NLE(
                 options=list(START_KINDS),
             )
         n_init, kinds = check_int(self.n_init, "n_init"), START_KINDS[self.init]
+        if self.init == "auto" and rows is None:
+            kinds = tuple(kind for kind in kinds if kind != "kmeans")
         names = [kinds[i % len(kinds)] for i in range(n_init)]
-        vectors = cut_eigenvectors(nodes.graph, problem, k, self.cut, rng, self.signed) if "spectral" in names else None
+        points: dict[str, Any] = {}
+        if "kmeans" in names:
+            points["kmeans"] = take_rows(_require_rows(rows), np.arange(nodes.n_rows)[nodes.row_of_node])
+        if "spectral" in names:
+            points["spectral"] = cut_eigenvectors(nodes.graph, problem, k, self.cut, rng, self.signed)
         seeds = rng.randint(2**31 - 1, size=n_init)
-        return (_start(name, vectors, problem, k, np.random.RandomState(seed)) for name, seed in zip(names, seeds))
+        return (_start(points.get(name), problem, k, np.random.RandomState(seed)) for name, seed in zip(names, seeds))
 
     def _polish(self, result: NLERun, problem: CutProblem, k: int) -> NLERun:
         if not self.polish:
@@ -516,12 +537,24 @@ def outlier_scores(memberships: Array, degrees: Array) -> Array:
     return 1 - confidence * xp.where(relative < 1, relative, 1)
 
 
-def _start(name: str, vectors: Array | None, problem: CutProblem, k: int, rng: np.random.RandomState) -> Array:
-    """Return one random or spectral start."""
+def _require_rows(rows: Array | None) -> Array:
+    if rows is not None:
+        return rows
+    raise InputError(
+        "init='kmeans' needs rows, but X is a graph or an affinity matrix",
+        "use init='spectral'",
+        code="rows_required",
+        parameter="init",
+        value="kmeans",
+    )
+
+
+def _start(points: Any, problem: CutProblem, k: int, rng: np.random.RandomState) -> Array:
+    """Return a start from k-means on points, which are eigenvectors or rows, or a random one without points."""
     n, reference = problem.degrees.shape[0], problem.degrees
-    if name == "random":
+    if points is None:
         return asarray_like(rng.uniform(size=(n, k)), reference, dtype=reference.dtype)
-    labels = kmeans(vectors, k, n_init=1, random_state=rng).labels
+    labels = kmeans(points, k, n_init=1, random_state=rng).labels
     return _lifted_indicators(to_numpy(labels), k, reference)
 
 

@@ -1,7 +1,9 @@
 """Graphs built from data, and the operators on them."""
 
 from .affinity import AffinityGraph
+from .combine import combine_graphs
 from .community import communities, modularity
+from .hessian import hessian
 from .labels import LabelGraph
 from .landmarks import LandmarkGraph, LowRankAffinity
 from .laplacians import laplacian
@@ -17,10 +19,12 @@ __all__ = [
     "LowRankAffinity",
     "RadiusGraph",
     "as_affinity",
+    "combine_graphs",
     "communities",
     "diffuse",
     "dirichlet_energy",
     "heat_flow",
+    "hessian",
     "iterate",
     "laplacian",
     "modularity",

@@ -5,7 +5,9 @@
 mass 1 gives the Ratio Cut, mass d the normalised cut. The weights are an operator: a sparse graph, a sparse graph
 shifted by a constant [nle, Theorem 2], or a dense affinity of low rank (`LandmarkGraph`), none of which is densified.
 
-`ratio_cut` and `normalized_cut` measure hard labels on a graph; `CutProblem` is what the search for labels works on.
+`ratio_cut`, `normalized_cut` and `min_max_cut` measure hard labels on a graph; `CutProblem` is what the search for
+labels works on. The min-max cut divides by the weights within the clusters, which are not sums over nodes, so that it
+is no such problem; its relaxation has the eigenvectors of the normalised cut.
 """
 
 from __future__ import annotations
@@ -83,6 +85,40 @@ def normalized_cut(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> flo
     """
     cuts, _, volumes = _cluster_cuts(graph, labels)
     return sum_of_cut_ratios(cuts[volumes > 0], volumes[volumes > 0])
+
+
+def min_max_cut(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> float:
+    """Return the min-max cut Σ_k cut(A_k, rest) / w(A_k, A_k) of a partition. [Ding et al. 2001]
+
+    w(A, A) = vol(A) - cut(A, rest) counts each edge within a cluster twice, as the volume does. The cut is infinite if
+    a cluster has no edge inside; the normalised cut counts 1 for it.
+
+    Parameters
+    ----------
+    graph : AffinityGraph or matrix
+        A graph without negative weights.
+    labels : array-like of shape (n_nodes,)
+        The cluster of each node.
+
+    Examples
+    --------
+    >>> from fiedler import AffinityGraph
+    >>> path = AffinityGraph.from_matrix([[0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 3], [0, 0, 3, 0]])
+    >>> round(min_max_cut(path, [0, 0, 1, 1]), 4)  # 1/4 + 1/6
+    0.4167
+    """
+    graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
+    if graph.has_negative_weights:
+        raise InputError(
+            "the min-max cut needs non-negative weights, but the graph has negative ones",
+            "use ratio_cut, which measures signed graphs",
+            code="negative_weights",
+            parameter="graph",
+        )
+    cuts, _, volumes = _cluster_cuts(graph, labels)
+    within = volumes - cuts
+    rounding = 1e-12 * volumes  # of a difference that is zero
+    return sum_of_cut_ratios(cuts, np.where(within > rounding, within, 0.0))
 
 
 def _cluster_cuts(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

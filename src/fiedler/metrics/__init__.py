@@ -1,7 +1,7 @@
 """Scores of a clustering, against known classes (external) and on a graph (internal)."""
 
 from ..graph.community import modularity
-from ..graph.cuts import normalized_cut, ratio_cut
+from ..graph.cuts import min_max_cut, normalized_cut, ratio_cut
 from ..graph.smoothing import dirichlet_energy
 from .calibration import calibration_error
 from .external import adjusted_rand_index, balanced_rand_index, normalized_mutual_information, purity, rand_index
@@ -15,6 +15,7 @@ __all__ = [
     "clustering_accuracy",
     "dirichlet_energy",
     "match_labels",
+    "min_max_cut",
     "modularity",
     "normalized_cut",
     "normalized_mutual_information",

@@ -158,6 +158,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             kind=self.covariance_type,
             ridge=self._relative_ridge(*Z.shape) * float(xp.mean(xp.var(Z, axis=0))),
             shrinks=self._shrinks(),
+            rows=None if projection is None else X,
             graph=graph,
             sample_weight=None if weights is None else asarray_like(weights, Z, dtype=Z.dtype),
             known=known_memberships(y, k, Z, pairs),
@@ -285,7 +286,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             yield memberships_from_array(self.init, k, problem.Z)
             return
         for name in AUTO_STARTS if self.init == "auto" else (self.init,):
-            start = STARTS[name](problem.Z, k, problem.graph, rng)
+            start = STARTS[name](problem, k, rng)
             yield align_to_known(problem.known, start)
 
     def _run(self, start: Any, hooks: Any) -> EMResult[Any]:

@@ -32,9 +32,10 @@ class GaussianMixture(BaseMixture):
     pca : int, float or None, default=None
         Reduce the rows for the densities: to this number of principal components or, for a fraction, to this share of
         the variance.
-    init : {'kmeans', 'spectral', 'community', 'random', 'auto'} or array, default='kmeans'
-        The first memberships: by name, or labels (n,), or memberships (n, k). 'auto' fits from communities, spectral
-        clustering and k-means, and keeps the run whose partition has the highest modularity.
+    init : {'kmeans', 'spectral', 'community', 'random', 'nmf', 'auto'} or array, default='kmeans'
+        The first memberships: by name, or labels (n,), or memberships (n, k). 'nmf' factorises rows without negative
+        entries. 'auto' fits from communities, spectral clustering and k-means, and keeps the run whose partition has
+        the highest modularity.
     n_init : int, default=1
         The number of starts; the run with the highest objective is kept.
     max_iter : int, default=200
@@ -86,7 +87,7 @@ class GaussianMixture(BaseMixture):
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         ridge: float | Literal["auto", "oas"] = "auto",
         pca: int | float | None = None,
-        init: Literal["kmeans", "spectral", "community", "random", "auto"] | MatrixLike | LabelsLike = "kmeans",
+        init: Literal["kmeans", "spectral", "community", "random", "nmf", "auto"] | MatrixLike | LabelsLike = "kmeans",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-5,

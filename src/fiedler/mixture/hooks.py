@@ -30,6 +30,8 @@ class MixtureProblem:
         Added to the variances, in the unit of Z².
     shrinks : bool
         Whether covariances are shrunken by the number of their rows.
+    rows : array or CSR matrix, optional
+        The rows as given, if Z has other coordinates.
     graph : AffinityGraph, optional
     sample_weight : array of shape (n,), optional
     known : array of shape (n, k), optional
@@ -43,6 +45,7 @@ class MixtureProblem:
     kind: str
     ridge: float
     shrinks: bool = False
+    rows: Any = None
     graph: AffinityGraph | None = None
     sample_weight: Array | None = None
     known: Array | None = None

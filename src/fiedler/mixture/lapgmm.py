@@ -5,7 +5,13 @@
 over memberships Q (rows on the simplex) and components Θ, with A the graph Laplacian L = D - S or another positive
 semidefinite smoothing operator. For λ = 0 the best Q is the posterior and J the log-likelihood: EM for a plain mixture.
 
-There are three solvers for the memberships, the rows of `MEMBERSHIP_SOLVERS`:
+There are four solvers for the memberships, the rows of `MEMBERSHIP_SOLVERS`. With P the posterior at Θ, Eq. 6 of the
+paper is J(P, Θ), and J(Q, Θ) = Σ_i log Σ_k α_k N(x_i) - λ tr(Q'AQ) - Σ_i KL(q_i ‖ p_i). Hence
+
+    Eq. 6 at Θ = J(P, Θ) ≤ max_Q J(Q, Θ) ≤ Σ_i log Σ_k α_k N(x_i; μ_k, Σ_k)
+
+so that ``variational`` maximises an upper bound of Eq. 6. The others evaluate Eq. 6 with the penalty at the smoothed
+memberships F, not at the posterior of the components refitted from them, and stop when it no longer rises.
 
 - ``variational``: J itself, and monotone. The M-step is the plain one. For the Q-step take C = diag(c) with C - A
   positive semidefinite (2D for the Laplacian): -tr(Q'AQ) = -tr(Q'CQ) + tr(Q'(C - A)Q), the last term is convex and lies
@@ -13,7 +19,9 @@ There are three solvers for the memberships, the rows of `MEMBERSHIP_SOLVERS`:
   q_i = argmax_q q'a_i - λ c_i ‖q‖² - q' log q on the simplex, a_i = log α p(x_i) + 2λ((C - A)Q)_i.
 - ``printed``: Eq. 12 of the paper, a fixed small number of steps F ← (1-γ)F + γD⁻¹SF after each E-step. The paper runs
   it "until convergence", whose limit is constant on every connected component; we do not. γ is multiplied by 0.9 while
-  the regularised likelihood (6) of the refitted components would fall.
+  the regularised likelihood (6) of the refitted components would fall, and the posterior is smoothed anew.
+- ``in_place``: the same with lines 6 and 10 of Table 1 read literally: line 6 overwrites the memberships, so that "go
+  to 6" smooths those that have been smoothed already, and every attempt is smoother than the one before.
 - ``anchored``: F = (1-γ)(I - γD⁻¹S)⁻¹P with P the posterior held fixed, γ searched in [0, 0.99] at every iteration by
   the same likelihood; γ = 0, no smoothing, is always a candidate, and only improvements are accepted.
 """
@@ -155,7 +163,7 @@ def evidence_bound(q: Array, log_joint: Array) -> Array:
     return xp.sum(q * (xp.where(q > 0, log_joint, 0) - safe_log(q)), axis=1)
 
 
-# -------------------------------------------------------------------------------------- hooks: the paper's two readings
+# --------------------------------------------------------------------------------------- hooks: readings of the paper
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +177,7 @@ class _RegularizedState(EMState):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Regularized(MixtureHooks[_RegularizedState]):
-    """Shared by the paper's two readings: the regularised log-likelihood (6) of smoothed memberships."""
+    """Shared by the readings of the paper: the regularised log-likelihood (6) of smoothed memberships."""
 
     graph: AffinityGraph
     smoother: Smoother
@@ -194,7 +202,10 @@ class _Regularized(MixtureHooks[_RegularizedState]):
         return replace(state, resp=resp, likelihood=likelihood, penalty=penalty)
 
     def score(self, log_joint: Array, state: _RegularizedState, last_resp: Array) -> Step:
-        """Return Eq. 6 at the smoothed memberships and the components refitted from them."""
+        """Return the likelihood of the refitted components minus the penalty of the smoothed memberships.
+
+        The penalty of Eq. 6 is that of the posterior at these components, which another E-step would give.
+        """
         likelihood, penalty = state.likelihood, state.penalty
         return Step(likelihood - penalty, likelihood, penalty, self.problem.mean_change(state.resp, last_resp))
 
@@ -210,6 +221,7 @@ class _Printed(_Regularized):
     walk: Sparse  # the random-walk Laplacian
     gamma: float  # the first step
     n_smooth: int
+    in_place: bool  # whether a smaller step is taken from the last smoothed memberships, not from the posterior
 
     @classmethod
     def build(cls, model: LapGMM, problem: MixtureProblem, lam: float) -> _Printed:
@@ -217,7 +229,8 @@ class _Printed(_Regularized):
         graph = _graph_of_paper(model, problem)
         n_smooth, gamma = check_int(model.n_smooth, "n_smooth"), check_gamma(model.gamma)
         smoother, walk = laplacian_smoother(graph, problem.Z), graph.laplacian("random_walk")
-        return cls(problem, lam=lam, graph=graph, smoother=smoother, walk=walk, gamma=gamma, n_smooth=n_smooth)
+        options: dict[str, Any] = {"gamma": gamma, "n_smooth": n_smooth, "in_place": model.solver == "in_place"}
+        return cls(problem, lam=lam, graph=graph, smoother=smoother, walk=walk, **options)
 
     def start(self, memberships: Array) -> _RegularizedState:
         """Return the clamped memberships and the first step."""
@@ -231,8 +244,10 @@ class _Printed(_Regularized):
         """Lines 5, 6, 9 and 10 of Table 1: γ shrinks until the objective does not fall, or smoothing has ended."""
         state = replace(state, pair_scale=self.pair_scale(log_joint, state))
         posterior = self.posterior(log_joint, state.resp, state.pair_scale)
+        memberships = posterior
         while True:
-            smoothed = self.accept(self.smooth(posterior, state.gamma), state)
+            memberships = self.smooth(memberships if self.in_place else posterior, state.gamma)
+            smoothed = self.accept(memberships, state)
             if smoothed is not state or state.gamma <= SMALLEST_GAMMA:
                 return smoothed
             state = replace(state, gamma=GAMMA_DECAY * state.gamma)
@@ -285,6 +300,7 @@ def check_gamma(gamma: object) -> float:
 MEMBERSHIP_SOLVERS: dict[str, Callable[[LapGMM, MixtureProblem, float], MixtureHooks[Any]]] = {
     "variational": _Variational.build,
     "printed": _Printed.build,
+    "in_place": _Printed.build,
     "anchored": _Anchored.build,
 }
 
@@ -306,24 +322,27 @@ class LapGMM(BaseMixture):
         Weight of the smoothness, in nats per edge. 'natural' is the value at which the neighbours of a row weigh as
         much as its densities; 'auto' tries multiples of it and keeps the one whose partition has the highest
         modularity on the graph.
-    solver : {'variational', 'anchored', 'printed'}, default='variational'
-        How memberships are smoothed: by maximising the penalised evidence bound, which is monotone, or by one of two
-        readings of the paper's rule.
-    operator : {'laplacian', 'iterated', 'heat'} or matrix of shape (n, n), default='laplacian'
+    solver : {'variational', 'anchored', 'printed', 'in_place'}, default='variational'
+        How memberships are smoothed: by maximising the penalised evidence bound, which is monotone, or by a reading of
+        the paper's rule. If its objective falls, 'printed' smooths the posterior anew with a smaller step, and
+        'in_place' goes on from the smoothed memberships.
+    operator : {'laplacian', 'iterated', 'heat', 'hessian'} or matrix of shape (n, n), default='laplacian'
         The smoothing operator A of 'variational': the graph Laplacian L, L² over the mean degree d̄,
-        d̄(I - exp(-L/d̄)), or a symmetric positive semidefinite array or sparse matrix. 'auto' and 'natural' values of
-        ``lam`` suit a matrix on the scale of L.
+        d̄(I - exp(-L/d̄)), the Hessian operator of a surface, see :func:`fiedler.graph.hessian`, scaled to the trace of
+        L, or a symmetric positive semidefinite array or sparse matrix. 'auto' and 'natural' values of ``lam`` suit a
+        matrix on the scale of L.
     gamma : float, default=0.9
-        The first step of 'printed'.
+        The first step of 'printed' and 'in_place'.
     n_smooth : int, default=1
-        Smoothing steps per iteration, of 'variational' and 'printed'.
+        Smoothing steps per iteration, of 'variational', 'printed' and 'in_place'.
     covariance_type, ridge, pca, init, n_init, max_iter, random_state, verbose
         As in :class:`GaussianMixture`; ``init`` is 'community' by default, and with ``lam='auto'`` several starts are
         compared by modularity.
     tol : float, default=1e-3
-        Stop when memberships change by at most this much on average. Stopping early is part of the method: in further
-        iterations J still rises, but memberships leak along the graph and a thin cluster, such as a half moon, loses
-        its shape.
+        'variational' stops when memberships change by at most this much on average. Stopping early is part of the
+        method: in further iterations J still rises, but memberships leak along the graph and a thin cluster, such as a
+        half moon, loses its shape. The other solvers stop when the objective changes by at most this much per sample;
+        with known pairs, which can lower the objective, all of them look at the memberships.
 
     Attributes
     ----------
@@ -358,14 +377,16 @@ class LapGMM(BaseMixture):
         graph: GraphLike = None,
         *,
         lam: float | Literal["auto", "natural"] = "auto",
-        solver: Literal["variational", "printed", "anchored"] = "variational",
-        operator: Literal["laplacian", "iterated", "heat"] | MatrixLike = "laplacian",
+        solver: Literal["variational", "printed", "in_place", "anchored"] = "variational",
+        operator: Literal["laplacian", "iterated", "heat", "hessian"] | MatrixLike = "laplacian",
         gamma: float = 0.9,
         n_smooth: int = 1,
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         ridge: float | Literal["auto", "oas"] = "auto",
         pca: int | float | None = None,
-        init: Literal["kmeans", "spectral", "community", "random", "auto"] | MatrixLike | LabelsLike = "community",
+        init: Literal["kmeans", "spectral", "community", "random", "nmf", "auto"]
+        | MatrixLike
+        | LabelsLike = "community",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-3,

@@ -134,7 +134,9 @@ class LCGMM(BaseMixture):
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         ridge: float | Literal["auto", "oas"] = "auto",
         pca: int | float | None = None,
-        init: Literal["kmeans", "spectral", "community", "random", "auto"] | MatrixLike | LabelsLike = "community",
+        init: Literal["kmeans", "spectral", "community", "random", "nmf", "auto"]
+        | MatrixLike
+        | LabelsLike = "community",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-4,

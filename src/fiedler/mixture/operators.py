@@ -17,13 +17,25 @@ from .._validation import choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
 from ..core.eigen import spectral_bounds
 from ..core.solvers import SEEDED_RESTARTS
-from ..core.sparse import Sparse, csr_parts, from_scipy_like, is_sparse, matmul, to_scipy, with_data
+from ..core.sparse import (
+    Sparse,
+    csr_parts,
+    diagonal,
+    from_scipy_like,
+    is_sparse,
+    matmul,
+    row_sums,
+    to_scipy,
+    with_data,
+)
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
+from ..graph.hessian import hessian
 from ..graph.smoothing import heat_flow, iterate
 from .links import Links
 
 SMALLEST_DEGREE = 1e-300  # a mean degree by which to divide, for graphs without edges
+HESSIAN_DIMENSIONS = 2  # of the manifold, or the columns of the rows if there are fewer
 MAX_DENSE_ROWS = 512  # rows up to which all eigenvalues of a matrix are computed, by LAPACK
 
 
@@ -76,7 +88,23 @@ def _heat(graph: AffinityGraph, reference: Array) -> Smoother:
     return Smoother(lambda F: scale * (F - heat_flow(F, L, 1 / scale)), xp.full_like(reference[:, :1], scale))
 
 
-OPERATORS = {"laplacian": laplacian_smoother, "iterated": _iterated, "heat": _heat}
+def _hessian(graph: AffinityGraph, reference: Array) -> Smoother:
+    """A = H tr(L) / tr(H), H the Hessian operator of rows near a surface, with the scale of L; see `graph.hessian`."""
+    H = hessian(reference, graph, min(HESSIAN_DIMENSIONS, reference.shape[1]))
+    xp, trace = namespace(csr_parts(H)[0]), _mean_degree(graph) * graph.n_nodes
+    scale = trace / max(float(xp.sum(diagonal(H))), SMALLEST_DEGREE)
+    H = _in_precision_of(reference, with_data(H, scale * csr_parts(H)[0]))
+    return Smoother(lambda F: matmul(H, F), _absolute_row_sums(H, reference))
+
+
+def _absolute_row_sums(A: Sparse, reference: Array) -> Array:
+    """Return c_i = Σ_j |a_ij|: diag(c) - A is diagonally dominant, and so positive semidefinite (Gershgorin)."""
+    data = csr_parts(A)[0]
+    sums = row_sums(with_data(A, namespace(data).abs(data)))
+    return asarray_like(to_numpy(sums), reference, dtype=reference.dtype)[:, None]
+
+
+OPERATORS = {"laplacian": laplacian_smoother, "iterated": _iterated, "heat": _heat, "hessian": _hessian}
 
 
 def _mean_degree(graph: AffinityGraph) -> float:

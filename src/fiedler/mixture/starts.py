@@ -1,42 +1,69 @@
-"""First memberships: from k-means, from the graph, at random, or given by the caller."""
+"""First memberships: from k-means, the graph or a nonnegative factorisation, at random, or given by the caller."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
 
 from ..core.backend import Array, asarray_like, namespace, one_hot, to_numpy
 from ..core.kmeans import kmeans
 from ..core.rows import normalize_row_sums
+from ..core.sparse import is_sparse, to_scipy
 from ..errors import InputError
-from ..graph.affinity import AffinityGraph
 from ..graph.community import communities
 from ..graph.constraints import PairwiseConstraints
 from ..graph.labels import check_partial_labels, spread_over_groups
 from ..graph.partition import spectral_labels
+from .hooks import MixtureProblem
 
 
-def _kmeans_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
-    return one_hot(kmeans(Z, k, n_init=10, random_state=rng).labels, k, Z)
+def _kmeans_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
+    return one_hot(kmeans(problem.Z, k, n_init=10, random_state=rng).labels, k, problem.Z)
 
 
-def _spectral_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
-    assert graph is not None
-    return one_hot(spectral_labels(graph, k, random_state=rng), k, Z)
+def _spectral_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
+    assert problem.graph is not None
+    return one_hot(spectral_labels(problem.graph, k, random_state=rng), k, problem.Z)
 
 
-def _community_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
+def _community_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
     """Find communities of the graph; k-means on the rows is one of the partitions from which the search begins."""
-    assert graph is not None
-    kmeans_labels = kmeans(Z, k, n_init=1, random_state=rng).labels
-    return one_hot(communities(graph, k, starts=[kmeans_labels], random_state=rng).labels, k, Z)
+    assert problem.graph is not None
+    kmeans_labels = kmeans(problem.Z, k, n_init=1, random_state=rng).labels
+    return one_hot(communities(problem.graph, k, starts=[kmeans_labels], random_state=rng).labels, k, problem.Z)
 
 
-def _random_start(Z: Array, k: int, graph: AffinityGraph | None, rng: np.random.RandomState) -> Array:
+def _random_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
     """Assign rows to the nearest of k rows drawn by k-means++, after one iteration of k-means."""
-    return one_hot(kmeans(Z, k, n_init=1, max_iter=1, random_state=rng).labels, k, Z)
+    return one_hot(kmeans(problem.Z, k, n_init=1, max_iter=1, random_state=rng).labels, k, problem.Z)
+
+
+def _nmf_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
+    """Assign rows to their largest coefficient in X ≈ VU', V and U non-negative, with columns of U at length one."""
+    X = _nonnegative(problem.Z if problem.rows is None else problem.rows)
+    model = NMF(k, random_state=rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a start need not have converged
+        V = model.fit_transform(X)
+    labels = (V * np.linalg.norm(model.components_, axis=1)).argmax(axis=1)
+    return one_hot(asarray_like(labels.astype(np.int64), problem.Z), k, problem.Z)
+
+
+def _nonnegative(X: Any) -> Any:
+    """Return the rows on the host, or raise an error if one has a negative entry."""
+    host = to_scipy(X) if is_sparse(X) else to_numpy(X)
+    smallest = float(host.min())
+    if smallest < 0:
+        raise _invalid_init(
+            f"init='nmf' needs rows without negative entries; the smallest is {smallest:.3g}",
+            "use another init, such as 'kmeans'",
+        )
+    return host
 
 
 STARTS = {
@@ -44,6 +71,7 @@ STARTS = {
     "spectral": _spectral_start,
     "community": _community_start,
     "random": _random_start,
+    "nmf": _nmf_start,
 }
 GRAPH_STARTS = ("spectral", "community", "auto")  # values of init that need a graph
 AUTO_STARTS = ("community", "spectral", "kmeans")  # the starts that init="auto" compares
@@ -68,8 +96,8 @@ def memberships_from_array(init: Any, k: int, Z: Array) -> Array:
     )
 
 
-def _invalid_init(problem: str) -> InputError:
-    return InputError(problem, code="invalid_init", parameter="init")
+def _invalid_init(problem: str, remedy: str = "") -> InputError:
+    return InputError(problem, remedy, code="invalid_init", parameter="init")
 
 
 def align_to_known(known: Array | None, memberships: Array) -> Array:
