@@ -106,10 +106,58 @@ def test_with_a_label_graph_it_is_discriminant_analysis(rng):
     assert np.max(subspace_angles(model.components_.T, lda.scalings_[:, :3])) < 1e-7
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_uncentred_rows_solve_the_original_problem(wide, solver, form):
+    """[lpi, section 2]: XLX'a = λXDX'a with a'XDX'a = 1; the first direction is constant (Theorem 1)."""
+    graph = KNNGraph(15, weight="dot", connect="mst").build(wide)
+    X, L, D = wide.T, graph.laplacian().toarray(), np.diag(graph.degrees)
+    U, s, _ = np.linalg.svd(X, full_matrices=False)
+    tilde = U[:, s > 1e-5 * s[0]].T @ X
+    expected = eigh(tilde @ L @ tilde.T, tilde @ D @ tilde.T)[0][:3]
+
+    model = LPI(3, graph=graph, solver=solver, center=False, tol=1e-8).fit(form(wide))
+
+    W, atol = model.components_.T, 1e-8 if solver == "svd" else 1e-4
+    assert_allclose(model.eigenvalues_, expected, atol=atol)
+    assert_allclose(X @ L @ X.T @ W, X @ D @ X.T @ W * model.eigenvalues_, atol=20 * atol)
+    assert_allclose(W.T @ X @ D @ X.T @ W, np.eye(3), atol=1e-6)
+    assert_allclose(model.embedding_[:, 0], model.embedding_[0, 0], rtol=1e-2)
+    assert_allclose(model.transform(form(wide)), wide @ W, atol=1e-9)  # no mean is subtracted
+    assert not model.mean_.any()
+
+
+def test_uncentred_rows_have_one_dimension_more(documents):
+    """Of classes: k indicators instead of k - 1 contrasts. As many rows as features: n directions instead of n - 1."""
+    y = np.repeat([0, 1, 2], 60)
+    assert LPI(graph=LabelGraph(), center=False).fit(documents, y).components_.shape[0] == 3
+    square = documents[:20, :20] + np.eye(20)
+    assert LPI(20, graph=KNNGraph(5), center=False).fit(square).components_.shape[0] == 20
+    with pytest.raises(InputError, match="choose at most 19"):
+        LPI(20, graph=KNNGraph(5)).fit(square)
+
+
+def test_on_the_complete_graph_with_loops_it_solves_equation_3(documents):
+    """[lpi, Eq. 3]: XX'XX'a = (1-λ)XDX'a, which needs S_ii = x_i'x_i; without, directions differ by degrees."""
+    documents = documents[::6]
+    X = documents.T
+    D = np.diag(documents @ documents.sum(axis=0))
+    model = LPI(3, graph=FullGraph(weight="dot", self_loops=True), center=False, solver="svd").fit(documents)
+
+    W = model.components_.T
+    assert_allclose(X @ X.T @ X @ X.T @ W, X @ D @ X.T @ W * (1 - model.eigenvalues_), atol=1e-8)
+    assert_allclose(model.graph_.degrees, np.diag(D), rtol=1e-12)  # D_ii = x_i' Σ_j x_j
+    without = LPI(3, graph=FullGraph(weight="dot"), center=False, solver="svd").fit(documents)
+    cosines = np.sum(W * without.components_.T, axis=0) / np.prod(
+        [np.linalg.norm(maps, axis=0) for maps in (W, without.components_.T)], axis=0
+    )
+    assert np.abs(cosines).min() < np.cos(np.deg2rad(1))
+
+
 def test_on_the_complete_graph_it_is_close_to_latent_semantic_indexing(documents):
     """[lpi, section 4.1]: up to the weights D, which differ little between documents."""
     lsi = TruncatedSVD(2, algorithm="arpack").fit_transform(documents - documents.mean(axis=0))
-    complete = LPI(2, graph=FullGraph(weight="dot")).fit(documents)
+    complete = LPI(2, graph=FullGraph(weight="dot", self_loops=True)).fit(documents)
     local = LPI(2, graph=KNNGraph(5, weight="dot")).fit(documents)
 
     angle = [np.max(subspace_angles(lsi, model.embedding_)) for model in (complete, local)]

@@ -3,7 +3,9 @@
     minimise  Σ_ij S_ij (a'x_i - a'x_j)²   subject to   a'X̂DX̂'a = 1
 
 for rows x̂ = x - x̄ centred by their D-weighted mean x̄ = Σ d_i x_i / Σ d_i. Solutions satisfy X̂LX̂'a = λX̂DX̂'a (Eq. 1),
-equivalently X̂SX̂'a = (1-λ)X̂DX̂'a, and y = a'x̂ maps any document, including new ones.
+equivalently X̂SX̂'a = (1-λ)X̂DX̂'a, and y = a'x̂ maps any document, including new ones. ``center=False`` is the original
+LPI (section 2), with x̂ = x; if a linear function of the terms is constant on all documents, it is then the first
+direction, of no use (Theorem 1).
 
 With B = D^½X̂ = PΓR' (rows are documents here) and N = D^-½SD^-½ the problem is that of the symmetric matrix P'NP: the
 eigenmap of the graph, restricted to functions that are linear in the terms. There are two solvers (`LPI_SOLVERS`):
@@ -51,7 +53,10 @@ EQUAL_ROWS_SPREAD = 1e-12  # share of the mean squared length, below which centr
 
 
 class CenteredRows(NamedTuple):
-    """Centred rows as a linear operator; a sparse matrix stays sparse and its shift is applied to products."""
+    """Centred rows as a linear operator; a sparse matrix stays sparse and its shift is applied to products.
+
+    Without centring, ``origin`` and ``mean`` are zero.
+    """
 
     X: Array
     transposed: Array  # X' in the format that multiplies fastest
@@ -86,11 +91,13 @@ def _dense(product: Any) -> Array:
     return product.toarray() if sp.issparse(product) else product
 
 
-def center_rows(X: Array, degrees: Array) -> CenteredRows:
-    """Centre the rows by their D-weighted mean. [lpi, step 3]"""
+def center_rows(X: Array, degrees: Array, *, center: bool = True) -> CenteredRows:
+    """Centre the rows by their D-weighted mean [lpi, step 3], or leave them as they are [lpi, section 2]."""
     xp = namespace(degrees)
     transposed = sp.csr_array(X.T) if sp.issparse(X) else X.T
     mean = matmul(transposed, degrees[:, None])[:, 0] / xp.sum(degrees)
+    if not center:
+        return CenteredRows(X, transposed, 0 * mean, 0 * mean)
     if sp.issparse(X):
         return CenteredRows(X, transposed, mean, mean)
     centered = X - mean
@@ -115,6 +122,7 @@ class _LPIProblem(NamedTuple):
     alpha: float  # in the unit of X̂'DX̂
     tol: float
     rng: np.random.RandomState
+    center: bool = True
 
 
 # ------------------------------------------------------------------------------------------------------- the solvers
@@ -151,11 +159,16 @@ def _regression(problem: _LPIProblem, n_components: int) -> LinearMap:
     fit = least_squares(
         lambda a: root * rows.apply(a), lambda z: rows.adjoint(root * z), target, damp=problem.alpha, tol=problem.tol
     )
-    return _rayleigh_ritz(problem, fit.solution)._replace(n_iter=fit.iterations, converged=fit.converged)
+    solution = _rayleigh_ritz(problem, fit.solution)
+    directions, values = solution.directions[:, :n_components], solution.values[:n_components]
+    return LinearMap(directions, values, n_iter=fit.iterations, converged=fit.converged)
 
 
 def _eigenmap(problem: _LPIProblem, n_components: int) -> np.ndarray:
-    """Return the eigenmap on the nodes that have edges; the others have weight zero in D and lie at the origin."""
+    """Return the eigenmap on the nodes that have edges; the others have weight zero in D and lie at the origin.
+
+    Without centring, the trivial eigenvector, which is constant, is among the targets.
+    """
     graph, degrees = problem.graph, to_numpy(problem.graph.degrees)
     linked = np.flatnonzero(degrees > 0)
     if len(linked) < len(degrees):
@@ -163,7 +176,10 @@ def _eigenmap(problem: _LPIProblem, n_components: int) -> np.ndarray:
         graph = AffinityGraph(W, loops=None if graph.loops is None else to_numpy(graph.loops)[linked])
     target = np.zeros((len(degrees), min(n_components, len(linked) - 1)))
     target[linked] = to_numpy(eigenmap(graph, target.shape[1], random_state=problem.rng).vectors)
-    return target
+    if problem.center:
+        return target
+    constant = np.where(degrees > 0, 1 / np.sqrt(degrees.sum()), 0)
+    return np.column_stack([constant, target])
 
 
 def _rayleigh_ritz(problem: _LPIProblem, directions: Array) -> LinearMap:
@@ -219,6 +235,9 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         small ridge such as 0.1 makes the map of new documents more stable.
     normalize : bool, default=False
         Whether to scale rows to unit length first: documents and embeddings differ by direction.
+    center : bool, default=True
+        Whether to subtract the D-weighted mean of the rows. False is the original LPI, whose first direction is often
+        constant on all documents.
     tol : float, default=1e-2
         Tolerance of 'regression' on the gradient of the least squares, relative to its initial value.
     random_state : int, RandomState or None, default=None
@@ -229,7 +248,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     components_ : array of shape (n_components, n_features)
         The map W', D-normalised: W'(X̂'DX̂ + αI)W = I for rows X̂.
     mean_ : array of shape (n_features,)
-        The D-weighted mean of the rows.
+        The D-weighted mean of the rows; zeros without centring.
     eigenvalues_ : array of shape (n_components,)
         λ of Eq. 1, including the ridge, ascending.
     n_iter_, converged_ : int, bool
@@ -267,6 +286,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         solver: Literal["auto", "svd", "regression"] = "auto",
         alpha: float = 0.0,
         normalize: bool = False,
+        center: bool = True,
         tol: float = 1e-2,
         random_state: RandomState = None,
     ) -> None:
@@ -275,6 +295,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.solver = solver
         self.alpha = alpha
         self.normalize = normalize
+        self.center = center
         self.tol = tol
         self.random_state = random_state
 
@@ -312,7 +333,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.solver_ = self._choose_solver(rows)
         problem = self._problem(rows, graph)
         n_components, (n, m) = self._n_requested(recipe, y, rows.shape[0]), rows.shape
-        max_components = min(n - 1, m)
+        max_components = min(n - 1 if self.center else n, m)
         if not allow_fewer and (n_components or 1) > max_components:
             raise InputError(
                 f"n_components={n_components} is too many for {n} rows of n_features={m}",
@@ -383,7 +404,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 code="no_edges",
                 parameter="graph",
             )
-        centered = center_rows(rows, degrees)
+        centered = center_rows(rows, degrees, center=self.center)
         mean_eigenvalue = float(degrees @ centered.sq_lengths()) / rows.shape[0]
         if mean_eigenvalue <= EQUAL_ROWS_SPREAD * float(degrees @ sq_row_norms(rows)) / rows.shape[0]:
             raise InputError(
@@ -391,15 +412,18 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             )
         alpha = check_nonnegative(self.alpha, "alpha") * mean_eigenvalue
         tol = check_positive(self.tol, "tol")
-        return _LPIProblem(centered, graph, degrees, alpha, tol, check_seed(self.random_state))
+        return _LPIProblem(centered, graph, degrees, alpha, tol, check_seed(self.random_state), bool(self.center))
 
     def _n_requested(self, recipe: Any, y: LabelsLike | None, n: int) -> int | None:
-        """Return ``n_components``; if it is None, the number of classes minus one for a graph of labels, else None."""
+        """Return ``n_components``; if it is None, the number of classes minus one for a graph of labels, else None.
+
+        Without centring, there is one more: the constant one.
+        """
         if self.n_components is not None:
             return check_int(self.n_components, "n_components")
         if y is None or not getattr(recipe, "uses_labels", False):
             return None
-        return max(len(np.unique(known_labels(y, n)[1])) - 1, 1)
+        return max(len(np.unique(known_labels(y, n)[1])) - int(self.center), 1)
 
     def _store(self, solution: LinearMap, n_components: int, problem: _LPIProblem, rows: Array) -> None:
         directions = fix_signs(solution.directions[:, :n_components])
