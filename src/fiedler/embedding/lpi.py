@@ -16,6 +16,13 @@ eigenmap of the graph, restricted to functions that are linear in the terms. The
   [Cai, He & Han 2007], and the best D-normalised directions within its span. Linear in the non-zeros; the same map as
   ``svd`` when there are as many independent terms as documents (Theorem 2).
 
+With pairs [lpi, section 6, question 3], must-links are edges of S, and cannot-links a graph of their own, whose
+Laplacian L⁻ is in the denominator, as in `graph.repulsion`:
+
+    X̂LX̂'a = λX̂(D + L⁻)X̂'a,   equivalently   X̂(S + L⁻)X̂'a = (1-λ)X̂(D + L⁻)X̂'a
+
+Centring by D removes the trivial solution here too, since (D + L⁻)1 = D1.
+
 Both keep a sparse matrix sparse. ``alpha`` adds αI to X̂DX̂' in both, with α in units of its mean eigenvalue over the
 documents. Differences from the authors' programs: vectors stay D-normalised, as in the paper, and rows are not centred
 by their unweighted mean.
@@ -32,7 +39,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_nonnegative, check_positive, check_seed, choose
-from ..core.backend import Array, asarray_like, convert_like, fix_signs, is_numpy, namespace, to_numpy
+from ..core.backend import Array, asarray_like, convert_like, fix_signs, is_numpy, namespace, positive_part, to_numpy
 from ..core.eigen import widest_gap
 from ..core.linear import least_squares
 from ..core.progress import report_progress
@@ -40,11 +47,14 @@ from ..core.rows import normalize_rows, sq_row_norms
 from ..core.sparse import csr_parts, matmul, to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.labels import known_labels
-from ..graph.recipes import KNNGraph, build_affinity
+from ..graph.pairs import add_links, split_by_sign
+from ..graph.recipes import KNNGraph, build_affinity, learns_from_pairs
+from ..graph.repulsion import repelled_eigenpairs
 from ..graph.row_weights import weigh_graph
-from .eigenmaps import eigenmap
+from .eigenmaps import drop_constant, eigenmap
 
 SINGULAR_VALUE_CUTOFF = 1e-5  # share of the largest singular value, below which a direction is considered noise
 SVD_MAX_SIZE = 2_000  # of the smaller of the numbers of documents and terms: solver='auto' is exact up to here
@@ -117,8 +127,9 @@ class _LPIProblem(NamedTuple):
     """The input of both solvers."""
 
     rows: CenteredRows
-    graph: AffinityGraph
-    degrees: Array
+    graph: AffinityGraph  # S
+    repel: AffinityGraph | None  # cannot-links
+    degrees: Array  # of S
     alpha: float  # in the unit of X̂'DX̂
     tol: float
     rng: np.random.RandomState
@@ -145,7 +156,9 @@ def _svd(problem: _LPIProblem, n_components: int) -> LinearMap:
     smoothed = inverse_root[:, None] * _multiply_by_weights(problem.graph, inverse_root[:, None] * basis)  # NP
     damped = xp.sqrt(singular**2 + problem.alpha)
     shrink = singular / damped
-    beta, inner = xp.linalg.eigh(shrink[:, None] * (basis.T @ smoothed) * shrink[None, :])
+    affinity = shrink[:, None] * (basis.T @ smoothed) * shrink[None, :]
+    repulsion = _repulsion(problem, inverse_root[:, None] * basis * shrink[None, :])
+    beta, inner = xp.linalg.eigh(affinity) if repulsion is None else _generalized_eigh(affinity, repulsion)
     beta, inner = xp.flip(beta)[:n_components], xp.flip(inner, axis=1)[:, :n_components]
     return LinearMap(to_features(inner / damped[:, None]), 1 - beta)
 
@@ -174,12 +187,20 @@ def _eigenmap(problem: _LPIProblem, n_components: int) -> np.ndarray:
     if len(linked) < len(degrees):
         W = to_scipy(graph.weights)[linked][:, linked]
         graph = AffinityGraph(W, loops=None if graph.loops is None else to_numpy(graph.loops)[linked])
-    target = np.zeros((len(degrees), min(n_components, len(linked) - 1)))
-    target[linked] = to_numpy(eigenmap(graph, target.shape[1], random_state=problem.rng).vectors)
-    if problem.center:
-        return target
-    constant = np.where(degrees > 0, 1 / np.sqrt(degrees.sum()), 0)
-    return np.column_stack([constant, target])
+    k = min(n_components, len(linked) - 1)
+    if problem.repel is not None:
+        W = to_scipy(graph.weights) - to_scipy(problem.repel.weights)[linked][:, linked]
+        signed = AffinityGraph(sp.csr_array(W), signed=True)
+        functions = repelled_eigenpairs(signed, k + 1, kind="random_walk", random_state=problem.rng).vectors
+        if problem.center:  # orthogonal in D + L⁻, and (D + L⁻)1 = D1
+            functions = drop_constant(functions, k + 1, degrees[linked])
+    else:
+        functions = eigenmap(graph, k, random_state=problem.rng).vectors
+        if not problem.center:
+            functions = np.column_stack([np.full(len(linked), degrees.sum() ** -0.5), to_numpy(functions)])
+    target = np.zeros((len(degrees), functions.shape[1]))
+    target[linked] = to_numpy(functions)
+    return target
 
 
 def _rayleigh_ritz(problem: _LPIProblem, directions: Array) -> LinearMap:
@@ -187,11 +208,31 @@ def _rayleigh_ritz(problem: _LPIProblem, directions: Array) -> LinearMap:
     Y, degrees = problem.rows.apply(directions), problem.degrees
     xp = namespace(Y)
     spread = Y.T @ (degrees[:, None] * Y) + problem.alpha * (directions.T @ directions)
+    affinity, repulsion = Y.T @ _multiply_by_weights(problem.graph, Y), _repulsion(problem, Y)
+    if repulsion is not None:
+        spread, affinity = spread + repulsion, affinity + repulsion
     values, vectors = xp.linalg.eigh(spread)
     values, vectors = _drop_small(values, vectors, SINGULAR_VALUE_CUTOFF)
     white = vectors / xp.sqrt(values)[None, :]
-    beta, inner = xp.linalg.eigh(white.T @ (Y.T @ _multiply_by_weights(problem.graph, Y)) @ white)
+    beta, inner = xp.linalg.eigh(white.T @ affinity @ white)
     return LinearMap(directions @ (white @ xp.flip(inner, axis=1)), 1 - xp.flip(beta))
+
+
+def _repulsion(problem: _LPIProblem, Y: Array) -> Array | None:
+    """Return Y'L⁻Y, the variation of functions on the rows over the cannot-links; None if there are none."""
+    if problem.repel is None:
+        return None
+    degrees = asarray_like(to_numpy(problem.repel.degrees), Y, dtype=Y.dtype)
+    return Y.T @ (degrees[:, None] * Y - _multiply_by_weights(problem.repel, Y))
+
+
+def _generalized_eigh(affinity: Array, repulsion: Array) -> tuple[Array, Array]:
+    """Solve (A + E)u = β(I + E)u, u'(I + E)u = 1, for a positive semidefinite E; β ascending."""
+    xp = namespace(affinity)
+    values, vectors = xp.linalg.eigh(repulsion)
+    inverse_root = (vectors / xp.sqrt(1 + positive_part(values))[None, :]) @ vectors.T
+    beta, inner = xp.linalg.eigh(inverse_root @ (affinity + repulsion) @ inverse_root)
+    return beta, inverse_root @ inner
 
 
 def _drop_small(values: Array, vectors: Array, share: float) -> tuple[Array, Array]:
@@ -246,7 +287,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        The map W', D-normalised: W'(X̂'DX̂ + αI)W = I for rows X̂.
+        The map W', D-normalised: W'(X̂'DX̂ + αI)W = I for rows X̂; with cannot-links D + L⁻ is in the place of D.
     mean_ : array of shape (n_features,)
         The D-weighted mean of the rows; zeros without centring.
     eigenvalues_ : array of shape (n_components,)
@@ -258,7 +299,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     solver_ : str
         The solver that was used.
     graph_ : AffinityGraph
-        The graph on the training rows.
+        The graph on the training rows; must-links are edges, cannot-links edges of negative weight.
     n_features_in_ : int
         The number of features seen during fit.
 
@@ -299,7 +340,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None) -> Self:
         """Learn the map from documents.
 
         Parameters
@@ -307,20 +348,31 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         X : array or CSR matrix of shape (n, d)
         y : array of shape (n,), optional
             For graphs built from labels, such as :class:`LabelGraph`.
+        constraints : PairwiseConstraints, optional
+            Must-links become edges; cannot-links repel, with solver 'regression' for up to 4000 rows. ``hard`` makes no
+            difference: a linear map gives different coordinates to different documents.
         """
         with restore_on_failure(self), report_progress(self):
             self._require_rows(X)
-            return self._fit(check_data(X, estimator=self, min_samples=2), y, allow_fewer=False)
+            rows = check_data(X, estimator=self, min_samples=2)
+            return self._fit(rows, y, allow_fewer=False, pairs=check_constraints(constraints, rows))
 
-    def _fit(self, rows: Array, y: LabelsLike | None, *, allow_fewer: bool, weights: np.ndarray | None = None) -> Self:
-        """Fit to validated rows, which may have weights.
+    def _fit(
+        self,
+        rows: Array,
+        y: LabelsLike | None,
+        *,
+        allow_fewer: bool,
+        weights: np.ndarray | None = None,
+        pairs: PairwiseConstraints | None = None,
+    ) -> Self:
+        """Fit to validated rows, which may have weights and pairs.
 
         With ``allow_fewer``, there are fewer dimensions if the rows do not have enough.
         """
         # A disconnected graph is common for texts and for classes, and no reason to warn: the map connects it.
         recipe, rows = self._recipe(), self._scale(rows)
-        graph, self._fit_recipe = build_affinity(recipe, rows, y)
-        graph = weigh_graph(graph, weights)
+        graph, self._fit_recipe = build_affinity(recipe, rows, y, pairs)
         if graph.has_negative_weights:
             raise InputError(
                 "LPI needs non-negative weights, but the graph has negative ones",
@@ -328,6 +380,9 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 code="negative_weights",
                 parameter="graph",
             )
+        if pairs is not None and not learns_from_pairs(recipe):
+            graph = add_links(graph, pairs)
+        graph = weigh_graph(graph, weights)
         self.n_features_in_ = rows.shape[1]
         self._fit_X = None  # transform does not need the training rows
         self.solver_ = self._choose_solver(rows)
@@ -357,9 +412,11 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.graph_ = graph
         return self
 
-    def fit_transform(self, X: MatrixLike, y: LabelsLike | None = None) -> Array:
+    def fit_transform(
+        self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None
+    ) -> Array:
         """Fit and return the coordinates of the training rows; parameters as in :meth:`fit`."""
-        return self.fit(X, y).embedding_
+        return self.fit(X, y, constraints=constraints).embedding_
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the coordinates (x - mean) W of documents, including new ones."""
@@ -396,6 +453,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if self.solver_ == "svd":
             rows = rows.astype(np.float64) if sp.issparse(rows) else xp.astype(rows, xp.float64)
         entries = rows.data if sp.issparse(rows) else rows
+        graph, repel = split_by_sign(graph) if graph.has_negative_weights else (graph, None)
         degrees = asarray_like(to_numpy(graph.degrees), entries, dtype=entries.dtype)
         if not bool(xp.any(degrees > 0)):
             raise InputError(
@@ -412,7 +470,9 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             )
         alpha = check_nonnegative(self.alpha, "alpha") * mean_eigenvalue
         tol = check_positive(self.tol, "tol")
-        return _LPIProblem(centered, graph, degrees, alpha, tol, check_seed(self.random_state), bool(self.center))
+        return _LPIProblem(
+            centered, graph, repel, degrees, alpha, tol, check_seed(self.random_state), bool(self.center)
+        )
 
     def _n_requested(self, recipe: Any, y: LabelsLike | None, n: int) -> int | None:
         """Return ``n_components``; if it is None, the number of classes minus one for a graph of labels, else None.
