@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.linalg import eigh, subspace_angles
+from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.preprocessing import normalize
@@ -329,6 +330,15 @@ def test_back_ends_agree(documents, foreign, solver, dtype):
         np.abs(to_numpy(model.embedding_)), np.abs(reference.embedding_), atol=1e-3 if dtype == "float32" else 1e-5
     )
     assert to_numpy(model.transform(foreign(X[:5]))).dtype == dtype
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("center", [True, False])
+def test_back_ends_agree_with_pairs(documents, foreign, solver, center, rng):
+    pairs = some_pairs(len(documents), rng)
+    model = LPI(2, solver=solver, center=center, tol=1e-8, random_state=0)
+    reference, other = (clone(model).fit(rows, constraints=pairs) for rows in (documents, foreign(documents)))
+    assert_allclose(np.abs(to_numpy(other.embedding_)), np.abs(reference.embedding_), atol=1e-5)
 
 
 def test_rows_far_from_the_origin_do_not_bring_the_trivial_vector_back(rng):

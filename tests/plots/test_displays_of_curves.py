@@ -183,7 +183,7 @@ def test_history_of_gnmf_is_recorded_every_tenth_iteration(blobs):
     assert_array_equal(display.iterations, [0, 10, 20, 25])
 
 
-@pytest.mark.parametrize("optimizer", ["lbfgs", "doubling"])
+@pytest.mark.parametrize("optimizer", ["lbfgs", "levenberg_marquardt", "doubling"])
 def test_history_of_a_learned_laplacian(optimizer, blobs):
     partial = np.where(np.arange(90) < 20, blobs[1], -1)
     weight = {"metric": "diagonal", "pair_weight": 1.0} if optimizer == "doubling" else {"penalty": 0.1}
