@@ -4,9 +4,11 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.cluster import SpectralClustering as PeerSpectralClustering
 
-from fiedler import AffinityGraph, KNNGraph, SpectralClustering
+from fiedler import AffinityGraph, FullGraph, KNNGraph, SpectralClustering
+from fiedler.core.backend import to_numpy
 from fiedler.datasets import circles, two_moons
 from fiedler.graph.cuts import association_eigenpairs
 from fiedler.metrics import (
@@ -78,6 +80,17 @@ def test_association_relaxes_to_the_leading_eigenvectors_of_the_weights(uneven_g
     regular = AffinityGraph.from_matrix(ring)
     vectors = association_eigenpairs(regular, 3).vectors
     assert_allclose(regular.laplacian() @ vectors, vectors * (2 + association_eigenpairs(regular, 3).values), atol=1e-8)
+
+
+def test_association_is_the_same_on_every_back_end(foreign, rng):
+    X = np.repeat(3 * np.eye(3), 20, axis=0) + rng.normal(size=(60, 3))
+    model = SpectralClustering(3, FullGraph(bandwidth=1.0, self_loops=True), cut="association", random_state=0)
+    reference, other = clone(model).fit(X), clone(model).fit(foreign(X))
+    assert_allclose(to_numpy(other.eigenvalues_), reference.eigenvalues_, rtol=1e-6)
+    assert adjusted_rand_index(to_numpy(other.labels_), reference.labels_) == 1
+    assert_allclose(
+        average_association(other.graph_, other.labels_), average_association(reference.graph_, reference.labels_)
+    )
 
 
 def test_association_predicts_new_points():

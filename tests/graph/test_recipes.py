@@ -275,6 +275,13 @@ def test_self_loops_have_the_weight_of_a_row_with_itself(weight, rng):
     assert_allclose(looped.degrees, plain.degrees + itself)
 
 
+def test_self_loops_are_the_same_on_every_back_end(foreign, rng):
+    X, recipe = rng.uniform(0.1, 1, size=(12, 3)), FullGraph("dot", self_loops=True)
+    reference, graph = recipe.build(X), recipe.build(foreign(X))
+    assert_allclose(to_numpy(graph.loops), reference.loops)
+    assert_allclose(to_numpy(graph.degrees), reference.degrees)
+
+
 @pytest.mark.parametrize("recipe", [FullGraph("heat"), FullGraph("local"), KNNGraph(3, weight="local")], ids=str)
 def test_new_points_need_the_constants_of_the_kernel(recipe, points):
     other = AffinityGraph.from_matrix(np.ones((len(points), len(points))))
