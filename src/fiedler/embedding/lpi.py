@@ -34,13 +34,14 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
+from array_api_compat import device
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_nonnegative, check_positive, check_seed, choose
-from ..core.backend import Array, asarray_like, convert_like, fix_signs, is_numpy, namespace, positive_part, to_numpy
-from ..core.eigen import widest_gap
+from ..core.backend import Array, asarray_like, convert_like, fix_signs, is_numpy, namespace, to_numpy
+from ..core.eigen import generalized_eigenpairs, widest_gap
 from ..core.linear import least_squares
 from ..core.progress import report_progress
 from ..core.rows import normalize_rows, sq_row_norms
@@ -158,8 +159,7 @@ def _svd(problem: _LPIProblem, n_components: int) -> LinearMap:
     shrink = singular / damped
     affinity = shrink[:, None] * (basis.T @ smoothed) * shrink[None, :]
     repulsion = _repulsion(problem, inverse_root[:, None] * basis * shrink[None, :])
-    beta, inner = xp.linalg.eigh(affinity) if repulsion is None else _generalized_eigh(affinity, repulsion)
-    beta, inner = xp.flip(beta)[:n_components], xp.flip(inner, axis=1)[:, :n_components]
+    beta, inner = _largest_eigenpairs(affinity, repulsion, n_components)
     return LinearMap(to_features(inner / damped[:, None]), 1 - beta)
 
 
@@ -226,13 +226,16 @@ def _repulsion(problem: _LPIProblem, Y: Array) -> Array | None:
     return Y.T @ (degrees[:, None] * Y - _multiply_by_weights(problem.repel, Y))
 
 
-def _generalized_eigh(affinity: Array, repulsion: Array) -> tuple[Array, Array]:
-    """Solve (A + E)u = β(I + E)u, u'(I + E)u = 1, for a positive semidefinite E; β ascending."""
-    xp = namespace(affinity)
-    values, vectors = xp.linalg.eigh(repulsion)
-    inverse_root = (vectors / xp.sqrt(1 + positive_part(values))[None, :]) @ vectors.T
-    beta, inner = xp.linalg.eigh(inverse_root @ (affinity + repulsion) @ inverse_root)
-    return beta, inverse_root @ inner
+def _largest_eigenpairs(affinity: Array, repulsion: Array | None, k: int) -> tuple[Array, Array]:
+    """Return the ``k`` largest β of (A + E)u = β(I + E)u, descending, with u'(I + E)u = 1; E = 0 without repulsion."""
+    xp, k = namespace(affinity), min(k, affinity.shape[0])
+    if repulsion is None:
+        beta, vectors = xp.linalg.eigh(affinity)
+    else:
+        mass = repulsion + xp.eye(repulsion.shape[0], dtype=repulsion.dtype, device=device(repulsion))
+        pairs = generalized_eigenpairs(affinity + repulsion, mass, k, largest=True, method="dense")
+        beta, vectors = pairs.values, pairs.vectors
+    return xp.flip(beta)[:k], xp.flip(vectors, axis=1)[:, :k]
 
 
 def _drop_small(values: Array, vectors: Array, share: float) -> tuple[Array, Array]:
