@@ -131,8 +131,7 @@ def levenberg_marquardt(
     values, penalties, n_failures, converged = [value], [value - at.loss], 0, False
     with stage("descent", max_iter, at_most=True) as tick:
         while len(values) <= max_iter and not converged:
-            shift = weight + damping
-            step = _conjugate_gradients(lambda v, at=at, shift=shift: at.adjoint(at.forward(v)) + shift * v, -gradient)
+            step = _conjugate_gradients(_normal_product(at, weight + damping), -gradient)
             predicted = damping * float(xp.sum(step * step)) - float(xp.sum(gradient * step))
             new_at, new_offset = residuals(theta + step), theta + step - center
             new_value = new_at.loss + weight * float(xp.sum(new_offset * new_offset))
@@ -151,6 +150,11 @@ def levenberg_marquardt(
             tick()
     history = penalized_history(values, penalties, first=0)
     return DescentResult(theta, history, len(values) - 1, converged, n_failures)
+
+
+def _normal_product(at: Residuals, shift: float) -> Callable[[Array], Array]:
+    """Return the product of J'J + shift · I with an array."""
+    return lambda v: at.adjoint(at.forward(v)) + shift * v
 
 
 def _curvature(at: Residuals, direction: Array) -> float:
