@@ -425,7 +425,7 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
     "SpectralClustering": {
         **FEATURES,
         **FIT_ROWS,
-        "_fit_cut": one_of("ncut", "njw", "ratio"),
+        "_fit_cut": one_of("ncut", "njw", "ratio", "association"),
         "_eigenvectors": floats("m", "p"),
         "eigenvalues_": floats("p"),
         "cluster_centers_": floats("k", "p"),

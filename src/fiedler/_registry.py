@@ -197,7 +197,7 @@ ESTIMATORS: dict[str, Estimator] = {
             "Clustering",
             _THREE,
             {**_THREE, "assign": "kmeans"},
-            method=Method("lpi", "locality preserving indexing, for documents"),
+            method=Method("lpi", "locality preserving indexing, for documents", ("pairs",)),
         ),
         _row(
             "NLE",

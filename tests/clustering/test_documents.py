@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
 
-from fiedler import LPI, EmbedKMeans, KNNGraph, LabelGraph, LPIClustering
+from fiedler import LPI, EmbedKMeans, KNNGraph, LabelGraph, LPIClustering, PairwiseConstraints
 from fiedler.core.backend import to_numpy
 from fiedler.core.kmeans import kmeans
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
@@ -37,6 +37,62 @@ def test_the_papers_method_is_lpi_and_kmeans(corpus):
         rows = X if isinstance(model, LPIClustering) else normalize(X)
         assert adjusted_rand_index(model.fit(rows).labels_, expected) == 1
         assert_allclose(pdist(model.embedding_), pdist(embedding), atol=1e-8)
+
+
+@pytest.fixture
+def mixed(rng):
+    """Three topics of 80 documents each that share four fifths of their words."""
+    common = rng.dirichlet(np.full(200, 0.3))
+    topics = 0.8 * common + 0.2 * rng.dirichlet(np.full(200, 0.1), size=3)
+    y = np.arange(240) % 3
+    return rng.poisson(30 * topics[y]).astype(float), y
+
+
+@pytest.mark.parametrize("assign", ["mixture", "kmeans"])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_pairs_improve_the_clusters(mixed, assign, container):
+    X, y = mixed
+    pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0)
+    rest = np.setdiff1d(np.arange(len(y)), pairs.rows)
+    model = LPIClustering(3, assign=assign, random_state=0)
+    without = clone(model).fit(container(X)).labels_
+    labels = model.fit(container(X), constraints=pairs).labels_
+
+    assert pairs.violations(labels).n_pairs < 0.1 * pairs.violations(without).n_pairs
+    assert clustering_accuracy(y[rest], labels[rest]) > clustering_accuracy(y[rest], without[rest])
+    assert model.graph_.has_negative_weights
+
+
+@pytest.mark.parametrize("assign", ["mixture", "kmeans"])
+def test_hard_must_links_are_never_split(mixed, assign):
+    X, y = mixed
+    rows = np.flatnonzero(y < 2)[:20]  # of two topics
+    pairs = PairwiseConstraints([(rows[0], row) for row in rows[1:]], n_samples=len(y), strength=0.01, hard=True)
+    labels = LPIClustering(3, assign=assign, random_state=0).fit(X, constraints=pairs).labels_
+    assert len(np.unique(labels[rows])) == 1
+
+
+def test_pairs_count_among_the_documents_of_the_map(mixed):
+    """Empty documents and those outside ``fit_fraction`` are not in the graph; pairs of others keep their rows."""
+    X, y = mixed
+    X[:10] = 0
+    pairs = PairwiseConstraints.from_labels(np.where(np.arange(len(y)) < 40, y, -1))
+    model = LPIClustering(3, random_state=0).fit(X, constraints=pairs)
+    assert model.graph_.n_nodes == len(y) - 10
+    kept = pairs.subset(np.arange(10, len(y)))
+    negative = model.graph_.weights.toarray() < 0
+    assert_array_equal(np.argwhere(np.triu(negative)), kept.cannot_link)
+    part = LPIClustering(3, fit_fraction=0.5, random_state=0).fit(X, constraints=pairs)
+    assert part.graph_.n_nodes == (len(y) - 10) // 2
+    assert part.graph_.has_negative_weights
+
+
+def test_no_pairs_leave_the_clusters_as_they_are(corpus):
+    X, _ = corpus
+    none = PairwiseConstraints(n_samples=len(X))
+    with_none, plain = (LPIClustering(3, random_state=0).fit(X, constraints=pairs) for pairs in (none, None))
+    assert_array_equal(with_none.embedding_, plain.embedding_)
+    assert_array_equal(with_none.labels_, plain.labels_)
 
 
 def test_unit_rows_are_not_rescaled(corpus):

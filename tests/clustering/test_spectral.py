@@ -4,11 +4,20 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.cluster import SpectralClustering as PeerSpectralClustering
 
-from fiedler import AffinityGraph, KNNGraph, SpectralClustering
+from fiedler import AffinityGraph, FullGraph, KNNGraph, SpectralClustering
+from fiedler.core.backend import to_numpy
 from fiedler.datasets import circles, two_moons
-from fiedler.metrics import adjusted_rand_index, clustering_accuracy, normalized_cut, ratio_cut
+from fiedler.graph.cuts import association_eigenpairs
+from fiedler.metrics import (
+    adjusted_rand_index,
+    average_association,
+    clustering_accuracy,
+    normalized_cut,
+    ratio_cut,
+)
 
 CUTS = ["ncut", "njw", "ratio"]
 
@@ -31,6 +40,67 @@ def test_labels_have_the_smallest_of_all_cuts(cut, objective, bridged):
     labels = SpectralClustering(2, cut=cut, random_state=0).fit(bridged).labels_
 
     assert_allclose(objective(bridged, labels), best)
+
+
+def test_association_has_the_largest_of_all_sums_inside(bridged):
+    """Σ_k W(A_k, A_k) / |A_k| of all partitions into two."""
+    partitions = [labels for labels in itertools.product([0, 1], repeat=11) if 0 < sum(labels) < 11]
+
+    labels = SpectralClustering(2, cut="association", random_state=0).fit(bridged).labels_
+
+    best = max(average_association(bridged, labels) for labels in partitions)
+    assert_allclose(average_association(bridged, labels), best)
+
+
+def test_average_association_is_the_printed_trace(uneven_graph, rng):
+    """tr(H'WH) with H'H = I; without loops it is Σ_k vol(A_k)/|A_k| minus the Ratio Cut."""
+    loops = rng.uniform(size=uneven_graph.n_nodes)
+    labels = rng.permutation(np.arange(uneven_graph.n_nodes) % 3)
+    H = np.eye(3)[labels] / np.sqrt(np.bincount(labels))
+    W = uneven_graph.weights.toarray()
+
+    assert_allclose(average_association(uneven_graph, labels), np.trace(H.T @ W @ H))
+    assert_allclose(
+        average_association(uneven_graph, labels),
+        np.sum(np.bincount(labels, W.sum(axis=1)) / np.bincount(labels)) - ratio_cut(uneven_graph, labels),
+    )
+    looped = AffinityGraph(uneven_graph.weights, loops=loops)
+    assert_allclose(average_association(looped, labels), np.trace(H.T @ (W + np.diag(loops)) @ H))
+
+
+def test_association_relaxes_to_the_leading_eigenvectors_of_the_weights(uneven_graph, rng):
+    """With loops on the diagonal; with equal degrees they are those of D - W, as in [lpi, Eq. 9]."""
+    loops = rng.uniform(size=uneven_graph.n_nodes)
+    looped = AffinityGraph(uneven_graph.weights, loops=loops)
+    values = np.linalg.eigvalsh(uneven_graph.weights.toarray() + np.diag(loops))
+
+    assert_allclose(association_eigenpairs(looped, 3).values, -values[::-1][:3], atol=1e-10)
+
+    ring = np.roll(np.eye(12), 1, axis=1) + np.roll(np.eye(12), -1, axis=1)
+    regular = AffinityGraph.from_matrix(ring)
+    vectors = association_eigenpairs(regular, 3).vectors
+    assert_allclose(regular.laplacian() @ vectors, vectors * (2 + association_eigenpairs(regular, 3).values), atol=1e-8)
+
+
+def test_association_is_the_same_on_every_back_end(foreign, rng):
+    X = np.repeat(3 * np.eye(3), 20, axis=0) + rng.normal(size=(60, 3))
+    model = SpectralClustering(3, FullGraph(bandwidth=1.0, self_loops=True), cut="association", random_state=0)
+    reference, other = clone(model).fit(X), clone(model).fit(foreign(X))
+    assert_allclose(to_numpy(other.eigenvalues_), reference.eigenvalues_, rtol=1e-6)
+    assert adjusted_rand_index(to_numpy(other.labels_), reference.labels_) == 1
+    assert_allclose(
+        average_association(other.graph_, other.labels_), average_association(reference.graph_, reference.labels_)
+    )
+
+
+def test_association_predicts_new_points():
+    X, _ = two_moons(n_samples=600, noise=0.05, random_state=0)
+    model = SpectralClustering(2, cut="association", graph=KNNGraph(150, symmetrize="mean"), random_state=0).fit(X)
+
+    assert (model.predict(X + 1e-9) == model.labels_).mean() > 0.99
+    assert (model.predict(X) == model.labels_).all()
+    with pytest.raises(ValueError, match="cut='association' counts rows"):
+        model.fit(X, sample_weight=np.ones(600) + (np.arange(600) == 0))
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -93,7 +163,7 @@ def test_n_clusters_components_are_the_clusters(cut, uneven_graph):
         ({"n_clusters": 0}, "n_clusters must be an integer of at least 1; got 0"),
         ({"n_clusters": 12}, r"n_clusters=12 is more than the number of rows \(n_samples=11\)"),
         ({"n_clusters": "two"}, "n_clusters must be an integer"),
-        ({"cut": "min"}, r"cut='min' is not known; choose one of \['ncut', 'njw', 'ratio'\]"),
+        ({"cut": "min"}, r"cut='min' is not known; choose one of \['ncut', 'njw', 'ratio', 'association'\]"),
         ({"eigen_solver": "amg"}, r"eigen_solver='amg' is not known; choose one of \['auto'"),
     ],
 )

@@ -3,11 +3,12 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.linalg import eigh, subspace_angles
+from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.preprocessing import normalize
 
-from fiedler import LPI, AffinityGraph, FullGraph, KNNGraph, LabelGraph, LaplacianEigenmaps
+from fiedler import LPI, AffinityGraph, FullGraph, KNNGraph, LabelGraph, LaplacianEigenmaps, PairwiseConstraints
 from fiedler.core.backend import to_numpy
 from fiedler.errors import InputError
 from toys import uneven_weights
@@ -110,15 +111,154 @@ def test_with_a_label_graph_it_is_discriminant_analysis(rng):
     assert np.max(subspace_angles(model.components_.T, lda.scalings_[:, :3])) < 1e-7
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_uncentred_rows_solve_the_original_problem(wide, solver, form):
+    """[lpi, section 2]: XLX'a = λXDX'a with a'XDX'a = 1; the first direction is constant (Theorem 1)."""
+    graph = KNNGraph(15, weight="dot", connect="mst").build(wide)
+    X, L, D = wide.T, graph.laplacian().toarray(), np.diag(graph.degrees)
+    U, s, _ = np.linalg.svd(X, full_matrices=False)
+    tilde = U[:, s > 1e-5 * s[0]].T @ X
+    expected = eigh(tilde @ L @ tilde.T, tilde @ D @ tilde.T)[0][:3]
+
+    model = LPI(3, graph=graph, solver=solver, center=False, tol=1e-8).fit(form(wide))
+
+    W, atol = model.components_.T, 1e-8 if solver == "svd" else 1e-4
+    assert_allclose(model.eigenvalues_, expected, atol=atol)
+    assert_allclose(X @ L @ X.T @ W, X @ D @ X.T @ W * model.eigenvalues_, atol=20 * atol)
+    assert_allclose(W.T @ X @ D @ X.T @ W, np.eye(3), atol=1e-6)
+    assert_allclose(model.embedding_[:, 0], model.embedding_[0, 0], rtol=1e-2)
+    assert_allclose(model.transform(form(wide)), wide @ W, atol=1e-9)  # no mean is subtracted
+    assert not model.mean_.any()
+
+
+def test_uncentred_rows_have_one_dimension_more(documents):
+    """Of classes: k indicators instead of k - 1 contrasts. As many rows as features: n directions instead of n - 1."""
+    y = np.repeat([0, 1, 2], 60)
+    assert LPI(graph=LabelGraph(), center=False).fit(documents, y).components_.shape[0] == 3
+    square = documents[:20, :20] + np.eye(20)
+    assert LPI(20, graph=KNNGraph(5), center=False).fit(square).components_.shape[0] == 20
+    with pytest.raises(InputError, match="choose at most 19"):
+        LPI(20, graph=KNNGraph(5)).fit(square)
+
+
+def test_on_the_complete_graph_with_loops_it_solves_equation_3(documents):
+    """[lpi, Eq. 3]: XX'XX'a = (1-λ)XDX'a, which needs S_ii = x_i'x_i; without, directions differ by degrees."""
+    documents = documents[::6]
+    X = documents.T
+    D = np.diag(documents @ documents.sum(axis=0))
+    model = LPI(3, graph=FullGraph(weight="dot", self_loops=True), center=False, solver="svd").fit(documents)
+
+    W = model.components_.T
+    assert_allclose(X @ X.T @ X @ X.T @ W, X @ D @ X.T @ W * (1 - model.eigenvalues_), atol=1e-8)
+    assert_allclose(model.graph_.degrees, np.diag(D), rtol=1e-12)  # D_ii = x_i' Σ_j x_j
+    without = LPI(3, graph=FullGraph(weight="dot"), center=False, solver="svd").fit(documents)
+    cosines = np.sum(W * without.components_.T, axis=0) / np.prod(
+        [np.linalg.norm(maps, axis=0) for maps in (W, without.components_.T)], axis=0
+    )
+    assert np.abs(cosines).min() < np.cos(np.deg2rad(1))
+
+
 def test_on_the_complete_graph_it_is_close_to_latent_semantic_indexing(documents):
     """[lpi, section 4.1]: up to the weights D, which differ little between documents."""
     lsi = TruncatedSVD(2, algorithm="arpack").fit_transform(documents - documents.mean(axis=0))
-    complete = LPI(2, graph=FullGraph(weight="dot")).fit(documents)
+    complete = LPI(2, graph=FullGraph(weight="dot", self_loops=True)).fit(documents)
     local = LPI(2, graph=KNNGraph(5, weight="dot")).fit(documents)
 
     angle = [np.max(subspace_angles(lsi, model.embedding_)) for model in (complete, local)]
     assert angle[0] < 0.2
     assert angle[0] < angle[1]
+
+
+# ---------------------------------------------------------------------------------------------------------------- pairs
+
+
+def some_pairs(n, rng, *, n_labelled=12, **options):
+    """Pairs among some rows of three topics of equal size."""
+    y = np.full(n, -1)
+    rows = rng.permutation(n)[:n_labelled]
+    y[rows] = rows // (n // 3)
+    return PairwiseConstraints.from_labels(y, **options)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_pairs_solve_the_problem_with_repulsion(wide, solver, rng):
+    """X̂L⁺X̂'a = λX̂(D + L⁻)X̂'a, against LAPACK; W'X̂(D + L⁻)X̂'W = I."""
+    graph, pairs = KNNGraph(15, weight="dot").build(wide), some_pairs(len(wide), rng)
+    model = LPI(3, graph=graph, solver=solver, tol=1e-8).fit(wide, constraints=pairs)
+    S = model.graph_.weights.toarray()
+    attract, repel = np.maximum(S, 0), np.maximum(-S, 0)
+    d = attract.sum(axis=1)
+    X = (wide - d @ wide / d.sum()).T
+    L, mass = np.diag(d) - attract, np.diag(d) + np.diag(repel.sum(axis=1)) - repel
+    U, s, _ = np.linalg.svd(X, full_matrices=False)
+    tilde = U[:, s > 1e-5 * s[0]].T @ X
+
+    assert (repel > 0).sum() == 2 * len(pairs.cannot_link)
+    W, atol = model.components_.T, 1e-8 if solver == "svd" else 1e-3
+    assert_allclose(model.eigenvalues_, eigh(tilde @ L @ tilde.T, tilde @ mass @ tilde.T)[0][:3], atol=atol)
+    assert_allclose(X @ L @ X.T @ W, X @ mass @ X.T @ W * model.eigenvalues_, atol=20 * atol)
+    assert_allclose(W.T @ X @ mass @ X.T @ W, np.eye(3), atol=1e-6)
+    assert_allclose(model.transform(wide), model.embedding_, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_pairs_and_a_ridge_solve_the_damped_problem(documents, solver, rng):
+    pairs = some_pairs(len(documents), rng)
+    model = LPI(2, KNNGraph(15, weight="dot"), solver=solver, alpha=0.5, tol=1e-10).fit(documents, constraints=pairs)
+    S = model.graph_.weights.toarray()
+    attract, repel = np.maximum(S, 0), np.maximum(-S, 0)
+    d = attract.sum(axis=1)
+    X = (documents - d @ documents / d.sum()).T
+    L, repulsion = np.diag(d) - attract, np.diag(repel.sum(axis=1)) - repel
+    ridge = 0.5 * d @ np.sum(X * X, axis=0) / len(d) * np.eye(len(X))
+    values = eigh(X @ L @ X.T + ridge, X @ (np.diag(d) + repulsion) @ X.T + ridge)[0][:2]
+
+    assert_allclose(model.eigenvalues_, values, atol=1e-9 if solver == "svd" else 0.02)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("options", [{"strength": 0.0}, {"n_labelled": 1}], ids=["strength 0", "no pairs"])
+def test_without_pairs_the_map_is_unchanged(documents, solver, options, rng):
+    pairs = some_pairs(len(documents), rng, **options)
+    with_pairs, plain = (LPI(2, solver=solver, random_state=0).fit(documents, constraints=c) for c in (pairs, None))
+    assert_allclose(with_pairs.components_, plain.components_)
+
+
+@pytest.mark.parametrize("kinds", [("must_link",), ("must_link", "cannot_link")], ids=["must", "both"])
+def test_all_pairs_of_classes_are_discriminant_analysis(kinds, rng):
+    """As with `LabelGraph` [lpi, section 4.2], for classes of equal size: the pairs alone are the graph."""
+    y = np.repeat([0, 1, 2, 3], 15)
+    X = (rng.normal(size=(4, 6)) @ rng.normal(size=(6, 6)))[y] + rng.normal(size=(len(y), 6)) @ rng.normal(size=(6, 6))
+    every = PairwiseConstraints.from_labels(y)
+    pairs = PairwiseConstraints(**{kind: getattr(every, kind) for kind in kinds}, n_samples=len(y))
+    empty = AffinityGraph(sp.csr_array((len(y), len(y))))
+
+    by_pairs = LPI(3, graph=empty, solver="svd").fit(X, constraints=pairs)
+
+    by_labels = LPI(graph=LabelGraph(), solver="svd").fit(X, y)
+    for one, other in zip(by_pairs.components_, by_labels.components_):
+        assert abs(one @ other) / np.linalg.norm(one) / np.linalg.norm(other) > 1 - 1e-10
+
+
+def test_cannot_links_move_their_rows_apart(documents, rng):
+    pairs = some_pairs(len(documents), rng, strength=3.0)
+    must_only = PairwiseConstraints(pairs.must_link, n_samples=len(documents), strength=3.0)
+
+    def separation(constraints):
+        Y = LPI(2, KNNGraph(15, weight="dot"), alpha=0.1).fit_transform(documents, constraints=constraints)
+        Y = (Y - Y.mean(axis=0)) / Y.std(axis=0)
+        lengths = lambda pairs: np.linalg.norm(Y[pairs[:, 0]] - Y[pairs[:, 1]], axis=1).mean()  # noqa: E731
+        return lengths(pairs.cannot_link), lengths(pairs.must_link)
+
+    apart, together = separation(pairs)
+    assert apart > separation(must_only)[0]
+    assert together < separation(None)[1]
+
+
+def test_constraints_of_other_rows_are_an_error(documents):
+    with pytest.raises(InputError, match="the constraints refer to 3 rows, but X has 180"):
+        LPI(2).fit(documents, constraints=PairwiseConstraints([(0, 1)], n_samples=3))
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -194,6 +334,15 @@ def test_back_ends_agree(documents, foreign, solver, dtype):
         np.abs(to_numpy(model.embedding_)), np.abs(reference.embedding_), atol=1e-3 if dtype == "float32" else 1e-5
     )
     assert to_numpy(model.transform(foreign(X[:5]))).dtype == dtype
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("center", [True, False])
+def test_back_ends_agree_with_pairs(documents, foreign, solver, center, rng):
+    pairs = some_pairs(len(documents), rng)
+    model = LPI(2, solver=solver, center=center, tol=1e-8, random_state=0)
+    reference, other = (clone(model).fit(rows, constraints=pairs) for rows in (documents, foreign(documents)))
+    assert_allclose(np.abs(to_numpy(other.embedding_)), np.abs(reference.embedding_), atol=1e-5)
 
 
 def test_rows_far_from_the_origin_do_not_bring_the_trivial_vector_back(rng):

@@ -263,6 +263,25 @@ def test_a_full_graph_on_too_many_rows_raises(monkeypatch, points):
         FullGraph().build(points)
 
 
+@pytest.mark.parametrize("weight", ["heat", "dot", "polynomial", "cosine", "local", "binary"])
+def test_self_loops_have_the_weight_of_a_row_with_itself(weight, rng):
+    X = rng.uniform(0.1, 1, size=(12, 3))
+    plain, looped = (FullGraph(weight, self_loops=loops).build(X) for loops in (False, True))
+    itself = {"dot": np.sum(X * X, axis=1), "polynomial": (np.sum(X * X, axis=1) + 1) ** 2}.get(weight, np.ones(12))
+
+    assert plain.loops is None
+    assert_allclose(looped.loops, itself, rtol=1e-7)
+    assert_allclose(looped.weights.toarray(), plain.weights.toarray())
+    assert_allclose(looped.degrees, plain.degrees + itself)
+
+
+def test_self_loops_are_the_same_on_every_back_end(foreign, rng):
+    X, recipe = rng.uniform(0.1, 1, size=(12, 3)), FullGraph("dot", self_loops=True)
+    reference, graph = recipe.build(X), recipe.build(foreign(X))
+    assert_allclose(to_numpy(graph.loops), reference.loops)
+    assert_allclose(to_numpy(graph.degrees), reference.degrees)
+
+
 @pytest.mark.parametrize("recipe", [FullGraph("heat"), FullGraph("local"), KNNGraph(3, weight="local")], ids=str)
 def test_new_points_need_the_constants_of_the_kernel(recipe, points):
     other = AffinityGraph.from_matrix(np.ones((len(points), len(points))))

@@ -86,6 +86,13 @@ def test_spectrum_of_a_model_includes_the_gap_after_its_clusters(blobs):
     assert len(SpectrumDisplay.from_estimator(model, n=4).values) == 4
 
 
+def test_spectrum_of_an_average_association_is_that_of_the_symmetric_laplacian(blobs):
+    """It is a relaxation without a Laplacian."""
+    model = SpectralClustering(3, KNNGraph(8), cut="association", random_state=0).fit(blobs[0])
+    display = SpectrumDisplay.from_estimator(model, 5)
+    assert_allclose(display.values, SpectrumDisplay.from_graph(model.graph_, 5).values, atol=1e-10)
+
+
 def test_spectrum_of_a_ratio_cut_is_that_of_the_combinatorial_laplacian(blobs):
     model = SpectralClustering(3, KNNGraph(8, connect="mst"), cut="ratio", random_state=0).fit(blobs[0])
 
@@ -183,7 +190,7 @@ def test_history_of_gnmf_is_recorded_every_tenth_iteration(blobs):
     assert_array_equal(display.iterations, [0, 10, 20, 25])
 
 
-@pytest.mark.parametrize("optimizer", ["lbfgs", "doubling"])
+@pytest.mark.parametrize("optimizer", ["lbfgs", "levenberg_marquardt", "doubling"])
 def test_history_of_a_learned_laplacian(optimizer, blobs):
     partial = np.where(np.arange(90) < 20, blobs[1], -1)
     weight = {"metric": "diagonal", "pair_weight": 1.0} if optimizer == "doubling" else {"penalty": 0.1}

@@ -13,7 +13,7 @@ from fiedler.graph.constraints import PairwiseConstraints
 from fiedler.graph.laplacians import laplacian
 from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import learned_laplacian
-from fiedler.supervision.descent import best_scale, doubling_descent, penalized_lbfgs
+from fiedler.supervision.descent import best_scale, doubling_descent, levenberg_marquardt, penalized_lbfgs
 from fiedler.supervision.evidence import ranking_auc, ranking_from_pairs
 from fiedler.supervision.objective import METRIC_FAMILIES, DenseWeights, LaplacianObjective, SparseWeights, coefficients
 
@@ -88,6 +88,52 @@ def test_objective_equals_the_printed_formula(X, neighbors, A):
     assert objective(X, matrix).value(A) == pytest.approx(printed)
     weighted = 2.0 * sum(L[i, j] for i, j in MUST) - 0.5 * sum(L[i, j] for i, j in CANNOT)
     assert objective(X, matrix, lam=0.0, weights=(2.0, 0.5)).value(A) == pytest.approx(weighted)
+
+
+LAYOUTS = [DenseWeights, SparseWeights]
+
+
+def parameters(metric, A):
+    return {"full": A, "low_rank": A[:2], "diagonal": np.diag(A), "scale": A[0, :1]}[metric]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("metric", METRIC_FAMILIES)
+def test_squares_of_the_residuals_add_up_to_the_objective(X, neighbors, A, layout, metric):
+    """Eq. 8 plus the constant Σ_{C>0} C_ij; and the pieces, term by term."""
+    target, theta = objective(X, neighbors[1], layout=layout, metric=metric), parameters(metric, A)
+    at, C = target.residuals(theta), coefficients(12, MUST, CANNOT, (1.0, 1.0), neighbors[1], 0.1).toarray()
+
+    assert at.loss == pytest.approx(target.value(theta))
+    assert np.sum(at.values**2) == pytest.approx(target.value(theta) + C[C > 0].sum())
+    similarity = -printed_laplacian(X, METRIC_FAMILIES[metric].matrix(theta, X))[0]
+    squares = np.where(C > 0, C * (1 - similarity), -C * similarity)
+    assert_allclose(at.values**2, squares[C != 0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("metric", METRIC_FAMILIES)
+def test_jacobian_of_the_residuals_is_that_of_finite_differences(X, neighbors, A, layout, metric, rng):
+    target, theta = objective(X, neighbors[1], layout=layout, metric=metric), parameters(metric, A)
+    at, direction = target.residuals(theta), rng.normal(size=theta.shape)
+    step = 1e-6
+
+    change = target.residuals(theta + step * direction).values - target.residuals(theta - step * direction).values
+    assert_allclose(at.forward(direction), change / (2 * step), rtol=1e-5, atol=1e-8)
+    image = at.forward(direction)  # symmetric in the two orders of a pair, as J'u needs it
+    assert np.sum(direction * at.adjoint(image)) == pytest.approx(np.sum(image**2))
+    assert_allclose(2 * at.adjoint(at.values), target.value_and_gradient(theta)[1], rtol=1e-9, atol=1e-12)
+
+
+def test_copies_far_from_all_rows_do_not_spoil_the_jacobian():
+    """Their similarity is 1 up to rounding, which differs between (i, j) and (j, i), and a root would amplify it."""
+    rng = np.random.RandomState(5)  # one of the draws for which the two differ
+    X = rng.normal(size=(12, 3))
+    X[0] = X[1] = 5.5 + 0.3 * rng.normal(size=3)
+    target = objective(X + 200, sp.csr_array((12, 12)), lam=0.0)  # far from the origin: distances are rounded
+    at, direction = target.residuals(0.7 * np.eye(3)), rng.normal(size=(3, 3))
+    image = at.forward(direction)
+    assert np.sum(direction * at.adjoint(image)) == pytest.approx(np.sum(image**2), rel=3e-6)
 
 
 def test_gradient_equals_the_printed_sum(X, neighbors, A):
@@ -220,7 +266,55 @@ def test_printed_algorithm_decreases_the_printed_objective(rng):
     assert first.history_.objective[0] == pytest.approx(printed)
 
 
-@pytest.mark.parametrize(("metric", "optimizer"), [("full", "lbfgs"), ("diagonal", "lbfgs"), ("low_rank", "doubling")])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("metric", ["full", "diagonal"])
+def test_levenberg_marquardt_finds_the_minimum_of_lbfgs(X, neighbors, layout, metric):
+    target = objective(X, neighbors[1], layout=layout, metric=metric)
+    center = parameters(metric, 0.8 * np.eye(3))
+    options = {"max_iter": 500, "penalty": 0.02, "unit": 12}
+    ours = levenberg_marquardt(target.residuals, center, **options)
+    theirs = penalized_lbfgs(target.value_and_gradient, center, **options)
+
+    assert ours.converged
+    assert ours.history.objective[-1] == pytest.approx(theirs.history.objective[-1], abs=1e-6)
+    assert_allclose(ours.theta, theirs.theta, atol=2e-3)
+    assert ours.n_iter < 100
+
+
+def test_levenberg_marquardt_never_raises_the_objective(rng):
+    """Steps that would are undone and counted; the history has the loss and the penalty."""
+    X, y = stretched(rng)
+    pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0)
+    options = {"pair_weight": 1.0, "penalty": 1e-4, "max_iter": 30}
+    model = LearnedLaplacian(optimizer="levenberg_marquardt", **options).fit(X, constraints=pairs)
+    history = model.history_
+
+    assert (np.diff(history.objective) <= 0).all()
+    assert history.objective[-1] < history.objective[0] - 1
+    assert_allclose(history.terms["loss"] + history.terms["penalty"], history.objective)
+    assert model.n_failures_ == np.sum(np.diff(history.objective) == 0)
+    assert model.n_iter_ == len(history.objective) - 1 <= 30
+    lbfgs = LearnedLaplacian(**options).fit(X, constraints=pairs)
+    assert model.scale_ == lbfgs.scale_
+    assert history.objective[-1] <= lbfgs.history_.objective[-1] + 0.01 * abs(lbfgs.history_.objective[-1])
+
+
+def test_levenberg_marquardt_stops_at_a_minimum(X, neighbors):
+    target = objective(X, neighbors[1])
+    options = {"max_iter": 200, "penalty": 0.02, "unit": 12}
+    first = levenberg_marquardt(target.residuals, 0.8 * np.eye(3), **options)
+    again = levenberg_marquardt(target.residuals, 0.8 * np.eye(3), start=first.theta, **options)
+    assert again.converged
+    assert again.n_iter < first.n_iter
+    assert 0 <= again.history.objective[0] - again.history.objective[-1] < 1e-7
+    limited = levenberg_marquardt(target.residuals, 0.8 * np.eye(3), **{**options, "max_iter": 2})
+    assert (limited.converged, limited.n_iter) == (False, 2)
+
+
+@pytest.mark.parametrize(
+    ("metric", "optimizer"),
+    [("full", "lbfgs"), ("diagonal", "lbfgs"), ("low_rank", "doubling"), ("full", "levenberg_marquardt")],
+)
 def test_pairs_increase_the_weight_of_informative_features(metric, optimizer, rng):
     X, y = stretched(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.3, random_state=0)
@@ -430,7 +524,7 @@ def test_metric_is_saved_with_the_graph(rng, tmp_path):
 
 
 @pytest.mark.parametrize("graph", ["full", KNNGraph(8)], ids=["full", "sparse"])
-@pytest.mark.parametrize("optimizer", ["lbfgs", "doubling"])
+@pytest.mark.parametrize("optimizer", ["lbfgs", "doubling", "levenberg_marquardt"])
 def test_array_libraries_agree(foreign, optimizer, graph, rng):
     X, y = stretched(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)

@@ -77,7 +77,7 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def grid_rows(lines: Sequence[TableLine], score: str) -> TextRows:
-    """Return a header, then one row per data set and method: ours (published) at every place."""
+    """Return a header, then one row per data set and method: ours ± error (published ± error) at every place."""
     lines = [line for line in lines if line.score == score]
     places = list(dict.fromkeys(line.place for line in lines if line.place != AVERAGE))
     places += [AVERAGE] if any(line.place == AVERAGE for line in lines) else []
@@ -100,8 +100,24 @@ def _column_name(place: str) -> str:
 def _cell(line: TableLine | None) -> str:
     if line is None:
         return ""
-    value, published = format_percent(line.ours.value, line.score), format_percent(published_value(line), line.score)
-    return f"{value} ({published}) {MARKS[line.mark]}".rstrip() if published else value
+    ours = with_error(line.ours.value, line.ours.error, line.score)
+    if line.published is None:
+        return ours
+    published = with_error(line.published.value, line.published.error or math.nan, line.score)
+    return f"{ours} ({published}) {MARKS[line.mark]}".rstrip()
+
+
+def with_error(value: float, error: float, score: str, *, sign: str = "") -> str:
+    """Format a figure in per cent with its standard error, if it has one.
+
+    Examples
+    --------
+    >>> with_error(0.8123, 0.0049, "AC"), with_error(0.8123, math.nan, "AC"), with_error(0.012, 0.004, "AC", sign="+")
+    ('81.2 ± 0.5', '81.2', '+1.2 ± 0.4')
+    """
+    unit, digits = (1, 0) if score == "cut" else (100, 1)
+    text = f"{unit * value:{sign}.{digits}f}"
+    return text if math.isnan(error) else f"{text} ± {unit * error:.{digits}f}"
 
 
 def format_percent(value: float | None, score: str) -> str:

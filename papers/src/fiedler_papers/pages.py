@@ -13,7 +13,8 @@ import numpy as np
 
 from fiedler._files import atomic_write
 
-from .layout import as_markdown, format_percent, grid_rows
+from .layout import as_markdown, format_percent, grid_rows, with_error
+from .paired import paired_lines
 from .protocol import TEST_PROTOCOL, Experiment, Protocol, list_protocols, load_protocol, papers_folder
 from .records import Record
 from .reproduce import archived_records
@@ -25,8 +26,9 @@ Every table of the five papers, reproduced and compared with the published figur
 from the records in `papers/<key>/records.jsonl.xz`. `fiedler reproduce <key> --table N` runs a table again, and
 `papers/<key>/NOTES.md` describes what the texts leave open, what was chosen and by which rule.
 
-Figures are means over the draws, shares in per cent, with the published figure in brackets. ▲ better, = equal within
-two standard errors (of ours, and of theirs where a spread is printed) or half a printed digit, ▼ worse. Settings of
+Figures are means over the draws ± their standard errors, shares in per cent, with the published figure in brackets, and
+with its standard error where the paper prints a spread over the draws. ▲ better, = equal within two standard errors
+(of ours, and of theirs where a spread is printed) or half a printed digit, ▼ worse. Settings of
 methods marked † are chosen by the true labels, as in the papers: they are bounds rather than methods, and so is the
 "best" of all starts. "draws" is the smallest number of draws in a row; a row with fewer draws is a mean over other
 subsets, and is compared with ours on common draws further down. Ratio Cuts are not compared, because the weights of the
@@ -46,6 +48,12 @@ published averages, and the difference in points. `NOTES.md` explains difference
 PEERS = """## Compared with methods in common use
 
 Averages of our defaults and of the peers over the first draws, as many as all of them have; the best first.
+"""
+PAIRED = """## Two methods on the same draws
+
+The first method minus the second, in points, averages over the places of the table ± standard errors over the draws;
+and the number of places at which a paired t-test at 95 % finds the first better, the second better, or neither. For
+learned_laplacian this is the test behind the bold face of its tables, with the printed counts in brackets.
 """
 ROLES_OF_TODAY = ("ours", "peer")
 
@@ -126,6 +134,26 @@ def _peer_rows(paper: Paper) -> Iterator[list[str]]:
                 yield [f"{paper.protocol.key} {experiment.table}", data, score, *texts, str(n_draws[data])]
 
 
+def _paired_rows(paper: Paper) -> Iterator[list[str]]:
+    """Yield one row per pair of methods and score: the difference on every data set, and the counts over all."""
+    for experiment, _ in paper.tables:
+        lines = paired_lines(paper.protocol, experiment, paper.records)
+        for row, score in itertools.product(experiment.compare, experiment.scores):
+            pair = tuple(row["methods"])
+            selected = [line for line in lines if (line.methods, line.score) == (pair, score)]
+            differences = "; ".join(
+                f"{line.data} {with_error(line.average.value, line.average.error, score, sign='+')}"
+                for line in selected
+            )
+            counts = " / ".join(map(str, np.sum([line.counts() for line in selected], axis=0)))
+            printed = " / ".join(map(str, row.get("published", ())))
+            first, second = (paper.protocol.methods[name].label for name in pair)
+            yield [
+                f"{paper.protocol.key} {experiment.table}", f"{first} minus {second}", score, differences,
+                f"{counts} ({printed})" if printed else counts,
+            ]  # fmt: skip
+
+
 def _compared_columns(paper: Paper, role: str) -> Iterator[tuple[str, str, str, list[TableLine]]]:
     """Yield table, label, score and lines of every column of a role that has published figures."""
     for experiment, table in paper.tables:
@@ -167,6 +195,7 @@ def _data_sets_won(lines: list[TableLine]) -> str:
 OVERVIEWS: tuple[tuple[str, list[str], Callable[[Paper], Iterator[list[str]]]], ...] = (
     (DEFAULTS, ["table", "score", "method", "published", "ours", "data sets", "better / equal / worse"], _default_rows),
     (PAPER_COLUMNS, ["table", "method", "ours (published, difference)"], _paper_rows),
+    (PAIRED, ["table", "methods", "score", "difference", "first / second / neither"], _paired_rows),
     (PEERS, ["table", "data", "score", "our defaults", "peers", "draws"], _peer_rows),
 )
 

@@ -79,6 +79,7 @@ class Experiment:
     figures: tuple[str, ...] = ()
     plot: str = "curves"  # how the figures are drawn, by name of `figures.FIGURES`
     max_draws: dict[str, int] = field(default_factory=dict)  # of methods and data sets that get fewer draws
+    compare: tuple[dict[str, Any], ...] = ()  # pairs of ``methods``, and the ``published`` counts of a paired t-test
 
 
 @dataclass(frozen=True)
@@ -328,7 +329,7 @@ def _read_protocol(key: str, folder: Path) -> Protocol:
 
 
 def _experiment(name: str, row: dict[str, Any]) -> Experiment:
-    tuples = {key: tuple(row.get(key, ())) for key in ("data", "methods", "scores", "figures")}
+    tuples = {key: tuple(row.get(key, ())) for key in ("data", "methods", "scores", "figures", "compare")}
     return Experiment(name, **{**row, **tuples})
 
 
@@ -359,6 +360,8 @@ def _check_consistency(protocol: Protocol) -> None:
         where = f"papers/{protocol.key}/protocol.toml, experiment {experiment.key!r}"
         for name in experiment.methods:
             choose(protocol.methods, name, option=f"{where}: method")
+        for name in (name for row in experiment.compare for name in row["methods"]):
+            choose(dict.fromkeys(experiment.methods), name, option=f"{where}: compare")
         for data in experiment.data:
             choose(protocol.data, data, option=f"{where}: data")
             for at in grid_points(experiment.grid):

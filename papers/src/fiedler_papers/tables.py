@@ -147,7 +147,7 @@ def table_lines(
 ) -> list[TableLine]:
     """Return all lines of an experiment, in the order of its methods; averages only of complete columns."""
     published = read_published(protocol.folder / "published.csv", experiment.draws)
-    values = _by_draw(select_records(protocol, experiment, records, backend))
+    values = values_by_draw(select_records(protocol, experiment, records, backend))
     places = [place_name(at) for at in grid_points(experiment.grid)]
     lines = []
     for data, method, score in itertools.product(experiment.data, experiment.methods, experiment.scores):
@@ -162,7 +162,8 @@ def table_lines(
 Values = dict[tuple[str, str, str, str], dict[int, float]]  # values by draw, by (data, method, place, score)
 
 
-def _by_draw(records: Iterable[Record]) -> Values:
+def values_by_draw(records: Iterable[Record]) -> Values:
+    """Return the scores of records by data set, method, place and score, then by draw."""
     values: Values = defaultdict(dict)
     for record in records:
         for score, value in record["scores"].items():

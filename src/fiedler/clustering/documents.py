@@ -32,7 +32,9 @@ from ..embedding.lpi import LPI
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.pairs import group_means
 from ..graph.recipes import is_pairwise, self_tuned
 from ..graph.row_weights import check_relative_weights
 from ..mixture.gaussian import GaussianMixture
@@ -151,6 +153,7 @@ class LPIClustering(
         y: LabelsLike | None = None,
         *,
         sample_weight: SupportsShape | Sequence[float] | None = None,
+        constraints: ConstraintsLike = None,
     ) -> Self:
         """Learn the map and cluster the rows of ``X``.
 
@@ -162,16 +165,19 @@ class LPIClustering(
             Labels, for recipes that build the graph from them.
         sample_weight : array of shape (n,), optional
             Positive weights of the documents, in the graph, k-means and the mixture.
+        constraints : PairwiseConstraints, optional
+            Must-links become edges of the graph of :class:`LPI`, and cannot-links repel. They count among the documents
+            from which the map is learned. Documents whose must-links are hard have the same coordinates.
 
         Returns
         -------
         self
         """
         with report_progress(self), restore_on_failure(self):
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, constraints)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
         self._soft = choose(ASSIGN, self.assign, option="assign")
         if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
             raise InputError(
@@ -189,8 +195,11 @@ class LPIClustering(
             )
         k = check_n_clusters(self.n_clusters, X.shape[0])
         weights, rng = check_relative_weights(sample_weight, X.shape[0]), check_seed(self.random_state)
-        self.lpi_ = self._fit_map(X, y, k, rng, weights)
+        pairs = check_constraints(constraints, X)
+        self.lpi_ = self._fit_map(X, y, k, rng, weights, pairs)
         self.graph_, self.embedding_ = self.lpi_.graph_, self.lpi_._embed_validated(X)
+        if pairs is not None and pairs.hard:
+            self.embedding_ = group_means(self.embedding_, pairs.groups)
         best = kmeans(self.embedding_, k, n_init=self.n_init, sample_weight=weights, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.n_iter_, self.converged_ = best.n_iter, best.converged
@@ -270,7 +279,13 @@ class LPIClustering(
         return self_tuned(max(round(DOCUMENT_NEIGHBORS * fraction**0.5), 3))
 
     def _fit_map(
-        self, X: Array, y: Any, n_clusters: int, rng: np.random.RandomState, weights: np.ndarray | None = None
+        self,
+        X: Array,
+        y: Any,
+        n_clusters: int,
+        rng: np.random.RandomState,
+        weights: np.ndarray | None = None,
+        pairs: PairwiseConstraints | None = None,
     ) -> LPI:
         """Fit LPI to the non-empty rows, or to the requested fraction of them.
 
@@ -304,8 +319,11 @@ class LPIClustering(
         seed = rng.randint(2**31 - 1)
         model = LPI(n_wanted, recipe, solver=self.solver, alpha=self.alpha, normalize=True, random_state=seed)
         of_rows = None if weights is None else weights[rows]
-        fitted_rows = X if len(rows) == n else take_rows(X, rows)
-        return model._fit(fitted_rows, labels, allow_fewer=n_components is None, weights=of_rows)
+        if len(rows) == n:
+            return model._fit(X, labels, allow_fewer=n_components is None, weights=of_rows, pairs=pairs)
+        among_rows = None if pairs is None else pairs.subset(rows)
+        fitted_rows = take_rows(X, rows)
+        return model._fit(fitted_rows, labels, allow_fewer=n_components is None, weights=of_rows, pairs=among_rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

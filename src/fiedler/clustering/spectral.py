@@ -1,12 +1,13 @@
 """Spectral clustering: a graph cut relaxed to eigenvectors, whose rows are clustered by k-means.
 
-========  ========================================  =======================================  ===========================
-cut       objective over partitions A_1..A_K        vectors                                  reference
-========  ========================================  =======================================  ===========================
-ncut      Σ_k cut(A_k, rest) / vol(A_k)             random walk                              Shi & Malik 2000
-njw       the same                                  symmetric, rows of unit length           Ng, Jordan & Weiss 2002
-ratio     Σ_k cut(A_k, rest) / |A_k|                combinatorial                            Hagen & Kahng 1992
-========  ========================================  =======================================  ===========================
+===========  =====================================  =======================================  ===========================
+cut          objective over partitions A_1..A_K     vectors                                  reference
+===========  =====================================  =======================================  ===========================
+ncut         Σ_k cut(A_k, rest) / vol(A_k)          random walk                              Shi & Malik 2000
+njw          the same                               symmetric, rows of unit length           Ng, Jordan & Weiss 2002
+ratio        Σ_k cut(A_k, rest) / |A_k|             combinatorial                            Hagen & Kahng 1992
+association  -Σ_k W(A_k, A_k) / |A_k|               those of -W                              Shi & Malik 2000
+===========  =====================================  =======================================  ===========================
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .._records import EigenResult
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_n_clusters, check_seed, choose
 from ..core.backend import namespace
@@ -30,6 +32,7 @@ from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.constraints import ConstraintsLike, check_constraints
+from ..graph.cuts import association_eigenpairs
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.pairs import group_means, has_repulsion
 from ..graph.repulsion import repelled_eigenpairs
@@ -37,11 +40,13 @@ from ..graph.row_weights import check_relative_weights, weigh_graph
 
 
 class _Cut(NamedTuple):
-    """How a cut is relaxed: the Laplacian whose eigenvectors are computed, and how their rows are scaled."""
+    """How a cut is relaxed: the matrix whose eigenvectors are computed, and how their rows are scaled."""
 
-    laplacian: LaplacianKind
+    matrix: LaplacianKind | Literal["association"]
     scale_rows: Callable[[Array], Array]
 
+
+COUNTS_ROWS = ("ratio", "association")  # cuts that divide by the number of rows of a cluster
 
 RELAXATIONS = {
     "ncut": _Cut("random_walk", lambda vectors: vectors),
@@ -49,6 +54,7 @@ RELAXATIONS = {
     # of zeros, in a component beyond the first K, stays zero.
     "njw": _Cut("random_walk", normalize_rows),
     "ratio": _Cut("combinatorial", lambda vectors: vectors),
+    "association": _Cut("association", lambda vectors: vectors),
 }
 
 
@@ -61,8 +67,9 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         The number of clusters.
     graph : recipe, AffinityGraph, matrix or 'precomputed', default=None
         How the graph is built; None is ``KNNGraph()``. With 'precomputed', ``fit`` takes an affinity matrix.
-    cut : {'ncut', 'njw', 'ratio'}, default='ncut'
-        The objective that is relaxed.
+    cut : {'ncut', 'njw', 'ratio', 'association'}, default='ncut'
+        The objective that is relaxed. 'association', the average association, is for graphs of about equal degrees:
+        its vectors concentrate on nodes of high degree.
     n_init : int, default=10
         The number of k-means initialisations; the run with the lowest inertia is kept.
     eigen_solver : {'auto', 'chebyshev', 'dense', 'lobpcg', 'arpack', 'shift_invert'}, default='auto'
@@ -83,7 +90,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     cluster_centers_ : array of shape (n_clusters, n_clusters)
         The centres in the embedding.
     eigenvalues_, eigen_residuals_ : array of shape (n_clusters,)
-        The smallest eigenvalues and the residuals of their vectors.
+        The smallest eigenvalues, of -W for 'association', and the residuals of their vectors.
     converged_ : bool
         Whether all residuals are within the tolerance.
     n_connected_components_ : int
@@ -116,7 +123,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         n_clusters: int = 8,
         graph: GraphLike = None,
         *,
-        cut: Literal["ncut", "njw", "ratio"] = "ncut",
+        cut: Literal["ncut", "njw", "ratio", "association"] = "ncut",
         n_init: int = 10,
         eigen_solver: EigenSolver = "auto",
         eigen_tol: float = 1e-8,
@@ -151,7 +158,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             Labels, for recipes that build the graph from them.
         sample_weight : array of shape (n,), optional
             Positive weights of the rows, in the graph and in k-means; see :mod:`fiedler.graph.row_weights`. Not with
-            ``cut='ratio'``, which counts rows.
+            ``cut='ratio'`` and ``'association'``, which count rows.
         constraints : PairwiseConstraints, optional
             Must-links become edges; cannot-links, for up to 4000 rows, repel, see :mod:`fiedler.graph.repulsion`. Rows
             whose must-links are hard have the same coordinates in the embedding, and so the same cluster.
@@ -173,11 +180,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         if weights is not None:
             graph = self._weigh(graph, weights)
         rng = check_seed(self.random_state)
-        solve = repelled_eigenpairs if has_repulsion(graph, pairs) else smallest_eigenpairs
-        eigenpairs = solve(
-            graph, n_clusters, kind=cut.laplacian, random_state=rng,
-            **check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter),
-        )  # fmt: skip
+        eigenpairs = self._eigenpairs(graph, n_clusters, cut, rng, repels=has_repulsion(graph, pairs))
         self.embedding_ = cut.scale_rows(eigenpairs.vectors)
         if pairs is not None and pairs.hard:
             self.embedding_ = group_means(self.embedding_, pairs.groups)
@@ -188,10 +191,17 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.n_connected_components_ = graph.components()[0]
         self.graph_, self._eigenvectors, self._fit_cut = graph, eigenpairs.vectors, self.cut
 
+    def _eigenpairs(self, graph: Any, k: int, cut: _Cut, rng: np.random.RandomState, *, repels: bool) -> EigenResult:
+        options = check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter)
+        if cut.matrix == "association":  # weights of cannot-links are negative in W, and need no other problem
+            return association_eigenpairs(graph, k, random_state=rng, **options)
+        solve = repelled_eigenpairs if repels else smallest_eigenpairs
+        return solve(graph, k, kind=cut.matrix, random_state=rng, **options)
+
     def _weigh(self, graph: Any, weights: np.ndarray) -> AffinityGraph:
         """Return the graph of weighted rows."""
-        if self.cut == "ratio" or not isinstance(graph, AffinityGraph):
-            given = "cut='ratio' counts rows" if self.cut == "ratio" else "a LandmarkGraph has no edges"
+        if self.cut in COUNTS_ROWS or not isinstance(graph, AffinityGraph):
+            given = f"cut={self.cut!r} counts rows" if self.cut in COUNTS_ROWS else "a LandmarkGraph has no edges"
             raise InputError(
                 f"{given}, so sample_weight cannot be used",
                 "use cut='ncut' and a graph with edges, or leave sample_weight out",
@@ -214,7 +224,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         """
         check_is_fitted(self)
         cut = RELAXATIONS[self._fit_cut]  # set_params may have changed self.cut since
-        coordinates = cut.scale_rows(self._nystrom(X, self._eigenvectors, self.eigenvalues_, cut.laplacian))
+        coordinates = cut.scale_rows(self._nystrom(X, self._eigenvectors, self.eigenvalues_, cut.matrix))
         labels, _ = nearest_center(coordinates, self.cluster_centers_)
         # A model that was fitted in blocks and read from a file has no labels of its own.
         return namespace(labels).astype(labels, self.labels_.dtype) if hasattr(self, "labels_") else labels

@@ -3,7 +3,9 @@
     minimise  Σ_ij S_ij (a'x_i - a'x_j)²   subject to   a'X̂DX̂'a = 1
 
 for rows x̂ = x - x̄ centred by their D-weighted mean x̄ = Σ d_i x_i / Σ d_i. Solutions satisfy X̂LX̂'a = λX̂DX̂'a (Eq. 1),
-equivalently X̂SX̂'a = (1-λ)X̂DX̂'a, and y = a'x̂ maps any document, including new ones.
+equivalently X̂SX̂'a = (1-λ)X̂DX̂'a, and y = a'x̂ maps any document, including new ones. ``center=False`` is the original
+LPI (section 2), with x̂ = x; if a linear function of the terms is constant on all documents, it is then the first
+direction, of no use (Theorem 1).
 
 With B = D^½X̂ = PΓR' (rows are documents here) and N = D^-½SD^-½ the problem is that of the symmetric matrix P'NP: the
 eigenmap of the graph, restricted to functions that are linear in the terms. There are two solvers (`LPI_SOLVERS`):
@@ -13,6 +15,13 @@ eigenmap of the graph, restricted to functions that are linear in the terms. The
 - ``regression``: the eigenmap Y of the graph, then the map a with a'x̂ ≈ y by damped least squares weighted by D
   [Cai, He & Han 2007], and the best D-normalised directions within its span. Linear in the non-zeros; the same map as
   ``svd`` when there are as many independent terms as documents (Theorem 2).
+
+With pairs [lpi, section 6, question 3], must-links are edges of S, and cannot-links a graph of their own, whose
+Laplacian L⁻ is in the denominator, as in `graph.repulsion`:
+
+    X̂LX̂'a = λX̂(D + L⁻)X̂'a,   equivalently   X̂(S + L⁻)X̂'a = (1-λ)X̂(D + L⁻)X̂'a
+
+Centring by D removes the trivial solution here too, since (D + L⁻)1 = D1.
 
 Both keep a sparse matrix sparse. ``alpha`` adds αI to X̂DX̂' in both, with α in units of its mean eigenvalue over the
 documents. Differences from the authors' programs: vectors stay D-normalised, as in the paper, and rows are not centred
@@ -25,13 +34,14 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
+from array_api_compat import device
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_nonnegative, check_positive, check_seed, choose
 from ..core.backend import Array, asarray_like, fix_signs, is_numpy, is_on_host, namespace, to_numpy
-from ..core.eigen import widest_gap
+from ..core.eigen import generalized_eigenpairs, widest_gap
 from ..core.linear import least_squares
 from ..core.memory import check_memory
 from ..core.progress import report_progress
@@ -39,11 +49,14 @@ from ..core.rows import convert_rows, normalize_rows, sq_row_norms
 from ..core.sparse import csr_parts, matmul, to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
 from ..graph.labels import known_labels
-from ..graph.recipes import KNNGraph, build_affinity
+from ..graph.pairs import add_links, split_by_sign
+from ..graph.recipes import KNNGraph, build_affinity, learns_from_pairs
+from ..graph.repulsion import repelled_eigenpairs
 from ..graph.row_weights import weigh_graph
-from .eigenmaps import eigenmap
+from .eigenmaps import drop_constant, eigenmap
 
 SINGULAR_VALUE_CUTOFF = 1e-5  # share of the largest singular value, below which a direction is considered noise
 SVD_BYTES = 32  # peak memory per entry of the smaller of the two products
@@ -53,7 +66,10 @@ EQUAL_ROWS_SPREAD = 1e-12  # share of the mean squared length, below which centr
 
 
 class CenteredRows(NamedTuple):
-    """Centred rows as a linear operator; a sparse matrix stays sparse and its shift is applied to products."""
+    """Centred rows as a linear operator; a sparse matrix stays sparse and its shift is applied to products.
+
+    Without centring, ``origin`` and ``mean`` are zero.
+    """
 
     X: Array
     transposed: Array  # X' in the format that multiplies fastest
@@ -88,11 +104,13 @@ def _dense(product: Any) -> Array:
     return product.toarray() if sp.issparse(product) else product
 
 
-def center_rows(X: Array, degrees: Array) -> CenteredRows:
-    """Centre the rows by their D-weighted mean. [lpi, step 3]"""
+def center_rows(X: Array, degrees: Array, *, center: bool = True) -> CenteredRows:
+    """Centre the rows by their D-weighted mean [lpi, step 3], or leave them as they are [lpi, section 2]."""
     xp = namespace(degrees)
     transposed = sp.csr_array(X.T) if sp.issparse(X) else X.T
     mean = matmul(transposed, degrees[:, None])[:, 0] / xp.sum(degrees)
+    if not center:
+        return CenteredRows(X, transposed, 0 * mean, 0 * mean)
     if sp.issparse(X):
         return CenteredRows(X, transposed, mean, mean)
     centered = X - mean
@@ -112,11 +130,13 @@ class _LPIProblem(NamedTuple):
     """The input of both solvers."""
 
     rows: CenteredRows
-    graph: AffinityGraph
-    degrees: Array
+    graph: AffinityGraph  # S
+    repel: AffinityGraph | None  # cannot-links
+    degrees: Array  # of S
     alpha: float  # in the unit of X̂'DX̂
     tol: float
     rng: np.random.RandomState
+    center: bool = True
 
 
 # ------------------------------------------------------------------------------------------------------- the solvers
@@ -142,8 +162,9 @@ def _svd(problem: _LPIProblem, n_components: int) -> LinearMap:
     smoothed = inverse_root[:, None] * _multiply_by_weights(problem.graph, inverse_root[:, None] * basis)  # NP
     damped = xp.sqrt(singular**2 + problem.alpha)
     shrink = singular / damped
-    beta, inner = xp.linalg.eigh(shrink[:, None] * (basis.T @ smoothed) * shrink[None, :])
-    beta, inner = xp.flip(beta)[:n_components], xp.flip(inner, axis=1)[:, :n_components]
+    affinity = shrink[:, None] * (basis.T @ smoothed) * shrink[None, :]
+    repulsion = _repulsion(problem, inverse_root[:, None] * basis * shrink[None, :])
+    beta, inner = _largest_eigenpairs(affinity, repulsion, n_components)
     return LinearMap(to_features(inner / damped[:, None]), 1 - beta)
 
 
@@ -156,18 +177,34 @@ def _regression(problem: _LPIProblem, n_components: int) -> LinearMap:
     fit = least_squares(
         lambda a: root * rows.apply(a), lambda z: rows.adjoint(root * z), target, damp=problem.alpha, tol=problem.tol
     )
-    return _rayleigh_ritz(problem, fit.solution)._replace(n_iter=fit.iterations, converged=fit.converged)
+    solution = _rayleigh_ritz(problem, fit.solution)
+    directions, values = solution.directions[:, :n_components], solution.values[:n_components]
+    return LinearMap(directions, values, n_iter=fit.iterations, converged=fit.converged)
 
 
 def _eigenmap(problem: _LPIProblem, n_components: int) -> np.ndarray:
-    """Return the eigenmap on the nodes that have edges; the others have weight zero in D and lie at the origin."""
+    """Return the eigenmap on the nodes that have edges; the others have weight zero in D and lie at the origin.
+
+    Without centring, the trivial eigenvector, which is constant, is among the targets.
+    """
     graph, degrees = problem.graph, to_numpy(problem.graph.degrees)
     linked = np.flatnonzero(degrees > 0)
     if len(linked) < len(degrees):
         W = to_scipy(graph.weights)[linked][:, linked]
         graph = AffinityGraph(W, loops=None if graph.loops is None else to_numpy(graph.loops)[linked])
-    target = np.zeros((len(degrees), min(n_components, len(linked) - 1)))
-    target[linked] = to_numpy(eigenmap(graph, target.shape[1], random_state=problem.rng).vectors)
+    k = min(n_components, len(linked) - 1)
+    if problem.repel is not None:
+        W = to_scipy(graph.weights) - to_scipy(problem.repel.weights)[linked][:, linked]
+        signed = AffinityGraph(sp.csr_array(W), signed=True)
+        functions = repelled_eigenpairs(signed, k + 1, kind="random_walk", random_state=problem.rng).vectors
+        if problem.center:  # orthogonal in D + L⁻, and (D + L⁻)1 = D1
+            functions = drop_constant(functions, k + 1, degrees[linked])
+    else:
+        functions = eigenmap(graph, k, random_state=problem.rng).vectors
+        if not problem.center:
+            functions = np.column_stack([np.full(len(linked), degrees.sum() ** -0.5), to_numpy(functions)])
+    target = np.zeros((len(degrees), functions.shape[1]))
+    target[linked] = to_numpy(functions)
     return target
 
 
@@ -176,11 +213,34 @@ def _rayleigh_ritz(problem: _LPIProblem, directions: Array) -> LinearMap:
     Y, degrees = problem.rows.apply(directions), problem.degrees
     xp = namespace(Y)
     spread = Y.T @ (degrees[:, None] * Y) + problem.alpha * (directions.T @ directions)
+    affinity, repulsion = Y.T @ _multiply_by_weights(problem.graph, Y), _repulsion(problem, Y)
+    if repulsion is not None:
+        spread, affinity = spread + repulsion, affinity + repulsion
     values, vectors = xp.linalg.eigh(spread)
     values, vectors = _drop_small(values, vectors, SINGULAR_VALUE_CUTOFF)
     white = vectors / xp.sqrt(values)[None, :]
-    beta, inner = xp.linalg.eigh(white.T @ (Y.T @ _multiply_by_weights(problem.graph, Y)) @ white)
+    beta, inner = xp.linalg.eigh(white.T @ affinity @ white)
     return LinearMap(directions @ (white @ xp.flip(inner, axis=1)), 1 - xp.flip(beta))
+
+
+def _repulsion(problem: _LPIProblem, Y: Array) -> Array | None:
+    """Return Y'L⁻Y, the variation of functions on the rows over the cannot-links; None if there are none."""
+    if problem.repel is None:
+        return None
+    degrees = asarray_like(to_numpy(problem.repel.degrees), Y, dtype=Y.dtype)
+    return Y.T @ (degrees[:, None] * Y - _multiply_by_weights(problem.repel, Y))
+
+
+def _largest_eigenpairs(affinity: Array, repulsion: Array | None, k: int) -> tuple[Array, Array]:
+    """Return the ``k`` largest β of (A + E)u = β(I + E)u, descending, with u'(I + E)u = 1; E = 0 without repulsion."""
+    xp, k = namespace(affinity), min(k, affinity.shape[0])
+    if repulsion is None:
+        beta, vectors = xp.linalg.eigh(affinity)
+    else:
+        mass = repulsion + xp.eye(repulsion.shape[0], dtype=repulsion.dtype, device=device(repulsion))
+        pairs = generalized_eigenpairs(affinity + repulsion, mass, k, largest=True, method="dense")
+        beta, vectors = pairs.values, pairs.vectors
+    return xp.flip(beta)[:k], xp.flip(vectors, axis=1)[:, :k]
 
 
 def _drop_small(values: Array, vectors: Array, share: float) -> tuple[Array, Array]:
@@ -238,6 +298,9 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         small ridge such as 0.1 makes the map of new documents more stable.
     normalize : bool, default=False
         Whether to scale rows to unit length first: documents and embeddings differ by direction.
+    center : bool, default=True
+        Whether to subtract the D-weighted mean of the rows. False is the original LPI, whose first direction is often
+        constant on all documents.
     tol : float, default=1e-2
         Tolerance of 'regression' on the gradient of the least squares, relative to its initial value.
     random_state : int, RandomState or None, default=None
@@ -246,9 +309,9 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        The map W', D-normalised: W'(X̂'DX̂ + αI)W = I for rows X̂.
+        The map W', D-normalised: W'(X̂'DX̂ + αI)W = I for rows X̂; with cannot-links D + L⁻ is in the place of D.
     mean_ : array of shape (n_features,)
-        The D-weighted mean of the rows.
+        The D-weighted mean of the rows; zeros without centring.
     eigenvalues_ : array of shape (n_components,)
         λ of Eq. 1, including the ridge, ascending.
     n_iter_, converged_ : int, bool
@@ -258,7 +321,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     solver_ : str
         The solver that was used.
     graph_ : AffinityGraph
-        The graph on the training rows.
+        The graph on the training rows; must-links are edges, cannot-links edges of negative weight.
     n_features_in_ : int
         The number of features seen during fit.
 
@@ -286,6 +349,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         solver: Literal["auto", "svd", "regression"] = "auto",
         alpha: float = 0.0,
         normalize: bool = False,
+        center: bool = True,
         tol: float = 1e-2,
         random_state: RandomState = None,
     ) -> None:
@@ -294,10 +358,11 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.solver = solver
         self.alpha = alpha
         self.normalize = normalize
+        self.center = center
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None) -> Self:
         """Learn the map from documents.
 
         Parameters
@@ -305,20 +370,31 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         X : array or CSR matrix of shape (n, d)
         y : array of shape (n,), optional
             For graphs built from labels, such as :class:`LabelGraph`.
+        constraints : PairwiseConstraints, optional
+            Must-links become edges; cannot-links repel, with solver 'regression' for up to 4000 rows. ``hard`` makes no
+            difference: a linear map gives different coordinates to different documents.
         """
         with restore_on_failure(self), report_progress(self):
             self._require_rows(X)
-            return self._fit(check_data(X, estimator=self, min_samples=2), y, allow_fewer=False)
+            rows = check_data(X, estimator=self, min_samples=2)
+            return self._fit(rows, y, allow_fewer=False, pairs=check_constraints(constraints, rows))
 
-    def _fit(self, rows: Array, y: LabelsLike | None, *, allow_fewer: bool, weights: np.ndarray | None = None) -> Self:
-        """Fit to validated rows, which may have weights.
+    def _fit(
+        self,
+        rows: Array,
+        y: LabelsLike | None,
+        *,
+        allow_fewer: bool,
+        weights: np.ndarray | None = None,
+        pairs: PairwiseConstraints | None = None,
+    ) -> Self:
+        """Fit to validated rows, which may have weights and pairs.
 
         With ``allow_fewer``, there are fewer dimensions if the rows do not have enough.
         """
         # A disconnected graph is common for texts and for classes, and no reason to warn: the map connects it.
         recipe, rows = self._recipe(), self._scale(rows)
-        graph, self._fit_recipe = build_affinity(recipe, rows, y)
-        graph = weigh_graph(graph, weights)
+        graph, self._fit_recipe = build_affinity(recipe, rows, y, pairs)
         if graph.has_negative_weights:
             raise InputError(
                 "LPI needs non-negative weights, but the graph has negative ones",
@@ -326,12 +402,15 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 code="negative_weights",
                 parameter="graph",
             )
+        if pairs is not None and not learns_from_pairs(recipe):
+            graph = add_links(graph, pairs)
+        graph = weigh_graph(graph, weights)
         self.n_features_in_ = rows.shape[1]
         self._fit_X = None  # transform does not need the training rows
         self.solver_ = self._choose_solver(rows)
         problem = self._problem(rows, graph)
         n_components, (n, m) = self._n_requested(recipe, y, rows.shape[0]), rows.shape
-        max_components = min(n - 1, m)
+        max_components = min(n - 1 if self.center else n, m)
         if not allow_fewer and (n_components or 1) > max_components:
             raise InputError(
                 f"n_components={n_components} is too many for {n} rows of n_features={m}",
@@ -355,9 +434,11 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.graph_ = graph
         return self
 
-    def fit_transform(self, X: MatrixLike, y: LabelsLike | None = None) -> Array:
+    def fit_transform(
+        self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None
+    ) -> Array:
         """Fit and return the coordinates of the training rows; parameters as in :meth:`fit`."""
-        return self.fit(X, y).embedding_
+        return self.fit(X, y, constraints=constraints).embedding_
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the coordinates (x - mean) W of documents, including new ones."""
@@ -394,6 +475,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if self.solver_ == "svd":
             rows = rows.astype(np.float64) if sp.issparse(rows) else xp.astype(rows, xp.float64)
         entries = rows.data if sp.issparse(rows) else rows
+        graph, repel = split_by_sign(graph) if graph.has_negative_weights else (graph, None)
         degrees = asarray_like(to_numpy(graph.degrees), entries, dtype=entries.dtype)
         if not bool(xp.any(degrees > 0)):
             raise InputError(
@@ -403,7 +485,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 parameter="graph",
             )
         _check_sums(rows, degrees)
-        centered = center_rows(rows, degrees)
+        centered = center_rows(rows, degrees, center=self.center)
         mean_eigenvalue = float(degrees @ centered.sq_lengths()) / rows.shape[0]
         if mean_eigenvalue <= EQUAL_ROWS_SPREAD * float(degrees @ sq_row_norms(rows)) / rows.shape[0]:
             raise InputError(
@@ -411,15 +493,20 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             )
         alpha = check_nonnegative(self.alpha, "alpha") * mean_eigenvalue
         tol = check_positive(self.tol, "tol")
-        return _LPIProblem(centered, graph, degrees, alpha, tol, check_seed(self.random_state))
+        return _LPIProblem(
+            centered, graph, repel, degrees, alpha, tol, check_seed(self.random_state), bool(self.center)
+        )
 
     def _n_requested(self, recipe: Any, y: LabelsLike | None, n: int) -> int | None:
-        """Return ``n_components``; if it is None, the number of classes minus one for a graph of labels, else None."""
+        """Return ``n_components``; if it is None, the number of classes minus one for a graph of labels, else None.
+
+        Without centring, there is one more: the constant one.
+        """
         if self.n_components is not None:
             return check_int(self.n_components, "n_components")
         if y is None or not getattr(recipe, "uses_labels", False):
             return None
-        return max(len(np.unique(known_labels(y, n)[1])) - 1, 1)
+        return max(len(np.unique(known_labels(y, n)[1])) - int(self.center), 1)
 
     def _store(self, solution: LinearMap, n_components: int, problem: _LPIProblem, rows: Array) -> None:
         directions = fix_signs(solution.directions[:, :n_components])

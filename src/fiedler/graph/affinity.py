@@ -72,8 +72,8 @@ class AffinityGraph:
     recall : float, optional
         The fraction of true neighbours that the search found; 1 for an exact search.
     loops : array of shape (n_nodes,), optional
-        Weights of self-loops, the diagonal of W; only :class:`LabelGraph` has them. They count in the degrees and as
-        weight inside a cluster, and do not change D - W.
+        Weights of self-loops, the diagonal of W; :class:`LabelGraph` has them, and :class:`FullGraph` on request. They
+        count in the degrees and as weight inside a cluster, and do not change D - W.
 
     Examples
     --------

@@ -20,12 +20,14 @@ def nystrom(F: Array, values: Array, kind: str, *, recipe: Any, X_new: Array, X:
     """Extend eigenvectors ``F`` of a Laplacian to new points, by the row of the eigenequation of a new node.
 
     For the random walk, D⁻¹W f = (1-λ) f gives f(x) = Σ_j w(x, x_j) f_j / (d(x) (1-λ)); for the combinatorial
-    Laplacian, (d - λ) f = W f gives f(x) = Σ_j w(x, x_j) f_j / (d(x) - λ) [Bengio et al. 2004]. A point that equals a
-    training row takes the values of that row; one without any neighbour takes those of the nearest row, with a warning.
+    Laplacian, (d - λ) f = W f gives f(x) = Σ_j w(x, x_j) f_j / (d(x) - λ) [Bengio et al. 2004]; for -W ('association'),
+    f(x) = Σ_j w(x, x_j) f_j / (-λ). A point that equals a training row takes the values of that row; one without any
+    neighbour takes those of the nearest row, with a warning.
     """
     W, xp = link_weights(F, recipe, X_new, X, graph), namespace(F)
     degrees = link_degrees(W, signed=graph.signed)
-    shrink = (1 - values)[None, :] if kind == "random_walk" else 1 - values[None, :] / _positive(degrees)[:, None]
+    relative = values[None, :] / _positive(degrees)[:, None]  # λ / d(x)
+    shrink = {"random_walk": (1 - values)[None, :], "association": -relative}.get(kind, 1 - relative)
     average = matmul(W, F) / _positive(degrees)[:, None]
     extended = average / xp.where(
         shrink > 1e-3, shrink, 1

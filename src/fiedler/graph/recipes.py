@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_data, check_int, check_positive, choose, did_you_mean, is_foreign
-from ..core.backend import Array, arange, asarray_like, is_on_host, namespace, positive_part
+from ..core.backend import Array, arange, asarray_like, is_on_host, namespace, positive_part, to_numpy
 from ..core.block_versions import in_blocks
 from ..core.memory import check_memory
 from ..core.rows import normalize_rows
@@ -294,6 +294,9 @@ class FullGraph(_Recipe):
         The bandwidth of 'heat', in the unit of X; by default the median distance.
     degree, metric, connect, signed
         As in :class:`KNNGraph`; the metric is 'euclidean' or 'cosine'.
+    self_loops : bool, default=False
+        Whether every row has a self-loop, of the weight of its kernel with itself. The weights are then the whole
+        kernel matrix, such as XX' for 'dot' [lpi, Eq. 3]: loops count in the degrees, and do not change D - W.
 
     Examples
     --------
@@ -301,6 +304,8 @@ class FullGraph(_Recipe):
     >>> FullGraph(weight="dot").build([[1.0, 0.0], [2.0, 1.0]]).weights.toarray()
     array([[0., 2.],
            [2., 0.]])
+    >>> FullGraph(weight="dot", self_loops=True).build([[1.0, 0.0], [2.0, 1.0]]).degrees
+    array([3., 7.])
     """
 
     def __init__(
@@ -311,6 +316,7 @@ class FullGraph(_Recipe):
         metric: Literal["euclidean", "cosine"] = "euclidean",
         connect: BridgeRule | None = None,
         signed: bool = False,
+        self_loops: bool = False,
     ) -> None:
         self.weight = weight
         self.bandwidth = bandwidth
@@ -318,6 +324,7 @@ class FullGraph(_Recipe):
         self.metric = metric
         self.connect = connect
         self.signed = signed
+        self.self_loops = self_loops
 
     def _build(self, X: Array) -> AffinityGraph:
         n = X.shape[0]
@@ -332,8 +339,12 @@ class FullGraph(_Recipe):
         weights = 0.5 * (weights + weights.T)  # products of blocks may differ in the last digit
         columns = xp.reshape(xp.broadcast_to(nodes[None, :], (n, n)), (-1,))[others]
         indptr = arange(n + 1, distances) * (n - 1)
-        matrix = csr(xp.reshape(weights, (-1,))[others], columns, indptr, (n, n))
-        return self._finish(X, matrix, constants, 1.0)
+        flat = xp.reshape(weights, (-1,))
+        graph = self._finish(X, csr(flat[others], columns, indptr, (n, n)), constants, 1.0)
+        if not self.self_loops:
+            return graph
+        data = csr_parts(graph.weights)[0]
+        return graph._with_weights(graph.weights, loops=asarray_like(to_numpy(flat[~others]), data, dtype=data.dtype))
 
     def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
         if is_on_host(X):

@@ -1,7 +1,7 @@
 """Scores of a clustering, against known classes (external) and on a graph (internal)."""
 
 from ..graph.community import modularity
-from ..graph.cuts import min_max_cut, normalized_cut, ratio_cut
+from ..graph.cuts import average_association, min_max_cut, normalized_cut, ratio_cut
 from ..graph.smoothing import dirichlet_energy
 from .calibration import calibration_error
 from .external import adjusted_rand_index, balanced_rand_index, normalized_mutual_information, purity, rand_index
@@ -10,6 +10,7 @@ from .table import score_table
 
 __all__ = [
     "adjusted_rand_index",
+    "average_association",
     "balanced_rand_index",
     "calibration_error",
     "clustering_accuracy",

@@ -53,7 +53,7 @@ def fit(
                 code="not_out_of_core",
                 parameter=name,
             )
-    if choose(RELAXATIONS, model.cut, option="cut").laplacian != "random_walk":
+    if choose(RELAXATIONS, model.cut, option="cut").matrix != "random_walk":
         raise InputError(
             f"cut={model.cut!r} does not work with Dask arrays",
             "use 'ncut' or 'njw'",

@@ -83,7 +83,8 @@ class SpectrumDisplay:
         ----------
         model : fitted estimator
             With a ``graph_``, or otherwise with ``eigenvalues_``. The graph comes first, because models store only the
-            eigenvalues that they use, without those after the gap.
+            eigenvalues that they use, without those after the gap. The Laplacian is the one that the model uses, and
+            the symmetric one if it uses none.
         n : int, optional
             The number of eigenvalues; by default twice the number of clusters plus one, at least 10.
         ax : matplotlib axes, optional
@@ -92,8 +93,8 @@ class SpectrumDisplay:
         k, graph = n_clusters_of(model), getattr(model, "graph_", None)
         n = max(MIN_EIGENVALUES, 2 * (k or 0) + 1) if n is None else check_int(n, "n")
         if isinstance(graph, AffinityGraph):
-            kind = RELAXATIONS[model._fit_cut].laplacian if isinstance(model, SpectralClustering) else "symmetric"
-            values = _smallest_eigenvalues(graph, n, kind)
+            matrix = RELAXATIONS[model._fit_cut].matrix if isinstance(model, SpectralClustering) else "symmetric"
+            values = _smallest_eigenvalues(graph, n, "symmetric" if matrix == "association" else matrix)
         elif hasattr(model, "eigenvalues_"):
             values = to_numpy(model.eigenvalues_)[:n]
         else:

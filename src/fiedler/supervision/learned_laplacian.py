@@ -18,8 +18,9 @@ largest weight for must-links, zero for cannot-links.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,7 +42,14 @@ from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest, pairwise_distances
 from ..graph.pairs import overwrite_links
 from ..graph.recipes import FullGraph, KNNGraph, check_complete_graph
-from .descent import DescentResult, best_scale, doubling_descent, penalized_history, penalized_lbfgs
+from .descent import (
+    DescentResult,
+    best_scale,
+    doubling_descent,
+    levenberg_marquardt,
+    penalized_history,
+    penalized_lbfgs,
+)
 from .evidence import PairRanking, ranking_auc, ranking_from_pairs, select_strongest_penalty
 from .objective import (
     METRIC_FAMILIES,
@@ -60,6 +68,13 @@ DEFAULT_PENALTY = 0.01  # where no pairs can select one
 MAX_PAIRS = 200_000  # of each kind, drawn from labels
 BALANCED = "balanced"
 
+# Minimisers, and what they are given of the objective.
+OPTIMIZERS: dict[str, tuple[Callable[..., DescentResult], Callable[[LaplacianObjective], Any]]] = {
+    "lbfgs": (penalized_lbfgs, lambda objective: objective.value_and_gradient),
+    "levenberg_marquardt": (levenberg_marquardt, lambda objective: objective.residuals),
+    "doubling": (doubling_descent, lambda objective: objective.value_and_gradient),
+}
+
 
 class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A graph whose metric and scale are learned from neighbourhoods and from known pairs or labels.
@@ -68,11 +83,12 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     ----------
     metric : {'full', 'diagonal', 'low_rank', 'scale'}, default='full'
         The form of A: any square matrix, a diagonal one, one with ``n_components`` rows, or a multiple of the identity.
-    optimizer : {'lbfgs', 'doubling'}, default='lbfgs'
-        'lbfgs' starts from the best scale and stays near it by ``penalty``; 'doubling' is Fig. 1 of the paper.
+    optimizer : {'lbfgs', 'levenberg_marquardt', 'doubling'}, default='lbfgs'
+        'lbfgs' and 'levenberg_marquardt' start from the best scale and stay near it by ``penalty``; they minimise the
+        same objective, the latter in fewer steps that cost more. 'doubling' is Fig. 1 of the paper.
     penalty : float or 'auto', default='auto'
-        The penalty of 'lbfgs' on ‖A - A₀‖²/‖A₀‖², in units of the neighbourhood term. 'auto' selects it by the pairs;
-        if they cannot (there are none of one kind, or they shape A themselves) it is 0.01.
+        The penalty on ‖A - A₀‖²/‖A₀‖², in units of the neighbourhood term; 'doubling' has none. 'auto' selects it by
+        the pairs; if they cannot (there are none of one kind, or they shape A themselves) it is 0.01.
     n_neighbors : int, default=20
         The size N of the neighbourhoods.
     lam : float, optional
@@ -101,20 +117,20 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     graph_ : AffinityGraph
         The learned graph.
     scale_ : float
-        The best scale in units of 1/δ, from which 'lbfgs' starts; 1 for 'doubling'.
+        The best scale in units of 1/δ, from which the descent starts; 1 for 'doubling'.
     penalty_ : float
         The selected penalty; infinite if only the scale was learned.
     evidence_ : dict
         For every candidate penalty, one AUC per constrained row: how often it is closer to a must-linked row than to a
         cannot-linked one. Empty if the pairs did not select.
     history_ : FitHistory
-        The objective, Q plus the penalty, which is minimised. Terms: for 'lbfgs' the "loss" Q and the "penalty", for
-        'doubling', which has no penalty, the "rate" of the steps.
+        The objective, Q plus the penalty, which is minimised. Terms: the "loss" Q and the "penalty"; for 'doubling',
+        which has no penalty, the "rate" of the steps.
     n_iter_, n_failures_ : int
-        The number of steps, and how many of them the doubling rule undid.
+        The number of steps, and how many of them 'doubling' or 'levenberg_marquardt' undid.
     converged_ : bool
-        Whether 'lbfgs' converged. Reaching ``max_iter`` is not an error and gives no warning, since stopping early also
-        keeps A near its start. Always True for 'doubling', which takes a fixed number of steps.
+        Whether the minimisation converged. Reaching ``max_iter`` is not an error and gives no warning, since stopping
+        early also keeps A near its start. Always True for 'doubling', which takes a fixed number of steps.
     constraints_ : PairwiseConstraints
         The pairs that were used, including those from labels.
     n_features_in_ : int
@@ -150,7 +166,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def __init__(
         self,
         metric: Literal["full", "diagonal", "low_rank", "scale"] = "full",
-        optimizer: Literal["lbfgs", "doubling"] = "lbfgs",
+        optimizer: Literal["lbfgs", "levenberg_marquardt", "doubling"] = "lbfgs",
         *,
         penalty: float | Literal["auto"] = "auto",
         n_neighbors: int = 20,
@@ -287,8 +303,8 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         penalties = self._penalties()
         rank = max(d // 2, 1) if self.n_components is None else check_int(self.n_components, "n_components")
         start = objective.metric.start(objective.X, min(rank, d))
-        choose({"lbfgs": None, "doubling": None}, self.optimizer, option="optimizer")
-        if self.optimizer == "doubling":
+        minimizer, of_objective = choose(OPTIMIZERS, self.optimizer, option="optimizer")
+        if minimizer is doubling_descent:
             return 1.0, {0.0: doubling_descent(objective.value_and_gradient, start, max_iter=max_iter)}
         scale = best_scale(lambda scale: objective.value(scale * start))
         start = scale * start
@@ -300,8 +316,8 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
             if math.isinf(penalty):
                 candidates[penalty] = scale_only
                 continue
-            candidates[penalty] = penalized_lbfgs(
-                objective.value_and_gradient, start, max_iter=max_iter, penalty=penalty, unit=n, start=theta
+            candidates[penalty] = minimizer(
+                of_objective(objective), start, max_iter=max_iter, penalty=penalty, unit=n, start=theta
             )
             theta = candidates[penalty].theta
         return scale, candidates

@@ -8,8 +8,13 @@ point is among the N nearest neighbours of the other. With B = C∘W/√(d_i d_j
     M_ij = ½ w_ij (r_i/d_i + r_j/d_j) - B_ij,     dQ/dA = -4 A X'(diag(M1) - M)X                 (samples as rows)
 
 so no d x d matrix per pair is formed: the cost is one product of a matrix the size of the graph with X, and one of X
-with itself. C and B are sparse. The pairs with a weight are all pairs (`DenseWeights`) or those of a sparse graph
-(`SparseWeights`).
+with itself. With s_ij = w_ij/√(d_i d_j), which is between 0 and 1, Q is a sum of squares minus a constant,
+
+    Q(A) = Σ_ij r_ij² - Σ_{C>0} C_ij,     r_ij = √(C_ij (1 - s_ij)) if C_ij > 0, else √(-C_ij s_ij),
+
+as the Levenberg-Marquardt algorithm needs it (section III-C). The product of its Jacobian with a vector takes three
+products of the size of the graph. C and B are sparse. The pairs with a weight are all pairs (`DenseWeights`) or those
+of a sparse graph (`SparseWeights`).
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import device
 
-from ..core.backend import Array, asarray_like, is_numpy, namespace
+from ..core.backend import Array, asarray_like, eps, is_numpy, namespace
 from ..core.sparse import (
     csr_parts,
     from_coo,
@@ -213,6 +218,15 @@ def _may_overflow() -> np.errstate:
     return np.errstate(over="ignore", invalid="ignore")
 
 
+class Residuals(NamedTuple):
+    """Residuals r, of which Q is the sum of squares up to a constant, and products with their Jacobian J."""
+
+    loss: float  # Q
+    values: Array  # (m,)
+    forward: Callable[[Array], Array]  # Jv, of v in the shape of θ
+    adjoint: Callable[[Array], Array]  # J'u
+
+
 class LaplacianObjective(NamedTuple):
     """Objective Q as a function of the parameters θ of a metric."""
 
@@ -223,25 +237,62 @@ class LaplacianObjective(NamedTuple):
     def value(self, theta: Array) -> float:
         """Return Q. [learned_laplacian, Eq. 8]"""
         with _may_overflow():
-            _, _, B = self._parts(theta)
+            _, _, weights, scaling = self._parts(theta)
+            B = self.layout.pairs.values * weights * scaling
         return -float(namespace(B).sum(B))
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         """Return Q and dQ/dθ. [learned_laplacian, Eqs 9 to 12]"""
         with _may_overflow():
-            return self._value_and_gradient(theta)
+            W, degrees, weights, scaling = self._parts(theta)
+            B = self.layout.pairs.values * weights * scaling
+            return -float(namespace(B).sum(B)), self._gradient(theta, W, degrees, B)
 
-    def _value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        W, degrees, B = self._parts(theta)
+    def residuals(self, theta: Array) -> Residuals:
+        """Return the residuals at θ, whose squares add up to Q + Σ_{C>0} C_ij."""
+        with _may_overflow():
+            return self._residuals(theta)
+
+    def _residuals(self, theta: Array) -> Residuals:
+        W, degrees, weights, scaling = self._parts(theta)
+        similarity = weights * scaling
+        C, xp = self.layout.pairs.values, namespace(similarity)
+        size, joins = xp.abs(C), C > 0
+        smallest = eps(similarity) ** 0.5  # of 1 - s, below which it is rounding: two copies far from all other rows
+        resolved = 1 - similarity > smallest
+        rest = xp.where(resolved, 1 - similarity, smallest)
+        values = xp.sqrt(size * xp.where(joins, rest, similarity))
+        # dr = slope · d log s, with d log s = -d‖y_i - y_j‖² - ½(dd_i/d_i + dd_j/d_j)
+        slope = 0.5 * xp.where(joins, xp.where(resolved, -similarity * xp.sqrt(size / rest), 0), values)
+
+        def forward(direction: Array) -> Array:
+            return slope * self._change_of_log_similarity(theta, direction, W, degrees)
+
+        return Residuals(
+            -float(xp.sum(C * similarity)), values, forward, lambda u: -self._gradient(theta, W, degrees, slope * u)
+        )
+
+    def _change_of_log_similarity(self, theta: Array, direction: Array, W: Array, degrees: Array) -> Array:
+        """Return the derivative of log s_ij along a direction; Y = XA' is linear in θ."""
+        xp, pairs, product = namespace(theta), self.layout.pairs, self.layout.product
+        Y, dY = self.metric.embed(theta, self.X), self.metric.embed(direction, self.X)
+        inner = xp.sum(Y * dY, axis=1)
+        crossed = xp.sum(Y * product(W, dY) + dY * product(W, Y), axis=1)
+        change = -2 * (degrees * inner - crossed + product(W, inner[:, None])[:, 0]) / degrees  # dd_i/d_i
+        gap, dgap = (xp.take(V, pairs.rows, axis=0) - xp.take(V, pairs.columns, axis=0) for V in (Y, dY))
+        return -2 * xp.sum(gap * dgap, axis=1) - 0.5 * (xp.take(change, pairs.rows) + xp.take(change, pairs.columns))
+
+    def _gradient(self, theta: Array, W: Array, degrees: Array, B: Array) -> Array:
+        """Return the derivative of -Σ B_ij by θ, for B = C∘W/√(d_i d_j) with a symmetric C."""
         pairs, X = self.layout.pairs, self.X
         r = pairs.sums(B)
         ratio = (r / degrees)[:, None]  # r_i/d_i
         row_sums_M = 0.5 * (ratio * degrees[:, None] + self.layout.product(W, ratio)) - r[:, None]  # M1
         Z = row_sums_M * X - ratio * self.layout.product(W, X) + pairs.product(B, X)
-        return -float(namespace(B).sum(B)), self.metric.gradient(theta, X, Z)
+        return self.metric.gradient(theta, X, Z)
 
-    def _parts(self, theta: Array) -> tuple[Array, Array, Array]:
-        """Return W, the degrees, and B = C∘W/√(d_i d_j) where C is not zero: Q = -ΣB. [learned_laplacian, Eq. 3]"""
+    def _parts(self, theta: Array) -> tuple[Array, Array, Array, Array]:
+        """Return W, the degrees, and w_ij and 1/√(d_i d_j) where C is stored. [learned_laplacian, Eq. 3]"""
         pairs = self.layout.pairs
         W = self.layout.kernel(self.metric.embed(theta, self.X))
         degrees = self.layout.degrees(W)
@@ -250,4 +301,4 @@ class LaplacianObjective(NamedTuple):
         degrees = xp.where(degrees > tiny, degrees, tiny)
         root = 1 / xp.sqrt(degrees)
         scaling = xp.take(root, pairs.rows) * xp.take(root, pairs.columns)
-        return W, degrees, pairs.values * self.layout.at_pairs(W) * scaling
+        return W, degrees, self.layout.at_pairs(W), scaling
