@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import secrets
 import shutil
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +15,19 @@ from pathlib import Path
 from .errors import DataNotFoundError
 
 MAX_ENDING = 20  # characters
-DRAFT_PREFIX = ".fiedler-"  # of temporary files and folders, before the number of the process
+
+
+def _machine() -> str:
+    """Return eight digits for this machine, or container: elsewhere the same process number means another process."""
+    try:
+        processes = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        processes = ""
+    return f"{zlib.crc32((platform.node() + processes).encode()):08x}"
+
+
+DRAFT_PREFIX = f".fiedler-{_machine()}-"  # of temporary files and folders, before the number of the process
+_DRAFT_NAME = re.compile(rf"{re.escape(DRAFT_PREFIX)}(\d+)-[0-9a-f]{{8}}(\..*)?")
 
 
 @contextmanager
@@ -42,7 +57,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         )
     ending = target.name[target.name.rfind(".") :] if "." in target.name else ""
     remove_drafts(target.parent)
-    draft = target.with_name(f"{DRAFT_PREFIX}{os.getpid()}-{secrets.token_hex(4)}{ending[:MAX_ENDING]}")
+    draft = target.with_name(f"{draft_name()}{ending[:MAX_ENDING]}")
     try:
         yield draft
         with draft.open("r+b") as written:
@@ -52,11 +67,16 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
+def draft_name() -> str:
+    """Return the name of a temporary file or folder, from which its machine and process are known."""
+    return f"{DRAFT_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+
+
 def remove_drafts(folder: Path) -> None:
-    """Remove the temporary files and folders of processes that were killed."""
-    for draft in folder.glob(f"{DRAFT_PREFIX}*-*"):
-        process = draft.name.removeprefix(DRAFT_PREFIX).partition("-")[0]
-        if not process.isdigit() or _is_running(int(process)):
+    """Remove the temporary files and folders of processes of this machine that were killed."""
+    for draft in folder.glob(f"{DRAFT_PREFIX}*"):
+        match = _DRAFT_NAME.fullmatch(draft.name)
+        if match is None or _is_running(int(match[1])):
             continue
         if draft.is_dir():
             shutil.rmtree(draft, ignore_errors=True)

@@ -270,7 +270,7 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
     },
     "ColumnEncoding": {
         "name": TEXT,
-        "kind": one_of("number", "date", "category", "text"),
+        "kind": one_of("number", "date", "category", "text", "vector"),
         "how": TEXT,
         "center": floats("w"),
         "scale": real(),
@@ -387,7 +387,7 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "feature_names_in_": optional(strings("columns")),
         "encoder_": optional(maybe(record("TableEncoder", columns="columns", d="d"))),
         "_completer": optional(maybe(record("TableCompleter", columns="columns"))),
-        "_view": maybe(record("Whitening", d="d", p="p"), record("Directions", d="p")),
+        "_view": maybe(record("Whitening", d="d", p="p"), record("LPI", d="d", p="p"), record("Directions", d="p")),
         "n_clusters_": size("k"),
         "_landmarks": maybe(record("Landmarks", m="m", k="k")),
         "_fit_X": maybe(rows("m", "p")),
@@ -498,8 +498,8 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "components_": floats("p", "d"),
         "mean_": floats("d"),
         "eigenvalues_": floats("p"),
-        "embedding_": floats("n", "p"),
-        "graph_": GRAPH,
+        "embedding_": optional(floats("n", "p")),  # a view of ManifoldClustering has neither
+        "graph_": optional(GRAPH),
         **ENDED,
         **OUTPUT,
     },
@@ -708,7 +708,7 @@ def _check_manifold(state: Mapping[str, Any], sizes: Sizes) -> None:
     if state.get("encoder_") is None:
         sizes.setdefault("d", sizes["columns"])
         _require_equal(sizes, "columns", "d", True)
-    _require_equal(sizes, "d", "p", type(view).__name__ != "Whitening")
+    _require_equal(sizes, "d", "p", type(view).__name__ not in ("LPI", "Whitening"))
     _require(landmarks is not None or {"memberships_", "labels_"} <= state.keys(), "memberships")
     _require_equal(sizes, "m", "n", landmarks is None and copies is None)
     chosen = state["candidates_"].get("chosen", [])

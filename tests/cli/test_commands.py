@@ -23,6 +23,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import fiedler
 from fiedler import _registry
+from fiedler._files import DRAFT_PREFIX
 from fiedler.cli.results import atomic_folder, finish_results
 from fiedler.errors import InputError
 from fiedler.metrics import clustering_accuracy
@@ -779,7 +780,7 @@ def test_results_are_the_old_or_the_new_ones_if_a_rename_fails(k, tmp_path, monk
 def test_drafts_of_killed_runs_are_removed(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    ended, own = tmp_path / f".fiedler-{process.pid}-x", tmp_path / f".fiedler-{os.getpid()}-y"
+    ended, own = tmp_path / f"{DRAFT_PREFIX}{process.pid}-0123abcd", tmp_path / f"{DRAFT_PREFIX}{os.getpid()}-0123abcd"
     ended.mkdir(), own.mkdir()
 
     with atomic_folder(tmp_path / "out") as draft:

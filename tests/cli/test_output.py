@@ -2,6 +2,7 @@
 
 import io
 
+import numpy as np
 import pytest
 
 pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from fiedler.cli import output
+from fiedler.cli.fitting import write_labels
 from fiedler.cli.output import Output, StageColumn
 from fiedler.core import progress
 from fiedler.core.progress import listen, stage
@@ -58,3 +60,15 @@ def test_nothing_is_drawn_elsewhere(quiet, capsys):
         tick()
 
     assert capsys.readouterr() == ("", "")
+
+
+def test_cells_cannot_control_a_terminal():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        write_labels(stream, ["a\x1b[31m", "=1+1"], np.array([0, 1]), None)
+    assert terminal.getvalue() == "id,label\na\\x1b[31m,0\n'=1+1,1\n"
+    assert file.getvalue() == "id,label\na\x1b[31m,0\n'=1+1,1\n"

@@ -63,7 +63,7 @@ def test_lpi_says_that_weighted_squares_overflow(rows, solver):
     with pytest.raises(InputError, match=r"overflow float\d\d; scale X down, or use normalize=True") as caught:
         LPI(1, solver=solver).fit(np.abs(rows))
 
-    assert caught.value.code == "values_too_large"
+    assert caught.value.code == "sums_overflow"
 
 
 @pytest.mark.filterwarnings("error")

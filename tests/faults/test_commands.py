@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
 
 from faults.inject import FILE_FAULTS, Fault, contents, every_fault
+from fiedler._files import DRAFT_PREFIX
 from fiedler.cli import cluster, main, update
 from fiedler.cli.results import finish_results
 from fiedler.datasets import blobs
@@ -171,9 +172,9 @@ def test_a_lack_of_memory_is_one_sentence_and_leaves_the_old_files(name, folder,
 def test_the_next_run_removes_the_drafts_of_one_that_was_killed(name, folder, capsys):
     killed = 2**22 + 1  # above the largest number of a process
     for place in (folder, folder / "results"):
-        (place / f".fiedler-{killed}-abc").mkdir()
-        (place / f".fiedler-{killed}-abc.csv").write_text("half of a")
-    ours = folder / f".fiedler-{os.getpid()}-abc.csv"  # of another thread of this process
+        (place / f"{DRAFT_PREFIX}{killed}-0123abcd").mkdir()
+        (place / f"{DRAFT_PREFIX}{killed}-0123abcd.csv").write_text("half of a")
+    ours = folder / f"{DRAFT_PREFIX}{os.getpid()}-0123abcd.csv"  # of another thread of this process
     ours.write_text("half of a")
     assert run(capsys, CASES[name].arguments)[0] == 0
 

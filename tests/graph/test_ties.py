@@ -8,7 +8,7 @@ from sklearn.metrics import pairwise_distances
 
 from fiedler.core.backend import to_numpy
 from fiedler.graph.neighbors import k_nearest
-from fiedler.graph.ties import first_of_ties, nearest_of_all
+from fiedler.graph.ties import first_of_ties
 
 
 @pytest.fixture
@@ -53,7 +53,19 @@ def test_a_query_is_settled_only_if_a_proposed_row_is_farther():
     assert not first_of_ties(X, X[:1], proposed[:, :2], 1).is_settled.any()
 
 
+@pytest.mark.parametrize("far", [0.0, 1e6, 1e12])
+def test_one_row_far_away_does_not_blur_the_others(far, rng):
+    X = np.concatenate([rng.randint(3, size=(150, 8)), np.full((1, 8), far)]).astype(float)
+    found, expected = k_nearest(X, 10), brute_force(X, 10)
+    lengths = np.linalg.norm(X[:-1, None] - X[expected[:-1]], axis=2)
+    assert_allclose(found.distances.reshape(-1, 10)[:-1], lengths)
+    if far < 1e12:  # where products of the other rows keep no digit, ties are not broken by index
+        assert_array_equal(found.columns.reshape(-1, 10)[:-1], expected[:-1])
+
+
 def test_distances_are_those_of_differences_far_from_the_origin(rng):
     X = 1e8 + rng.randint(4, size=(50, 2)).astype(float)
-    distances, indices = nearest_of_all(X, X, np.arange(50), 5)
-    assert_allclose(distances, np.linalg.norm(X[:, None] - X[indices], axis=2), rtol=1e-12)
+    found = k_nearest(X, 5)
+    expected = np.linalg.norm(X[found.rows] - X[found.columns], axis=1)
+    assert_allclose(found.distances, expected, rtol=1e-12)
+    assert_array_equal(found.columns.reshape(-1, 5), brute_force(X - 1e8, 5))

@@ -197,7 +197,7 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
             raise InputError(
                 f"a support vector machine cannot be trained: {error}",
                 "subtract the mean of each column and divide by its standard deviation",
-                code="values_too_large",
+                code="sums_overflow",
                 parameter="X",
             ) from None
 

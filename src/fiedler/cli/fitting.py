@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import time
-from collections.abc import Container
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -27,6 +27,7 @@ from ..graph.constraints import PairwiseConstraints
 from ..io import Input
 from ..io.record import number_rows
 from ..metrics import score_table
+from .messages import printable
 from .methods import NClusters, PreparedRows, is_own, make_clusterer
 
 MEMBERSHIP_DECIMALS = 4  # in CSV files
@@ -266,9 +267,18 @@ def write_table(file: TextIO, data: Input, labels: np.ndarray, confidence: np.nd
     names = [_unused(name, data.table.columns) for name in added]
     columns = data.table.columns.values()
     cells = [*(cells.tolist() if isinstance(cells, np.ndarray) else cells for cells in columns), *added.values()]
+    write_row = _row_writer(file)
+    write_row([*data.table.columns, *names])
+    for row in zip(*cells):
+        write_row(row)
+
+
+def _row_writer(file: TextIO) -> Callable[[Iterable[Any]], Any]:
+    """Return the function that writes a row of CSV in safe cells; in a terminal, control characters are written out."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(map(safe_cell, [*data.table.columns, *names]))
-    writer.writerows(map(safe_cell, row) for row in zip(*cells))
+    if not file.isatty():
+        return lambda row: writer.writerow(map(safe_cell, row))
+    return lambda row: writer.writerow(printable(c) if isinstance(c := safe_cell(cell), str) else c for cell in row)
 
 
 def safe_cell(cell: Any) -> Any:
@@ -305,11 +315,11 @@ def write_labels(
     id_name: str = "id",
 ) -> None:
     """Write one CSV row per sample: id, label, name of the cluster (if there are any), confidence and memberships."""
-    writer = csv.writer(file, lineterminator="\n")
+    write_row = _row_writer(file)
     shares = np.empty((len(labels), 0)) if memberships is None else memberships
     soft = [] if memberships is None else ["confidence", *(f"cluster_{k}" for k in range(shares.shape[1]))]
-    writer.writerow([safe_cell(id_name), "label", *(["cluster_name"] if cluster_names else []), *soft])
+    write_row([id_name, "label", *(["cluster_name"] if cluster_names else []), *soft])
     for row_id, label, row in zip(ids, labels.tolist(), shares):
-        name = [safe_cell((cluster_names[label] if label >= 0 else None) or "")] if cluster_names else []
+        name = [(cluster_names[label] if label >= 0 else None) or ""] if cluster_names else []
         numbers = [row.max(), *row] if soft else []
-        writer.writerow([safe_cell(row_id), label, *name, *(f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in numbers)])
+        write_row([row_id, label, *name, *(f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in numbers)])

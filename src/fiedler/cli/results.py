@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .._files import DRAFT_PREFIX, remove_drafts
+from .._files import DRAFT_PREFIX, draft_name, remove_drafts
 from .._tables import COMPRESSIONS
 from ..errors import InputError
 from ..persistence import read_notes
@@ -121,7 +121,8 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     place = _nearest_existing(folder)
     for drafts in (place, folder.absolute().parent):  # where a run has written when the folder did not exist
         remove_drafts(drafts)
-    draft = Path(tempfile.mkdtemp(prefix=f"{DRAFT_PREFIX}{os.getpid()}-", dir=place))
+    draft = place / draft_name()
+    draft.mkdir(mode=0o700)
     try:
         yield draft
         with _uninterrupted():

@@ -474,6 +474,10 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         order = order_by_first_row(self.labels_, self.n_clusters_)
         self.labels_ = renumber(self.labels_, order)
         self.memberships_ = take_clusters(self.memberships_, order, axis=1)
+        chosen = self.candidates_["chosen"].index(True)
+        candidates = list(self._candidates)
+        candidates[chosen] = replace(candidates[chosen], labels=renumber(candidates[chosen].labels, order))
+        self._candidates = candidates
 
     def _fit_rows(
         self,

@@ -269,7 +269,7 @@ def _check_sums(rows: Array, degrees: Array) -> None:
             f"X has rows of length {float(xp.max(sq_lengths)) ** 0.5:.1e}, whose weighted squares overflow "
             f"{degrees.dtype}",
             "scale X down, or use normalize=True",
-            code="values_too_large",
+            code="sums_overflow",
             largest=float(xp.max(sq_lengths)) ** 0.5,
         )
 

@@ -26,6 +26,7 @@ from .neighbors import pair_products
 
 KernelName: TypeAlias = Literal["binary", "heat", "dot", "polynomial", "cosine", "local"]
 
+MAX_SHARE = 1e-8  # of the largest number, up to which weights can be added up
 LOCAL_NEIGHBOR = 7  # the neighbour whose distance is the scale of a row in the local kernel
 
 
@@ -116,7 +117,7 @@ KERNELS: dict[str, Kernel] = {
 
 
 def edge_weights(kernel: str, pairs: RowPairs, constants: KernelConstants) -> Array:
-    """Return the weight of every pair; raise an error if their squares, and so sums of products, could overflow."""
+    """Return the weight of every pair; raise an error if their sums could overflow."""
     if (kernel == "heat" and constants.bandwidth is None) or (kernel == "local" and pairs.scales_b is None):
         raise InputError(
             f"the graph was not built with weight={kernel!r}, so it lacks the constants of that kernel",
@@ -128,7 +129,7 @@ def edge_weights(kernel: str, pairs: RowPairs, constants: KernelConstants) -> Ar
     with np.errstate(over="ignore", invalid="ignore"):
         weights = choose(KERNELS, kernel, option="weight")(pairs, constants)
     xp = namespace(weights)
-    if 0 not in weights.shape and not float(xp.max(xp.abs(weights))) <= float(xp.finfo(weights.dtype).max) ** 0.5:
+    if 0 not in weights.shape and not float(xp.max(xp.abs(weights))) <= MAX_SHARE * float(xp.finfo(weights.dtype).max):
         raise InputError(
             f"weight={kernel!r} overflows on this data",
             "scale X down, or use weight='heat'",

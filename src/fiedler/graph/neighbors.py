@@ -52,7 +52,7 @@ from ..core.rows import normalize_rows, replace_rows, row_norms, sq_row_norms, t
 from ..errors import InputError, InputTypeError
 from .cells import Cells, nearest_cells, search_in_cells, split_into_cells
 from .copies import Copies
-from .ties import EXTRA_CANDIDATES, first_of_ties, nearest_of_all
+from .ties import EXTRA_CANDIDATES, complete_ties, first_of_ties
 
 log = logging.getLogger(__name__)
 
@@ -207,8 +207,9 @@ def _exact(X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | N
     if len(tied):
         of_metric = None if is_euclidean else (lambda block: metric_distances(block, X, metric=metric))
         own = tied if queries is None else None
-        found = nearest_of_all(X, take_rows(Q, tied), own, k, of_metric)
-        distances, indices = (replace_rows(old, tied, new) for old, new in zip((distances, indices), found))
+        found = tuple(take_rows(part, tied) for part in (distances, indices))
+        completed = complete_ties(X, take_rows(Q, tied), own, found, distances=of_metric, n_jobs=n_jobs)
+        distances, indices = (replace_rows(old, tied, new) for old, new in zip((distances, indices), completed))
     return namespace(distances).astype(distances, X.dtype), indices, 1.0
 
 

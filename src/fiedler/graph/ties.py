@@ -3,24 +3,25 @@
 Distances of counts, pixels and categories are often equal, and their last digits depend on the processor and the number
 of threads, since they come from matrix products. So a search proposes a few rows more than needed; their distances are
 computed again, from differences, compared in single precision, and sorted by distance and then by index. A query whose
-last neighbour is as far as the last proposed row may have further neighbours at that distance: it is compared with all
-rows.
+last neighbour is as far as the last proposed row may have further neighbours at that distance: these are sought among
+all rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..core.backend import Array, arange, asarray_like, namespace, row_blocks, smallest_k, to_numpy
-from ..core.interrupts import check_interrupt
+from ..core.backend import Array, arange, asarray_like, eps, namespace, row_blocks, to_numpy
+from ..core.blocks import map_blocks
 from ..core.rows import sq_row_norms
 
 EXTRA_CANDIDATES = 4  # rows proposed for each query beyond those needed
-DISTANCE_BITS, INDEX_BITS = 36, 27  # of the integers by which all rows are sorted
+TIE = 1e-7  # relative difference of equal distances
+ROUNDING_ERRORS = 8  # bound on the error of a squared distance by products, in units of eps · (|x|² + |y|²)
 
 
 class Neighbors(NamedTuple):
@@ -71,65 +72,94 @@ def first_of_ties(X: Array, Q: Array, candidates: Array, k: int, distances: Arra
     )
 
 
-def nearest_of_all(
-    X: Array, Q: Array, self_indices: np.ndarray | None, k: int, distances: Callable[[Array], Array] | None = None
+def complete_ties(
+    X: Array,
+    Q: Array,
+    self_indices: np.ndarray | None,
+    found: tuple[Array, Array],
+    *,
+    distances: Callable[[Array], Array] | None = None,
+    n_jobs: int | None = None,
 ) -> tuple[Array, Array]:
-    """Return the distances and indices of the ``k`` nearest rows of each query, compared with all rows.
+    """Replace neighbours at the largest distance of each query by the first rows, of all, at that distance.
 
     Parameters
     ----------
-    X, Q, k
+    X, Q
         As in :func:`first_of_ties`.
     self_indices : ndarray of shape (m,), optional
         The row of each query in ``X``, if it is one.
+    found : tuple of arrays of shape (m, k)
+        The distances and indices of the neighbours of each query, the nearest first.
     distances : callable, optional
         The distances of some queries to all rows, shape (b, n), if not Euclidean.
+    n_jobs : int, optional
+        The number of threads.
     """
-    n_candidates = X.shape[0] - (self_indices is not None)
-    n_proposed = min(2 * k + EXTRA_CANDIDATES, n_candidates)
-    parts = []
-    for rows, lengths in _all_distances(X, Q, distances):
-        keys = _sort_keys(lengths)
-        xp = namespace(keys)
-        if self_indices is not None:
-            own = asarray_like(self_indices[rows], keys)[:, None]
-            keys = xp.where(arange(X.shape[0], keys)[None, :] == own, (1 << 63) - 1, keys)
-        proposed = smallest_k(keys, n_proposed)[1]
-        given = None if distances is None else xp.take_along_axis(lengths, proposed, axis=1)
-        parts.append(first_of_ties(X, Q[rows, :], proposed, k, given))
-    xp = namespace(parts[0].distances)
-    return xp.concat([part.distances for part in parts], axis=0), xp.concat([part.indices for part in parts], axis=0)
+    near_enough = _euclidean_ties(X) if distances is None else _metric_ties(distances)
+
+    def complete(rows: slice) -> tuple[Array, Array]:
+        own = None if self_indices is None else self_indices[rows]
+        lengths, indices = found[0][rows, :], found[1][rows, :]
+        ties = _first_rows(near_enough(Q[rows, :], lengths[:, -1:]), indices.shape[1] + EXTRA_CANDIDATES, own)
+        return _join_ties(X, Q[rows, :], lengths, indices, ties, distances)
+
+    blocks = list(row_blocks(Q.shape[0], 32 * X.shape[0], X.data if sp.issparse(X) else X))
+    parts = map_blocks(complete, blocks, Q, n_jobs=n_jobs)
+    xp = namespace(found[1])
+    return xp.concat([part[0] for part in parts], axis=0), xp.concat([part[1] for part in parts], axis=0)
 
 
-def _all_distances(X: Array, Q: Array, distances: Callable[[Array], Array] | None) -> Iterator[tuple[slice, Array]]:
-    """Yield slices of queries with their distances to all rows, squared and from products if Euclidean."""
-    of_block = _squared_distances(X) if distances is None else distances
-    for rows in row_blocks(Q.shape[0], 48 * X.shape[0], X.data if sp.issparse(X) else X):
-        check_interrupt()
-        yield rows, of_block(Q[rows, :])
-
-
-def _squared_distances(X: Array) -> Callable[[Array], Array]:
-    """Return the function from a block of queries to their squared distances to all rows, in double precision."""
-    center = 0.0 if sp.issparse(X) else namespace(X).mean(X, axis=0)  # near the origin fewer digits cancel
-    centered = lambda A: _double(A if sp.issparse(A) else A - center)  # noqa: E731
-    right = centered(X)
+def _euclidean_ties(X: Array) -> Callable[[Array, Array], Array]:
+    """Return the function from queries and radii to whether each row is at that distance, up to rounding."""
+    right = _double(X)
+    center = None if sp.issparse(X) else namespace(X).mean(right, axis=0)  # near the origin fewer digits cancel
+    right = right if center is None else right - center
     sq_norms = sq_row_norms(right)
 
-    def of_block(queries: Array) -> Array:
-        left = centered(queries)
+    def near_enough(queries: Array, radius: Array) -> Array:
+        left = _double(queries) if center is None else _double(queries) - center
         products = left @ right.T
         products = products.toarray() if sp.issparse(products) else products
-        return sq_row_norms(left)[:, None] + sq_norms[None, :] - 2 * products
+        xp = namespace(products)
+        sizes = sq_row_norms(left)[:, None] + sq_norms[None, :]
+        return xp.abs(sizes - 2 * products - radius**2) <= TIE * radius**2 + ROUNDING_ERRORS * eps(products) * sizes
 
-    return of_block
+    return near_enough
 
 
-def _sort_keys(distances: Array) -> Array:
-    """Return integers that sort the columns of each row by distance, up to rounding, and then by index."""
-    xp = namespace(distances)
-    rounded = xp.astype(xp.round(xp.clip(_relative(distances), 0, 1) * (2**DISTANCE_BITS - 1)), xp.int64)
-    return rounded * 2**INDEX_BITS + arange(distances.shape[1], rounded)[None, :]
+def _metric_ties(distances: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
+    """Return the same for the distances of another metric."""
+    return lambda queries, radius: namespace(radius).abs(distances(queries) - radius) <= TIE * radius
+
+
+def _first_rows(mask: Array, count: int, own: np.ndarray | None) -> np.ndarray:
+    """Return the first ``count`` columns of each row of a mask, on the host, without its own; -1 if there are fewer."""
+    rows, columns = (to_numpy(part) for part in namespace(mask).nonzero(mask))
+    if own is not None:
+        others = columns != own[rows]
+        rows, columns = rows[others], columns[others]
+    rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    first = np.full((mask.shape[0], count), -1)
+    first[rows[rank < count], rank[rank < count]] = columns[rank < count]
+    return first
+
+
+def _join_ties(
+    X: Array, Q: Array, lengths: Array, indices: Array, ties: np.ndarray, distances: Callable[[Array], Array] | None
+) -> tuple[Array, Array]:
+    """Return the nearer neighbours of each query and the first ones at the largest distance, if these are enough."""
+    xp, k = namespace(indices), indices.shape[1]
+    radius, proposed = lengths[:, -1:], asarray_like(np.maximum(ties, 0), indices, dtype=indices.dtype)
+    exact = _lengths(X, Q, proposed) if distances is None else xp.take_along_axis(distances(Q), proposed, axis=1)
+    is_tie = asarray_like(ties >= 0, indices) & (xp.abs(exact - radius) <= TIE * radius)
+    place = arange(k + ties.shape[1], indices)[None, :]
+    is_wanted = xp.concat([lengths < (1 - TIE) * radius, is_tie], axis=1)
+    order = xp.argsort(xp.where(is_wanted, place, 2 * place.shape[1]), axis=1, stable=True)[:, :k]
+    are_enough = (xp.sum(xp.astype(is_wanted, xp.int64), axis=1) >= k)[:, None]
+    joined = (xp.concat([lengths, exact], axis=1), xp.concat([indices, proposed], axis=1))
+    chosen = [xp.take_along_axis(part, order, axis=1) for part in joined]
+    return xp.where(are_enough, chosen[0], lengths), xp.where(are_enough, chosen[1], indices)
 
 
 def _lengths(X: Array, Q: Array, candidates: Array) -> Array:
@@ -158,11 +188,6 @@ def _double(X: Array) -> Array:
 
 def _comparable(distances: Array) -> Array:
     """Return distances relative to the largest of each row in single precision, which hides their rounding errors."""
-    return namespace(distances).astype(_relative(distances), namespace(distances).float32)
-
-
-def _relative(distances: Array) -> Array:
-    """Divide distances by the largest of each row."""
     xp = namespace(distances)
     largest = xp.max(distances, axis=1)[:, None]
-    return distances / xp.where(largest > 0, largest, 1)
+    return xp.astype(distances / xp.where(largest > 0, largest, 1), xp.float32)

@@ -366,7 +366,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         xp = namespace(joint)
         if not bool(xp.all(xp.isfinite(scores))) or not bool(xp.all(xp.isfinite(weights))):
             raise InputError(
-                "the weights of new rows to their neighbours overflow", "scale X down", code="values_too_large"
+                "the weights of new rows to their neighbours overflow", "scale X down", code="sums_overflow"
             )
         return entropic_maximizer(scores, weights)
 

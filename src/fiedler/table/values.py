@@ -423,9 +423,11 @@ def standardize(values: np.ndarray, center: np.ndarray, scale: np.ndarray | floa
     with np.errstate(over="ignore"):
         result = (values - center) / scale
     if np.isinf(result).any():
+        largest = float(np.nanmax(np.abs(values)))
         raise InputError(
-            f"{where} has values of magnitude {np.nanmax(np.abs(values)):.1e}, too far from those of the fit",
+            f"{where} has values of magnitude {largest:.1e}, too far from those of the fit",
             "check their unit",
-            code="values_too_large",
+            code="values_too_far",
+            largest=largest,
         )
     return result
