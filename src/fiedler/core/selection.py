@@ -32,10 +32,13 @@ def first_best(results: Iterable[T], value: Callable[[T], float | tuple[float, .
     0.3
     >>> first_best([0.5, 1e-18, 0.0], value=float, lowest=True)
     1e-18
+    >>> first_best([np.inf, np.inf], value=float, lowest=True)
+    inf
     """
     results = list(results)
     values = [np.atleast_1d(value(result)) for result in results]
     best = (min if lowest else max)(values, key=tuple)
     resolution = ROUNDING * np.nan_to_num(np.abs(values), nan=0.0, posinf=0.0).max(axis=0)  # also of values near zero
-    is_best = (np.all((np.abs(own - best) <= resolution) | (own == best) | np.isnan(own)) for own in values)
+    with np.errstate(invalid="ignore"):  # infinities are equal or not
+        is_best = [np.all((np.abs(own - best) <= resolution) | (own == best) | np.isnan(own)) for own in values]
     return next(result for result, good in zip(results, is_best) if good)
