@@ -128,25 +128,7 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
         self._check_kernel()
         max_switches = check_int(self.max_switches, "max_switches")
         runs = [self._against_the_rest(rows, known, np.where(labels == name, 1, -1), max_switches) for name in classes]
-        if not all(run.converged for run in runs):
-            warn(
-                f"TransductiveSVM did not converge: after max_switches={max_switches} rounds exchanging labels would "
-                "lower the objective further",
-                "increase max_switches",
-                code="not_converged",
-                category=NotConvergedWarning,
-                stacklevel=3,
-                max_switches=max_switches,
-            )
-        unfinished = any(run.machine.fit_status_ for run in runs)
-        if unfinished:
-            warn(
-                "a support vector machine of TransductiveSVM did not converge",
-                "subtract the mean of each column and divide by its standard deviation",
-                code="not_converged",
-                category=NotConvergedWarning,
-                stacklevel=3,
-            )
+        self._warn_about(runs, max_switches)
         self.classes_, self._machines = classes, [run.machine for run in runs]
         self.history_ = FitHistory(
             np.sum([run.objectives for run in runs], axis=0),
@@ -154,10 +136,31 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
             terms={"unlabeled_weight": np.array(runs[0].weights)},
         )
         self.n_iter_ = max(run.n_iter for run in runs)
-        self.converged_ = all(run.converged for run in runs) and not unfinished
+        self.converged_ = all(run.converged and not run.machine.fit_status_ for run in runs)
         self.transduction_ = self.classes_[self._scores(rows).argmax(axis=1)]
         self.transduction_[known] = labels
         return self
+
+    def _warn_about(self, runs: list[MachineRun], max_switches: int) -> None:
+        """Warn about exchanges of labels and machines that did not converge."""
+        if not all(run.converged for run in runs):
+            warn(
+                f"TransductiveSVM did not converge: after max_switches={max_switches} rounds exchanging labels would "
+                "lower the objective further",
+                "increase max_switches",
+                code="not_converged",
+                category=NotConvergedWarning,
+                stacklevel=4,
+                max_switches=max_switches,
+            )
+        if any(run.machine.fit_status_ for run in runs):
+            warn(
+                "a support vector machine of TransductiveSVM did not converge",
+                "subtract the mean of each column and divide by its standard deviation",
+                code="not_converged",
+                category=NotConvergedWarning,
+                stacklevel=4,
+            )
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the score of every class, shape (n, n_classes); for two classes that of the second, shape (n,)."""

@@ -430,8 +430,12 @@ def select_by_cut(candidates: Sequence[Candidate], n_known: int = 0) -> Candidat
     complete = [candidate for candidate in competing if candidate.n_clusters == max_clusters]
     best = max((candidate.agreement for candidate in complete), default=math.nan)
     agreeing = [candidate for candidate in complete if agrees_as_well(candidate.agreement, best, n_known)]
-    factors = {True: LOWER_CUT_FACTOR, False: 1.0}
-    return first_best(agreeing, lambda one: one.cut / factors[one.resolution < RESOLUTION], lowest=True)
+    return first_best(agreeing, _comparable_cut, lowest=True)
+
+
+def _comparable_cut(candidate: Candidate) -> float:
+    """Return the cut; that of a search at a lower resolution leads only if it is far lower."""
+    return candidate.cut / (LOWER_CUT_FACTOR if candidate.resolution < RESOLUTION else 1.0)
 
 
 def select_by_likelihood(leader: Candidate, rivals: Sequence[Candidate], n_known: int = 0) -> Candidate:

@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d
 
-from .._foreign_warnings import ignore_foreign_warnings
 from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_data, check_labels, check_nonnegative, is_foreign
 from ..core.backend import Array, asarray_like, to_numpy
@@ -150,7 +149,6 @@ def known_labels(y: LabelsLike, n: int) -> tuple[np.ndarray, np.ndarray]:
     return known, np.array([str(label) for label in labels[known]])
 
 
-@ignore_foreign_warnings()
 def check_classes(labels: np.ndarray) -> None:
     """Raise an error if known labels are measurements, such as 0.37, and not classes."""
     if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
