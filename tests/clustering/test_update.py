@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
+from sklearn.preprocessing import normalize
 
 import fiedler
 from fiedler import AffinityGraph, KNNGraph, ManifoldClustering
@@ -328,19 +329,16 @@ def test_models_of_graphs_and_of_known_labels_cannot_be_updated(digits):
 
 
 @pytest.mark.skipif("FIEDLER_DATA" not in os.environ, reason="FIEDLER_DATA is not set")
-def test_usps_in_parts_keeps_the_partition_of_its_first_part():
-    """It need not be that of a fit of all rows: the two agreed (ARI .97) and do not now, see docs/notes_manifold.md."""
-    usps = fiedler.datasets.load("usps")
-    order = np.random.RandomState(0).permutation(len(usps.X))
-    X, y = usps.X[order], usps.y[order]
+def test_usps_in_parts_is_usps_at_once():
+    """Pixels from 0 to 1, at unit length; at their original range several partitions have about the same cut."""
+    X = normalize((fiedler.datasets.load("usps").X + 1) / 2)
+    X = X[np.random.RandomState(0).permutation(len(X))]
     parts = np.split(X, (len(X) * np.array([0.8, 0.85, 0.9, 0.95])).astype(int))
     model = fit(parts[0], 10)
-    n, first = len(parts[0]), model.labels_
     for part in parts[1:]:
         model.update(part)
 
-    assert adjusted_rand_index(model.labels_[:n], first) >= 0.98
-    assert adjusted_rand_index(model.labels_, y) >= adjusted_rand_index(first, y[:n]) - 0.01
+    assert adjusted_rand_index(model.labels_, fit(X, 10).labels_) >= 0.95
 
 
 # --------------------------------------------------------------------------------------------------------------- copies
