@@ -32,7 +32,8 @@ MAX_SECONDS = 10  # of one mutation
 MAX_GROWTH = 400 * 2**20  # bytes of memory that one mutation may add to the largest so far
 TRACED_SHARE = 0.25  # of mutations whose lines are followed, since that takes as long again
 MAX_KEPT = 3000  # mutations that are mutated further
-TRACED = ("persistence.py", "_archive.py", "_model_schema.py", "affinity.py", "schema.py", "page.py")
+SCHEMA = ("attributes.py", "checks.py", "kinds.py", "parameters.py", "relations.py")
+TRACED = (*SCHEMA, "persistence.py", "_archive.py", "affinity.py", "schema.py", "page.py")
 PACKAGE = str(Path(fiedler.__file__).parent)
 
 Arcs = set[tuple[Any, int, int]]
