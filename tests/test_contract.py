@@ -1,7 +1,10 @@
 """The contract of every estimator in the registry: scikit-learn's checks and ours."""
 
+import os
 import pickle
+import sys
 from collections import Counter
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pandas as pd
@@ -219,6 +222,42 @@ def test_a_failed_fit_leaves_the_model_as_it_was(model, X):
     assert vars(fitted).keys() == before.keys()
     assert all(vars(fitted)[name] is value for name, value in before.items() if name.endswith("_") and name[0] != "_")
     assert_array_equal(result(fitted, X), expected)
+
+
+@contextmanager
+def interrupted_at(call):
+    """Raise KeyboardInterrupt at a call of a function of the package, counted from 1; yield the number of calls."""
+    package, count = os.path.dirname(fiedler.__file__), [0]
+
+    def profile(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(package):
+            count[0] += 1
+            if count[0] == call:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        yield count
+    finally:
+        sys.setprofile(before)
+
+
+def test_an_interrupted_fit_leaves_the_model_as_it_was(model, X):
+    other = X[::2] * 2
+    with interrupted_at(None) as count:
+        fit(clone(model), other)
+    fitted = fit(clone(model), X)
+    before, expected = dict(vars(fitted)), result(fitted, X)
+    for call in np.unique(np.linspace(1, count[0], 7).astype(int)[1:]):
+        with interrupted_at(call), suppress(KeyboardInterrupt):
+            fit(fitted, other)
+            break  # took fewer calls, since some results are remembered
+
+        assert vars(fitted).keys() == before.keys()
+        assert all(vars(fitted)[name] is value for name, value in before.items() if name.endswith("_"))
+        assert_array_equal(result(fitted, X), expected)
 
 
 def test_parameters_set_after_a_fit_are_for_the_next_fit(model, X):

@@ -15,7 +15,7 @@ import array_api_compat
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from ._foreign_warnings import ignore_foreign_warnings
 from .errors import InputError, MissingDependencyError
@@ -385,3 +385,14 @@ def check_rows_differ(X: Any) -> None:
         equal = bool(array_api_compat.array_namespace(X).all(X[:1, :] == X))
     if equal:
         raise InputError("all rows of X are equal, so there is nothing to cluster", "check the data", code="equal_rows")
+
+
+def check_takes_weights(estimator: Any) -> None:
+    """Raise an error if ``fit`` of an estimator has no ``sample_weight``."""
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise InputError(
+            f"{type(estimator).__name__} does not weigh rows",
+            "leave sample_weight out, or choose another estimator",
+            code="weights_not_supported",
+            parameter="sample_weight",
+        )

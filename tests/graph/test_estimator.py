@@ -17,10 +17,11 @@ from fiedler import (
     RadiusGraph,
     SpectralClustering,
 )
+from fiedler.core.restoring import restore_on_failure
 from fiedler.errors import FiedlerWarning, InputError
 from fiedler.graph import as_affinity
 from fiedler.graph.constraints import PairwiseConstraints, check_constraints
-from fiedler.graph.estimator import GraphEstimatorMixin, restore_on_failure
+from fiedler.graph.estimator import GraphEstimatorMixin
 from fiedler.graph.out_of_sample import replace_coincident_rows
 from fiedler.graph.recipes import link_new_points, nested_graphs
 

@@ -29,9 +29,9 @@ from .._validation import check_int, check_n_clusters, check_nonnegative, check_
 from ..core.kmeans import kmeans
 from ..core.multiplicative import multiplicative_update
 from ..core.progress import ProgressMixin, report_progress, track_progress
+from ..core.restoring import restore_on_failure
 from ..core.selection import first_best
 from ..errors import NotConvergedWarning, warn
-from ..graph.estimator import restore_on_failure
 from ..graph.recipes import KNNGraph, as_affinity
 from ..graph.row_weights import check_sample_weight, weigh_graph
 from .nmf import check_nonnegative_rows

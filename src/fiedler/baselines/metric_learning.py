@@ -26,9 +26,9 @@ from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_dense, check_fraction, check_int, check_nonnegative, check_positive
 from ..core.backend import to_numpy
+from ..core.restoring import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
-from ..graph.estimator import restore_on_failure
 from ..graph.labels import as_column, known_labels
 
 MIN_STEP = 1e-12  # of the ascent, in the unit of N, whose trace is one: the line search stops here

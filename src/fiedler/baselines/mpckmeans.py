@@ -24,10 +24,10 @@ from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_dense, check_int, check_n_clusters, check_nonnegative, check_seed
 from ..core.backend import to_numpy
 from ..core.numbering import order_by_first_row, renumber
+from ..core.restoring import restore_on_failure
 from ..errors import NotConvergedWarning, warn
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
-from ..graph.estimator import restore_on_failure
 from ..graph.pairs import symmetric_pairs
 from ..graph.row_weights import check_sample_weight
 

@@ -20,8 +20,8 @@ from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_dense, check_int, check_nonnegative, check_positive, choose
 from ..core.backend import to_numpy
+from ..core.restoring import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, warn
-from ..graph.estimator import restore_on_failure
 from ..graph.labels import as_column, check_classes, known_labels
 
 INITIAL_WEIGHT = 1e-3  # C*/C at the start

@@ -27,13 +27,14 @@ from .._validation import check_data, check_fraction, check_int, check_labels, c
 from ..core.backend import namespace, to_numpy
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import normalize_rows, random_subset, sq_row_norms, take_rows
 from ..embedding.lpi import LPI
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
-from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.estimator import GraphEstimatorMixin
 from ..graph.pairs import group_means
 from ..graph.recipes import is_pairwise, self_tuned
 from ..graph.row_weights import check_relative_weights

@@ -15,10 +15,10 @@ from .._typing import Array, LabelsLike, MatrixLike, RandomState, SupportsShape,
 from .._validation import check_data, check_int, check_n_clusters, check_seed, choose
 from ..core.backend import is_numpy, namespace
 from ..core.kmeans import IS_SPHERICAL, kmeans, nearest_center
+from ..core.restoring import restore_on_failure
 from ..core.rows import convert_rows, normalize_rows
 from ..errors import InputError
 from ..graph.clusterer import ClustererMixin
-from ..graph.estimator import restore_on_failure
 from ..graph.row_weights import check_sample_weight
 
 EXTRA_DIMENSIONS = {"k": 0, "k-1": -1}  # dimensions of the embedding minus the number of clusters

@@ -14,10 +14,10 @@ from .._typing import Array, LabelsLike, MatrixLike, SupportsShape
 from .._validation import check_data, check_fraction, check_int, check_n_clusters, check_n_jobs, choose
 from ..core.backend import asarray_like, namespace
 from ..core.progress import ProgressMixin, report_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import convert_rows, take_rows
 from ..graph.clusterer import ClustererMixin
 from ..graph.copies import CopiedRows
-from ..graph.estimator import restore_on_failure
 from ..graph.neighbors import k_nearest
 from ..graph.row_weights import check_sample_weight
 from ..graph.tree import (

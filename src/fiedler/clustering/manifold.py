@@ -37,6 +37,7 @@ from ..core.backend import asarray_like, namespace, to_numpy
 from ..core.block_versions import in_blocks
 from ..core.numbering import order_by_first_row, renumber, take_clusters
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import convert_rows, take_rows
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_columns
 from ..embedding.lpi import LPI
@@ -46,7 +47,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
 from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.copies import CopiedRows, canonical_order
-from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.estimator import GraphEstimatorMixin
 from ..graph.foreign import refuse_affinity_as_rows, rows_or_graph
 from ..graph.labels import UNKNOWN
 from ..graph.neighbors import APPROXIMATE_ABOVE, Edges

@@ -25,10 +25,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from .._typing import Array, MatrixLike, RandomState, SupportsShape
-from .._validation import check_data, check_fraction, check_int, check_n_clusters, check_n_jobs, check_seed
+from .._validation import (
+    check_data,
+    check_fraction,
+    check_int,
+    check_n_clusters,
+    check_n_jobs,
+    check_seed,
+    check_takes_weights,
+)
 from ..core.backend import to_numpy
 from ..core.blocks import map_tasks
 from ..core.eigen import smallest_eigenpairs
@@ -285,13 +292,8 @@ class _Data(NamedTuple):
 
     def weighed(self, weights: np.ndarray | None, estimator: Any) -> _Data:
         """Return the data with weights of the rows, which an estimator must take."""
-        if weights is not None and estimator is not None and not has_fit_parameter(estimator, "sample_weight"):
-            raise InputError(
-                f"{type(estimator).__name__} does not weigh rows",
-                "leave sample_weight out, or choose another estimator",
-                code="weights_not_supported",
-                parameter="sample_weight",
-            )
+        if weights is not None and estimator is not None:
+            check_takes_weights(estimator)
         if weights is not None and self.order is not None:
             weights = weights[self.order]
         return self._replace(graph=weigh_graph(self.graph, weights), weights=weights)

@@ -27,13 +27,14 @@ from ..core.block_versions import in_blocks
 from ..core.eigen import EigenSolver, LaplacianKind, check_eigen_options, smallest_eigenpairs
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import normalize_rows
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.cuts import association_eigenpairs
-from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.estimator import GraphEstimatorMixin
 from ..graph.pairs import group_means, has_repulsion
 from ..graph.repulsion import repelled_eigenpairs
 from ..graph.row_weights import check_relative_weights, weigh_graph

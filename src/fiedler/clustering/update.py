@@ -33,6 +33,7 @@ from .._validation import check_seed
 from ..core.backend import Array, asarray_like, namespace, positive_part, to_numpy
 from ..core.interrupts import check_interrupt
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import normalize_row_sums, take_rows
 from ..core.selection import first_best
 from ..core.sparse import to_scipy
@@ -40,7 +41,6 @@ from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.community import MultilevelSearch
 from ..graph.copies import CopiedRows
-from ..graph.estimator import restore_on_failure
 from ..graph.growth import GrownGraph, NeighborLists, grow_graph
 from ..graph.kernels import LOCAL_NEIGHBOR, KernelConstants, RowPairs, edge_weights
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_data
 from ..core.backend import Array, eps, namespace
+from ..core.restoring import restore_on_failure
 from ..core.rows import convert_rows, mean_row, normalize_rows, row_norms
 from ..errors import InputError
-from ..graph.estimator import restore_on_failure
 
 ROUNDING_ERRORS = 8  # of the rows, within which a row equals the mean
 

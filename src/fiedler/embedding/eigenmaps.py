@@ -23,9 +23,10 @@ from .._validation import check_int
 from ..core.backend import Array, asarray_like, fix_signs, namespace, to_numpy
 from ..core.eigen import LaplacianKind, check_eigen_options, smallest_eigenpairs
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.estimator import GraphEstimatorMixin
 
 
 def drop_constant(vectors: Array, n_null: int, constant: Array) -> Array:

@@ -21,8 +21,9 @@ from .._validation import check_dense, check_int
 from ..core.backend import Array, asarray_like, to_numpy
 from ..core.eigen import DENSE_UP_TO, check_eigen_options, smallest_eigenpairs
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..errors import InputError
-from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.estimator import GraphEstimatorMixin
 from ..graph.hessian import extend_affinely, hessian, hessian_form, n_neighbors_needed
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.recipes import KNNGraph

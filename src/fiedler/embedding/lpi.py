@@ -45,12 +45,13 @@ from ..core.eigen import generalized_eigenpairs, widest_gap
 from ..core.linear import least_squares
 from ..core.memory import check_memory
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import convert_rows, normalize_rows, sq_row_norms
 from ..core.sparse import csr_parts, matmul, to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
-from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.estimator import GraphEstimatorMixin
 from ..graph.labels import known_labels
 from ..graph.pairs import add_links, split_by_sign
 from ..graph.recipes import KNNGraph, build_affinity, learns_from_pairs

@@ -37,6 +37,7 @@ from ..core.kmeans import kmeans
 from ..core.multiplicative import multiplicative_update
 from ..core.numbering import order_by_first_row, renumber, take_clusters
 from ..core.progress import report_progress, track_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import normalize_row_sums, take_rows
 from ..core.selection import first_best
 from ..core.sparse import csr_parts, matmul, reorder_for_locality
@@ -46,7 +47,7 @@ from ..graph.clusterer import ClustererMixin
 from ..graph.coarsen import contract
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
-from ..graph.estimator import GraphEstimatorMixin, restore_on_failure, warn_if_disconnected
+from ..graph.estimator import GraphEstimatorMixin, warn_if_disconnected
 from ..graph.landmarks import LandmarkGraph, LowRankAffinity
 from ..graph.out_of_sample import coincident_rows, replace_coincident_rows
 from ..graph.pairs import add_links, has_repulsion

@@ -32,10 +32,11 @@ from ..core.backend import Array, asarray_like, convert_like, eps, namespace
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import convert_rows, mean_row, sq_row_norms
 from ..core.sparse import matmul
 from ..errors import InputError
-from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.estimator import GraphEstimatorMixin
 from ..graph.recipes import DEFAULT_NEIGHBORS, as_affinity, default_recipe, self_tuned
 
 MIN_ROWS_PER_CELL = 3  # on average

@@ -1,9 +1,7 @@
-"""`GraphEstimatorMixin`, shared by all estimators with a ``graph`` parameter, and `restore_on_failure`."""
+"""`GraphEstimatorMixin`, shared by all estimators with a ``graph`` parameter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -26,31 +24,6 @@ from .pairs import add_links
 from .recipes import KNNGraph, build_affinity, is_pairwise, learns_from_pairs
 
 MAX_SIZES_SHOWN = 5  # sizes of components listed in a warning
-
-
-@contextmanager
-def restore_on_failure(estimator: Any) -> Iterator[None]:
-    """Restore the attributes of an estimator if the block raises, so that a failed fit leaves the model as it was.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> model = SimpleNamespace(labels_=[0, 1])
-    >>> try:
-    ...     with restore_on_failure(model):
-    ...         model.labels_ = None
-    ...         raise KeyboardInterrupt
-    ... except KeyboardInterrupt:
-    ...     print(model.labels_)
-    [0, 1]
-    """
-    before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise
 
 
 class GraphEstimatorMixin(ProgressMixin):

@@ -14,13 +14,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from .._typing import LabelsLike, MatrixLike, SupportsShape
+from .._validation import check_takes_weights
 from ..clustering.manifold import ManifoldClustering
 from ..core.backend import to_numpy
+from ..core.restoring import restore_on_failure
 from ..core.rows import normalize_row_sums
-from ..errors import InputError, InputTypeError
+from ..errors import InputTypeError
 
 
 def _has_memberships(model: ClusterModel) -> bool:
@@ -91,17 +93,13 @@ class ClusterModel(ClusterMixin, BaseEstimator):
         self
         """
         clusterer = ManifoldClustering(random_state=0) if self.clusterer is None else clone(self.clusterer)
-        if sample_weight is not None and not has_fit_parameter(clusterer, "sample_weight"):
-            raise InputError(
-                f"{type(clusterer).__name__} does not weigh rows",
-                "leave sample_weight out, or choose another clusterer",
-                code="weights_not_supported",
-                parameter="sample_weight",
-            )
+        if sample_weight is not None:
+            check_takes_weights(clusterer)
         weights: dict[str, Any] = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.clusterer_ = clusterer.fit(X, y, **weights)
-        self.labels_ = to_numpy(self.clusterer_.labels_)
-        self._clusters = np.unique(self.labels_[self.labels_ >= 0])
+        with restore_on_failure(self):
+            self.clusterer_ = clusterer.fit(X, y, **weights)
+            self.labels_ = to_numpy(self.clusterer_.labels_)
+            self._clusters = np.unique(self.labels_[self.labels_ >= 0])
         return self
 
     @property

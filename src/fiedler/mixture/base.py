@@ -30,6 +30,7 @@ from ..core.backend import Array, asarray_like, logsumexp, namespace, softmax, t
 from ..core.block_versions import in_blocks
 from ..core.pca import Projection, fit_pca
 from ..core.progress import print_line, report_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import convert_rows
 from ..core.selection import first_best
 from ..core.sparse import matmul
@@ -38,7 +39,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import warn_if_clusters_are_empty
 from ..graph.community import RESOLUTION, modularity
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
-from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.estimator import GraphEstimatorMixin
 from ..graph.out_of_sample import link_degrees
 from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
 from ..graph.row_weights import check_sample_weight

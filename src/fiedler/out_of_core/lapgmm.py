@@ -23,9 +23,9 @@ from ..core.block_sizes import MAX_NODES
 from ..core.block_versions import is_dask_array
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..errors import InputError
 from ..graph.community import RESOLUTION, communities
-from ..graph.estimator import restore_on_failure
 from ..graph.labels import UNKNOWN
 from ..mixture.covariance import Gaussians, gaussians
 from ..mixture.em import EMResult, EMState, Step, memberships_converged, run_em

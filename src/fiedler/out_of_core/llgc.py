@@ -15,9 +15,9 @@ import numpy as np
 from .._validation import check_positive, choose
 from ..core.backend import Array
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import normalize_row_sums
 from ..errors import InputError, warn
-from ..graph.estimator import restore_on_failure
 from ..graph.labels import UNKNOWN
 from ..supervision.llgc import LLGC, NORMALIZE, check_alpha, check_any_label
 from .cells import Layout

@@ -50,10 +50,10 @@ from ..core.backend import Array
 from ..core.block_sizes import MAX_NODE_BYTES, MAX_NODES
 from ..core.block_versions import is_dask_array
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import take_rows
 from ..errors import InputError, StorageError
 from ..graph.community import MultilevelSearch, search_hierarchy
-from ..graph.estimator import restore_on_failure
 from ..graph.labels import UNKNOWN
 from ..graph.recipes import self_tuned
 from ..persistence import load, save

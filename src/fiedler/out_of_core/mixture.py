@@ -24,8 +24,8 @@ from .._validation import check_int, check_n_clusters, check_seed
 from ..core.backend import Array, fix_signs, one_hot, softmax
 from ..core.pca import Projection, check_n_components
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..errors import InputError, SingularCovarianceError
-from ..graph.estimator import restore_on_failure
 from ..graph.labels import UNKNOWN, check_partial_labels
 from ..mixture.base import BaseMixture
 from ..mixture.covariance import Gaussians, gaussians, keeps_digits

@@ -23,8 +23,8 @@ from ..core.backend import Array
 from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans, nearest_center
 from ..core.progress import report_progress, stage
+from ..core.restoring import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, warn
-from ..graph.estimator import restore_on_failure
 from .cells import Layout
 from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks, read_groups
 from .memberships import collect_block

@@ -31,12 +31,12 @@ from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_dense, check_int, check_nonnegative, check_seed, choose
 from ..core.backend import Array, namespace, to_numpy
 from ..core.progress import ProgressMixin, report_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import convert_rows, take_rows
 from ..core.sparse import Sparse, to_scipy
 from ..errors import InputError, InputTypeError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
-from ..graph.estimator import restore_on_failure
 from ..graph.kernels import KernelConstants
 from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest, pairwise_distances

@@ -21,12 +21,13 @@ from .._validation import check_int, check_positive, choose
 from ..core.backend import Array, asarray_like, namespace, positive_part, to_numpy
 from ..core.block_versions import in_blocks
 from ..core.progress import report_progress
+from ..core.restoring import restore_on_failure
 from ..core.rows import normalize_row_sums
 from ..core.sparse import matmul
 from ..errors import InputError, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, check_constraints
-from ..graph.estimator import GraphEstimatorMixin, restore_on_failure
+from ..graph.estimator import GraphEstimatorMixin
 from ..graph.labels import UNKNOWN, as_column, check_classes, known_labels
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
 from ..graph.recipes import learns_from_pairs, self_tuned

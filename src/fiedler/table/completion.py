@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_overflow, first_few
 from ..core.missing import GaussianOfRows, fit_gaussian
+from ..core.restoring import restore_on_failure
 from ..errors import InputError, warn
 from .frames import by_name, check_columns, float_type, is_table, n_rows_of, not_of_kind, sample_rows, table_cells
 from .values import read_values, standardize
@@ -88,17 +89,22 @@ class TableCompleter(TransformerMixin, BaseEstimator):
             )
         for name, column in zip(cells, rows.T):
             check_overflow(column[~np.isnan(column)], column, f"column {name!r}")
+        with restore_on_failure(self):
+            self._fit_rows(rows)
+            self.n_features_in_ = len(cells)
+            self._names = list(cells)
+            self.__dict__.pop("feature_names_in_", None)
+            if is_table(X):
+                self.feature_names_in_ = np.array(self._names, dtype=object)
+        return self
+
+    def _fit_rows(self, rows: np.ndarray) -> None:
+        """Estimate the distribution of rows of numbers, some of them NaN."""
         self.center_, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
         self.scale_ = np.where(scale > 0, scale, 1.0)
         self.gaussian_: GaussianOfRows | None = None
         if rows.shape[1] <= MAX_COLUMNS:
             self.gaussian_ = fit_gaussian((rows[sample_rows(rows)] - self.center_) / self.scale_).gaussian
-        self.n_features_in_ = len(cells)
-        self._names = list(cells)
-        self.__dict__.pop("feature_names_in_", None)
-        if is_table(X):
-            self.feature_names_in_ = np.array(self._names, dtype=object)
-        return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Return complete rows.

@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int, first_few
 from ..core.missing import GaussianOfRows, fit_gaussian
+from ..core.restoring import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, warn
 from ..text import DocumentVectorizer
 from .columns import Column, Requests, format_plan, plan_columns
@@ -307,12 +308,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 stacklevel=3,
                 max_iter=len(result.history.objective),
             )
-        self.encodings_, self.plan_ = encodings, format_plan(columns)
-        self.uses_ = {one.name: one.kind if one.is_used else f"left out: {one.reason}" for one in columns}
-        self.gaussian_, self.history_ = result.gaussian, result.history
-        self.n_iter_, self.converged_ = len(result.history.objective), result.converged
-        self.smoothing_ = smoothing_matrix(result.gaussian, encodings)
-        self._set_names(X, [column.name for column in columns])
+        with restore_on_failure(self):
+            self.encodings_, self.plan_ = encodings, format_plan(columns)
+            self.uses_ = {one.name: one.kind if one.is_used else f"left out: {one.reason}" for one in columns}
+            self.gaussian_, self.history_ = result.gaussian, result.history
+            self.n_iter_, self.converged_ = len(result.history.objective), result.converged
+            self.smoothing_ = smoothing_matrix(result.gaussian, encodings)
+            self._set_names(X, [column.name for column in columns])
         return self._smooth(result.gaussian.fill(rows)).astype(float_type(X))
 
     def transform(self, X: Any) -> np.ndarray:

@@ -20,6 +20,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int, choose, first_few
+from ..core.restoring import restore_on_failure
 from ..core.rows import normalize_rows
 from ..errors import InputError, NoKnownTermsWarning, warn
 from .read import as_documents
@@ -97,13 +98,14 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         texts = _texts(documents)
         counter = self._make_counter()
         counts = self._count_terms(counter, texts)
-        self.__dict__.pop("vocabulary_", None)
-        self._counter = counter
-        if self.n_hash_features is None:
-            self.vocabulary_ = counter.vocabulary_
-        self._idf = TfidfTransformer(norm=None).fit(counts) if use_idf else None
-        X = self._to_unit_rows(counts)
-        self.empty_rows_ = np.flatnonzero(np.diff(X.indptr) == 0)
+        with restore_on_failure(self):
+            self.__dict__.pop("vocabulary_", None)
+            self._counter = counter
+            if self.n_hash_features is None:
+                self.vocabulary_ = counter.vocabulary_
+            self._idf = TfidfTransformer(norm=None).fit(counts) if use_idf else None
+            X = self._to_unit_rows(counts)
+            self.empty_rows_ = np.flatnonzero(np.diff(X.indptr) == 0)
         return X
 
     def transform(self, documents: Iterable[str]) -> sp.csr_array:

@@ -1,0 +1,32 @@
+"""`restore_on_failure`, around every fit: an estimator is fitted, or it is as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def restore_on_failure(estimator: Any) -> Iterator[None]:
+    """Restore the attributes of an estimator if the block raises, so that a failed fit leaves the model as it was.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> model = SimpleNamespace(labels_=[0, 1])
+    >>> try:
+    ...     with restore_on_failure(model):
+    ...         model.labels_ = None
+    ...         raise KeyboardInterrupt
+    ... except KeyboardInterrupt:
+    ...     print(model.labels_)
+    [0, 1]
+    """
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
