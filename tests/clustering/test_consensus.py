@@ -60,8 +60,9 @@ def candidates(rng):
 
 
 @pytest.fixture
-def parallel(rng):
+def parallel(fixed_rng):
     """Three long parallel clusters, five times as long as they are far apart."""
+    rng = fixed_rng
     y = rng.randint(3, size=400)
     X = np.array([[0, 0, 0], [4, 0, 0], [0, 4, 0]])[y] + 0.5 * rng.normal(size=(400, 3))
     X[:, 2] = 20 * rng.normal(size=400)

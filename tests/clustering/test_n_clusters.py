@@ -188,10 +188,10 @@ def test_levels_need_stability():
     assert NClustersChoice(3, "r", [2, 3], None).levels == []
 
 
-def test_clusters_of_clusters_have_several_levels(rng):
+def test_clusters_of_clusters_have_several_levels(fixed_rng):
     corners = np.array([[0, 0], [8, 0], [0, 8]])
     parts = np.concatenate([corner + 1.2 * np.array([[1, 0], [-0.5, 0.9], [-0.5, -0.9]]) for corner in corners])
-    X = np.concatenate([part + 0.4 * rng.normal(size=(60, 2)) for part in parts])
+    X = np.concatenate([part + 0.4 * fixed_rng.normal(size=(60, 2)) for part in parts])
 
     model = ManifoldClustering(max_clusters=12, random_state=0).fit(X)
 

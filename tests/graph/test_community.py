@@ -154,8 +154,8 @@ def coarse_search(monkeypatch):
     monkeypatch.setattr(module, "MIN_NODES_PER_CLUSTER", 10)
 
 
-def test_a_coarse_search_reaches_the_modularity_of_a_search_of_the_graph_itself(rng, backend, coarse_search):
-    X, y = large_graph(rng)
+def test_a_coarse_search_reaches_the_modularity_of_a_search_of_the_graph_itself(fixed_rng, backend, coarse_search):
+    X, y = large_graph(fixed_rng)
     graph = KNNGraph(8).build(backend(X))
     multilevel = MultilevelSearch.on(graph, 6, np.random.RandomState(0))
     coarse = communities(graph, 6, random_state=0)

@@ -120,9 +120,9 @@ def test_without_a_base_new_points_raise(X):
     assert LabelGraph(strength=0).build(X, Y).n_edges == 0
 
 
-def test_estimators_pass_labels_to_the_recipe(rng):
+def test_estimators_pass_labels_to_the_recipe(fixed_rng):
     y = np.repeat([0, 1], 40)
-    X = rng.normal(size=(80, 2)) + 1.5 * y[:, None]
+    X = fixed_rng.normal(size=(80, 2)) + 1.5 * y[:, None]
     partial = np.where(np.arange(80) % 2, y, -1)
     graph = LabelGraph(KNNGraph(8), strength=5.0)
     coordinate = LaplacianEigenmaps(1, graph=graph).fit(X, partial).embedding_[:, 0]

@@ -115,6 +115,8 @@ class Benign:
 
     def data(self, subject: Subject) -> tuple[np.ndarray, Any]:
         """Return the rows, made positive where needed, and labels."""
+        if subject.is_of_one_sheet:
+            return self.blobs.sheet(), None
         X, classes = self.blobs.array()
         y = None
         if subject.learns_from_labels:
@@ -127,9 +129,8 @@ class Benign:
     def model(self, subject: Subject) -> Any:
         k, options = self.blobs.n_clusters, [("n_cells", self.blobs.n_clusters)]
         if isinstance(subject.model().get_params().get("n_components"), int):
-            options.append(
-                ("n_components", k - 1)
-            )  # all coordinates that tell the groups apart; some of them are not unique
+            # All coordinates of a sheet, or all that tell the groups apart; some of them are not unique.
+            options.append(("n_components", 2 if subject.is_of_one_sheet else k - 1))
         return subject.model(k, tuple(options))
 
     @property

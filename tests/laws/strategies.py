@@ -349,6 +349,12 @@ class Blobs:
         order = rng.permutation(len(X))
         return np.round(X[order] * 2**10) / 2**10, labels[order]
 
+    def sheet(self) -> np.ndarray:
+        """Return 60 rows on a plane instead, for models of one sheet."""
+        rng = np.random.RandomState(self.seed)
+        axes = np.linalg.qr(rng.normal(size=(self.d, 2)))[0].T
+        return np.round(rng.uniform(-8, 8, size=(60, 2)) @ axes * 2**10) / 2**10
+
 
 @st.composite
 def blobs(draw, own_directions: bool = False) -> Blobs:

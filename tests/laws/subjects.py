@@ -21,13 +21,14 @@ BLIND: dict[str, set[str]] = {
     "ManifoldClustering": {SCALE, ROTATION, COPIES},
     "LapGMM": ALL,
     "LCGMM": ALL,
-    "SpectralClustering": {SCALE, SHIFT, ROTATION},  # copies take the places of other neighbours
+    "SpectralClustering": {SCALE, SHIFT, ROTATION},  # copies take the places of other neighbours: more components
     "GenieLinkage": ALL,
     "LPIClustering": {SCALE, ROTATION},
-    "NLE": ALL,
+    "NLE": {SCALE, SHIFT, ROTATION},  # as in SpectralClustering
     "GaussianMixture": ALL,
     "EmbedKMeans": ALL,
     "LaplacianEigenmaps": {SCALE, SHIFT, ROTATION},
+    "HessianEigenmaps": {SCALE, SHIFT, ROTATION},
     "LPI": {SHIFT, ROTATION},
     "Whitening": {SCALE, SHIFT, ROTATION},
     "Directions": {SCALE, ROTATION},
@@ -42,6 +43,9 @@ PREDICTS_TRAINING_LABELS = {"GaussianMixture", "GenieLinkage", "EmbedKMeans", "M
 
 # Models of factors or of linear directions, which find K groups in at least K dimensions.
 GO_BY_DIRECTIONS = {"LPIClustering", "NMFClustering", "GNMF", "LPI"}
+
+# Models of one connected sheet, whose coordinates are not unique on several groups.
+OF_ONE_SHEET = {"HessianEigenmaps"}
 
 # Models that take arrays of NumPy alone, and say so.
 NUMPY_ONLY = {"NMFClustering", "GNMF"}
@@ -79,6 +83,7 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
     "NLE": {"graph": _GRAPHS, "init": ("random",)},
     "LPI": {"graph": _GRAPHS, "n_components": (1, 4), "normalize": (True,)},
     "LaplacianEigenmaps": {"graph": _GRAPHS, "n_components": (1, 5)},
+    "HessianEigenmaps": {"graph": _GRAPHS[:4], "n_components": (1, 3)},
     "Whitening": {"max_components": (1, 3), "ridge": (0.0,)},
     "LearnedLaplacian": {"n_components": (1, 2), "n_neighbors": (2,)},
     "LLGC": {"graph": _GRAPHS, "alpha": (0.01,)},
@@ -141,6 +146,10 @@ class Subject:
     def blind_to(self) -> set[str]:
         blind = BLIND.get(self.class_name, set())
         return blind | {SHIFT} if self.class_name == "Directions" and self.prototype.center else blind
+
+    @property
+    def is_of_one_sheet(self) -> bool:
+        return self.class_name in OF_ONE_SHEET
 
     @property
     def goes_by_directions(self) -> bool:

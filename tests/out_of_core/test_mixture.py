@@ -72,8 +72,9 @@ def test_single_precision_keeps_the_covariances_of_clusters_far_apart(rng, clien
 
 
 @pytest.mark.parametrize("init", ["kmeans", "community"])
-def test_a_start_by_name_comes_from_a_sample_with_known_rows(init, rows, client, monkeypatch):
-    X, _, y = rows
+def test_a_start_by_name_comes_from_a_sample_with_known_rows(init, fixed_rng, client, monkeypatch):
+    y = fixed_rng.randint(4, size=2000)
+    X = fixed_rng.normal(size=(2000, 3)) + 6 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])[y]
     monkeypatch.setattr(mixture, "MAX_SAMPLED_ROWS", 200)
     known = np.where(np.arange(2000) < 10, (y + 1) % 4, -1)
     blocks = da.from_array(X, chunks=(400, 3))
