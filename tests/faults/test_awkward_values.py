@@ -15,6 +15,9 @@ from fiedler.core.pca import fit_pca
 from fiedler.errors import FiedlerError, FiedlerWarning, InputError
 from fiedler.table import TableEncoder
 
+# Files that an earlier test left open are closed, with a warning, when the collector of garbage finds them.
+without_warnings = pytest.mark.filterwarnings("error", "ignore::ResourceWarning")
+
 
 def with_one_value(value, dtype=np.float64):
     X = blobs(6).astype(dtype)
@@ -32,7 +35,7 @@ AWKWARD = {
 }
 
 
-@pytest.mark.filterwarnings("error")
+@without_warnings
 @pytest.mark.parametrize("name", AWKWARD)
 @pytest.mark.parametrize("model", INSTANCES, ids=repr)
 def test_awkward_rows_give_a_result_or_an_error_of_fiedler(model, name):
@@ -54,7 +57,7 @@ def test_equal_rows_with_a_cluster_for_each_are_clustered(n, cut):
     assert model.labels_.shape == (n,)
 
 
-@pytest.mark.filterwarnings("error")
+@without_warnings
 @pytest.mark.parametrize("solver", ["svd", "regression"])
 @pytest.mark.parametrize("rows", [with_one_value(1e120), with_one_value(1e14, np.float32)], ids=["float64", "float32"])
 def test_lpi_says_that_weighted_squares_overflow(rows, solver):
@@ -66,7 +69,7 @@ def test_lpi_says_that_weighted_squares_overflow(rows, solver):
     assert caught.value.code == "sums_overflow"
 
 
-@pytest.mark.filterwarnings("error")
+@without_warnings
 @pytest.mark.parametrize("optimizer", ["doubling", "lbfgs"])
 def test_a_step_that_overflows_is_undone_without_a_warning(optimizer):
     X = with_one_value(1e20)
@@ -75,7 +78,7 @@ def test_a_step_that_overflows_is_undone_without_a_warning(optimizer):
     assert np.isfinite(model.metric_).all()
 
 
-@pytest.mark.filterwarnings("error")
+@without_warnings
 def test_principal_components_of_equal_rows_are_zero():
     X = np.ones((20, 5))
 
@@ -84,7 +87,7 @@ def test_principal_components_of_equal_rows_are_zero():
         LapGMM(2, pca=2).fit(X)
 
 
-@pytest.mark.filterwarnings("error")
+@without_warnings
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e8])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_faiss_finds_neighbours_among_equal_rows(value, dtype):
@@ -96,7 +99,7 @@ def test_faiss_finds_neighbours_among_equal_rows(value, dtype):
     assert recipe.link(X[:3] + 1, X, graph).shape == (3, 200)
 
 
-@pytest.mark.filterwarnings("error")
+@without_warnings
 @pytest.mark.parametrize("power", [-300, -180, 0, 180, 300])
 def test_a_column_of_a_table_is_scaled_whatever_its_unit(power):
     X = blobs(6)
