@@ -5,11 +5,13 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.decomposition import NMF
 from sklearn.feature_extraction.text import CountVectorizer
 
 from fiedler import KNNGraph
 from fiedler._model_schema import ATTRIBUTES, RELATIONS, check_parameters, check_state, conforms
+from fiedler._model_schema.kinds import rows
 from fiedler.graph.copies import CopiedRows
 from fiedler.mixture.covariance import Gaussians
 from fiedler.text import DocumentVectorizer
@@ -62,6 +64,16 @@ def test_values_conform_to_annotations(value, hint, expected):
 def test_parameters_of_a_wrong_type_or_value_are_refused(cls, parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         check_parameters(cls, parameters)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("power", [0.51, np.inf, np.nan])
+def test_rows_whose_squares_overflow_are_refused(power, form, dtype):
+    spec, largest = rows("n", "d"), float(np.finfo(dtype).max)
+
+    assert spec.matches(form(np.full((2, 3), largest**0.45, dtype)), {}, dict)
+    assert not spec.matches(form(np.full((2, 3), -(largest**power), dtype)), {}, dict)
 
 
 class OfAnotherPackage:
@@ -125,9 +137,15 @@ CHOSEN = {"candidates_": {"chosen": [True]}, "_candidates": [None]}
 WHOLE = {"_view": None, "_landmarks": None, "_copies": None, "memberships_": 0, "labels_": 0, **CHOSEN}
 
 
+COLUMN = {"kind": "number", "levels": ["a"], "has_other": True, "vectorizer": None, "components": None}
+
+
 @pytest.mark.parametrize(
     ("name", "state", "sizes", "reason"),
     [
+        ("ColumnEncoding", COLUMN, {"w": 2}, "kind number has 2 values instead of 1"),
+        ("ColumnEncoding", COLUMN | {"kind": "category"}, {"w": 1}, "kind category has 1 values instead of 2"),
+        ("ColumnEncoding", COLUMN | {"kind": "text"}, {"w": 1}, "no terms or no components"),
         ("LapGMM", {"_projection": None, "_fit_X": None}, {"d": 2, "p": 3}, "two of its sizes differ, 2 and 3"),
         ("LapGMM", {"_projection": None, "_fit_X": 0}, {"d": 2, "p": 2}, "memberships are missing"),
         ("EmbedKMeans", {"embedder_": None}, {"d": 2, "p": 3}, "differ"),
@@ -145,7 +163,18 @@ WHOLE = {"_view": None, "_landmarks": None, "_copies": None, "memberships_": 0, 
             {"columns": 2},
             "memberships are missing",
         ),
-        ("TableEncoder", {"encodings_": [Encoding()]}, {"d": 3}, "another number of values than its encodings"),
+        (
+            "TableEncoder",
+            {"encodings_": [Encoding()], "uses_": {}},
+            {"d": 2, "columns": 2**40},
+            "how each of its columns",
+        ),
+        (
+            "TableEncoder",
+            {"encodings_": [Encoding()], "uses_": {"a": "number"}},
+            {"d": 3, "columns": 1},
+            "another number of values than its encodings",
+        ),
     ],
 )
 def test_models_whose_parts_do_not_belong_together_are_refused(name, state, sizes, reason):

@@ -85,13 +85,18 @@ def strings(*letters: str | int) -> Spec:
 
 
 def rows(n: str, d: str) -> Spec:
-    """Describe rows of finite numbers, an array or a sparse matrix."""
+    """Describe rows of numbers whose squares do not overflow, an array or a sparse matrix."""
 
     def matches(value: Any, sizes: Sizes, _: SizesOf) -> bool:
         is_matrix = (isinstance(value, np.ndarray) or sp.issparse(value)) and value.dtype in (np.float32, np.float64)
-        return is_matrix and agree(sizes, (n, d), value.shape) and bool(np.isfinite(_entries(value)).all())
+        return is_matrix and agree(sizes, (n, d), value.shape) and _can_be_squared(_entries(value))
 
     return Spec(f"float ({n}, {d}), dense or sparse", matches)
+
+
+def _can_be_squared(values: np.ndarray) -> bool:
+    limit = math.sqrt(float(np.finfo(values.dtype).max) / 8)
+    return not values.size or bool(values.max() <= limit and values.min() >= -limit)  # false for NaN
 
 
 def _entries(matrix: Any) -> np.ndarray:

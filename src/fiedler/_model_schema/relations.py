@@ -69,8 +69,17 @@ def _check_manifold(state: Mapping[str, Any], sizes: Sizes) -> None:
     )
 
 
+def _check_encoding(state: Mapping[str, Any], sizes: Sizes) -> None:
+    kind, n_indicators = state["kind"], len(state["levels"]) + state["has_other"]
+    is_complete = state["vectorizer"] is not None and state["components"] is not None
+    _require(kind != "text" or is_complete, "a column of texts has no terms or no components")
+    width = {"number": 1, "date": 1, "category": n_indicators}.get(kind, sizes["w"])
+    _require(sizes["w"] == width, f"a column of kind {kind} has {sizes['w']} values instead of {width}")
+
+
 def _check_table(state: Mapping[str, Any], sizes: Sizes) -> None:
     widths = sum(len(encoding.center) for encoding in state["encodings_"])
+    _require(len(state["uses_"]) == sizes["columns"], "it does not say how each of its columns is used")
     _require(widths == sizes["d"], "its columns have another number of values than its encodings")
 
 
@@ -93,6 +102,7 @@ def _require_equal(sizes: Sizes, one: str, other: str, is_required: bool) -> Non
 # What the attributes of a fitted model must have to do with each other, besides their sizes.
 RELATIONS: dict[str, Callable[[Mapping[str, Any], Sizes], None]] = {
     "AffinityGraph": _check_graph,
+    "ColumnEncoding": _check_encoding,
     "CopiedRows": _check_copies,
     "EmbedKMeans": _check_embedder,
     "GaussianMixture": _check_mixture,
