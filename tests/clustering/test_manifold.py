@@ -210,9 +210,9 @@ def test_curved_clusters_are_not_split(make):
     assert (rivals.icl > chosen.icl.item()).any()
 
 
-def test_mixture_separates_touching_clusters(rng):
+def test_mixture_separates_touching_clusters(fixed_rng):
     """A small dense cluster at the edge of a large wide one: communities would split the large one."""
-    X = np.concatenate([rng.normal(size=(400, 3)), [3, 0, 0] + 0.5 * rng.normal(size=(100, 3))])
+    X = np.concatenate([fixed_rng.normal(size=(400, 3)), [3, 0, 0] + 0.5 * fixed_rng.normal(size=(100, 3))])
     y = np.repeat([0, 1], [400, 100])
 
     model = ManifoldClustering(2, effort="fast", random_state=0).fit(X)

@@ -172,9 +172,9 @@ def test_weights_of_copies_are_added(blobs, rng):
     assert_array_equal(apart.memberships_[:150], added.memberships_)
 
 
-def test_a_heavy_region_counts_as_many_rows(rng):
+def test_a_heavy_region_counts_as_many_rows(fixed_rng):
     """Two thirds of uniform rows on a line, by weight, are in its left fifth, so two clusters meet farther left."""
-    X = np.sort(rng.uniform(size=(400, 1)), axis=0)
+    X = np.sort(fixed_rng.uniform(size=(400, 1)), axis=0)
     weights = np.where(X[:, 0] < 0.2, 8.0, 1.0)
 
     model = ManifoldClustering(2, KNNGraph(10), random_state=0)

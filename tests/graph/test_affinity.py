@@ -274,8 +274,8 @@ def added_edges(before, after):
     return list(zip(extra.row.tolist(), extra.col.tolist()))
 
 
-def test_mst_adds_the_shortest_edges_that_connect(rng):
-    X, y = clouds(rng)
+def test_mst_adds_the_shortest_edges_that_connect(fixed_rng):
+    X, y = clouds(fixed_rng)
     graph = KNNGraph(4).build(X)
     assert graph.components()[0] == 4
 
@@ -290,8 +290,8 @@ def test_mst_adds_the_shortest_edges_that_connect(rng):
     assert sorted(added_edges(graph, joined)) == sorted(tuple(map(int, e)) for e in shortest.values())
 
 
-def test_nearest_joins_every_component_to_the_largest(rng):
-    X, y = clouds(rng)
+def test_nearest_joins_every_component_to_the_largest(fixed_rng):
+    X, y = clouds(fixed_rng)
     graph = KNNGraph(4).build(X)
 
     joined = graph.connect(X, "nearest")

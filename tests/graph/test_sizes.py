@@ -89,8 +89,8 @@ def test_a_partition_within_the_bounds_is_not_repaired():
     assert SizeBounds(10, 20, np.ones(30)).repair(graph, labels, 2) is labels
 
 
-def test_further_rounds_lower_the_cut(rng, monkeypatch):
-    X = np.concatenate([rng.normal(size=(150, 2)), rng.normal(size=(50, 2)) + np.array([4, 0])])
+def test_further_rounds_lower_the_cut(fixed_rng, monkeypatch):
+    X = np.concatenate([fixed_rng.normal(size=(150, 2)), fixed_rng.normal(size=(50, 2)) + np.array([4, 0])])
     graph, labels = KNNGraph(8, connect="mst").build(X), np.repeat([0, 1], [150, 50])
     bounds = SizeBounds(90, 110, np.ones(200))
     cut = normalized_cut(graph, bounds.repair(graph, labels, 2))

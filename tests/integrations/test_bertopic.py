@@ -82,11 +82,11 @@ def make_topics(request):
 
 
 @pytest.fixture
-def documents(rng):
+def documents(fixed_rng):
     """Texts of three topics, their embeddings and their classes."""
     y = np.repeat(range(3), SIZES)
     centers = 9 * np.eye(3, 5)
-    return [f"{WORDS[k]} text{i}" for i, k in enumerate(y)], centers[y] + rng.normal(size=(len(y), 5)), y
+    return [f"{WORDS[k]} text{i}" for i, k in enumerate(y)], centers[y] + fixed_rng.normal(size=(len(y), 5)), y
 
 
 CLUSTERERS = {

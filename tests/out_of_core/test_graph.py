@@ -181,8 +181,8 @@ def test_rows_go_to_the_two_nearest_blocks(is_sparse, rng):
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("equal", [slice(3000), slice(None, None, 2)], ids=["the first", "every second"])
-def test_equal_rows_are_divided_among_blocks(is_sparse, equal, rng):
-    X = rng.normal(size=(4000, 3))
+def test_equal_rows_are_divided_among_blocks(is_sparse, equal, fixed_rng):
+    X = fixed_rng.normal(size=(4000, 3))
     X[equal] = X[0]
     rows = sp.csr_array(X) if is_sparse else X
 
