@@ -116,11 +116,11 @@ def test_eigengaps_are_the_printed_logarithms(blobs):
     assert_allclose(relative_eigengaps(graph, [2, 3, 4], 0), printed)
 
 
-def test_curves_without_links_are_counted_although_they_have_no_gap(rng):
+def test_curves_without_links_are_counted_although_they_have_no_gap(fixed_rng):
     """Long lines have small eigenvalues of their own, so that the gap does not follow the number of lines."""
     sizes, line = np.array([500, 300, 100]), np.repeat([0, 1, 2], [500, 300, 100])
-    x = rng.uniform(size=900) * sizes[line] / 10
-    X = np.stack([x, np.array([0.0, 50.0, 500.0])[line] + 0.1 * rng.normal(size=900)], axis=1)
+    x = fixed_rng.uniform(size=900) * sizes[line] / 10
+    X = np.stack([x, np.array([0.0, 50.0, 500.0])[line] + 0.1 * fixed_rng.normal(size=900)], axis=1)
 
     choice = choose_n_clusters(X, range(2, 6), random_state=0)
 
