@@ -6,20 +6,24 @@ obvious.
 python benchmarks/bench_cuts.py                       # 100,000 nodes; scikit-learn's default takes minutes
 python benchmarks/bench_cuts.py --sizes 10000 100000 1000000   # 100 updates from a random start
 python benchmarks/bench_cuts.py --landmarks           # complete and landmark graphs of ten overlapping clusters
+python benchmarks/bench_cuts.py --clusters            # one update with 5 to 160 clusters
 """
 
 from __future__ import annotations
 
 import functools
 import multiprocessing
+import time
 import warnings
 
 import numpy as np
 import sklearn.cluster
 import sklearn.datasets
-from measure import OUT, compare_methods, measure_case, parse_arguments
+from measure import OUT, compare_methods, markdown_table, measure_case, parse_arguments
 
 from fiedler import NLE, AffinityGraph, FullGraph, KNNGraph, LandmarkGraph
+from fiedler.embedding.nle import Update, unit_columns
+from fiedler.graph.cuts import cut_problem
 from fiedler.metrics import adjusted_rand_index, ratio_cut
 
 K = 10
@@ -93,10 +97,36 @@ def sparse_cases(sizes):
     }
 
 
+def measure_clusters(n_nodes=20_000, n_repeats=5):
+    """Return the CPU time of one update, in milliseconds, by graph and number of clusters."""
+    rng = np.random.RandomState(0)
+    X = rng.uniform(size=(n_nodes, 3))
+    graphs = {"10 neighbours": KNNGraph(10, connect="mst").build(X), "200 landmarks": LandmarkGraph(200).build(X)}
+    table = []
+    for name, graph in graphs.items():
+        update, row = Update(cut_problem(graph, "ratio"), rng), {"clusters": name}
+        for k in (5, 10, 20, 40, 80, 160):
+            Q = unit_columns(rng.uniform(size=(n_nodes, k)))
+            row[str(k)] = 1000 * min(cpu_seconds(functools.partial(update.step, Q)) for _ in range(n_repeats))
+        table.append(row)
+    return table
+
+
+def cpu_seconds(function):
+    start = time.process_time()
+    function()
+    return time.process_time() - start
+
+
 def main():
     options = parse_arguments(
-        sizes={"nargs": "+", "type": int, "default": [100_000]}, landmarks={"action": "store_true"}
+        sizes={"nargs": "+", "type": int, "default": [100_000]},
+        landmarks={"action": "store_true"},
+        clusters={"action": "store_true"},
     )
+    if options.clusters:
+        print(markdown_table(measure_clusters()))
+        return
     cases = landmark_cases() if options.landmarks else sparse_cases(options.sizes)
     if options.case:
         cases[options.case][0]()

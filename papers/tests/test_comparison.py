@@ -210,7 +210,7 @@ def test_the_command_lists_plans_and_runs(tmp_path):
     assert "lapgmm: He, Cai" in listed.stdout
     assert "smoke" not in listed.stdout
     planned = command("smoke", "--table", "1", "--dry-run", "--out", str(tmp_path))
-    assert "29 cells, 29 to run" in planned.stdout
+    assert "31 cells, 31 to run" in planned.stdout
     assert not (tmp_path / "smoke").exists()
     done = command("smoke", "--table", "1", "--only", "k=2", "--only", "kmeans", "--jobs", "1", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr

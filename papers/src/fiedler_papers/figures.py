@@ -130,13 +130,15 @@ def _means(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]
 
 
 def two_moons(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Figure | None:
-    """Plot the toy data and two clusterings of it. [lapgmm, Fig. 1]"""
+    """Plot the toy data and three clusterings of it. [lapgmm, Fig. 1]"""
     if not records:
         return None
     values = records[0]["shown"]
     X = np.array(values["X"])
-    figure, axes = _panels(1, 3)
-    for axis, name, title in zip(axes[0], ("truth", "GMM", "LapGMM"), ("(a) two moons", "(b) GMM", "(c) LapGMM")):
+    rule = "rule (12), kmeans, 4 steps"
+    panels = {"(a) two moons": "truth", "(b) GMM": "GMM", "(c) LapGMM, our default": "LapGMM", f"(d) {rule}": rule}
+    figure, axes = _panels(1, len(panels))
+    for axis, (title, name) in zip(axes[0], panels.items()):
         axis.scatter(*X.T, c=values[name], cmap="coolwarm", s=6)
         axis.set(title=title, xticks=[], yticks=[])
         axis.set_aspect("equal")
@@ -220,14 +222,19 @@ def hinton(protocol: Protocol, experiment: Experiment, records: list[Record]) ->
 
 
 def nle_progress(protocol: Protocol, experiment: Experiment, records: list[Record]) -> Figure | None:
-    """Plot objective and accuracy over the updates. [nle, Figs 4 and 5]"""
+    """Plot objective, accuracy, change of the Lagrangian and |Q'Q - I| over the updates. [nle, Figs 4 and 5]"""
     if not records:
         return None
-    figure, axes = _panels(1, 2)
-    for axis, name in zip(axes[0], ("objective", "accuracy")):
+    labels = {
+        "objective": "objective", "accuracy": "accuracy", "lagrangian": "change of Eq. 15 / σ",
+        "orthogonality": "largest entry of |Q'Q - I|",
+    }  # fmt: skip
+    figure, axes = _panels(1, len(labels))
+    for axis, (name, label) in zip(axes[0], labels.items()):
         values = records[0]["shown"][name]
         axis.plot(np.arange(1, len(values) + 1), values)
-        axis.set(title=experiment.data[0], xlabel="update", ylabel=name)
+        axis.set(title=experiment.data[0], xlabel="update", ylabel=label)
+    axes[0, 2].set_yscale("log")
     return figure
 
 

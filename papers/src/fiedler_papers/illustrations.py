@@ -18,15 +18,25 @@ from fiedler.mixture.lapgmm import LapGMM
 
 from .protocol import Cell
 from .rows import Rows
-from .starts import NLE_MAX_ITER, graph_cut, lifted_indicators
+from .starts import NLE_MAX_ITER, first_embedding, first_labels, graph_cut
 
 SNAPSHOT_UPDATES = (1, 10, 50, 300)  # after which [nle, Fig. 2] shows Q
+MOON_STEPS = (1, 4, 16, 64, 256)  # of rule (12), in [lapgmm, Fig. 1]
 N_PEOPLE, IMAGES_PER_PERSON = 3, 10  # of [nle, Figs 2 and 3]
 
 
 def two_moons(cell: Cell, rows: Rows) -> dict[str, Any]:
-    """Return the toy data and the labels of GMM and LapGMM. [lapgmm, Fig. 1]"""
-    models = {"GMM": GaussianMixture(2, random_state=0), "LapGMM": LapGMM(2, random_state=0)}
+    """Return the toy data, the labels of GMM and LapGMM, and those of rule (12) from two starts. [lapgmm, Fig. 1]"""
+    paper: dict[str, Any] = {"graph": KNNGraph(8), "solver": "printed", "lam": 1000.0, "random_state": 0}
+    models = {
+        "GMM": GaussianMixture(2, random_state=0),
+        "LapGMM": LapGMM(2, random_state=0),
+        **{
+            f"rule (12), {init}, {steps} steps": LapGMM(2, init=init, n_smooth=steps, **paper)
+            for init in ("kmeans", "community")
+            for steps in MOON_STEPS
+        },
+    }
     clusters = {name: to_numpy(model.fit(rows.X).labels_) for name, model in models.items()}
     return {"X": rows.X, "truth": rows.y, **clusters}
 
@@ -48,21 +58,91 @@ def _faces(rows: Rows) -> np.ndarray:
     return faces - faces.mean(axis=0)
 
 
+class Curves:
+    """What is measured at every update of NLE; each list has one entry per update.
+
+    ``objective`` is the trace of Eq. 9 before the update, and ``lagrangian`` the change of Eq. 15 by it, with Λ as it
+    was before, in units of σ. After the update, ``stationarity`` is the largest entry of Eq. 14 in units of σ, and
+    ``orthogonality`` that of Q'Q - I. [nle, Theorems 3 and 4]
+    """
+
+    def __init__(self, update: Update) -> None:
+        self.update = update
+        self.values: dict[str, list[float]] = {
+            name: [] for name in ("objective", "lagrangian", "stationarity", "orthogonality")
+        }
+
+    def step(self, Q: np.ndarray) -> np.ndarray:
+        """Return Q after one update, and measure it."""
+        sigma, multipliers = self.update.sigma, self._multipliers(Q)
+        after, objective = self.update.step(Q)
+        gain = self._lagrangian(after, multipliers) - self._lagrangian(Q, multipliers)
+        excess = np.abs(after.T @ after - np.eye(after.shape[1])).max()
+        entries = (objective, gain / sigma, np.abs(self._gradient(after) * after).max() / sigma, excess)
+        for values, entry in zip(self.values.values(), entries):
+            values.append(float(entry))
+        return after
+
+    def _multipliers(self, Q: np.ndarray) -> np.ndarray:
+        return self.update.multipliers(Q, *self.update.pulls(Q))
+
+    def _lagrangian(self, Q: np.ndarray, multipliers: np.ndarray) -> float:
+        """Tr[Q'(W + σI - D)Q - Λ(Q'Q - I)]. [nle, Eq. 15]"""
+        return float(np.trace(self._multipliers(Q)) - np.sum(multipliers * (Q.T @ Q - np.eye(Q.shape[1]))))
+
+    def _gradient(self, Q: np.ndarray) -> np.ndarray:
+        """(W + σI - D)Q - QΛ, for weights without a negative part. [nle, Eq. 14]"""
+        (attract,) = self.update.pulls(Q)
+        return attract + (self.update.sigma + self.update.inward - self.update.outward) * Q - Q @ self._multipliers(Q)
+
+
 def nle_evolution(cell: Cell, rows: Rows) -> dict[str, Any]:
-    """Return Q of thirty faces after some updates from a random start, and the objective after each. [nle, Fig. 2]
+    """Return Q of thirty faces after some updates from a random start, and the curves of all. [nle, Fig. 2]
 
     Similarities are cosines of centred images: inner products of pixels are nearly equal for all pairs.
     """
     X = _faces(rows)[: N_PEOPLE * IMAGES_PER_PERSON]
-    update = Update(cut_problem(FullGraph("cosine", signed=True).build(X), "ratio", "shift"), np.random.RandomState(0))
-    Q = unit_columns(np.random.RandomState(1).uniform(size=(len(X), N_PEOPLE)))
-    snapshots, objective = {}, []
+    curves = Curves(
+        Update(cut_problem(FullGraph("cosine", signed=True).build(X), "ratio", "shift"), np.random.RandomState(0))
+    )
+    Q, snapshots = _uniform_start(len(X), 1), {}
     for step in range(1, max(SNAPSHOT_UPDATES) + 1):
-        Q, value = update.step(Q)
-        objective.append(value)
+        Q = curves.step(Q)
         if step in SNAPSHOT_UPDATES:
             snapshots[str(step)] = Q
-    return {"Q": snapshots, "objective": objective, "truth": np.repeat(np.arange(N_PEOPLE), IMAGES_PER_PERSON)}
+    return {"Q": snapshots, **curves.values, "truth": np.repeat(np.arange(N_PEOPLE), IMAGES_PER_PERSON)}
+
+
+def _uniform_start(n: int, seed: int) -> np.ndarray:
+    return unit_columns(np.random.RandomState(seed).uniform(size=(n, N_PEOPLE)))
+
+
+def nle_raw_faces(cell: Cell, rows: Rows) -> dict[str, Any]:
+    """Count the labels of thirty faces that 300 updates change, with inner products of raw pixels. [nle, section IX]
+
+    For weights as they are and shifted so that the smallest is zero: from ten uniform starts, with the accuracies at
+    the end, and from indicators of the people plus 0.2, a start that no update has to correct.
+    """
+    truth = np.repeat(np.arange(N_PEOPLE), IMAGES_PER_PERSON)
+    X = np.concatenate([rows.X[rows.y == person][:IMAGES_PER_PERSON] for person in range(N_PEOPLE)])
+    counts = {}
+    for signed in ("split", "shift"):
+        update = Update(cut_problem(FullGraph("dot").build(X), "ratio", signed), np.random.RandomState(0))
+        starts = [_uniform_start(len(X), seed) for seed in range(10)]
+        ends = [_after_updates(update, Q).argmax(axis=1) for Q in starts]
+        people = _after_updates(update, first_embedding(truth, N_PEOPLE)).argmax(axis=1)
+        counts[signed] = {
+            "changed": [int(np.sum(Q.argmax(axis=1) != end)) for Q, end in zip(starts, ends)],
+            "accuracy": [clustering_accuracy(truth, end) for end in ends],
+            "changed_from_people": int(np.sum(people != truth)),
+        }
+    return counts
+
+
+def _after_updates(update: Update, Q: np.ndarray) -> np.ndarray:
+    for _ in range(NLE_MAX_ITER):
+        Q, _ = update.step(Q)
+    return Q
 
 
 def nle_outliers(cell: Cell, rows: Rows) -> dict[str, Any]:
@@ -72,15 +152,13 @@ def nle_outliers(cell: Cell, rows: Rows) -> dict[str, Any]:
 
 
 def nle_progress(cell: Cell, rows: Rows) -> dict[str, Any]:
-    """Return objective and accuracy after each update of a run from spectral clustering. [nle, Figs 4 and 5]"""
+    """Return accuracy and curves over the updates of a run from spectral clustering. [nle, Figs 4 and 5]"""
     cut, _ = graph_cut(cell, rows)
-    Q = lifted_indicators(cut, cell.draw)
-    objective, accuracy = [], []
+    curves, Q, accuracy = Curves(cut.update), first_embedding(first_labels(cut, cell), cut.k), []
     for _ in range(NLE_MAX_ITER):
-        Q, value = cut.update.step(Q)
-        objective.append(value)
+        Q = curves.step(Q)
         accuracy.append(clustering_accuracy(rows.y, Q.argmax(axis=1)))
-    return {"objective": objective, "accuracy": accuracy}
+    return {**curves.values, "accuracy": accuracy}
 
 
 # By the names that protocols use; these are part of the digests of the records.
@@ -90,4 +168,5 @@ ILLUSTRATIONS = {
     "nle_evolution": nle_evolution,
     "nle_strangers": nle_outliers,
     "nle_progress": nle_progress,
+    "nle_raw_faces": nle_raw_faces,
 }

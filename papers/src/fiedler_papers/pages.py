@@ -18,7 +18,7 @@ from .paired import paired_lines
 from .protocol import TEST_PROTOCOL, Experiment, Protocol, list_protocols, load_protocol, papers_folder
 from .records import Record
 from .reproduce import archived_records
-from .tables import AVERAGE, BEST, LOWER_IS_BETTER, NO_GRID, SCORES, TableLine, select_records, table_lines
+from .tables import AVERAGE, LOWER_IS_BETTER, NO_GRID, ONE_OF_ALL, SCORES, TableLine, select_records, table_lines
 
 INTRODUCTION = """# Results
 
@@ -30,7 +30,8 @@ Figures are means over the draws ± their standard errors, shares in per cent, w
 with its standard error where the paper prints a spread over the draws. ▲ better, = equal within two standard errors
 (of ours, and of theirs where a spread is printed) or half a printed digit, ▼ worse. Settings of
 methods marked † are chosen by the true labels, as in the papers: they are bounds rather than methods, and so is the
-"best" of all starts. "draws" is the smallest number of draws in a row; a row with fewer draws is a mean over other
+"best" of all starts; "lowest cut" is the accuracy at the lowest Ratio Cut of all starts, the other reading of the
+printed "best". "draws" is the smallest number of draws in a row; a row with fewer draws is a mean over other
 subsets, and is compared with ours on common draws further down. Ratio Cuts are not compared, because the weights of the
 papers' graphs are not known.
 """
@@ -161,7 +162,7 @@ def _compared_columns(paper: Paper, role: str) -> Iterator[tuple[str, str, str, 
             line
             for line in table
             if line.difference is not None
-            and line.place not in (AVERAGE, BEST)
+            and line.place not in (AVERAGE, *ONE_OF_ALL)
             and paper.protocol.methods[line.method].role == role
         ]
         for score, label in dict.fromkeys((line.score, line.label) for line in compared):

@@ -1,12 +1,18 @@
-"""NLE over many starts: one seeding of k-means, the updates from there, single moves after them [nle, Table II]."""
+"""NLE over many starts: one seeding of k-means, the updates from there, single moves after them [nle, Table II].
+
+The text leaves open whether the K eigenvectors of spectral clustering include the constant one, and how long the
+columns of the first Q are; ``start`` and ``scale`` of a method's options are the readings.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from fiedler._validation import choose
 from fiedler.core.kmeans import kmeans
 from fiedler.embedding.nle import INDICATOR_OFFSET, Update, run_updates, unit_columns
 from fiedler.graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
@@ -21,11 +27,12 @@ NLE_MAX_ITER, NLE_TOL = 300, 1e-4
 
 
 class GraphCut(NamedTuple):
-    """What all starts on one graph share: cut problem, update of NLE, eigenvectors and number of clusters."""
+    """What all starts on one graph share: rows, cut problem, update of NLE, eigenvectors and number of clusters."""
 
+    X: Any
     problem: CutProblem
     update: Update
-    vectors: Any
+    vectors: Any  # K + 1 of them, the first constant
     k: int
 
     @property
@@ -41,7 +48,8 @@ class GraphCut(NamedTuple):
 def nle_start(cell: Cell, rows: Rows) -> TaskResult:
     """Score the labels of one start after one stage: 'spectral', 'nle' or 'moves'."""
     cut, seconds = graph_cut(cell, rows)
-    labels, n_iter = STAGES[cell.spec["options"]["stage"]](cut, cell.draw)
+    options, first = cell.spec["options"], first_labels(cut, cell)
+    labels, n_iter = STAGES[options["stage"]](cut, first, first_embedding(first, cut.k, options.get("scale", "unit")))
     value = cut.problem.value(np.asarray(labels, dtype=np.int64), cut.k) / cut.mean_weight
     has_empty_cluster = not np.isfinite(value)  # no cut is defined then
     scores = {"AC": clustering_accuracy(rows.y, labels)} | ({} if has_empty_cluster else {"cut": value})
@@ -58,35 +66,45 @@ def graph_cut(cell: Cell, rows: Rows) -> tuple[GraphCut, float]:
     def compute() -> GraphCut:
         graph, rng = build(options["graph"]).build(rows.X), np.random.RandomState(0)
         problem = cut_problem(graph, options["cut"], options["signed"])
-        vectors = cut_eigenvectors(graph, problem, rows.k, options["cut"], rng, options["signed"])
-        return GraphCut(problem, Update(problem, rng), vectors, rows.k)
+        vectors = cut_eigenvectors(graph, problem, rows.k + 1, options["cut"], rng, options["signed"])
+        return GraphCut(rows.X, problem, Update(problem, rng), vectors, rows.k)
 
     return _CUTS.get_or_compute((rows.key, json.dumps(options, sort_keys=True)), compute)
 
 
-def spectral_labels(cut: GraphCut, seed: int) -> Any:
-    """Run k-means from one seeding on the eigenvectors."""
-    return kmeans(cut.vectors, cut.k, n_init=1, random_state=seed).labels
+# The points on which k-means finds the first labels, by the names that protocols use.
+POINTS: dict[str, Callable[[GraphCut], Any]] = {
+    "spectral": lambda cut: cut.vectors[:, : cut.k],
+    "nonconstant": lambda cut: cut.vectors[:, 1 : cut.k + 1],
+    "kmeans": lambda cut: cut.X,
+}
 
 
-def lifted_indicators(cut: GraphCut, seed: int) -> np.ndarray:
-    """Return NLE's start: the indicators of :func:`spectral_labels` plus 0.2, columns of length one."""
-    return unit_columns(np.eye(cut.k)[spectral_labels(cut, seed)] + INDICATOR_OFFSET)
+def first_labels(cut: GraphCut, cell: Cell) -> Any:
+    """Run k-means from one seeding, on the eigenvectors unless the options say otherwise."""
+    points = choose(POINTS, cell.spec["options"].get("start", "spectral"), option="start")(cut)
+    return kmeans(np.ascontiguousarray(points), cut.k, n_init=1, random_state=cell.draw).labels
 
 
-def _spectral(cut: GraphCut, seed: int) -> tuple[Any, int]:
-    return spectral_labels(cut, seed), 0
+def first_embedding(labels: Any, k: int, scale: str = "unit") -> np.ndarray:
+    """Return NLE's start, indicators plus 0.2, with columns of length one or as ``"printed"``. [nle, section X]"""
+    Q = np.eye(k)[labels] + INDICATOR_OFFSET
+    return choose({"unit": unit_columns(Q), "printed": Q}, scale, option="scale")
 
 
-def _nle(cut: GraphCut, seed: int) -> tuple[Any, int]:
-    result = run_updates(cut.update, lifted_indicators(cut, seed), max_iter=NLE_MAX_ITER, tol=NLE_TOL)
+def _first(cut: GraphCut, labels: Any, Q: np.ndarray) -> tuple[Any, int]:
+    return labels, 0
+
+
+def _nle(cut: GraphCut, labels: Any, Q: np.ndarray) -> tuple[Any, int]:
+    result = run_updates(cut.update, Q, max_iter=NLE_MAX_ITER, tol=NLE_TOL)
     return result.labels, result.n_iter
 
 
-def _moves(cut: GraphCut, seed: int) -> tuple[Any, int]:
-    labels, n_iter = _nle(cut, seed)
+def _moves(cut: GraphCut, labels: Any, Q: np.ndarray) -> tuple[Any, int]:
+    labels, n_iter = _nle(cut, labels, Q)
     return polish(cut.problem, labels, cut.k)[0], n_iter
 
 
 # Labels and number of updates after each stage, by the names that protocols use.
-STAGES = {"spectral": _spectral, "nle": _nle, "moves": _moves}
+STAGES = {"spectral": _first, "nle": _nle, "moves": _moves}

@@ -18,7 +18,9 @@ import numpy as np
 from .protocol import Experiment, GridPoint, Protocol, grid_points
 from .records import Record, record_key
 
-AVERAGE, BEST = "average", "best"  # places that summarise a column
+AVERAGE = "average"  # a place that summarises a column
+BEST, LOWEST_CUT = "best", "lowest cut"  # of all draws: by the score itself, and by the Ratio Cut
+ONE_OF_ALL = (BEST, LOWEST_CUT)  # places with one figure out of all draws, which has no error
 NO_GRID = "mean"  # the only place of an experiment without a grid
 SCORES = {
     "AC": "Accuracy",
@@ -68,12 +70,12 @@ class TableLine(NamedTuple):
 
     @property
     def mark(self) -> str | None:
-        """'better', 'equal' or 'worse'; None for incomparable figures, a single draw, or the best of several draws.
+        """'better', 'equal' or 'worse'; None for incomparable figures, a single draw, or one of several draws.
 
         Equal means a difference within two standard errors (of ours, and of theirs where they print a spread), or
         within half a printed digit. The best by the true labels grows with the number of draws, so it has no mark.
         """
-        if self.difference is None or self.published is None or self.ours.draws < 2 or self.place == BEST:
+        if self.difference is None or self.published is None or self.ours.draws < 2 or self.place in ONE_OF_ALL:
             return None
         error = math.hypot(0.0 if math.isnan(self.ours.error) else self.ours.error, self.published.error)
         if abs(self.difference) <= max(EQUAL_STANDARD_ERRORS * error, self.published.half_unit * (1 + 1e-9)):
@@ -126,6 +128,18 @@ def best_of(values: Sequence[float], score: str) -> Mean:
     return Mean((min if score in LOWER_IS_BETTER else max)(values), math.nan, len(values))
 
 
+def at_lowest_cut(values: dict[int, float], cuts: dict[int, float]) -> Mean:
+    """Return the mean score of the draws with the lowest cut, which is how the text of [nle, X-B] defines "best".
+
+    Examples
+    --------
+    >>> at_lowest_cut({0: 0.7, 1: 0.9, 2: 0.8}, {0: 540.0, 1: 541.0, 2: 540.0})
+    Mean(value=0.75, error=nan, draws=3)
+    """
+    lowest = min(cuts.values())
+    return Mean(float(np.mean([values[draw] for draw, cut in cuts.items() if cut == lowest])), math.nan, len(cuts))
+
+
 def select_records(
     protocol: Protocol, experiment: Experiment, records: Iterable[Record], backend: str | None = None
 ) -> list[Record]:
@@ -153,8 +167,9 @@ def table_lines(
     for data, method, score in itertools.product(experiment.data, experiment.methods, experiment.scores):
         column = protocol.methods[method].published or ""
         for place, mean in _means(values, places, (data, method, score)).items():
-            printed = published.get((experiment.table or "", data, place, column, score))
-            if place != BEST or printed is not None:
+            printed_place = BEST if place in ONE_OF_ALL else place  # the text has one "best", with two readings
+            printed = published.get((experiment.table or "", data, printed_place, column, score))
+            if place not in ONE_OF_ALL or printed is not None:
                 lines.append(TableLine(data, method, protocol.methods[method].label, place, score, printed, mean))
     return lines
 
@@ -172,7 +187,7 @@ def values_by_draw(records: Iterable[Record]) -> Values:
 
 
 def _means(values: Values, places: Sequence[str], key: tuple[str, str, str]) -> dict[str, Mean]:
-    """Return the means of one method by place, their average, and the best draw where there is no grid."""
+    """Return the means of one method by place, their average, and the best draws where there is no grid."""
     data, method, score = key
     columns = {place: values[data, method, place, score] for place in places if values[data, method, place, score]}
     means = {place: mean_of(list(column.values())) for place, column in columns.items()}
@@ -180,6 +195,9 @@ def _means(values: Values, places: Sequence[str], key: tuple[str, str, str]) -> 
         means[AVERAGE] = average_of(list(columns.values()))
     if columns and places == [NO_GRID]:
         means[BEST] = best_of(list(columns[NO_GRID].values()), score)
+        cuts = values[data, method, NO_GRID, "cut"]
+        if cuts and score != "cut":
+            means[LOWEST_CUT] = at_lowest_cut(columns[NO_GRID], cuts)
     return means
 
 

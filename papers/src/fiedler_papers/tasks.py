@@ -14,6 +14,7 @@ from .build import build_for
 from .illustrations import ILLUSTRATIONS
 from .protocol import Cell, GridPoint
 from .rows import Rows
+from .smoothing import choose_steps
 from .starts import nle_start
 from .supervised import classify_from_labels, cluster_with_pairs
 from .task_result import TaskResult, convergence_info, partition_scores
@@ -26,6 +27,11 @@ def cluster(cell: Cell, rows: Rows) -> TaskResult:
     """Cluster all rows without labels."""
     model = build_for(cell.spec["model"], k=rows.k, seed=cell.draw, **_model_settings(cell.at)).fit(rows.X)
     return TaskResult(partition_scores(rows.y, model.labels_), convergence_info(model))
+
+
+def cluster_with_chosen_steps(cell: Cell, rows: Rows) -> TaskResult:
+    """Cluster by LapGMM's rule (12), repeated as often as the modularity says. [lapgmm, Table 1]"""
+    return choose_steps(cell, rows, _model_settings(cell.at))
 
 
 def _model_settings(at: GridPoint) -> GridPoint:
@@ -67,6 +73,7 @@ def illustrate(cell: Cell, rows: Rows) -> TaskResult:
 TASKS: dict[str, Callable[[Cell, Rows], TaskResult]] = {
     "cluster": cluster,
     "best_dimension": best_dimension,
+    "steps": cluster_with_chosen_steps,
     "part": train_on_share,
     "pairs": cluster_with_pairs,
     "labels": classify_from_labels,
