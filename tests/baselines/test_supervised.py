@@ -288,8 +288,8 @@ def test_unlabelled_rows_help(rng):
     assert model.n_iter_ > len(model.history_.objective)
 
 
-def test_a_warning_says_that_labels_could_still_be_switched(rng):
-    X, some = rng.normal(size=(100, 5)), np.where(np.arange(100) < 6, np.arange(100) % 2, -1)
+def test_a_warning_says_that_labels_could_still_be_switched(fixed_rng):
+    X, some = fixed_rng.normal(size=(100, 5)), np.where(np.arange(100) < 6, np.arange(100) % 2, -1)
     assert TransductiveSVM(10).fit(X, some).converged_
     with pytest.warns(NotConvergedWarning, match="after max_switches=1 rounds") as warned:
         model = TransductiveSVM(10, max_switches=1).fit(X, some)
