@@ -1,6 +1,6 @@
 """Choose between k - 1 and k dimensions of LPIClustering without labels [lpi, Tables 3 and 4].
 
-    FIEDLER_DATA=... python benchmarks/quality_document_dimensions.py [--data tdt2] [--odd yes] [--draws 12]
+    FIEDLER_DATA=... python benchmarks/quality_document_dimensions.py [--data tdt2] [--odd yes] [--draws 25]
 
 The rule: of the two clusterings, the one with the smaller normalised cut of the complete graph of inner products. It
 was settled on even draws of `papers/lpi/draws.csv`; the default here are odd ones. The first column of the table is
@@ -42,7 +42,7 @@ def main():
     options = parse_arguments(
         data={"nargs": "+", "default": ["tdt2", "reuters21578"]},
         odd={"default": "yes"},
-        draws={"type": int, "default": 12},
+        draws={"type": int, "default": 25},
     )
     table = []
     for name in options.data:
