@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from fiedler_papers import list_protocols, load_protocol
-from fiedler_papers.pages import results_page
+from fiedler_papers.pages import Paper, _shortfall_rows, closest_columns, results_page
 from fiedler_papers.protocol import TEST_PROTOCOL
 from fiedler_papers.records import read_archive, record_key
 from fiedler_papers.reproduce import ARCHIVE_NAME, archived_records
-from fiedler_papers.tables import place_name, select_records, table_lines
+from fiedler_papers.tables import Mean, Published, TableLine, place_name, select_records, table_lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 KEYS = [key for key in list_protocols() if key != TEST_PROTOCOL]
@@ -43,3 +43,49 @@ def test_every_cell_has_at_least_ten_draws_and_every_score_a_line(key):
         scored = {(r["data"], r["method"], place_name(r["at"])) for r in selected if r["scores"]}
         in_table = {(line.data, line.method, line.place) for line in table_lines(protocol, experiment, records)}
         assert not experiment.scores or scored <= in_table, experiment.key
+
+
+def paper_with(lines):
+    """A paper whose only table has these lines: (data, method, place, score, published, ours), ours ± 0.001."""
+    protocol = load_protocol("lapgmm")
+    table = [
+        TableLine(data, name, protocol.methods[name].label, place, score, Published(printed, 0.0), Mean(ours, 0.001, 9))
+        for data, name, place, score, printed, ours in lines
+    ]
+    return Paper(protocol, [], [(protocol.experiments["usps"], table)])
+
+
+def test_a_printed_column_counts_once_by_its_closest_reading():
+    paper = paper_with(
+        [
+            ("usps", "nmf", "k=2", "AC", 0.70, 0.60),  # two readings of one column: -4.0 and +2.0 points on average
+            ("usps", "nmf", "k=3", "AC", 0.70, 0.72),
+            ("usps", "nmf_kmeans", "k=2", "AC", 0.70, 0.73),
+            ("usps", "nmf_kmeans", "k=3", "AC", 0.70, 0.71),
+            ("usps", "gmm", "k=2", "AC", 0.70, 0.735),
+            ("usps", "gmm", "k=2", "NMI", 0.70, 0.70),
+            ("usps", "lapgmm", "k=2", "AC", 0.70, 0.70),  # a default of ours is not a reading of the paper
+        ]
+    )
+    assert [(one.label, one.score, round(one.difference, 6), one.is_near) for one in closest_columns(paper)] == [
+        ("NMF + k-means", "AC", 0.02, True),
+        ("GMM", "AC", 0.035, False),
+        ("GMM", "NMI", 0.0, True),
+    ]
+
+
+def test_shortfalls_name_data_set_difference_and_places():
+    paper = paper_with(
+        [
+            ("usps", "lapgmm", "k=2", "AC", 0.90, 0.906),  # better, but not on average
+            ("usps", "lapgmm", "k=3", "AC", 0.90, 0.88),
+            ("coil20", "lapgmm", "k=2", "AC", 0.90, 0.92),
+            ("usps", "lapgmm", "k=2", "error", 0.10, 0.11),  # lower is better
+            ("coil20", "lapgmm", "k=2", "error", 0.10, 0.09),
+            ("usps", "gmm", "k=2", "AC", 0.90, 0.80),  # a column of the paper
+        ]
+    )
+    assert [row[1:2] + row[3:] for row in _shortfall_rows(paper)] == [
+        ["AC", "usps", "90.0", "89.3", "-0.7", "k=3 -2.0"],
+        ["error", "usps", "10.0", "11.0", "+1.0", "k=2 +1.0"],
+    ]

@@ -41,6 +41,17 @@ Our defaults, one rule for all data, compared with the method that each paper pr
 sets on which our average is better, and the number of places of the table (data sets by classes or labelled shares) at
 which ours is better, equal or worse.
 """
+SHORTFALLS = """### Where our defaults are below the published average
+
+Every data set on which the average of a default is worse than the published one: the difference in points, and the
+places at which it is more than two standard errors, with their differences. `NOTES.md` of the paper gives the reasons
+as far as we know them.
+"""
+COVERAGE = """### How many columns are within three points
+
+{n_near} of {n_columns} columns. A column is a method and a score of a table, averaged over its places. Several of our
+methods may be readings of one printed column; the closest one counts.
+"""
 PAPER_COLUMNS = """## The papers' own columns
 
 Their methods with the settings they print, or our closest reading of them: averages over the places of the table, the
@@ -57,6 +68,7 @@ and the number of places at which a paired t-test at 95 % finds the first better
 learned_laplacian this is the test behind the bold face of its tables, with the printed counts in brackets.
 """
 ROLES_OF_TODAY = ("ours", "peer")
+NEAR = 0.03  # a column within so much of the printed one counts as reproduced
 
 
 class Paper(NamedTuple):
@@ -71,9 +83,12 @@ def results_page(folder: Path | None = None) -> str:
     """Return the page as Markdown."""
     folder = folder or papers_folder()
     papers = [_load_paper(load_protocol(key, folder)) for key in list_protocols(folder) if key != TEST_PROTOCOL]
+    columns = [column for paper in papers for column in closest_columns(paper)]
+    counts = {"n_columns": len(columns), "n_near": sum(column.is_near for column in columns)}
     parts = [INTRODUCTION]
     for introduction, header, rows_of in OVERVIEWS:
-        parts += [introduction, as_markdown([header, *(row for paper in papers for row in rows_of(paper))]), ""]
+        rows = [row for paper in papers for row in rows_of(paper)]
+        parts += [introduction.format(**counts), as_markdown([header, *rows]), ""]
     return "\n".join([*parts, *map(_full_tables, papers)])
 
 
@@ -105,6 +120,58 @@ def _paper_rows(paper: Paper) -> Iterator[list[str]]:
         texts[table, label].append(text)
     for (table, label), scores in texts.items():
         yield [table, label, "; ".join(scores)]
+
+
+def _shortfall_rows(paper: Paper) -> Iterator[list[str]]:
+    """Yield one row per table, score, default of ours and data set on which the published average is better."""
+    for table, label, score, lines in _compared_columns(paper, "ours"):
+        for data in dict.fromkeys(line.data for line in lines):
+            selected = [line for line in lines if line.data == data]
+            published, ours = _averages(selected)
+            if ours == published or (ours < published) == (score in LOWER_IS_BETTER):
+                continue
+            places = ", ".join(
+                f"{line.place} {100 * (line.difference or 0.0):+.1f}" for line in selected if line.mark == "worse"
+            )
+            averages = [format_percent(value, score) for value in (published, ours)]
+            yield [table, score, label, data, *averages, f"{100 * (ours - published):+.1f}", places or "none"]
+
+
+class Closest(NamedTuple):
+    """A printed column, and the method of ours whose average is closest to it."""
+
+    table: str
+    label: str
+    score: str
+    difference: float
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the averages are within three points."""
+        return abs(self.difference) <= NEAR
+
+
+def closest_columns(paper: Paper) -> list[Closest]:
+    """Return every printed column that a method with role 'paper' is compared with, with the closest such method."""
+    closest: dict[tuple[str, str | None, str], Closest] = {}
+    for table, label, score, lines in _compared_columns(paper, "paper"):
+        published, ours = _averages(lines)
+        column = Closest(table, label, score, ours - published)
+        key = (table, paper.protocol.methods[lines[0].method].published, score)
+        closest[key] = min(closest.get(key, column), column, key=lambda one: abs(one.difference))
+    return list(closest.values())
+
+
+def _coverage_rows(paper: Paper) -> Iterator[list[str]]:
+    """Yield one row: the number of printed columns, of those within three points, and the others."""
+    columns = closest_columns(paper)
+    far: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for column in columns:
+        if not column.is_near:
+            far[column.table, column.label].append(f"{column.score} {100 * column.difference:+.1f}")
+    if columns:
+        others = "; ".join(f"{table} {label}: {', '.join(scores)}" for (table, label), scores in far.items())
+        yield [paper.protocol.key, str(len(columns)), str(sum(column.is_near for column in columns)), others or "none"]
 
 
 def _peer_rows(paper: Paper) -> Iterator[list[str]]:
@@ -195,7 +262,13 @@ def _data_sets_won(lines: list[TableLine]) -> str:
 
 OVERVIEWS: tuple[tuple[str, list[str], Callable[[Paper], Iterator[list[str]]]], ...] = (
     (DEFAULTS, ["table", "score", "method", "published", "ours", "data sets", "better / equal / worse"], _default_rows),
+    (
+        SHORTFALLS,
+        ["table", "score", "method", "data", "published", "ours", "difference", "places that are worse"],
+        _shortfall_rows,
+    ),
     (PAPER_COLUMNS, ["table", "method", "ours (published, difference)"], _paper_rows),
+    (COVERAGE, ["paper", "printed columns", "within three points", "others, closest reading"], _coverage_rows),
     (PAIRED, ["table", "methods", "score", "difference", "first / second / neither"], _paired_rows),
     (PEERS, ["table", "data", "score", "our defaults", "peers", "draws"], _peer_rows),
 )
