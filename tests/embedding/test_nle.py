@@ -128,11 +128,11 @@ def test_fixed_points_satisfy_the_kkt_conditions_of_nonnegativity(distance, rng)
     assert gradient[at_floor].max() <= 0
 
 
-def test_fixed_points_are_orthonormal_only_where_clusters_are_apart(rng):
+def test_fixed_points_are_orthonormal_only_where_clusters_are_apart(fixed_rng):
     """Q'Q = I, the other condition of Eq. 7, does not follow from Eq. 14: Λ of Eq. 12 solves it for any Q."""
-    apart = np.repeat(20 * np.eye(3), 20, axis=0) + rng.normal(size=(60, 3))
-    Q, _ = fixed_point(KNNGraph(6, weight="heat").build(apart), rng)
-    mixed, _ = fixed_point(KNNGraph(6, weight="heat").build(rng.normal(size=(60, 3))), rng)
+    apart = np.repeat(20 * np.eye(3), 20, axis=0) + fixed_rng.normal(size=(60, 3))
+    Q, _ = fixed_point(KNNGraph(6, weight="heat").build(apart), fixed_rng)
+    mixed, _ = fixed_point(KNNGraph(6, weight="heat").build(fixed_rng.normal(size=(60, 3))), fixed_rng)
 
     assert np.abs(Q.T @ Q - np.eye(3)).max() < 1e-6
     assert np.abs(mixed.T @ mixed - np.eye(3)).max() > 0.005
