@@ -2,13 +2,9 @@
 
 import os
 
-import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from fiedler import _files
-from fiedler.errors import FiedlerError
-from fiedler.io import read_input
 
 
 @pytest.mark.parametrize(
@@ -41,31 +37,3 @@ def test_a_machine_without_namespaces_of_processes_has_a_number_too(monkeypatch)
 
     assert len(_files._machine()) == 8
     assert (_files._machine() == here) == (not os.path.exists("/proc/self/ns/pid"))
-
-
-@pytest.mark.parametrize(
-    ("name", "function"), [("a.npy", "numpy.load"), ("a.npz", "numpy.lib.npyio.NpzFile.__getitem__")]
-)
-def test_a_lack_of_memory_is_not_taken_for_a_damaged_array(name, function, tmp_path, monkeypatch):
-    def fail(*args, **options):
-        raise MemoryError
-
-    if name.endswith("npy"):
-        np.save(tmp_path / name, np.ones((4, 2)))
-    else:
-        np.savez(tmp_path / name, X=np.ones((4, 2)))
-    monkeypatch.setattr(function, fail)
-
-    with pytest.raises(FiedlerError, match="memory"):
-        read_input(tmp_path / name)
-
-
-def test_a_lack_of_memory_is_not_taken_for_a_damaged_sparse_matrix(tmp_path, monkeypatch):
-    def fail(*args, **options):
-        raise MemoryError
-
-    sp.save_npz(tmp_path / "a.npz", sp.csr_array(np.eye(4)))
-    monkeypatch.setattr(sp, "load_npz", fail)
-
-    with pytest.raises(FiedlerError, match="memory"):
-        read_input(tmp_path / "a.npz")

@@ -268,7 +268,8 @@ def test_with_all_rows_labelled_it_is_a_support_vector_machine(rng):
     assert_array_equal(model.predict(X), machine.predict(X))
     slack = np.maximum(0, 1 - np.where(y == 1, 1, -1) * machine.decision_function(X))
     printed = 0.5 * np.sum(machine.coef_**2) + slack.sum()
-    assert_allclose(model.history_.objective, [2 * printed], rtol=1e-3)  # one machine for each of the two classes
+    # One machine for each of the two classes; both libraries stop at a tolerance of 1e-3.
+    assert_allclose(model.history_.objective, [2 * printed], rtol=1e-3)
     assert (model.n_iter_, model.converged_) == (1, True)
 
 

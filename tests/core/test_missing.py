@@ -103,7 +103,7 @@ def test_the_estimates_approach_those_of_complete_rows(rng):
     assert_allclose(fit.gaussian.covariance, A.T @ A, atol=0.15 * np.abs(A.T @ A).max())
     error = lambda filled: np.sqrt(np.mean((filled - complete)[np.isnan(X)] ** 2))  # noqa: E731
     means = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-    assert error(fit.gaussian.fill(X)) < 0.9 * error(means)
+    assert error(fit.gaussian.fill(X)) < 0.9 * error(means)  # how much less depends on the correlations in A
 
 
 def test_rows_are_grouped_by_what_they_lack(rows):

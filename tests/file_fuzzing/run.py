@@ -32,9 +32,8 @@ MAX_SECONDS = 10  # of one mutation
 MAX_GROWTH = 400 * 2**20  # bytes of memory that one mutation may add to the largest so far
 TRACED_SHARE = 0.25  # of mutations whose lines are followed, since that takes as long again
 MAX_KEPT = 3000  # mutations that are mutated further
-SCHEMA = ("attributes.py", "checks.py", "kinds.py", "parameters.py", "relations.py")
-TRACED = (*SCHEMA, "persistence.py", "_archive.py", "affinity.py", "schema.py", "page.py")
-PACKAGE = str(Path(fiedler.__file__).parent)
+READERS = ("_model_schema", "_archive.py", "persistence.py", "graph/affinity.py", "report/schema.py", "report/page.py")
+TRACED = tuple(str(Path(fiedler.__file__).parent / name) for name in READERS)
 
 Arcs = set[tuple[Any, int, int]]
 
@@ -57,7 +56,7 @@ class Coverage:
 
     def _call(self, frame: Any, event: str, _: Any) -> Any:
         code = frame.f_code
-        if not code.co_filename.endswith(TRACED) or not code.co_filename.startswith(PACKAGE):
+        if not code.co_filename.startswith(TRACED):
             return None
         last, new = 0, self.new
 

@@ -263,8 +263,8 @@ def test_no_partial_file_is_left(uneven_graph, tmp_path, monkeypatch):
 
 
 def clouds(rng):
-    """Four clouds at 0, 10, 13 and 100 on a line, of 20, 15, 10 and 5 points."""
-    sizes, places = [20, 15, 10, 5], [0.0, 10.0, 13.0, 100.0]
+    """Four clouds at 0, 10, 17 and 100 on a line, of 20, 15, 10 and 5 points."""
+    sizes, places = [20, 15, 10, 5], [0.0, 10.0, 17.0, 100.0]
     offset = np.repeat(places, sizes)[:, None] * [1.0, 0.0]
     return rng.uniform(-1, 1, size=(50, 2)) + offset, np.repeat(np.arange(4), sizes)
 
@@ -274,8 +274,8 @@ def added_edges(before, after):
     return list(zip(extra.row.tolist(), extra.col.tolist()))
 
 
-def test_mst_adds_the_shortest_edges_that_connect(fixed_rng):
-    X, y = clouds(fixed_rng)
+def test_mst_adds_the_shortest_edges_that_connect(rng):
+    X, y = clouds(rng)
     graph = KNNGraph(4).build(X)
     assert graph.components()[0] == 4
 
@@ -290,8 +290,8 @@ def test_mst_adds_the_shortest_edges_that_connect(fixed_rng):
     assert sorted(added_edges(graph, joined)) == sorted(tuple(map(int, e)) for e in shortest.values())
 
 
-def test_nearest_joins_every_component_to_the_largest(fixed_rng):
-    X, y = clouds(fixed_rng)
+def test_nearest_joins_every_component_to_the_largest(rng):
+    X, y = clouds(rng)
     graph = KNNGraph(4).build(X)
 
     joined = graph.connect(X, "nearest")

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.utils import Bunch
 
-from fiedler.errors import FileFormatError, InputError
+from fiedler.errors import FiedlerError, FileFormatError, InputError
 from fiedler.io import read_blocks, read_input
 from fiedler.io.arrow_files import read_parts
 from fiedler.io.images import _read_image
@@ -165,3 +165,31 @@ def test_batches_before_the_first_row_are_skipped(tmp_path):
     feather.write_feather(pa.table({"a": np.arange(8.0)}), tmp_path / "a.feather", "uncompressed", chunksize=2)
 
     assert_array_equal(read_parts(str(tmp_path / "a.feather"), [0, 1, 2, 3], ["a"], 5, 7)[:, 0], [5, 6])
+
+
+@pytest.mark.parametrize(
+    ("name", "function"), [("a.npy", "numpy.load"), ("a.npz", "numpy.lib.npyio.NpzFile.__getitem__")]
+)
+def test_a_lack_of_memory_is_not_taken_for_a_damaged_array(name, function, tmp_path, monkeypatch):
+    def fail(*args, **options):
+        raise MemoryError
+
+    if name.endswith("npy"):
+        np.save(tmp_path / name, np.ones((4, 2)))
+    else:
+        np.savez(tmp_path / name, X=np.ones((4, 2)))
+    monkeypatch.setattr(function, fail)
+
+    with pytest.raises(FiedlerError, match="memory"):
+        read_input(tmp_path / name)
+
+
+def test_a_lack_of_memory_is_not_taken_for_a_damaged_sparse_matrix(tmp_path, monkeypatch):
+    def fail(*args, **options):
+        raise MemoryError
+
+    sp.save_npz(tmp_path / "a.npz", sp.csr_array(np.eye(4)))
+    monkeypatch.setattr(sp, "load_npz", fail)
+
+    with pytest.raises(FiedlerError, match="memory"):
+        read_input(tmp_path / "a.npz")

@@ -181,15 +181,15 @@ def test_rows_go_to_the_two_nearest_blocks(is_sparse, rng):
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("equal", [slice(3000), slice(None, None, 2)], ids=["the first", "every second"])
-def test_equal_rows_are_divided_among_blocks(is_sparse, equal, fixed_rng):
-    X = fixed_rng.normal(size=(4000, 3))
+def test_equal_rows_are_divided_among_blocks(is_sparse, equal, rng):
+    X = rng.normal(size=(4000, 3))
     X[equal] = X[0]
     rows = sp.csr_array(X) if is_sparse else X
 
     home, second = two_nearest_blocks(rows, find_cells(rows, 8, 0), 8)
 
     sizes, guests = np.bincount(home, minlength=8), np.bincount(second, minlength=8)
-    assert sizes.max() < 2 * 500
+    assert sizes.max() < 3 * 500  # there are 2,000 or 3,000 equal rows
     assert sizes.min() > 0
     assert guests[np.unique(home[equal])].max() < 3 * 500
     assert (home != second).all()

@@ -268,7 +268,7 @@ def test_printed_algorithm_decreases_the_printed_objective(rng):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("metric", ["full", "diagonal"])
-def test_levenberg_marquardt_finds_the_minimum_of_lbfgs(X, neighbors, layout, metric):
+def test_levenberg_marquardt_returns_to_the_minimum_of_lbfgs(X, neighbors, layout, metric):
     target = objective(X, neighbors[1], layout=layout, metric=metric)
     center = parameters(metric, 0.8 * np.eye(3))
     options = {"max_iter": 500, "penalty": 0.02, "unit": 12}
@@ -282,12 +282,14 @@ def test_levenberg_marquardt_finds_the_minimum_of_lbfgs(X, neighbors, layout, me
     assert ours.n_iter < 100
 
 
-def test_levenberg_marquardt_never_raises_the_objective(fixed_rng):
+LM_OPTIONS = {"pair_weight": 1.0, "penalty": 1e-4, "max_iter": 30}
+
+
+def test_levenberg_marquardt_never_raises_the_objective(rng):
     """Steps that would are undone and counted; the history has the loss and the penalty."""
-    X, y = stretched(fixed_rng)
+    X, y = stretched(rng)
     pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0)
-    options = {"pair_weight": 1.0, "penalty": 1e-4, "max_iter": 30}
-    model = LearnedLaplacian(optimizer="levenberg_marquardt", **options).fit(X, constraints=pairs)
+    model = LearnedLaplacian(optimizer="levenberg_marquardt", **LM_OPTIONS).fit(X, constraints=pairs)
     history = model.history_
 
     assert (np.diff(history.objective) <= 0).all()
@@ -295,9 +297,20 @@ def test_levenberg_marquardt_never_raises_the_objective(fixed_rng):
     assert_allclose(history.terms["loss"] + history.terms["penalty"], history.objective)
     assert model.n_failures_ == np.sum(np.diff(history.objective) == 0)
     assert model.n_iter_ == len(history.objective) - 1 <= 30
-    lbfgs = LearnedLaplacian(**options).fit(X, constraints=pairs)
-    assert model.scale_ == lbfgs.scale_
-    assert history.objective[-1] <= lbfgs.history_.objective[-1] + 0.01 * abs(lbfgs.history_.objective[-1])
+
+
+def test_levenberg_marquardt_may_reach_the_objective_of_lbfgs(fixed_rng):
+    """On these rows; there are several minima."""
+    X, y = stretched(fixed_rng)
+    pairs = PairwiseConstraints.from_labels(y, rate=0.2, random_state=0)
+    ours, lbfgs = (
+        LearnedLaplacian(optimizer=optimizer, **LM_OPTIONS).fit(X, constraints=pairs)
+        for optimizer in ("levenberg_marquardt", "lbfgs")
+    )
+
+    assert ours.scale_ == lbfgs.scale_
+    reached = lbfgs.history_.objective[-1]
+    assert ours.history_.objective[-1] <= reached + 0.01 * abs(reached)
 
 
 def test_levenberg_marquardt_stops_at_a_minimum(X, neighbors):
@@ -307,7 +320,7 @@ def test_levenberg_marquardt_stops_at_a_minimum(X, neighbors):
     again = levenberg_marquardt(target.residuals, 0.8 * np.eye(3), start=first.theta, **options)
     assert again.converged
     assert again.n_iter < first.n_iter
-    assert 0 <= again.history.objective[0] - again.history.objective[-1] < 1e-6
+    assert 0 <= again.history.objective[0] - again.history.objective[-1] < 1e-6  # of about -1
     limited = levenberg_marquardt(target.residuals, 0.8 * np.eye(3), **{**options, "max_iter": 2})
     assert (limited.converged, limited.n_iter) == (False, 2)
 

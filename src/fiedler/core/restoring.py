@@ -13,20 +13,19 @@ def restore_on_failure(estimator: Any) -> Iterator[None]:
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> model = SimpleNamespace(labels_=[0, 1])
+    >>> from sklearn.base import BaseEstimator
+    >>> model = BaseEstimator()
     >>> try:
     ...     with restore_on_failure(model):
-    ...         model.labels_ = None
+    ...         model.labels_ = [0, 1]
     ...         raise KeyboardInterrupt
     ... except KeyboardInterrupt:
-    ...     print(model.labels_)
-    [0, 1]
+    ...     print(hasattr(model, "labels_"))
+    False
     """
     before = dict(estimator.__dict__)
     try:
         yield
     except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
+        estimator.__dict__ = before  # in one step, so that a second interrupt cannot come between
         raise
