@@ -13,11 +13,11 @@ import importlib
 import warnings
 
 import numpy as np
-from contract import INSTANCES, fit, rows_for
 from sklearn.base import clone, is_clusterer
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
+from contract import INSTANCES, fit, rows_for
 from fiedler.core.backend import to_numpy
 from fiedler.errors import InputError
 

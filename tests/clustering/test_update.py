@@ -330,7 +330,7 @@ def test_models_of_graphs_and_of_known_labels_cannot_be_updated(digits):
 
 @pytest.mark.skipif("FIEDLER_DATA" not in os.environ, reason="FIEDLER_DATA is not set")
 def test_usps_in_parts_is_usps_at_once():
-    """Pixels from 0 to 1, at unit length; at their original range several partitions have about the same cut."""
+    """Pixels from 0 to 1, at unit length; at their original range a fit finds one of several partitions."""
     X = normalize((fiedler.datasets.load("usps").X + 1) / 2)
     X = X[np.random.RandomState(0).permutation(len(X))]
     parts = np.split(X, (len(X) * np.array([0.8, 0.85, 0.9, 0.95])).astype(int))
