@@ -25,9 +25,6 @@ class Spec(NamedTuple):
     is_required: bool = True  # of a fitted model
 
 
-# --------------------------------------------------------------------------------------------------- kinds of values
-
-
 def agree(sizes: Sizes, letters: Sequence[str | int], shape: Sequence[int]) -> bool:
     """Whether a shape has the sizes that its letters stand for; those of new letters are noted down."""
     if len(letters) != len(shape):

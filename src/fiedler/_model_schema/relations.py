@@ -99,7 +99,6 @@ def _require_equal(sizes: Sizes, one: str, other: str, is_required: bool) -> Non
         raise ValueError(f"two of its sizes differ, {sizes[one]} and {sizes[other]}")
 
 
-# What the attributes of a fitted model must have to do with each other, besides their sizes.
 RELATIONS: dict[str, Callable[[Mapping[str, Any], Sizes], None]] = {
     "AffinityGraph": _check_graph,
     "ColumnEncoding": _check_encoding,
