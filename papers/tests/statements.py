@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from fiedler_papers import load_protocol
+from fiedler_papers.pages import NEAR
 from fiedler_papers.paired import paired_lines
 from fiedler_papers.reproduce import archived_records
 from fiedler_papers.tables import AVERAGE, select_records, table_lines, values_by_draw
@@ -63,6 +64,11 @@ def listed(items):
 
 def percent(value):
     return f"{100 * value:.1f}"
+
+
+def is_near(difference):
+    """Whether a difference is within three points, as on the page of results."""
+    return abs(round(100 * difference, 1)) <= NEAR
 
 
 def page_table(page, header):

@@ -10,7 +10,7 @@ from fiedler_papers.layout import with_error
 from fiedler_papers.paired import significant_sign
 from fiedler_papers.ranks import read_ranks
 from fiedler_papers.tables import AVERAGE, average_of
-from statements import BOTH, line, lines, listed, pair, percent, text, values
+from statements import BOTH, is_near, line, lines, listed, pair, percent, text, values
 
 CORPORA = {"tdt2": "TDT2", "reuters21578": "Reuters"}
 EXACT_UP_TO = 2000  # documents or terms, with solver='auto' of LPI
@@ -215,8 +215,8 @@ def test_notes_of_lpi_compare_print_with_the_draws_of_few_documents():
             rows = [line("lpi", data, data, method, score) for score in BOTH]
             ours = [average_by_size(data, method, score, large=False)[0] for score in BOTH]
             printed = [row.published.value for row in rows]
-            near["few"] += sum(abs(one - two) <= 0.03 for one, two in zip(ours, printed))
-            near["all"] += sum(abs(row.difference) <= 0.03 for row in rows)
+            near["few"] += sum(is_near(one - two) for one, two in zip(ours, printed))
+            near["all"] += sum(is_near(row.difference) for row in rows)
             cells.append(f"{'/'.join(map(percent, ours))} ({'/'.join(map(percent, printed))})")
         assert f"| {load_protocol('lpi').methods[method].label} | {' | '.join(cells)} |" in notes
     assert f"{near['few']} of the 28 columns are within three points of print there, and {near['all']} on all" in notes
