@@ -9,6 +9,7 @@ import pytest
 
 from fiedler.metrics import clustering_accuracy
 from fiedler_papers import load_protocol
+from fiedler_papers.illustrations import MOON_STEPS, rule_label
 from fiedler_papers.tables import read_published, select_records
 from statements import BOTH, line, listed, page_table, percent, records, text, values
 
@@ -193,7 +194,7 @@ def test_notes_of_lapgmm_describe_figure_1():
         for name, labels in shown_labels.items()
         if name not in ("X", "truth")
     }
-    rule = {init: [accuracy[f"rule (12), {init}, {n} steps"] for n in STEPS] for init in ("kmeans", "community")}
+    rule = {init: [accuracy[rule_label(init, n)] for n in MOON_STEPS] for init in ("kmeans", "community")}
     span = lambda values: f"{percent(min(values))} to {percent(max(values))}"  # noqa: E731
     assert (
         f"GMM has {percent(accuracy['GMM'])} % and the default {percent(accuracy['LapGMM'])}; rule (12) with p = 8 has "
