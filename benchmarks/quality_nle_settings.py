@@ -4,8 +4,8 @@
 
 Every setting is a graph, a cut and a kind of starts; everything else is at its default. The table has mean accuracies
 in per cent, and the number of sets on which the mean is above print; ``papers/nle/settings.csv`` is the file of two
-seeds. "agreement" chooses one setting per set without
-labels: the one whose partitions have the highest mean adjusted Rand index with those of all other settings.
+seeds. "agreement" chooses one setting per set without labels: the one whose partition of the first seed has
+the highest mean adjusted Rand index with those of all other settings.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from fiedler_papers import load_protocol
 from fiedler_papers.illustrations import Curves
 from fiedler_papers.rows import Rows, load_rows
 from fiedler_papers.starts import first_embedding, first_labels, graph_cut
-from fiedler_papers.tables import at_lowest_cut
 from fiedler_papers.tasks import TASKS
 
 
@@ -104,7 +103,3 @@ def test_curves_are_the_printed_formulas():
     stationarity = np.abs((A @ after - after @ (after.T @ A @ after)) * after).max() / update.sigma
     assert measured["stationarity"] == pytest.approx(stationarity)
     assert measured["orthogonality"] == pytest.approx(np.abs(after.T @ after - eye).max())
-
-
-def test_the_accuracy_at_the_lowest_cut_is_not_the_best_one():
-    assert at_lowest_cut({0: 0.9, 1: 0.6}, {0: 5.0, 1: 4.0})[0] == 0.6

@@ -13,6 +13,7 @@ import numpy as np
 from fiedler._files import atomic_write
 from fiedler._validation import choose, import_optional
 
+from .illustrations import rule_label
 from .protocol import Experiment, Protocol, grid_points
 from .records import Record
 from .tables import AVERAGE, SCORES, TableLine, place_name, select_records, table_lines
@@ -135,7 +136,7 @@ def two_moons(protocol: Protocol, experiment: Experiment, records: list[Record])
         return None
     values = records[0]["shown"]
     X = np.array(values["X"])
-    rule = "rule (12), kmeans, 4 steps"
+    rule = rule_label("kmeans", 4)
     panels = {"(a) two moons": "truth", "(b) GMM": "GMM", "(c) LapGMM, our default": "LapGMM", f"(d) {rule}": rule}
     figure, axes = _panels(1, len(panels))
     for axis, (title, name) in zip(axes[0], panels.items()):

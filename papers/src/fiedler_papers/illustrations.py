@@ -25,6 +25,17 @@ MOON_STEPS = (1, 4, 16, 64, 256)  # of rule (12), in [lapgmm, Fig. 1]
 N_PEOPLE, IMAGES_PER_PERSON = 3, 10  # of [nle, Figs 2 and 3]
 
 
+def rule_label(init: str, steps: int) -> str:
+    """Name the clusters of rule (12) on the two moons, in the records and in the figure.
+
+    Examples
+    --------
+    >>> rule_label("kmeans", 4)
+    'rule (12), kmeans, 4 steps'
+    """
+    return f"rule (12), {init}, {steps} steps"
+
+
 def two_moons(cell: Cell, rows: Rows) -> dict[str, Any]:
     """Return the toy data, the labels of GMM and LapGMM, and those of rule (12) from two starts. [lapgmm, Fig. 1]"""
     paper: dict[str, Any] = {"graph": KNNGraph(8), "solver": "printed", "lam": 1000.0, "random_state": 0}
@@ -32,7 +43,7 @@ def two_moons(cell: Cell, rows: Rows) -> dict[str, Any]:
         "GMM": GaussianMixture(2, random_state=0),
         "LapGMM": LapGMM(2, random_state=0),
         **{
-            f"rule (12), {init}, {steps} steps": LapGMM(2, init=init, n_smooth=steps, **paper)
+            rule_label(init, steps): LapGMM(2, init=init, n_smooth=steps, **paper)
             for init in ("kmeans", "community")
             for steps in MOON_STEPS
         },
