@@ -46,11 +46,12 @@ class Coverage:
 
     def __enter__(self) -> Arcs:
         self.new: Arcs = set()
+        self.before = sys.gettrace()
         sys.settrace(self._call)
         return self.new
 
     def __exit__(self, *_: Any) -> None:
-        sys.settrace(None)
+        sys.settrace(self.before)
         self.new -= self.arcs
         self.arcs |= self.new
 
