@@ -4,6 +4,7 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.cluster import KMeans
 
 from contract import INSTANCES
 from faults.endurance import global_state, jobs, resources, run_in_threads
+from fiedler import _foreign_warnings
 from fiedler._foreign_warnings import ignore_foreign_warnings
 from fiedler.errors import FiedlerWarning, NotConvergedWarning, ignore_warnings, warn
 
@@ -107,3 +109,15 @@ def test_a_thread_that_ignores_warnings_does_not_silence_others():
             executor.submit(warn, "of another thread").result()
 
     assert [str(warning.message) for warning in caught] == ["of another thread"]
+
+
+def test_where_each_thread_has_filters_of_its_own_they_are_changed_in_the_block_alone(monkeypatch):
+    """As from Python 3.14 on, if it is asked to."""
+    monkeypatch.setattr(_foreign_warnings, "sys", SimpleNamespace(flags=SimpleNamespace(context_aware_warnings=True)))
+    before = list(warnings.filters)
+
+    with ignore_foreign_warnings():
+        described = {_foreign_warnings._described(entry) for entry in warnings.filters}
+        assert described >= set(_foreign_warnings.IGNORED)
+
+    assert list(warnings.filters) == before
