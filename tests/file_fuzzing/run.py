@@ -32,7 +32,15 @@ MAX_SECONDS = 10  # of one mutation
 MAX_GROWTH = 400 * 2**20  # bytes of memory that one mutation may add to the largest so far
 TRACED_SHARE = 0.25  # of mutations whose lines are followed, since that takes as long again
 MAX_KEPT = 3000  # mutations that are mutated further
-READERS = ("_model_schema", "_archive.py", "persistence.py", "graph/affinity.py", "report/schema.py", "report/page.py")
+READERS = (
+    "_model_schema",
+    "_archive.py",
+    "persistence.py",
+    "graph/files.py",
+    "graph/weights.py",
+    "report/schema.py",
+    "report/page.py",
+)
 TRACED = tuple(str(Path(fiedler.__file__).parent / name) for name in READERS)
 
 Arcs = set[tuple[Any, int, int]]

@@ -14,7 +14,7 @@ import fiedler
 from fiedler import AffinityGraph
 from fiedler._archive import check_archive
 from fiedler.errors import FiedlerError, NotFittedError
-from fiedler.graph.affinity import _read_graph
+from fiedler.graph.files import read_archived_graph
 from fiedler.persistence import LIMITS, _read_model
 from fiedler.report import read_summary
 
@@ -73,7 +73,7 @@ def _read_model_file(data: bytes) -> Any:
 
 def _read_graph_file(data: bytes) -> AffinityGraph:
     archive = check_archive(BytesIO(data), "mutated.npz", "graph file", code="invalid_graph_file")
-    return _read_graph(AffinityGraph, archive, "mutated.npz")
+    return AffinityGraph(**read_archived_graph(archive, "mutated.npz"))
 
 
 def _read_summary_file(data: bytes) -> Any:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..graph.affinity import check_weights
+from ..graph.weights import check_stored_weights
 from .kinds import Sizes
 
 
 def _check_graph(state: Mapping[str, Any], sizes: Sizes) -> None:
-    check_weights(state["_weights"], signed=bool(state["_signed"]))
+    check_stored_weights(state["_weights"], signed=bool(state["_signed"]))
 
 
 def _check_gaussians(state: Mapping[str, Any], sizes: Sizes) -> None:
