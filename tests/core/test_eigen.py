@@ -147,6 +147,30 @@ def test_auto_uses_a_factorisation_if_the_filter_stalls():
     assert_allclose(result.values, 2 - 2 * np.cos(np.pi * np.arange(4) / n), rtol=1e-4, atol=1e-13)
 
 
+def test_a_factorisation_separates_eigenvalues_far_below_its_first_shift():
+    """On 20,000 points at random on a curve the twentieth eigenvalue is 1e-11; with a shift of 1e-6 none converged."""
+    angle = np.random.default_rng(0).uniform(0, 30, 20_000)
+    curve = KNNGraph(8, weight="heat").build(np.column_stack([angle * np.cos(angle), angle * np.sin(angle)]))
+
+    result = smallest_eigenpairs(curve, 20, method="shift_invert", tol=1e-12)
+
+    assert result.converged
+    assert_allclose(result.values, 0, atol=2e-11)
+
+
+@pytest.mark.parametrize("density", [0.002, 0.05])
+def test_weights_that_underflow_leave_a_null_space_which_auto_finds(density, rng):
+    """With a kernel that is far too narrow, one eigenvalue per group is zero up to rounding: no iteration converges."""
+    n = 1500
+    near = sp.kron(sp.eye_array(n // 10), np.ones((10, 10)))
+    far = sp.random_array((n, n), density=density, rng=rng)
+
+    result = smallest_eigenpairs(AffinityGraph.from_matrix(near + 1e-200 * (far + far.T)), 8)
+
+    assert result.converged
+    assert_allclose(result.values, 0, atol=1e-12)
+
+
 @pytest.mark.parametrize(("density", "method"), [(0.4, "dense"), (0.02, "chebyshev")])
 def test_a_nearly_dense_matrix_is_solved_by_lapack(density, method, rng):
     """A learned affinity with 44 % of its entries stored took more than ten minutes to factorise."""

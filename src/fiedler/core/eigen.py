@@ -6,7 +6,9 @@ unwanted part [cut, upper] of the spectrum and grows fast below it, then orthogo
 As a block method it finds repeated eigenvalues, and the null space of a graph, one vector per component, is
 supplied exactly and projected out. ``arpack`` (Lanczos), ``lobpcg`` and ``shift_invert`` (Lanczos with a sparse LU
 factorisation) are those of SciPy. ``auto`` uses ``shift_invert`` if the filter stalls: graphs on which a random walk
-mixes slowly, such as curves and surfaces, are those whose factors stay sparse. The methods are in `solvers`.
+mixes slowly, such as curves and surfaces, are those whose factors stay sparse. Where many eigenvalues are zero up to
+rounding, as in a graph whose weights underflow, neither converges, and a matrix of moderate size is solved by LAPACK.
+The methods are in `solvers`.
 
 References
 ----------
@@ -31,12 +33,21 @@ from .._validation import check_int, check_positive, check_seed, choose, is_fore
 from ..errors import InputError, NotConvergedWarning, warn
 from .backend import Array, asarray_like, eps, fix_signs, namespace, to_numpy
 from .linear import cholesky
-from .solvers import EIGEN_SOLVERS, N_GUARD_VECTORS, SEEDED_RESTARTS, EigenProblem, fits_lobpcg
+from .solvers import (
+    EIGEN_SOLVERS,
+    N_GUARD_VECTORS,
+    SEEDED_RESTARTS,
+    EigenProblem,
+    fits_lobpcg,
+    largest_residual,
+    rayleigh_quotients,
+)
 from .sparse import csr_parts, diagonal, is_nearly_dense, is_sparse, matmul, row_sums, to_dense, to_scipy, with_data
 
 DENSE_UP_TO = 512  # rows; up to there LAPACK is faster, and it needs no tolerance
-NEARLY_DENSE_UP_TO = 5000  # rows; the same for a nearly dense matrix, whose LU factors would fill up
-NEARLY_DENSE_FROM = 0.1  # share of stored entries from which products take about as long as LAPACK
+LAPACK_UP_TO = 5000  # rows; the same for a matrix whose products are slow, or whose LU factors would fill up
+SLOW_PRODUCTS_FROM = 0.1  # share of stored entries from which products take about as long as LAPACK
+FACTORS_FILL_UP_FROM = 0.01  # share of stored entries from which LAPACK is faster than LU factors
 MAX_STALLED_ROUNDS = 15  # rounds after which "auto" considers the Chebyshev filter stalled
 ROUNDING_UNITS = 50  # the smallest tolerance on a relative residual, in units of the machine epsilon
 SYMMETRY_TOL = 1e-6  # largest |A - A'| of a matrix that is considered symmetric, relative to its largest entry
@@ -330,18 +341,31 @@ def _solve(problem: EigenProblem, method: str) -> tuple[Array, int, str]:
         return problem.known[:, :0], 0, "exact"
     if method != "auto":
         return *choose(EIGEN_SOLVERS, method, option="method", also=["auto"])(problem), method
-    nearly_dense = (
-        is_sparse(problem.matrix) and is_nearly_dense(problem.matrix, NEARLY_DENSE_FROM) and n <= NEARLY_DENSE_UP_TO
-    )
-    if n <= DENSE_UP_TO or nearly_dense or 4 * (problem.n_wanted + N_GUARD_VECTORS) > n:
+    if n <= DENSE_UP_TO or _suits_lapack(problem, SLOW_PRODUCTS_FROM) or 4 * (problem.n_wanted + N_GUARD_VECTORS) > n:
         return *EIGEN_SOLVERS["dense"](problem), "dense"
     if not sp.issparse(problem.matrix):
         return *EIGEN_SOLVERS["chebyshev"](problem), "chebyshev"
     vectors, rounds = EIGEN_SOLVERS["chebyshev"](problem._replace(max_iter=problem.max_iter or MAX_STALLED_ROUNDS))
-    _, residuals = _rayleigh(problem.matrix, vectors)
-    if float(namespace(vectors).max(residuals)) <= problem.tol:
+    if largest_residual(problem, vectors) <= problem.tol:
         return vectors, rounds, "chebyshev"
-    return *EIGEN_SOLVERS["shift_invert"](problem), "shift_invert"
+    return _solve_stalled(problem, vectors, rounds)
+
+
+def _solve_stalled(problem: EigenProblem, filtered: Array, rounds: int) -> tuple[Array, int, str]:
+    """Solve by LU factors, then by LAPACK; of a large matrix, return the vectors with the smallest residual so far."""
+    attempts = [(filtered, rounds, "chebyshev")]
+    if not _suits_lapack(problem, FACTORS_FILL_UP_FROM):
+        attempts.append((*EIGEN_SOLVERS["shift_invert"](problem), "shift_invert"))
+    best = min(attempts, key=lambda attempt: largest_residual(problem, attempt[0]))
+    if largest_residual(problem, best[0]) <= problem.tol or problem.matrix.shape[0] > LAPACK_UP_TO:
+        return best
+    return *EIGEN_SOLVERS["dense"](problem), "dense"
+
+
+def _suits_lapack(problem: EigenProblem, share: float) -> bool:
+    """Whether a sparse matrix is of moderate size and has at least a share of its entries stored."""
+    matrix = problem.matrix
+    return is_sparse(matrix) and matrix.shape[0] <= LAPACK_UP_TO and is_nearly_dense(matrix, share)
 
 
 def _finish(
@@ -350,7 +374,7 @@ def _finish(
     """Compute eigenvalues and residuals, fix order and signs, and warn if the tolerance was missed."""
     xp = namespace(vectors)
     vectors = xp.concat([problem.known, vectors], axis=1)
-    values, residuals = _rayleigh(problem.matrix, vectors)
+    values, residuals = rayleigh_quotients(problem.matrix, vectors)
     order = xp.argsort(values, stable=True)
     values, residuals, vectors = values[order], residuals[order], xp.take(vectors, order, axis=1)
     converged = bool(xp.all(residuals <= problem.tol))
@@ -370,14 +394,6 @@ def _finish(
     if form.row_scale is not None:
         vectors = vectors * form.row_scale[:, None]
     return EigenResult(values * unit, fix_signs(vectors), residuals * unit, iterations, converged, method)
-
-
-def _rayleigh(matrix: Any, vectors: Array) -> tuple[Array, Array]:
-    """Return u'Au and ‖Au - (u'Au) u‖ of each unit column u."""
-    xp = namespace(vectors)
-    product = matmul(matrix, vectors)
-    values = xp.sum(vectors * product, axis=0)
-    return values, xp.sqrt(xp.sum((product - vectors * values[None, :]) ** 2, axis=0))
 
 
 # ------------------------------------------------------------------------------------------- the generalised problem

@@ -29,6 +29,8 @@ FIRST_DEGREE = 30  # degree of the first filter, before the gap is known
 MAX_DEGREE = 200  # highest degree of a filter
 MAX_CHEBYSHEV_ROUNDS = 40  # default number of filters
 MAX_LOBPCG_ROUNDS = 500  # default number of iterations
+SHIFTS = (1e-6, 1e-9, 1e-12)  # of ``shift_invert``, relative to the width of the spectrum
+MAX_RESTARTS = 20  # default number of restarts of Lanczos for each shift; most problems need less than five
 
 # ARPACK draws a new vector when it has found an invariant subspace; recent versions of SciPy let the caller seed it.
 SEEDED_RESTARTS: dict[str, Any] = {"rng": 0} if "rng" in signature(spla.eigsh).parameters else {}
@@ -177,6 +179,19 @@ def _rayleigh_ritz(problem: EigenProblem, block: Array) -> tuple[list[float], Ar
     return to_numpy(values).tolist(), vectors, float(xp.max(residuals[: problem.n_wanted]))
 
 
+def rayleigh_quotients(matrix: Any, vectors: Array) -> tuple[Array, Array]:
+    """Return u'Au and the residual ‖Au - (u'Au) u‖ of each unit column u."""
+    xp = namespace(vectors)
+    product = matmul(matrix, vectors)
+    values = xp.sum(vectors * product, axis=0)
+    return values, xp.sqrt(xp.sum((product - vectors * values[None, :]) ** 2, axis=0))
+
+
+def largest_residual(problem: EigenProblem, vectors: Array) -> float:
+    """Return the largest residual of the columns."""
+    return float(namespace(vectors).max(rayleigh_quotients(problem.matrix, vectors)[1]))
+
+
 def _check_on_host(problem: EigenProblem, method: str) -> None:
     if not is_numpy(problem.known):
         raise InputError(
@@ -219,9 +234,21 @@ def _arpack(problem: EigenProblem) -> tuple[Array, int]:
 
 
 def _shift_invert(problem: EigenProblem) -> tuple[Array, int]:
-    """Apply the Lanczos method to (A + shift)^-1 by sparse LU factors: few steps, but the factors can fill up."""
+    """Apply the Lanczos method to (A + shift)^-1 by sparse LU factors: few steps, but the factors can fill up.
+
+    Eigenvalues far below the shift have nearly the same inverse; if they do not converge, a smaller shift is tried.
+    """
     _check_on_host(problem, "shift_invert")
-    shift = 1e-6 * (problem.upper - problem.lower) - problem.lower
+    n_products = 0
+    for shift in SHIFTS:
+        vectors, n_more = _inverse_lanczos(problem, shift * (problem.upper - problem.lower) - problem.lower)
+        n_products += n_more
+        if largest_residual(problem, vectors) <= problem.tol:
+            break
+    return vectors, n_products
+
+
+def _inverse_lanczos(problem: EigenProblem, shift: float) -> tuple[Array, int]:
     shifted = sp.csc_array(add_diagonal(sp.csr_array(problem.matrix), np.full(problem.matrix.shape[0], shift)))
     factors = spla.splu(shifted.astype(np.float64), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
 
@@ -230,7 +257,8 @@ def _shift_invert(problem: EigenProblem) -> tuple[Array, int]:
         v = factors.solve(v.astype(np.float64))
         return v - problem.known @ (problem.known.T @ v)
 
-    return _lanczos(problem, product, {"which": "LM", "tol": 0})
+    limited = problem._replace(max_iter=problem.max_iter or MAX_RESTARTS)
+    return _lanczos(limited, product, {"which": "LM", "tol": 0})
 
 
 def _lanczos(problem: EigenProblem, product: Callable[[Array], Array], options: dict) -> tuple[Array, int]:
