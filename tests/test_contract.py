@@ -23,6 +23,7 @@ from contract import INSTANCES, blobs, fit, result, rows_for, target_for
 from fiedler import EmbedKMeans, LabelGraph, LandmarkGraph, _registry, _validation
 from fiedler._records import FitHistory
 from fiedler.core.backend import is_numpy, to_numpy
+from fiedler.core.blocks import _OneThread
 from fiedler.core.sparse import to_scipy
 from fiedler.errors import InputError, InputTypeError
 from fiedler.integrations.bertopic import ClusterModel
@@ -230,13 +231,15 @@ def test_a_failed_fit_leaves_the_model_as_it_was(model, X):
 def interrupted_at(call):
     """Raise KeyboardInterrupt at a call of a function of the package, counted from 1; yield the number of calls.
 
-    Not while the filters of warnings are restored, which an interrupt would leave changed.
+    Not while the filters of warnings or the numbers of threads are restored, which an interrupt would leave changed.
     """
     package, count = os.path.dirname(fiedler.__file__), [0]
+    restoring = {_OneThread.__exit__.__code__, _OneThread._leave_thread.__code__}
 
     def profile(frame, event, _):
-        name = frame.f_code.co_filename
-        if event == "call" and name.startswith(package) and not name.endswith("_foreign_warnings.py"):
+        name, code = frame.f_code.co_filename, frame.f_code
+        is_restoring = name.endswith("_foreign_warnings.py") or code in restoring
+        if event == "call" and name.startswith(package) and not is_restoring:
             count[0] += 1
             if count[0] == call:
                 sys.setprofile(None)

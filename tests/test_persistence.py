@@ -483,7 +483,7 @@ def _with_text(path, text):
 
 
 def test_models_of_sparse_rows(tmp_path, rng):
-    X = sp.random_array((60, 20), density=0.3, rng=0, format="csr")
+    X = sp.random_array((60, 20), density=0.3, random_state=0, format="csr")
     model = SpectralClustering(2, graph=AffinityGraph.from_matrix(X @ X.T), random_state=0).fit(X)
 
     assert_array_equal(save_and_load(model, tmp_path).labels_, model.labels_)

@@ -62,6 +62,25 @@ def test_blocks_and_nested_contexts_use_one_thread_each():
         assert openmp_threads() == 2
 
 
+LATER_LIBRARY = """
+from threadpoolctl import threadpool_info, threadpool_limits
+from fiedler.core.blocks import one_thread
+
+with one_thread():
+    pass
+import torch
+
+with threadpool_limits(2), one_thread():
+    print({pool["num_threads"] for pool in threadpool_info()})
+"""
+
+
+def test_a_library_that_is_loaded_after_the_first_use_is_limited_too():
+    pytest.importorskip("torch")
+
+    assert subprocess.check_output([sys.executable, "-c", LATER_LIBRARY], text=True).strip() == "{1}"
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_every_block_is_reported(n_jobs):
     ticks = []
@@ -170,6 +189,9 @@ def test_an_interrupt_while_entering_restores_the_threads(monkeypatch):
     before = blas_threads()
     with threadpool_limits(2):
         context = type(one_thread())()
+        with context:
+            pass
+        monkeypatch.setattr(context, "_find_libraries", lambda: None)
         monkeypatch.setattr(context, "blas", Mock(lib_controllers=[], limit=Mock(side_effect=KeyboardInterrupt)))
         with pytest.raises(KeyboardInterrupt), context:
             pass

@@ -163,7 +163,7 @@ def test_weights_that_underflow_leave_a_null_space_which_auto_finds(density, rng
     """With a kernel that is far too narrow, one eigenvalue per group is zero up to rounding: no iteration converges."""
     n = 1500
     near = sp.kron(sp.eye_array(n // 10), np.ones((10, 10)))
-    far = sp.random_array((n, n), density=density, rng=rng)
+    far = sp.random_array((n, n), density=density, random_state=rng)
 
     result = smallest_eigenpairs(AffinityGraph.from_matrix(near + 1e-200 * (far + far.T)), 8)
 

@@ -121,8 +121,9 @@ def test_dense_eigenproblems_are_refused_if_the_matrix_does_not_fit_into_memory(
 
     with pytest.raises(NotEnoughMemoryError, match=r"a dense matrix of 3000 rows .*; use method='auto'"):
         smallest_eigenpairs(sp.eye_array(3_000, format="csr"), 2, method="dense")
+    X = sp.random_array((2_100, 2_100), density=1e-3, random_state=0, format="csr")
     with pytest.raises(NotEnoughMemoryError, match=r"solver='svd' on 2100 rows .*; use solver='regression'"):
-        LPI(2, KNNGraph(3), solver="svd").fit(sp.random_array((2_100, 2_100), density=1e-3, rng=0, format="csr"))
+        LPI(2, KNNGraph(3), solver="svd").fit(X)
 
 
 def test_new_points_are_linked_to_a_complete_graph_only_if_the_weights_fit_into_memory(monkeypatch, rng):

@@ -47,7 +47,7 @@ def test_an_archive_of_objects_is_refused(tmp_path):
 
 @pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
 def test_sparse_matrices_are_checked_before_they_are_converted(form, tmp_path):
-    matrix = sp.random_array((4, 4), density=0.5, rng=0).asformat(form)
+    matrix = sp.random_array((4, 4), density=0.5, random_state=0).asformat(form)
     sp.save_npz(tmp_path / "a.npz", matrix)
     assert read_input(tmp_path / "a.npz").X.shape == (4, 4)
     with np.load(tmp_path / "a.npz") as file:

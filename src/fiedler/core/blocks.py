@@ -5,6 +5,7 @@ All of them end soon after an interrupt, and so do their threads. A thread does 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -159,13 +160,16 @@ class _OneThread:
     """
 
     def __init__(self) -> None:
-        controller = ThreadpoolController()  # takes milliseconds, so it is made once
-        self.blas, self.openmp = (controller.select(user_api=api) for api in ("blas", "openmp"))
-        self.lock, self.n_inside, self.n_threads = Lock(), 0, 1
+        self.lock, self.n_inside, self.n_threads, self.n_modules = Lock(), 0, 1, 0
+        self.blas: Any = None
+        self.openmp: Any = None
         self.blas_limit: Any = None
         self.thread = local()
 
     def __enter__(self) -> int:
+        with self.lock:
+            if self.n_inside == 0:
+                self._find_libraries()
         depth = getattr(self.thread, "depth", 0)
         if depth == 0:
             self.thread.openmp_limit = self.openmp.limit(limits=1)
@@ -180,6 +184,13 @@ class _OneThread:
             self._leave_thread()
             raise
         return self.n_threads
+
+    def _find_libraries(self) -> None:
+        """Look for the libraries that are loaded; this takes milliseconds, so it is done only after further imports."""
+        if self.n_modules != len(sys.modules):
+            self.n_modules = len(sys.modules)
+            controller = ThreadpoolController()
+            self.blas, self.openmp = (controller.select(user_api=api) for api in ("blas", "openmp"))
 
     def __exit__(self, *_: Any) -> None:
         try:
