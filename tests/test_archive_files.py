@@ -247,7 +247,8 @@ def decompressed_size(path):
         return sum(member.file_size for member in archive.infolist())
 
 
-def test_loading_a_graph_takes_at_most_twice_its_size(tmp_path):
+def test_loading_a_graph_takes_at_most_twice_its_size(tmp_path, monkeypatch):
+    monkeypatch.setattr("fiedler.graph.weights.CHUNK", 2**12)
     n, steps = 10_000, np.arange(1, 21)
     rows = np.repeat(np.arange(n), 20)
     columns = (np.arange(n)[:, None] + steps).ravel() % n
@@ -257,7 +258,7 @@ def test_loading_a_graph_takes_at_most_twice_its_size(tmp_path):
 
     peak, _ = peak_of(lambda: AffinityGraph.load(tmp_path / "graph.npz"))
 
-    assert peak < 2.1 * decompressed_size(tmp_path / "graph.npz") + 8_000_000  # chunks in which weights are compared
+    assert peak < 2.3 * decompressed_size(tmp_path / "graph.npz")  # and some small chunks
 
 
 def test_loading_a_model_takes_at_most_twice_its_size(tmp_path, rng):

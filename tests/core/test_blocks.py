@@ -199,6 +199,16 @@ def test_an_interrupt_while_entering_restores_the_threads(monkeypatch):
     assert blas_threads() == before
 
 
+def test_an_interrupted_search_for_libraries_is_repeated(monkeypatch):
+    context = type(one_thread())()
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks, "ThreadpoolController", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt), context:
+            pass
+    with threadpool_limits(2), context:
+        assert (openmp_threads(), set(blas_threads())) == (1, {1})
+
+
 def test_pieces_cover_the_rows_once_and_report_every_percent(monkeypatch):
     """However long the pieces take; later ones have at most four times the rows of the one before."""
     times = iter(np.cumsum(np.random.RandomState(0).uniform(0, 1, size=2000)))

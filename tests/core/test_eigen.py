@@ -6,6 +6,7 @@ import scipy.sparse.linalg as spla
 from numpy.testing import assert_allclose
 
 from fiedler import AffinityGraph, KNNGraph
+from fiedler.core import memory
 from fiedler.core.backend import to_numpy
 from fiedler.core.eigen import generalized_eigenpairs, smallest_eigenpairs, spectral_bounds
 from fiedler.core.sparse import to_scipy
@@ -158,17 +159,57 @@ def test_a_factorisation_separates_eigenvalues_far_below_its_first_shift():
     assert_allclose(result.values, 0, atol=2e-11)
 
 
-@pytest.mark.parametrize("density", [0.002, 0.05])
-def test_weights_that_underflow_leave_a_null_space_which_auto_finds(density, rng):
-    """With a kernel that is far too narrow, one eigenvalue per group is zero up to rounding: no iteration converges."""
-    n = 1500
-    near = sp.kron(sp.eye_array(n // 10), np.ones((10, 10)))
-    far = sp.random_array((n, n), density=density, random_state=rng)
+@pytest.fixture(scope="module")
+def narrow_kernel():
+    """A graph whose weights underflow: many eigenvalues are zero up to rounding, and neither method converges."""
+    return KNNGraph(8, weight="heat", bandwidth=0.03).build(np.random.RandomState(0).normal(size=(2000, 3)))
+
+
+def test_auto_uses_lapack_if_no_iteration_converges(narrow_kernel):
+    with pytest.warns(NotConvergedWarning):
+        assert not smallest_eigenpairs(narrow_kernel, 10, method="shift_invert").converged
+
+    result = smallest_eigenpairs(narrow_kernel, 10)
+
+    assert (result.method, result.converged) == ("dense", True)
+    assert_allclose(result.values, 0, atol=1e-12)
+
+
+def test_auto_skips_factors_that_would_fill_up(rng):
+    near = sp.kron(sp.eye_array(150), np.ones((10, 10)))
+    far = sp.random_array((1500, 1500), density=0.01, random_state=rng)
 
     result = smallest_eigenpairs(AffinityGraph.from_matrix(near + 1e-200 * (far + far.T)), 8)
 
-    assert result.converged
+    assert (result.method, result.converged) == ("dense", True)
     assert_allclose(result.values, 0, atol=1e-12)
+
+
+def test_auto_returns_the_smallest_residual_if_memory_is_short(narrow_kernel, monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 10**7)
+
+    with pytest.warns(NotConvergedWarning, match="allow more iterations or a larger tolerance$"):
+        result = smallest_eigenpairs(narrow_kernel, 10)
+
+    assert result.method in ("chebyshev", "shift_invert")
+    assert result.residuals.max() < 1e-2
+
+
+def test_small_shifts_are_not_lost_in_single_precision():
+    X = np.random.RandomState(0).normal(size=(3000, 3)).astype(np.float32)
+    graph = KNNGraph(8, weight="heat", bandwidth=0.05).build(X)
+
+    result = smallest_eigenpairs(graph, 60)
+
+    assert result.vectors.dtype == np.float32
+    assert result.converged
+
+
+def test_shift_invert_needs_the_entries_of_a_matrix():
+    operator = spla.aslinearoperator(sp.diags_array(np.arange(1.0, 700.0)))
+
+    with pytest.raises(InputError, match="needs the entries of the matrix, but an operator was given"):
+        smallest_eigenpairs(operator, 2, method="shift_invert")
 
 
 @pytest.mark.parametrize(("density", "method"), [(0.4, "dense"), (0.02, "chebyshev")])

@@ -47,7 +47,8 @@ def test_repeated_fits_hold_no_more_memory_threads_or_descriptors():
     after = resources()
 
     assert after.memory_mib < before.memory_mib + 16
-    assert (after.n_threads, after.n_descriptors) <= (before.n_threads, before.n_descriptors)
+    assert after.n_threads <= before.n_threads
+    assert after.n_descriptors <= before.n_descriptors
 
 
 def test_overlapping_threads_leave_the_filters_of_warnings_as_they_were():

@@ -13,6 +13,7 @@ import numpy as np
 import fiedler
 from fiedler import AffinityGraph
 from fiedler._archive import check_archive
+from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.errors import FiedlerError, NotFittedError
 from fiedler.graph.files import read_archived_graph
 from fiedler.persistence import LIMITS, _read_model
@@ -43,7 +44,7 @@ def examine(kind: str, data: bytes, rows: Any = None) -> str:
         if kind == "model":
             _predict(value, rows)
         elif kind == "graph":
-            value.components(), value.degrees, value.laplacian("symmetric")
+            value.components(), smallest_eigenpairs(value, min(2, value.n_nodes))
         return LOADED
 
 

@@ -84,14 +84,17 @@ def saved_arrays(graph, path):
         ({"more": np.array(0)}, "an unknown array 'more'"),
         ({"signed": np.array(0)}, "its array 'signed' has the type int64 and 0 axes"),
         ({"degree": np.array([2])}, "its array 'degree' has the type int64 and 1 axes"),
-        ({"degree": np.array(0)}, "its degree or its number of neighbours is not positive"),
-        ({"neighbors": np.array(0)}, "its degree or its number of neighbours is not positive"),
+        ({"degree": np.array(0)}, "its degree is not positive"),
+        ({"degree": np.array(-5), "has_constants": np.array(False), "bandwidth": None}, "its degree is not positive"),
+        ({"neighbors": np.array(0)}, "its number of neighbours is not positive"),
+        ({"bandwidth": np.array(1.0, dtype=np.float16)}, "its array 'bandwidth' has the type float16"),
         ({"has_constants": None}, "it lacks has_constants"),
         ({"has_constants": np.array(False)}, "has constants of a kernel, but says that it has none"),
         ({"bandwidth": np.array(0.0)}, "bandwidth is not positive"),
         ({"bandwidth": np.array(np.nan)}, "bandwidth is not positive"),
-        ({"scales": np.ones(3)}, "scales are not one non-negative number per node"),
-        ({"scales": np.full(30, -1.0)}, "scales are not one non-negative number per node"),
+        ({"scales": np.ones(3)}, "scales are not one finite non-negative number per node"),
+        ({"scales": np.full(30, -1.0)}, "scales are not one finite non-negative number per node"),
+        ({"scales": np.full(30, np.inf)}, "scales are not one finite non-negative number per node"),
         ({"metric": np.full((2, 2), np.inf)}, "metric is not finite"),
         ({"recall": np.array(1.5)}, "recall is not a share"),
         ({"loops": np.full(30, -1.0)}, "self-loops are not one non-negative number per node"),
@@ -114,7 +117,12 @@ def test_weights_of_a_file_are_those_of_a_graph(tmp_path, rng):
     W = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]))
     directed, looped = sp.triu(W, format="csr"), (W + 0.5 * sp.eye_array(30)).tocsr()
     shifted = sp.csr_array(W.toarray()[:, np.roll(np.arange(30), 1)] * (1 - np.eye(30)))
-    for other, reason in ((directed, "not symmetric"), (looped, "to itself"), (shifted, "not symmetric")):
+    for other, reason in (
+        (directed, "not symmetric"),
+        (looped, "to itself"),
+        (shifted, "not symmetric"),
+        (1e305 * W, "not finite, or their sums could overflow"),
+    ):
         parts = {name: getattr(other, name) for name in ("data", "indices", "indptr")}
         np.savez(path, **arrays | parts)
         with pytest.raises(FileFormatError, match=reason):

@@ -156,7 +156,8 @@ class _OneThread:
     """A context in which BLAS and OpenMP use one thread; entering it returns the number of threads that BLAS had.
 
     BLAS is limited for the process: the first thread to enter sets the limit, the last to leave lifts it. OpenMP is
-    limited for the thread that enters, so threads started inside must enter again.
+    limited for the thread that enters, so threads started inside must enter again. Libraries that are loaded while a
+    thread is inside are found the next time.
     """
 
     def __init__(self) -> None:
@@ -187,10 +188,11 @@ class _OneThread:
 
     def _find_libraries(self) -> None:
         """Look for the libraries that are loaded; this takes milliseconds, so it is done only after further imports."""
-        if self.n_modules != len(sys.modules):
-            self.n_modules = len(sys.modules)
+        n_modules = len(sys.modules)
+        if self.n_modules != n_modules:
             controller = ThreadpoolController()
             self.blas, self.openmp = (controller.select(user_api=api) for api in ("blas", "openmp"))
+            self.n_modules = n_modules  # last, so that an interrupted search is repeated
 
     def __exit__(self, *_: Any) -> None:
         try:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -30,7 +31,7 @@ from .._foreign_warnings import ignore_foreign_warnings
 from .._records import EigenResult
 from .._typing import MatrixLike, RandomState
 from .._validation import check_int, check_positive, check_seed, choose, is_foreign
-from ..errors import InputError, NotConvergedWarning, warn
+from ..errors import InputError, NotConvergedWarning, NotEnoughMemoryError, warn
 from .backend import Array, asarray_like, eps, fix_signs, namespace, to_numpy
 from .linear import cholesky
 from .solvers import (
@@ -45,7 +46,7 @@ from .solvers import (
 from .sparse import csr_parts, diagonal, is_nearly_dense, is_sparse, matmul, row_sums, to_dense, to_scipy, with_data
 
 DENSE_UP_TO = 512  # rows; up to there LAPACK is faster, and it needs no tolerance
-LAPACK_UP_TO = 5000  # rows; the same for a matrix whose products are slow, or whose LU factors would fill up
+LAPACK_UP_TO = 5000  # rows; up to there LAPACK solves matrices with slow products, and those that no iteration solves
 SLOW_PRODUCTS_FROM = 0.1  # share of stored entries from which products take about as long as LAPACK
 FACTORS_FILL_UP_FROM = 0.01  # share of stored entries from which LAPACK is faster than LU factors
 MAX_STALLED_ROUNDS = 15  # rounds after which "auto" considers the Chebyshev filter stalled
@@ -53,6 +54,7 @@ ROUNDING_UNITS = 50  # the smallest tolerance on a relative residual, in units o
 SYMMETRY_TOL = 1e-6  # largest |A - A'| of a matrix that is considered symmetric, relative to its largest entry
 
 LaplacianKind: TypeAlias = Literal["symmetric", "combinatorial", "random_walk", "signed"]
+Solution: TypeAlias = tuple[Array, int, str]  # vectors that span the wanted space, number of rounds, method
 EigenSolver: TypeAlias = Literal["auto", "chebyshev", "dense", "lobpcg", "arpack", "shift_invert"]
 
 
@@ -111,8 +113,8 @@ def smallest_eigenpairs(
         The Laplacian of a graph; default 'symmetric'. Vectors of 'random_walk' are D^-1/2 u for the unit vectors u
         of 'symmetric'.
     method : {'auto', 'chebyshev', 'dense', 'lobpcg', 'arpack', 'shift_invert'}, default='auto'
-        'auto' is dense for up to 512 rows (5000 if at least a tenth of the entries is stored), otherwise Chebyshev,
-        followed by shift-invert if that did not converge.
+        'auto' is dense for up to 512 rows (5000 if at least a tenth of the entries is stored), otherwise Chebyshev. If
+        that does not converge, it is followed by shift-invert, and up to 5000 rows by dense.
     tol : float, default=1e-8
         Bound on the residual ‖A u - λ u‖, relative to half the bound on the spectrum (1 for the normalised Laplacians),
         and never below what the precision of the matrix allows.
@@ -164,7 +166,7 @@ def smallest_eigenpairs(
         _divide(form.matrix, unit), k - known.shape[1], known, lower, upper, max_residual, max_iter,
         check_seed(random_state),
     )  # fmt: skip
-    return _finish(form, problem, unit, *_solve(problem, method))
+    return _finish(form, problem, unit, method, *_solve(problem, method))
 
 
 def check_eigen_options(eigen_solver: object, eigen_tol: object, eigen_max_iter: object) -> dict[str, Any]:
@@ -334,8 +336,7 @@ def widest_gap(values: np.ndarray) -> int:
     return len(values) if len(values) < 2 else int(np.argmax(np.diff(values))) + 1
 
 
-def _solve(problem: EigenProblem, method: str) -> tuple[Array, int, str]:
-    """Return vectors that span the wanted space, the number of rounds, and the method used."""
+def _solve(problem: EigenProblem, method: str) -> Solution:
     n = problem.matrix.shape[0]
     if problem.n_wanted == 0:
         return problem.known[:, :0], 0, "exact"
@@ -346,20 +347,23 @@ def _solve(problem: EigenProblem, method: str) -> tuple[Array, int, str]:
     if not sp.issparse(problem.matrix):
         return *EIGEN_SOLVERS["chebyshev"](problem), "chebyshev"
     vectors, rounds = EIGEN_SOLVERS["chebyshev"](problem._replace(max_iter=problem.max_iter or MAX_STALLED_ROUNDS))
-    if largest_residual(problem, vectors) <= problem.tol:
+    residual = largest_residual(problem, vectors)
+    if residual <= problem.tol:
         return vectors, rounds, "chebyshev"
-    return _solve_stalled(problem, vectors, rounds)
+    return _solve_stalled(problem, residual, (vectors, rounds, "chebyshev"))
 
 
-def _solve_stalled(problem: EigenProblem, filtered: Array, rounds: int) -> tuple[Array, int, str]:
-    """Solve by LU factors, then by LAPACK; of a large matrix, return the vectors with the smallest residual so far."""
-    attempts = [(filtered, rounds, "chebyshev")]
-    if not _suits_lapack(problem, FACTORS_FILL_UP_FROM):
-        attempts.append((*EIGEN_SOLVERS["shift_invert"](problem), "shift_invert"))
-    best = min(attempts, key=lambda attempt: largest_residual(problem, attempt[0]))
-    if largest_residual(problem, best[0]) <= problem.tol or problem.matrix.shape[0] > LAPACK_UP_TO:
-        return best
-    return *EIGEN_SOLVERS["dense"](problem), "dense"
+def _solve_stalled(problem: EigenProblem, residual: float, filtered: Solution) -> Solution:
+    """Solve by LU factors or by LAPACK what the filter did not; if neither can, return the smaller residual."""
+    if _suits_lapack(problem, FACTORS_FILL_UP_FROM):
+        with suppress(NotEnoughMemoryError):
+            return *EIGEN_SOLVERS["dense"](problem), "dense"
+    factorised = (*EIGEN_SOLVERS["shift_invert"](problem), "shift_invert")
+    other_residual = largest_residual(problem, factorised[0])
+    if other_residual > problem.tol and problem.matrix.shape[0] <= LAPACK_UP_TO:
+        with suppress(NotEnoughMemoryError):
+            return *EIGEN_SOLVERS["dense"](problem), "dense"
+    return factorised if other_residual <= residual else filtered
 
 
 def _suits_lapack(problem: EigenProblem, share: float) -> bool:
@@ -369,7 +373,7 @@ def _suits_lapack(problem: EigenProblem, share: float) -> bool:
 
 
 def _finish(
-    form: SpectralForm, problem: EigenProblem, unit: float, vectors: Array, iterations: int, method: str
+    form: SpectralForm, problem: EigenProblem, unit: float, asked: str, vectors: Array, iterations: int, method: str
 ) -> EigenResult:
     """Compute eigenvalues and residuals, fix order and signs, and warn if the tolerance was missed."""
     xp = namespace(vectors)
@@ -383,7 +387,8 @@ def _finish(
         warn(
             f"{method} stopped after {iterations} iterations with a residual of {residual:.1e}, above the tolerance of "
             f"{tol:.1e}",
-            "allow more iterations or a larger tolerance, or use the solver 'shift_invert'",
+            "allow more iterations or a larger tolerance"
+            + ("" if asked in ("auto", "shift_invert") else ", or use the solver 'shift_invert'"),
             category=NotConvergedWarning,
             stacklevel=3,
             method=method,

@@ -188,7 +188,7 @@ def rayleigh_quotients(matrix: Any, vectors: Array) -> tuple[Array, Array]:
 
 
 def largest_residual(problem: EigenProblem, vectors: Array) -> float:
-    """Return the largest residual of the columns."""
+    """Return the largest residual of the columns as eigenvectors."""
     return float(namespace(vectors).max(rayleigh_quotients(problem.matrix, vectors)[1]))
 
 
@@ -239,18 +239,32 @@ def _shift_invert(problem: EigenProblem) -> tuple[Array, int]:
     Eigenvalues far below the shift have nearly the same inverse; if they do not converge, a smaller shift is tried.
     """
     _check_on_host(problem, "shift_invert")
-    n_products = 0
-    for shift in SHIFTS:
-        vectors, n_more = _inverse_lanczos(problem, shift * (problem.upper - problem.lower) - problem.lower)
-        n_products += n_more
-        if largest_residual(problem, vectors) <= problem.tol:
-            break
-    return vectors, n_products
+    if isinstance(problem.matrix, spla.LinearOperator):
+        raise InputError(
+            "the eigensolver 'shift_invert' needs the entries of the matrix, but an operator was given",
+            "use 'chebyshev', 'lobpcg', 'arpack' or 'auto'",
+            code="matrix_required",
+            solver="shift_invert",
+        )
+    attempts, n_products = [], 0
+    for relative_shift in SHIFTS:
+        shift = relative_shift * (problem.upper - problem.lower) - problem.lower
+        with suppress(RuntimeError):  # a singular factor
+            vectors, n_more = _inverse_lanczos(problem, shift)
+            n_products += n_more
+            attempts.append((largest_residual(problem, vectors), vectors))
+            if attempts[-1][0] <= problem.tol:
+                break
+    if not attempts:
+        return standard_normal((problem.matrix.shape[0], problem.n_wanted), problem.rng, problem.known), n_products
+    return min(attempts, key=lambda attempt: attempt[0])[1], n_products
 
 
 def _inverse_lanczos(problem: EigenProblem, shift: float) -> tuple[Array, int]:
-    shifted = sp.csc_array(add_diagonal(sp.csr_array(problem.matrix), np.full(problem.matrix.shape[0], shift)))
-    factors = spla.splu(shifted.astype(np.float64), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    """Apply the Lanczos method to (A + shift)^-1 in double precision, in which a small shift is not lost."""
+    matrix = sp.csr_array(problem.matrix, dtype=np.float64)
+    shifted = sp.csc_array(add_diagonal(matrix, np.full(matrix.shape[0], shift)))
+    factors = spla.splu(shifted, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
 
     def product(v: Array) -> Array:
         v = v - problem.known @ (problem.known.T @ v)

@@ -114,7 +114,7 @@ class AffinityGraph:
         """
         weights = as_host_matrix(W)
         check_affinity(weights, signed=signed)
-        weights = to_scipy(0.5 * (weights + weights.T))
+        weights = to_scipy(0.5 * weights + 0.5 * weights.T)
         reference = foreign_reference(W)
         return cls(weights if reference is None else from_scipy(weights, reference), signed=signed)
 

@@ -66,21 +66,22 @@ def read_graph(path: str | os.PathLike[str]) -> dict[str, Any]:
 def read_archived_graph(archive: Archive, file: str) -> dict[str, Any]:
     """As `read_graph`, from an open archive; errors name the file."""
     try:
-        return _check_arrays({name: archive.read(name) for name in archive.names})
+        return _graph_arguments({name: archive.read(name) for name in archive.names})
     except ValueError as error:
         raise FileFormatError(
             f"{file!r} is not a valid graph file: {error}", code="invalid_graph_file", file=file
         ) from error
 
 
-def _check_arrays(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _graph_arguments(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the arguments of an `AffinityGraph` from the arrays of a file, none of which is trusted."""
     _check_version(arrays)
     for name, array in arrays.items():
         if name not in {**REQUIRED, **OPTIONAL}:
             raise ValueError(f"it has an unknown array {name!r}")
         kinds, n_axes = {**REQUIRED, **OPTIONAL}[name]
-        if array.dtype.kind not in kinds or array.ndim != n_axes:
+        is_half_or_long = array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8)
+        if array.dtype.kind not in kinds or array.ndim != n_axes or is_half_or_long:
             raise ValueError(f"its array {name!r} has the type {array.dtype} and {array.ndim} axes")
     if missing := [name for name in REQUIRED if name not in arrays]:
         raise ValueError(f"it lacks {', '.join(missing)}")
@@ -113,6 +114,8 @@ def _check_version(arrays: dict[str, np.ndarray]) -> None:
 
 def _read_constants(arrays: dict[str, np.ndarray], n_nodes: int) -> KernelConstants | None:
     """Return the constants of the kernel, or None if there are none."""
+    if arrays["degree"] < 1:
+        raise ValueError("its degree is not positive")
     if not arrays["has_constants"]:
         if any(name in arrays for name in CONSTANTS):
             raise ValueError("it has constants of a kernel, but says that it has none")
@@ -120,12 +123,12 @@ def _read_constants(arrays: dict[str, np.ndarray], n_nodes: int) -> KernelConsta
     bandwidth, scales, metric, neighbors = (arrays.get(name) for name in CONSTANTS)
     if bandwidth is not None and not 0 < bandwidth < np.inf:
         raise ValueError("its bandwidth is not positive")
-    if scales is not None and (len(scales) != n_nodes or not (scales >= 0).all()):
-        raise ValueError("its scales are not one non-negative number per node")
+    if scales is not None and (len(scales) != n_nodes or not ((scales >= 0) & (scales < np.inf)).all()):
+        raise ValueError("its scales are not one finite non-negative number per node")
     if metric is not None and not np.isfinite(metric).all():
         raise ValueError("its metric is not finite")
-    if arrays["degree"] < 1 or (neighbors is not None and neighbors < 1):
-        raise ValueError("its degree or its number of neighbours is not positive")
+    if neighbors is not None and neighbors < 1:
+        raise ValueError("its number of neighbours is not positive")
     return KernelConstants(
         None if bandwidth is None else float(bandwidth),
         int(arrays["degree"]),

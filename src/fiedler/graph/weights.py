@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from ..core.backend import Array, to_numpy
 from ..core.sparse import csr_parts, filter_entries, is_sparse, row_indices, to_scipy
 from ..errors import InputError
+from .kernels import MAX_SHARE
 
 SYMMETRY_TOLERANCE = 1e-6  # relative to the largest weight; a smaller asymmetry is due to rounding
 CHUNK = 2**18  # entries that are compared at a time
@@ -54,6 +55,12 @@ def check_affinity(W: sp.csr_array, *, signed: bool) -> None:
         )
     if W.nnz == 0:
         return
+    if not _largest(W) <= MAX_SHARE * np.finfo(W.dtype).max:
+        raise InputError(
+            "the affinity matrix has weights whose sums could overflow",
+            "divide it by its largest weight",
+            code="weights_overflow",
+        )
     if not signed and W.data.min() < 0:
         raise InputError(
             f"the affinity matrix has negative weights (smallest {W.data.min():.3g})",
@@ -63,7 +70,7 @@ def check_affinity(W: sp.csr_array, *, signed: bool) -> None:
         )
     asymmetry = abs(W - W.T)
     largest = float(asymmetry.max()) if asymmetry.nnz else 0.0
-    if largest > SYMMETRY_TOLERANCE * float(np.abs(W.data).max()):
+    if largest > SYMMETRY_TOLERANCE * _largest(W):
         raise InputError(
             f"the affinity matrix is not symmetric (w_ij and w_ji differ by up to {largest:.3g})",
             "symmetrise it first, for example with (W + W.T) / 2",
@@ -81,19 +88,26 @@ def check_stored_weights(W: Any, *, signed: bool) -> None:
         raise ValueError("the weights of a graph are not a square sparse matrix of floats")
     if not W.has_canonical_format:
         raise ValueError("the weights of a graph are not sorted, or repeated")
+    largest = _largest(W)
+    if not largest <= MAX_SHARE * np.finfo(W.dtype).max:
+        raise ValueError("the weights of a graph are not finite, or their sums could overflow")
     mirrored = W.T.tocsr()
     if not np.array_equal(W.indptr, mirrored.indptr):
         raise ValueError("the weights of a graph are not symmetric")
-    largest = max((float(np.abs(W.data[part]).max()) for part in _chunks(W.nnz)), default=0.0)
     for part in _chunks(W.nnz):
         data, columns = W.data[part], W.indices[part]
-        if not np.isfinite(data).all() or (not signed and data.min() < 0):
-            raise ValueError("the weights of a graph are not finite, or negative")
+        if not signed and data.min() < 0:
+            raise ValueError("the weights of a graph are negative")
         asymmetry = np.abs(data - mirrored.data[part]).max()
         if not np.array_equal(columns, mirrored.indices[part]) or asymmetry > SYMMETRY_TOLERANCE * largest:
             raise ValueError("the weights of a graph are not symmetric")
         if (np.searchsorted(W.indptr, np.arange(part.start, part.stop), side="right") - 1 == columns).any():
             raise ValueError("a weight joins a node of a graph to itself")
+
+
+def _largest(W: sp.csr_array) -> float:
+    """Return the largest absolute weight, in chunks, without a copy of all."""
+    return max((float(np.abs(W.data[part]).max()) for part in _chunks(W.nnz)), default=0.0)
 
 
 def _chunks(n: int) -> list[slice]:
