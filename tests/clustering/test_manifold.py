@@ -29,6 +29,7 @@ from fiedler.clustering.memberships import WALK
 from fiedler.clustering.partial_supervision import PartialSupervision
 from fiedler.core.backend import to_numpy
 from fiedler.datasets import circles, load, two_moons
+from fiedler.errors import FiedlerWarning
 from fiedler.graph.recipes import nested_graphs, self_tuned
 from fiedler.metrics import (
     adjusted_rand_index,
@@ -654,3 +655,11 @@ def test_equal_results_are_one_line_of_the_report(blobs):
 
     assert len(communities) > len(lines) == communities.cut.round(6).nunique()
     assert sum(line.endswith("<") for line in model.report().splitlines()) == 1
+
+
+def test_clusters_of_outliers_alone_are_a_warning(rng):
+    with pytest.warns(FiedlerWarning, match=r"only \d of the 3 clusters contain any rows") as caught:
+        model = ManifoldClustering(3, outliers=0.8, random_state=0).fit(rng.normal(size=(40, 2)))
+
+    (fields,) = [one.message.fields for one in caught if one.message.code == "empty_clusters"]
+    assert fields["n_found"] == len(np.unique(model.labels_[model.labels_ >= 0])) < 3
