@@ -128,6 +128,12 @@ def test_notes_of_lapgmm_say_how_close_rule_12_comes():
     assert f"({-gaps['tdt2'][1]:.1f} below on TDT2)" in notes
 
 
+def records_of_figure_7(data, lam):
+    protocol = load_protocol("lapgmm")
+    selected = select_records(protocol, protocol.experiments["strength_printed"], records("lapgmm"))
+    return [record for record in selected if record["data"] == data and record["at"]["lam"] == lam]
+
+
 def test_notes_of_lapgmm_describe_figure_7_with_rule_12():
     notes, scores = text("papers/lapgmm/NOTES.md"), values("lapgmm", "strength_printed")
     for data, name in SETS_OF_LAPGMM.items():
@@ -138,6 +144,13 @@ def test_notes_of_lapgmm_describe_figure_7_with_rule_12():
             for lam in STRENGTHS
         ]
         assert f"| {name}, λ | {' | '.join(cells)} |" in notes
+        four = [records_of_figure_7(data, lam) for lam in STRENGTHS]
+        cells = [both_scores([record["trials"]["4"] for record in found]) for found in four]
+        assert f"| {name}, λ, four steps | {' | '.join(cells)} |" in notes
+        first, last = (
+            [np.mean([record["trials"]["4"][score] for record in four[n]]) for score in BOTH] for n in (1, 4)
+        )
+        assert np.max(np.abs(np.subtract(last, first))) < 0.0125  # "by at most 1.2 points"
     change = {
         data: "/".join(
             f"{100 * (np.mean(list(last.values())) - np.mean(list(first.values()))):+.1f}"
@@ -148,8 +161,8 @@ def test_notes_of_lapgmm_describe_figure_7_with_rule_12():
         for data in SETS_OF_LAPGMM
     }
     assert (
-        f"stable on USPS and TDT2, and not on COIL20: from 500 to 10⁵ accuracy/NMI change by {change['usps']} points "
-        f"on USPS, {change['tdt2']} on TDT2 and {change['coil20']} on COIL20, means of ten draws"
+        f"stable on USPS and TDT2 (at most two points), and not on COIL20: from 500 to 10⁵ they change by "
+        f"{change['usps']} points on USPS, {change['tdt2']} on TDT2 and {change['coil20']} on COIL20 (means of ten "
     ) in notes
     stable = {data: max(abs(float(points)) for points in change[data].split("/")) <= 2 for data in change}
     assert stable == {"usps": True, "coil20": False, "tdt2": True}
@@ -198,8 +211,14 @@ def test_notes_of_lapgmm_say_why_a_larger_lambda_is_worse_on_tdt2():
         return f"{iterations:.0f}", f"{np.mean([trial['n_clusters'] / k for trial, k in found]):.0%}".replace("%", " %")
 
     notes, (iterations, share), (fewer, small_share) = text("papers/lapgmm/NOTES.md"), *map(many_steps, (1e3, 1e4))
-    assert f"takes {iterations} iterations, in which γ shrinks, and {share} of K clusters remain" in notes
+    chosen = {
+        lam: Counter(record["best_at"] for k in (20, 25, 30) for record in steps_of_tdt2()[k, lam])
+        for lam in (1e3, 1e4)
+    }
+    assert f"takes {iterations} iterations, {share} of K clusters remain, and the modularity chooses" in notes
+    assert f"chooses 256 steps in {chosen[1e3][256]} of {chosen[1e3].total()} fits" in notes
     assert f"the same fit ends after {fewer} iterations with {small_share} of K" in notes
+    assert f"and 16 steps are chosen in {chosen[1e4][16]} of {chosen[1e4].total()}" in notes
 
 
 def test_notes_of_lapgmm_describe_figure_1():
