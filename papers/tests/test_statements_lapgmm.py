@@ -10,8 +10,8 @@ import pytest
 from fiedler.metrics import clustering_accuracy
 from fiedler_papers import load_protocol
 from fiedler_papers.illustrations import MOON_STEPS, rule_label
-from fiedler_papers.tables import read_published, select_records
-from statements import BOTH, line, page_table, percent, records, text, values
+from fiedler_papers.tables import AVERAGE, read_published, select_records
+from statements import BOTH, line, lines, page_table, percent, records, text, values
 
 STEPS = ["1", "4", "16", "64", "256"]  # of rule (12)
 STRENGTHS = (100.0, 500.0, 1000.0, 10000.0, 100000.0)  # the range of λ of rule (12)
@@ -192,6 +192,24 @@ def steps_of_tdt2():
                 at = (record["at"]["k"], record["at"].get("lam", 1000.0))
                 found.setdefault(at, {})[record["draw"]] = record
     return {at: [by_draw[draw] for draw in range(5)] for at, by_draw in found.items()}
+
+
+def test_small_graphs_are_best_on_images_in_figure_8_with_rule_12():
+    scores = values("lapgmm", "neighbours_printed")
+    for data in ("usps", "coil20"):
+        for score in BOTH:
+            columns = {p: scores[data, "lapgmm_steps", f"k=5 graph__n_neighbors={p}", score] for p in (3, 5, 8, 13, 20)}
+            assert max(columns, key=lambda p: np.mean(list(columns[p].values()))) in (3, 5)
+    assert "with rule (12) small graphs are best on images" in text("papers/lapgmm/NOTES.md")
+
+
+def test_notes_of_lapgmm_say_which_methods_have_ten_draws():
+    few = {"lapgmm_anchored", "lapgmm_steps", "lapgmm_100", "spectral", "umap_gmm", "gnmf", "bgmm"}
+    for data in SETS_OF_LAPGMM:
+        for one in lines("lapgmm", data):
+            if one.place == AVERAGE and one.method != "hdbscan":  # which has no seed
+                assert one.ours.draws == (10 if one.method in few else 30)
+    assert "`lapgmm_100` and the peers 10 |" in text("papers/lapgmm/NOTES.md")
 
 
 def test_notes_of_lapgmm_say_what_lambda_changes_in_table_4():

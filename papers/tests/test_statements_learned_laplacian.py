@@ -225,3 +225,16 @@ def test_all_methods_have_twenty_draws_but_two_on_letter():
         "papers/learned_laplacian/NOTES.md"
     )
     assert "twenty draws (ten of the best width on Letter in clustering)" in text("docs/supervision.md")
+
+
+def test_notes_of_learned_laplacian_say_how_far_method_1_is_on_the_large_sets():
+    above = [100 * (learned("classes", data, "llgc_method1") - printed("classes", data)) for data in ("usps", "letter")]
+    widths = [percent(learned("classes", data, "llgc")) for data in ("usps", "letter")]
+    notes = text("papers/learned_laplacian/NOTES.md")
+    assert f"on all but USPS and Letter ({above[0]:.1f} and {above[1]:.1f} above)" in notes
+    assert f"with the best width has {widths[0]} and {widths[1]}" in notes
+    glass = learned("clusters", "glass", "method1")
+    assert glass < printed("clusters", "glass")
+    assert f"below print by nearly as much ({percent(glass)})" in notes
+    gain = 100 * (learned("classes", "letter", "llgc_method1") - learned("classes", "letter", "llgc_learned"))
+    assert f"our Method 1 is {above[1]:.1f} above the printed error, and the default {gain:.1f} below it" in notes

@@ -261,3 +261,35 @@ def test_notes_of_lpi_say_how_far_the_papers_own_columns_are():
         return "/".join(map(percent, means))
 
     assert f"the first ten give {tenth(0)} for the default on Reuters, those from 30 to 39 {tenth(30)}." in notes
+
+
+def test_notes_of_lpi_compare_kmeans_with_a_later_paper():
+    levels = [line("lapgmm", "tdt2", "tdt2", "kmeans", "AC", f"k={k}") for k in (5, 10)]
+    printed, ours = (
+        [f"{value:.3f}".lstrip("0") for value in values]
+        for values in ([one.published.value for one in levels], [one.ours.value for one in levels])
+    )
+    assert (
+        f"prints {printed[0]} and {printed[1]} for k-means on the same corpus at five and ten classes "
+        f"[lapgmm, Table 4], and that agrees with ours, both for tf-idf ({ours[0]}, {ours[1]})"
+    ) in text("papers/lpi/NOTES.md")
+
+
+def test_few_neighbours_are_best_in_figure_3_and_three_are_too_few():
+    """On both corpora, over all k: the best number is 6 or 10, and three are worse than fifteen."""
+    columns = values("lpi", "local")
+    for data in ("tdt2", "reuters21578"):
+        for score in BOTH:
+            mean = {
+                p: np.mean(
+                    [
+                        np.mean(list(column.values()))
+                        for (name, _, place, kind), column in columns.items()
+                        if (name, kind) == (data, score) and f"embedding__graph__n_neighbors={p}" in place.split()
+                    ]
+                )
+                for p in (3, 6, 10, 15, 20, 30, 40)
+            }
+            assert max(mean, key=mean.get) in (6, 10)
+            assert mean[3] < mean[15]
+    assert "few neighbours are best, p = 6 to 10, and three are too few" in text("papers/lpi/NOTES.md")
