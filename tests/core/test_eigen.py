@@ -1,3 +1,5 @@
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -203,6 +205,15 @@ def test_small_shifts_are_not_lost_in_single_precision():
 
     assert result.vectors.dtype == np.float32
     assert result.converged
+
+
+def test_singular_factors_are_a_warning(connected_graph, monkeypatch):
+    monkeypatch.setattr("fiedler.core.solvers.spla.splu", Mock(side_effect=RuntimeError("Factor is exactly singular")))
+
+    with pytest.warns(NotConvergedWarning, match="shift_invert stopped after 0 iterations"):
+        result = smallest_eigenpairs(connected_graph, 3, method="shift_invert")
+
+    assert_allclose(np.linalg.norm(to_numpy(result.vectors), axis=0), 1)
 
 
 def test_shift_invert_needs_the_entries_of_a_matrix():

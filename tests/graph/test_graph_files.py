@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler import AffinityGraph, KNNGraph
-from fiedler.errors import FileFormatError
+from fiedler.errors import FileFormatError, InputError
 
 
 @pytest.mark.parametrize("weight", ["binary", "heat", "local"])
@@ -24,6 +24,12 @@ def test_a_graph_survives_a_file_and_pickle(weight, tmp_path, rng):
         assert loaded.recall == 1
         if weight == "local":
             assert_array_equal(loaded.constants.scales, graph.constants.scales)
+
+
+def test_the_name_of_a_graph_file_ends_in_npz(uneven_graph, tmp_path):
+    with pytest.raises(InputError, match=r"the name of a graph file must end in \.npz"):
+        uneven_graph.save(tmp_path / "graph.txt")
+    assert not list(tmp_path.iterdir())
 
 
 def test_signs_survive_a_file(signed_graph, tmp_path):

@@ -255,8 +255,9 @@ def _shift_invert(problem: EigenProblem) -> tuple[Array, int]:
             attempts.append((largest_residual(problem, vectors), vectors))
             if attempts[-1][0] <= problem.tol:
                 break
-    if not attempts:
-        return standard_normal((problem.matrix.shape[0], problem.n_wanted), problem.rng, problem.known), n_products
+    if not attempts:  # their residuals show that random vectors have not converged
+        random_vectors = problem.rng.standard_normal((problem.matrix.shape[0], problem.n_wanted))
+        return np.linalg.qr(random_vectors)[0].astype(problem.known.dtype, copy=False), n_products
     return min(attempts, key=lambda attempt: attempt[0])[1], n_products
 
 
