@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ._files import atomic_write
-from .errors import DataNotFoundError, FileFormatError, unreadable_for_lack_of_memory
+from .errors import DataNotFoundError, FileFormatError, InputError, unreadable_for_lack_of_memory
 
 CHUNK = 2**18  # bytes that are decompressed at a time
 MAX_EMPTY_AXIS = 2**20  # of an array without entries, whose size the size of the file does not limit
@@ -128,6 +128,18 @@ def check_archive(
         raise FileFormatError(f"{name!r} is not a valid {kind}: {error}", code="size_limit", file=name) from None
     except ValueError as error:
         raise FileFormatError(f"{name!r} is not a {kind}, or it is damaged: {error}", code=code, file=name) from None
+
+
+def check_ending(path: str | os.PathLike[str], kind: str) -> None:
+    """Raise an error unless the name of a file to be written, such as a "model file", ends in .npz."""
+    if not str(path).endswith(".npz"):
+        raise InputError(
+            f"a {kind} must end in .npz; got {str(path)!r}",
+            code="wrong_ending",
+            parameter="path",
+            value=str(path),
+            file=str(path),
+        )
 
 
 def write_archive(

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from ._archive import Archive, SizeLimit, is_storable_dtype, open_archive, write_archive
+from ._archive import Archive, SizeLimit, check_ending, is_storable_dtype, open_archive, write_archive
 from ._model_schema import Sizes, check_state, check_steps
 from ._registry import storable_classes
 from ._validation import is_foreign
@@ -35,7 +35,7 @@ from ._versions import versions
 from .core.backend import to_numpy
 from .core.block_versions import is_dask_array
 from .core.sparse import checked_csr, is_sparse, to_scipy
-from .errors import FileFormatError, InputError, InputTypeError
+from .errors import FileFormatError, InputTypeError
 
 MODEL_FORMAT = "fiedler model"
 FORMAT_VERSION = 1  # raised when an older fiedler could not read what a newer one writes
@@ -74,14 +74,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, notes: dict[str,
     >>> bool((fiedler.load(path).predict(X) == model.predict(X)).all())
     True
     """
-    if not str(path).endswith(".npz"):
-        raise InputError(
-            f"a model file must end in .npz; got {str(path)!r}",
-            code="wrong_ending",
-            parameter="path",
-            value=str(path),
-            file=str(path),
-        )
+    check_ending(path, "model file")
     if not isinstance(model, BaseEstimator):
         raise InputTypeError(
             f"a model file contains an estimator; got {type(model).__name__}",

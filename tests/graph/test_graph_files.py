@@ -27,7 +27,7 @@ def test_a_graph_survives_a_file_and_pickle(weight, tmp_path, rng):
 
 
 def test_the_name_of_a_graph_file_ends_in_npz(uneven_graph, tmp_path):
-    with pytest.raises(InputError, match=r"the name of a graph file must end in \.npz"):
+    with pytest.raises(InputError, match=r"a graph file must end in \.npz"):
         uneven_graph.save(tmp_path / "graph.txt")
     assert not list(tmp_path.iterdir())
 

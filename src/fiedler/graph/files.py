@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._archive import Archive, open_archive, write_archive
+from .._archive import Archive, check_ending, open_archive, write_archive
 from ..core.backend import Array, to_numpy
 from ..core.sparse import Sparse, checked_csr, to_scipy
-from ..errors import FileFormatError, InputError
+from ..errors import FileFormatError
 from .kernels import KernelConstants
 from .weights import check_stored_weights
 
@@ -41,13 +41,7 @@ def write_graph(
     loops: Array | None,
 ) -> None:
     """Write the attributes of a graph to a file, or nothing if writing fails."""
-    if not str(path).endswith(".npz"):
-        raise InputError(
-            f"the name of a graph file must end in .npz; got {str(path)!r}",
-            code="wrong_ending",
-            parameter="path",
-            file=str(path),
-        )
+    check_ending(path, "graph file")
     W, kernel = to_scipy(weights), constants or KernelConstants()
     optional = {name: getattr(kernel, name) for name in CONSTANTS} | {"recall": recall, "loops": loops}
     arrays: dict[str, Any] = {name: to_numpy(value) for name, value in optional.items() if value is not None}
