@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose
 from fiedler import AffinityGraph, KNNGraph
 from fiedler.core import memory
 from fiedler.core.backend import to_numpy
-from fiedler.core.eigen import generalized_eigenpairs, smallest_eigenpairs, spectral_bounds
+from fiedler.core.eigen import generalized_eigenpairs, smallest_eigenpairs
 from fiedler.core.sparse import to_scipy
+from fiedler.core.spectrum import spectral_bounds
 from fiedler.errors import InputError, NotConvergedWarning
 
 ITERATIVE = ["chebyshev", "lobpcg", "arpack", "shift_invert"]

@@ -24,7 +24,7 @@ from fiedler import (
 from fiedler._records import FitHistory
 from fiedler.baselines import GNMF
 from fiedler.clustering import NClustersChoice
-from fiedler.core.eigen import widest_gap
+from fiedler.core.spectrum import widest_gap
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 from fiedler.plots import EvidenceDisplay, HistoryDisplay, SpectrumDisplay, StabilityDisplay
 from fiedler.plots.style import MIDDLE, PRIMARY, SECONDARY

@@ -19,9 +19,10 @@ from .._records import EigenResult
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_dense, check_int
 from ..core.backend import Array, asarray_like, to_numpy
-from ..core.eigen import DENSE_UP_TO, check_eigen_options, smallest_eigenpairs
+from ..core.eigen import check_eigen_options, smallest_eigenpairs
 from ..core.progress import report_progress
 from ..core.restoring import restore_on_failure
+from ..core.spectrum import DENSE_UP_TO
 from ..errors import InputError
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.hessian import extend_affinely, hessian, hessian_form, n_neighbors_needed

@@ -41,13 +41,14 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_data, check_int, check_nonnegative, check_positive, check_seed, choose
 from ..core.backend import Array, asarray_like, fix_signs, is_numpy, is_on_host, namespace, to_numpy
-from ..core.eigen import generalized_eigenpairs, widest_gap
+from ..core.eigen import generalized_eigenpairs
 from ..core.linear import least_squares
 from ..core.memory import check_memory
 from ..core.progress import report_progress
 from ..core.restoring import restore_on_failure
 from ..core.rows import convert_rows, normalize_rows, sq_row_norms
 from ..core.sparse import csr_parts, matmul, to_scipy
+from ..core.spectrum import widest_gap
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints

@@ -26,7 +26,7 @@ from .._records import EigenResult
 from .._typing import LabelsLike, MatrixLike
 from .._validation import choose
 from ..core.backend import Array, asarray_like, namespace, one_hot, positive_part, to_numpy
-from ..core.eigen import LaplacianKind, largest_eigenvalue, smallest_eigenpairs
+from ..core.eigen import LaplacianKind, smallest_eigenpairs
 from ..core.sparse import (
     add_diagonal,
     csr_parts,
@@ -37,6 +37,7 @@ from ..core.sparse import (
     sum_entries,
     with_data,
 )
+from ..core.spectrum import largest_eigenvalue
 from ..errors import InputError
 from .affinity import AffinityGraph
 from .labels import check_node_labels, consecutive

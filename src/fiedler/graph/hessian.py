@@ -24,8 +24,9 @@ import numpy as np
 
 from .._validation import check_int
 from ..core.backend import Array, asarray_like, eps, namespace, row_blocks, to_numpy
-from ..core.eigen import SpectralForm, spectral_bounds
+from ..core.eigen import SpectralForm
 from ..core.sparse import Sparse, csr_parts, from_coo, row_sums, to_scipy
+from ..core.spectrum import spectral_bounds
 from ..errors import InputError
 from .affinity import AffinityGraph
 

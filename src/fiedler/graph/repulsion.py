@@ -24,8 +24,9 @@ from scipy.linalg import eigh
 
 from .._records import EigenResult
 from ..core.backend import asarray_like, to_numpy
-from ..core.eigen import DENSE_UP_TO, smallest_eigenpairs
+from ..core.eigen import smallest_eigenpairs
 from ..core.sparse import to_scipy
+from ..core.spectrum import DENSE_UP_TO
 from ..errors import InputError
 from .affinity import AffinityGraph
 from .pairs import split_by_sign

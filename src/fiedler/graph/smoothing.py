@@ -23,9 +23,9 @@ from scipy.special import ive
 
 from .._validation import check_int
 from ..core.backend import Array, asarray_like, eps, namespace, to_numpy
-from ..core.eigen import spectral_bounds
 from ..core.linear import SolveResult, conjugate_gradient
 from ..core.sparse import Sparse, matmul
+from ..core.spectrum import spectral_bounds
 from ..errors import InputError
 from .affinity import AffinityGraph
 from .laplacians import power_of_degrees

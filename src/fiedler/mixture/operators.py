@@ -15,7 +15,6 @@ import scipy.sparse.linalg as spla
 
 from .._validation import choose
 from ..core.backend import Array, asarray_like, namespace, to_numpy
-from ..core.eigen import spectral_bounds
 from ..core.solvers import SEEDED_RESTARTS
 from ..core.sparse import (
     Sparse,
@@ -28,6 +27,7 @@ from ..core.sparse import (
     to_scipy,
     with_data,
 )
+from ..core.spectrum import spectral_bounds
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.hessian import hessian

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import check_int
 from ..clustering.spectral import RELAXATIONS, SpectralClustering
 from ..core.backend import to_numpy
-from ..core.eigen import LaplacianKind, smallest_eigenpairs, widest_gap
+from ..core.eigen import LaplacianKind, smallest_eigenpairs
+from ..core.spectrum import widest_gap
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from .rows import n_clusters_of

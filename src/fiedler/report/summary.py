@@ -28,7 +28,8 @@ from ..clustering import NClustersChoice
 from ..clustering.choice_report import CONTESTED_BELOW, UNCERTAIN_BELOW, disagreement
 from ..clustering.explanation import describe_columns
 from ..core.backend import to_numpy
-from ..core.eigen import smallest_eigenpairs, widest_gap
+from ..core.eigen import smallest_eigenpairs
+from ..core.spectrum import widest_gap
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..metrics import match_labels, score_table
