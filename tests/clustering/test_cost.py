@@ -35,8 +35,8 @@ from fiedler.core.backend import BLOCK_BYTES
 from fiedler.core.memory import peak_memory_mb, reset_peak_memory
 from fiedler.datasets import tanh_manifold
 from fiedler.errors import InputError
-from fiedler.graph import neighbors
-from fiedler.graph.neighbors import APPROXIMATE_ABOVE, _exact_products, _prefers_cells
+from fiedler.graph import exact_search
+from fiedler.graph.neighbors import APPROXIMATE_ABOVE, _prefers_cells, k_nearest
 
 PROBLEM = Problem(
     1000, 20, 3, False, bytes_per_row=160, nnz=None, search="double", n_threads=3, n_jobs=1
@@ -159,10 +159,11 @@ def test_cells_are_expected_where_the_graph_uses_them(n, d):
 def test_the_exact_search_is_that_of_the_graph(d, dtype, rng, monkeypatch):
     """Products are used for single precision; for double precision scikit-learn chooses trees or all pairs."""
     called, trees = [], []
-    monkeypatch.setattr(neighbors, "_exact_products", lambda *args: called.append(1) or _exact_products(*args))
+    by_products = exact_search.neighbors_by_products
+    monkeypatch.setattr(exact_search, "neighbors_by_products", lambda *args: called.append(1) or by_products(*args))
     fit = NearestNeighbors.fit
     monkeypatch.setattr(NearestNeighbors, "fit", lambda self, X: trees.append(fit(self, X)._fit_method) or self)
-    neighbors.k_nearest(rng.normal(size=(200, d)).astype(dtype), 5)
+    k_nearest(rng.normal(size=(200, d)).astype(dtype), 5)
 
     kind = cost._search(200, d, dtype == "float32", False, "cpu")
     assert kind == ("product" if called else "double" if trees == ["brute"] else "tree")

@@ -10,8 +10,10 @@ from sklearn.neighbors import KNeighborsTransformer
 from fiedler import KNNGraph
 from fiedler.core.backend import to_numpy
 from fiedler.errors import InputError
-from fiedler.graph import neighbors
-from fiedler.graph.neighbors import k_nearest, pair_distances, pair_products, pairwise_distances, within_radius
+from fiedler.graph import approximate_search, exact_search, neighbors
+from fiedler.graph.approximate_search import TARGET_RECALL
+from fiedler.graph.distances import pair_distances, pair_products, pairwise_distances
+from fiedler.graph.neighbors import k_nearest, within_radius
 from toys import BACKENDS
 
 
@@ -193,7 +195,7 @@ def test_probes_are_raised_until_the_recall_is_reached(rng):
 
     exact, _ = as_matrix(k_nearest(X, 10, method="exact"))
     approximate, _ = as_matrix(k_nearest(X, 10, method="faiss"))
-    assert graph.recall >= neighbors.TARGET_RECALL
+    assert graph.recall >= TARGET_RECALL
     assert recall(approximate, exact) > 0.99
     assert graph.weights.dtype == np.float32
 
@@ -224,7 +226,8 @@ def test_auto_searches_in_cells_if_there_are_many_rows_and_features(container, n
     monkeypatch.setattr(neighbors, "APPROXIMATE_ABOVE", 100)
     monkeypatch.setattr(neighbors, "DEVICE_APPROXIMATE_ABOVE", 150)
     called = []
-    monkeypatch.setitem(neighbors.SEARCHES, "cells", lambda *a: called.append("cells") or neighbors._exact(*a))
+    exact = neighbors.SEARCHES["exact"]
+    monkeypatch.setitem(neighbors.SEARCHES, "cells", lambda *a: called.append("cells") or exact(*a))
 
     rows = BACKENDS[container](rng.normal(size=(n_rows + 1, 5)))
     k_nearest(rows[:n_rows, :], 3)
@@ -251,7 +254,7 @@ def test_cells_reach_the_recall_on_every_back_end(crowd, backend, caplog):
 
     columns, distances = as_matrix(edges)
     assert "cells searched" in caplog.text  # not the exact search
-    assert edges.recall >= neighbors.TARGET_RECALL
+    assert edges.recall >= TARGET_RECALL
     assert recall(columns, exact) > 0.99
     assert_allclose(distances, np.linalg.norm(crowd[:, None] - crowd[columns], axis=2), rtol=1e-5)
     assert (columns != np.arange(5000)[:, None]).all()
@@ -260,7 +263,7 @@ def test_cells_reach_the_recall_on_every_back_end(crowd, backend, caplog):
 
 @pytest.mark.parametrize("n_rows", [4, 60])
 def test_cells_of_few_rows_on_a_device(n_rows, monkeypatch, rng):
-    monkeypatch.setattr(neighbors, "is_on_host", lambda X: False)
+    monkeypatch.setattr(approximate_search, "is_on_host", lambda X: False)
     X = rng.normal(size=(n_rows, 2))
 
     columns, _ = as_matrix(k_nearest(X, 2, method="cells"))
@@ -291,7 +294,7 @@ def test_cells_keep_the_digits_of_rows_far_from_the_origin(rng):
 
     edges = k_nearest(X, 5, method="cells")
 
-    assert edges.recall >= neighbors.TARGET_RECALL
+    assert edges.recall >= TARGET_RECALL
     assert recall(as_matrix(edges)[0], as_matrix(k_nearest(X, 5, method="exact"))[0]) > 0.99
 
 
@@ -322,7 +325,7 @@ def test_pieces_do_not_change_results(method, with_queries, monkeypatch, rng):
     X = rng.normal(size=(700, 6))
     Q = rng.normal(size=(600, 6)) if with_queries else None
     whole = as_matrix(k_nearest(X, 5, queries=Q, method=method))
-    monkeypatch.setattr(neighbors, "MIN_ROWS_FOR_PIECES", 100)
+    monkeypatch.setattr(exact_search, "MIN_ROWS_FOR_PIECES", 100)
     for seconds in (1e-9, 1e-3):
         monkeypatch.setattr("fiedler.core.blocks.FIRST_PIECE", 37)
         monkeypatch.setattr("fiedler.core.blocks.PIECE_SECONDS", seconds)

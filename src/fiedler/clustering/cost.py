@@ -31,12 +31,8 @@ from ..core.backend import BLOCK_BYTES
 from ..core.blocks import one_thread
 from ..errors import InputError
 from ..graph.community import n_search_nodes
-from ..graph.neighbors import (
-    APPROXIMATE_ABOVE,
-    DEVICE_APPROXIMATE_ABOVE,
-    MAX_TREE_FEATURES,
-    MAX_TREE_FEATURES_OF_MANY,
-)
+from ..graph.exact_search import MAX_TREE_FEATURES
+from ..graph.neighbors import APPROXIMATE_ABOVE, DEVICE_APPROXIMATE_ABOVE, MAX_TREE_FEATURES_OF_MANY
 from .block_cost import block_cost
 from .candidates import MAX_SEARCHES, has_enough_rows, max_supernodes, n_searches
 from .comparison import EFFORTS

@@ -19,8 +19,9 @@ from ..core.backend import Array, asarray_like, to_numpy
 from ..core.rows import append_rows
 from ..core.sparse import row_indices, to_scipy
 from .affinity import AffinityGraph
+from .distances import pair_distances
 from .kernels import LOCAL_NEIGHBOR
-from .neighbors import Edges, k_nearest, nearest_of_rows, pair_distances
+from .neighbors import Edges, k_nearest, nearest_of_rows
 from .recipes import KNNGraph, nearest_edges, nth_distances
 from .row_weights import weigh_graph
 

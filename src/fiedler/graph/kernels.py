@@ -22,7 +22,7 @@ from .._validation import check_int, check_positive, choose
 from ..core.backend import Array, namespace, to_numpy
 from ..core.rows import row_norms
 from ..errors import InputError
-from .neighbors import pair_products
+from .distances import pair_products
 
 KernelName: TypeAlias = Literal["binary", "heat", "dot", "polynomial", "cosine", "local"]
 

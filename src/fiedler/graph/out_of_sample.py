@@ -11,8 +11,9 @@ from ..core.rows import take_rows
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, row_indices
 from ..errors import warn
 from .affinity import AffinityGraph
+from .distances import pair_distances
 from .laplacians import weighted_degrees
-from .neighbors import k_nearest, pair_distances
+from .neighbors import k_nearest
 from .recipes import link_new_points
 
 

@@ -25,8 +25,9 @@ from ..core.rows import normalize_rows
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
 from ..errors import InputError, InputTypeError
 from .affinity import AffinityGraph, BridgeRule
+from .distances import pairwise_distances
 from .kernels import KERNELS, LOCAL_NEIGHBOR, KernelConstants, KernelName, RowPairs, edge_weights, fit_constants
-from .neighbors import Edges, SearchMethod, from_transformer, k_nearest, pairwise_distances, unit_rows, within_radius
+from .neighbors import Edges, SearchMethod, from_transformer, k_nearest, unit_rows, within_radius
 
 if TYPE_CHECKING:
     from .constraints import PairwiseConstraints

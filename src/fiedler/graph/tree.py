@@ -39,9 +39,10 @@ from ..core.backend import Array, asarray_like, to_numpy
 from ..core.progress import stage
 from ..core.sparse import from_coo
 from .connect import mst_bridges
+from .distances import pair_distances
 from .kernels import LOCAL_NEIGHBOR
 from .laplacians import component_labels
-from .neighbors import Edges, k_nearest, pair_distances
+from .neighbors import Edges, k_nearest
 
 EdgeLength = Literal["distance", "mutual", "local"]
 

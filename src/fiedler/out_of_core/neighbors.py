@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..core.backend import Array
+from ..graph.approximate_search import CellSearch
 from ..graph.copies import Copies
 from ..graph.kernels import LOCAL_NEIGHBOR
-from ..graph.neighbors import MAX_TREE_FEATURES_OF_MANY, CellSearch, SearchMethod, k_nearest
+from ..graph.neighbors import MAX_TREE_FEATURES_OF_MANY, SearchMethod, k_nearest
 from .cells import CellBlocks, Layout
 from .rows import stack
 from .workspace import Workspace

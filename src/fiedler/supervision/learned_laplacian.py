@@ -37,9 +37,10 @@ from ..core.sparse import Sparse, to_scipy
 from ..errors import InputError, InputTypeError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
+from ..graph.distances import pairwise_distances
 from ..graph.kernels import KernelConstants
 from ..graph.labels import as_column
-from ..graph.neighbors import k_nearest, pairwise_distances
+from ..graph.neighbors import k_nearest
 from ..graph.pairs import overwrite_links
 from ..graph.recipes import FullGraph, KNNGraph, check_complete_graph
 from .descent import (

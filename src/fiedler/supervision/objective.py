@@ -37,7 +37,7 @@ from ..core.sparse import (
     to_scipy,
     with_data,
 )
-from ..graph.neighbors import pair_distances
+from ..graph.distances import pair_distances
 
 PairWeight: TypeAlias = float | np.ndarray  # one weight for all pairs of a kind, or one per pair
 
