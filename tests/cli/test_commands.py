@@ -714,6 +714,7 @@ def test_an_interrupt_while_files_are_moved_waits_for_the_last_one(tmp_path, mon
         interruptible()
         return replace(self, target)
 
+    write_all(tmp_path / "out")
     monkeypatch.setattr(Path, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_all(tmp_path / "out")
@@ -775,6 +776,32 @@ def test_results_are_the_old_or_the_new_ones_if_a_rename_fails(k, tmp_path, monk
 
     assert {(folder / name).read_text() for name in names} == {"old" if k == 0 else "new"}
     assert sorted(path.name for path in folder.iterdir()) == names
+
+
+@pytest.mark.parametrize("k", range(2))
+def test_a_new_folder_of_results_is_complete_or_missing(k, tmp_path, monkeypatch):
+    """As if the process was killed before the k-th rename: there is only one."""
+    renames, rename = [], Path.replace
+
+    def killed(path, target):
+        if len(renames) >= k:
+            raise SystemExit
+        renames.append(target)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(SystemExit) if k == 0 else nullcontext():
+        write_all(tmp_path / "new" / "out")
+
+    assert renames == [tmp_path / "new" / "out"] * k
+    assert (file_names(tmp_path / "new" / "out") if k else file_names(tmp_path / "new")) == (FILES if k else [])
+
+
+def test_a_new_folder_of_results_has_the_usual_permissions(tmp_path):
+    (tmp_path / "other").mkdir()
+    write_all(tmp_path / "out")
+
+    assert (tmp_path / "out").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
 def test_drafts_of_killed_runs_are_removed(tmp_path):

@@ -1,8 +1,9 @@
 """The folder of results: checked before the work, and written completely or not at all.
 
-Files are written to a temporary folder, which is then renamed to `FINISHED` inside the folder of results. From that
-moment on the results are the new ones, even if the process is killed: whichever command uses the folder next moves them
-to their places first.
+Files are written to a temporary folder. If the folder of results does not exist, the temporary one is renamed to it.
+Otherwise it is renamed to `FINISHED` inside the folder of results, which may contain other files. From that moment on
+the results are the new ones, even if the process is killed: whichever command uses the folder next moves them to their
+places first.
 """
 
 from __future__ import annotations
@@ -122,17 +123,25 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     for drafts in (place, folder.absolute().parent):  # where a run has written when the folder did not exist
         remove_drafts(drafts)
     draft = place / draft_name()
-    draft.mkdir(mode=0o700)
+    draft.mkdir()
     try:
         yield draft
         with _uninterrupted():
-            folder.mkdir(parents=True, exist_ok=True)
-            finish_results(folder)
-            draft.replace(folder / FINISHED)
-            finish_results(folder)
+            _publish(draft, folder)
     finally:
         with _uninterrupted():
             shutil.rmtree(draft, ignore_errors=True)
+
+
+def _publish(draft: Path, folder: Path) -> None:
+    """Make the files of a draft the results, by one rename."""
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft.replace(folder)
+        return
+    finish_results(folder)
+    draft.replace(folder / FINISHED)
+    finish_results(folder)
 
 
 def finish_results(folder: Path) -> None:
