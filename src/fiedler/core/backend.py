@@ -13,6 +13,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 import scipy.sparse as sp
+from array_api_compat import numpy as numpy_namespace
 
 from .._typing import Array as Array
 
@@ -24,8 +25,10 @@ SIGN_TIE = 1e-4  # entries of a vector within this relative distance of the larg
 
 def namespace(*arrays: Array) -> Any:
     """Return the array API namespace shared by ``arrays``; SciPy sparse matrices count as NumPy."""
+    if all(type(a) is np.ndarray for a in arrays):  # at once, as this is called for every block of rows
+        return numpy_namespace
     dense = [a for a in arrays if not sp.issparse(a)]
-    return array_api_compat.array_namespace(*dense) if dense else array_api_compat.array_namespace(np.empty(0))
+    return array_api_compat.array_namespace(*dense) if dense else numpy_namespace
 
 
 def is_numpy(X: Array) -> bool:
