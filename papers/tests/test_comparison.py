@@ -1,9 +1,8 @@
 """Comparison with published figures: means, errors, marks, files, figures, the command."""
 
+import functools
 import json
 import math
-import subprocess
-import sys
 
 import pytest
 from numpy.testing import assert_allclose
@@ -198,24 +197,24 @@ def test_plan_run_compare_write_archive(papers, tmp_path):
     path.unlink()
 
 
-def command(*arguments):
-    words = [sys.executable, "-m", "fiedler.cli", "reproduce", *arguments]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
-
-
-def test_the_command_lists_plans_and_runs(tmp_path):
+@pytest.fixture
+def command(run_fiedler):
     pytest.importorskip("typer")
+    return functools.partial(run_fiedler, "reproduce")
+
+
+def test_the_command_lists_plans_and_runs(command, tmp_path):
     listed = command("--list")
-    assert listed.returncode == 0
-    assert "lapgmm: He, Cai" in listed.stdout
-    assert "smoke" not in listed.stdout
+    assert listed.code == 0
+    assert "lapgmm: He, Cai" in listed.out
+    assert "smoke" not in listed.out
     planned = command("smoke", "--table", "1", "--dry-run", "--out", str(tmp_path))
-    assert "31 cells, 31 to run" in planned.stdout
+    assert "31 cells, 31 to run" in planned.out
     assert not (tmp_path / "smoke").exists()
     done = command("smoke", "--table", "1", "--only", "k=2", "--only", "kmeans", "--jobs", "1", "--out", str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert "Table 1: Four digits" in done.stdout
-    assert "figure_1.png" in done.stdout
+    assert done.code == 0, done.err
+    assert "Table 1: Four digits" in done.out
+    assert "figure_1.png" in done.out
 
 
 @pytest.mark.parametrize(
@@ -226,26 +225,24 @@ def test_the_command_lists_plans_and_runs(tmp_path):
         (["smoke", "--backend", "jax"], "backend 'jax' is not known; choose one of"),
     ],
 )
-def test_invalid_options_give_one_sentence(words, sentence, tmp_path):
-    pytest.importorskip("typer")
+def test_invalid_options_give_one_sentence(words, sentence, command, tmp_path):
     done = command(*words, "--out", str(tmp_path))
-    assert done.returncode == 1
-    assert done.stderr.startswith("fiedler: ")
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code == 1
+    assert done.err.startswith("fiedler: ")
+    assert sentence in done.err
+    assert "Traceback" not in done.err
 
 
-def test_json_output_and_quiet(tmp_path):
-    pytest.importorskip("typer")
-    papers = json.loads(command("--list", "--json").stdout)
+def test_json_output_and_quiet(command, tmp_path):
+    papers = json.loads(command("--list", "--json").out)
     words = ("smoke", "--table", "1", "--only", "k=2", "--only", "kmeans", "--out", str(tmp_path), "--json")
-    planned = json.loads(command(*words, "--dry-run").stdout)
+    planned = json.loads(command(*words, "--dry-run").out)
     done = command(*words, "--jobs", "1", "--quiet")
 
     assert papers["lapgmm"]["tables"] == ["2", "3", "4"]
     assert (planned["paper"], planned["cells"]) == ("smoke", planned["to_run"])
-    result = json.loads(done.stdout)
-    assert done.stderr == ""
+    result = json.loads(done.out)
+    assert done.err == ""
     (lines,) = result["tables"].values()
     assert {line["score"] for line in lines} == {"AC", "NMI"}
     assert all(0 <= line["ours"] <= 1 for line in lines)

@@ -1,40 +1,12 @@
-"""Run the command line in this process; small inputs of every kind."""
-
-import sys
-from typing import NamedTuple
+"""Small inputs of every kind for the command line."""
 
 import numpy as np
 import pytest
 
+from command_line import run_fiedler  # noqa: F401
 from fiedler.datasets import blobs
 
 pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
-
-
-class Result(NamedTuple):
-    """Exit code and output of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def run_fiedler(monkeypatch, capsys):
-    """Run ``fiedler`` with the given arguments."""
-    from fiedler.cli import main
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["fiedler", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        printed = capsys.readouterr()
-        return Result(code, printed.out, printed.err)
-
-    return run
 
 
 @pytest.fixture

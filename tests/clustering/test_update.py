@@ -1,5 +1,7 @@
 """Rows added to a fitted model: what joins, what moves, what is new, and whether the rows have changed."""
 
+import copy
+import functools
 import os
 
 import numpy as np
@@ -35,8 +37,17 @@ def digits():
     return X[order] + rng.normal(scale=0.01, size=X.shape), y[order]
 
 
+@functools.cache
+def _fitted(n_clusters, options, rows, shape, dtype):
+    X = np.frombuffer(rows, dtype).reshape(shape)
+    return ManifoldClustering(n_clusters, random_state=0, **dict(options)).fit(X)
+
+
 def fit(X, n_clusters, **options):
-    return ManifoldClustering(n_clusters, random_state=0, **options).fit(X)
+    """Fit a model, once for equal rows: updates change a copy."""
+    if not isinstance(X, np.ndarray):
+        return ManifoldClustering(n_clusters, random_state=0, **options).fit(X)
+    return copy.deepcopy(_fitted(n_clusters, tuple(options.items()), X.tobytes(), X.shape, X.dtype.str))
 
 
 def state_of(model):

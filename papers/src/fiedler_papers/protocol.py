@@ -107,14 +107,14 @@ class Cell:
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of the settings."""
+        """A fingerprint of the settings, the point of the grid among them."""
         settings = [self.source, self.spec, self.at, self.drawn]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
     def key(self) -> tuple[str, ...]:
         """The key by which a record is matched."""
-        return (self.data, self.method, json.dumps(self.at, sort_keys=True), str(self.draw), self.digest)
+        return (self.data, self.method, str(self.draw), self.digest)
 
     def backend(self, requested: str) -> str:
         """Return the back end it runs on: the requested one if it can, else NumPy."""

@@ -20,8 +20,7 @@ Record = dict[str, Any]
 
 def record_key(record: Record) -> tuple[str, ...]:
     """Return the key by which a record is matched; the same as `Cell.key`."""
-    at = json.dumps(record["at"], sort_keys=True)
-    return (record["data"], record["method"], at, str(record["draw"]), record["digest"])
+    return (record["data"], record["method"], str(record["draw"]), record["digest"])
 
 
 def parse_records(lines: Iterable[str]) -> list[Record]:
