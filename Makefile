@@ -62,7 +62,7 @@ types: $(VENV)/.dev
 # One BLAS thread per pytest worker, to avoid oversubscribing the cores; SCIPY_ARRAY_API=1 enables scikit-learn's checks of
 # array API input.
 unit: $(VENV)/.dev
-	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n $(JOBS) --durations=25
+	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n $(JOBS) --dist worksteal --durations=25
 
 test: lint types unit
 

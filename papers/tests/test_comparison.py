@@ -7,6 +7,7 @@ import math
 import pytest
 from numpy.testing import assert_allclose
 
+from command_line import run_fiedler  # noqa: F401
 from fiedler_papers import RecordFile, load_protocol, run_cells
 from fiedler_papers.layout import as_csv, as_markdown, as_text, comparison_rows, format_score, grid_rows
 from fiedler_papers.reproduce import (
@@ -198,7 +199,7 @@ def test_plan_run_compare_write_archive(papers, tmp_path):
 
 
 @pytest.fixture
-def command(run_fiedler):
+def command(run_fiedler):  # noqa: F811
     pytest.importorskip("typer")
     return functools.partial(run_fiedler, "reproduce")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import numbers
 import os
 import sys
@@ -18,7 +19,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from ._foreign_warnings import ignore_foreign_warnings
-from .errors import InputError, MissingDependencyError
+from .errors import InputError, InputTypeError, MissingDependencyError, shown
 
 T = TypeVar("T")
 
@@ -69,7 +70,7 @@ def choose(table: Mapping[str, T], key: object, *, option: str, also: Sequence[s
         return table[key]
     options = [*also, *table]
     raise InputError(
-        f"{option}={key!r} is not known{did_you_mean(str(key), options)}",
+        f"{option}={shown(key)} is not known{did_you_mean(key, options) if isinstance(key, str) else ''}",
         f"choose one of {options}",
         code="unknown_option",
         parameter=option,
@@ -101,37 +102,58 @@ def first_few(names: Sequence[str], limit: int = 3) -> str:
     return ", ".join(names[:limit]) + (", ..." if len(names) > limit else "")
 
 
+def check_bool(value: object, name: str) -> bool:
+    """Return ``value`` as a bool."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise _invalid(name, "True or False", value)
+
+
 def check_int(value: object, name: str, *, minimum: int = 1, or_else: str | None = None) -> int:
-    """Return ``value`` as an int of at least ``minimum``."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= minimum:
+    """Return ``value`` as an int of at least ``minimum`` that fits into 64 bits."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and minimum <= int(value) < 2**63:
         return int(value)
     raise _invalid(name, f"an integer of at least {minimum}{f' or {or_else}' if or_else else ''}", value)
 
 
 def check_positive(value: object, name: str) -> float:
     """Return ``value`` as a finite float above zero."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) < float("inf"):
-        return float(value)
+    number = _finite(value)
+    if number is not None and number > 0:
+        return number
     raise _invalid(name, "a positive number", value)
 
 
 def check_nonnegative(value: Any, name: str, *, or_else: str | None = None) -> float:
     """Return ``value`` as a finite float of at least zero."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 <= float(value) < float("inf"):
-        return float(value)
+    number = _finite(value)
+    if number is not None and number >= 0:
+        return number
     raise _invalid(name, f"a non-negative number{f' or {or_else}' if or_else else ''}", value)
 
 
 def check_fraction(value: Any, name: str) -> float:
     """Return ``value`` as a fraction above 0 and at most 1."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) <= 1:
-        return float(value)
+    number = _finite(value)
+    if number is not None and 0 < number <= 1:
+        return number
     raise _invalid(name, "a fraction above 0 and at most 1", value)
+
+
+def _finite(value: object) -> float | None:
+    """Return a number as a float; None for anything else, infinity and numbers that are too large."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _invalid(name: str, expected: str, value: object) -> InputError:
     return InputError(
-        f"{name} must be {expected}; got {value!r}", code="invalid_parameter", parameter=name, value=value
+        f"{name} must be {expected}; got {shown(value)}", code="invalid_parameter", parameter=name, value=value
     )
 
 
@@ -145,18 +167,17 @@ def check_seed(random_state: object) -> np.random.RandomState:
     ...
     fiedler.errors.InputError: random_state must be an integer from 0 to 2**32 - 1, a RandomState or None; got -1
     """
-    try:
+    is_seed = isinstance(random_state, numbers.Integral) and 0 <= int(random_state) < 2**32
+    if is_seed or random_state is None or random_state is np.random or isinstance(random_state, np.random.RandomState):
         return check_random_state(random_state)
-    except ValueError:
-        expected = "an integer from 0 to 2**32 - 1, a RandomState or None"
-        raise _invalid("random_state", expected, random_state) from None
+    raise _invalid("random_state", "an integer from 0 to 2**32 - 1, a RandomState or None", random_state)
 
 
 def check_n_jobs(value: object) -> int | None:
     """Return ``n_jobs``: a number of threads, a negative number that counts from all processors, or None."""
     if value is None:
         return None
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value != 0:
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value != 0 and abs(int(value)) < 2**31:
         return int(value)
     raise _invalid("n_jobs", "an integer other than 0, or None", value)
 
@@ -226,34 +247,72 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
                 validated = check_array(X, input_name="X", **options)
             else:
                 validated = validate_data(estimator, X, reset=reset, **options)
-    except ValueError as error:
-        code, fields = _diagnose(X, None if reset else estimator, min_samples)
-        raise InputError(str(error), code=code, parameter="X", **fields) from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _explain(error, X, None if reset else estimator, min_samples) from None
     X = _canonical(validated) if sp.issparse(validated) else validated
     check_range(X.data if sp.issparse(X) else X)
     return X
 
 
-def _diagnose(X: Any, estimator: Any, min_samples: int) -> tuple[str, dict[str, Any]]:
-    """Find out which problem of ``X`` scikit-learn reported, for the code and the fields of the error."""
-    try:
-        array = X.tocsr() if sp.issparse(X) else np.asarray(X)
-        values = np.asarray(array.data if sp.issparse(array) else array, dtype=np.float64)
-    except (ValueError, TypeError):
-        return "wrong_dtype", {}
+def _explain(error: Exception, X: Any, estimator: Any, min_samples: int) -> InputError | InputTypeError:
+    """Say in one sentence what is wrong with ``X``, where scikit-learn or NumPy did not, with a code and fields."""
+    array: Any = X.tocsr() if sp.issparse(X) else _as_array(X)
+    if array is not None and array.dtype.kind == "c":
+        problem, advice = f"Complex data not supported: X has dtype {array.dtype}", "use real numbers"
+        return InputError(problem, advice, code="wrong_dtype", parameter="X")
+    values = _as_array(array.data if sp.issparse(array) else array, np.float64)
+    if array is None or values is None:
+        kind = InputTypeError if isinstance(error, TypeError) else InputError
+        return kind(f"X cannot be converted to an array of numbers ({error})", code="wrong_dtype", parameter="X")
     if array.ndim != 2:
-        return "wrong_shape", {"shape": array.shape}
+        problem = f"X must have two dimensions (samples, features); got shape {array.shape}"
+        if array.ndim == 1:
+            problem += (
+                ". Reshape your data: X.reshape(-1, 1) for a single feature, X.reshape(1, -1) for a single sample"
+            )
+        return InputError(problem, code="wrong_shape", parameter="X", shape=array.shape)
     n_samples, n_features = array.shape
     if n_samples < min_samples or n_features < 1:
-        return "too_few_rows", {"n_samples": n_samples, "n_features": n_features}
+        found, minimum = (n_samples, min_samples) if n_samples < min_samples else (n_features, 1)
+        return InputError(
+            f"Found array with {found} {'sample' if n_samples < min_samples else 'feature'}(s) (shape={array.shape}) "
+            f"while a minimum of {minimum} is required",
+            f"pass at least {min_samples} rows and one column",
+            code="too_few_rows",
+            parameter="X",
+            n_samples=n_samples,
+            n_features=n_features,
+        )
     if not np.isfinite(values).all():
-        if sp.issparse(array):
-            return "not_finite", {}
-        row, column = np.argwhere(~np.isfinite(values))[0].tolist()
-        return "not_finite", {"row": row, "column": column}
+        return _not_finite(array, values)
     if estimator is not None and n_features != getattr(estimator, "n_features_in_", n_features):
-        return "wrong_n_features", {"n_features": n_features, "expected": estimator.n_features_in_}
-    return "invalid_data", {}
+        sizes = {"n_features": n_features, "expected": estimator.n_features_in_}
+        return InputError(str(error), code="wrong_n_features", parameter="X", **sizes)
+    return InputError(str(error), code="invalid_data", parameter="X")
+
+
+def _as_array(values: Any, dtype: Any = None) -> np.ndarray | None:
+    """Convert values to an array, or return None if they cannot be converted."""
+    try:
+        with np.errstate(over="ignore"):  # of numbers in extended precision
+            return np.asarray(values, dtype=dtype)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _not_finite(array: Any, values: np.ndarray) -> InputError:
+    """Return the error of NaN or infinity, with the place of the first one."""
+    first = np.argwhere(~np.isfinite(values))[0]
+    entries = array.tocoo() if sp.issparse(array) else None
+    row, column = (int(i) for i in (first if entries is None else (entries.row[first[0]], entries.col[first[0]])))
+    return InputError(
+        f"X contains {'NaN' if np.isnan(values[tuple(first)]) else 'infinity'} in row {row}, column {column}",
+        "remove or fill such entries first",
+        code="not_finite",
+        parameter="X",
+        row=row,
+        column=column,
+    )
 
 
 def check_dense(X: Any, *, estimator: Any, reset: bool = True, min_samples: int = 1) -> Any:
@@ -328,12 +387,14 @@ def _check_foreign(X: Any, *, estimator: Any, reset: bool, min_samples: int) -> 
             f"X has n_samples={n_samples} and n_features={n_features}; at least {min_samples} and 1 are required",
             code="too_few_rows",
         )
+    if getattr(X, "requires_grad", False):
+        X = X.detach()
     if xp.isdtype(X.dtype, ("integral", "bool")):
         X = xp.astype(X, xp.float64)
     if X.dtype not in (xp.float32, xp.float64):
         raise InputError(f"X has dtype {X.dtype}", "convert it to float32 or float64", code="wrong_dtype")
     if not bool(xp.all(xp.isfinite(X))):
-        raise InputError("Input X contains NaN or infinity", "remove or fill those entries first", code="not_finite")
+        raise InputError("X contains NaN or infinity", "remove or fill those entries first", code="not_finite")
     check_range(X)
     if estimator is not None:
         if reset:
@@ -351,10 +412,10 @@ def check_labels(labels: Any, name: str = "labels", *, n_samples: int | None = N
     """Validate labels as a one-dimensional NumPy array of the expected length."""
     try:
         array = np.asarray(labels)
-    except ValueError as error:
+    except (ValueError, TypeError, RuntimeError):  # a ragged list, or a tensor that NumPy cannot read
         raise InputError(
-            f"{name} must have one label per sample; got a ragged list", code="wrong_shape", parameter=name
-        ) from error
+            f"{name} must have one label per sample; got {shown(labels)}", code="wrong_shape", parameter=name
+        ) from None
     if array.ndim != 1 or array.size == 0:
         raise InputError(
             f"{name} must be a non-empty 1-D array with one label per sample; got shape {array.shape}",

@@ -25,6 +25,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 PACKAGE = Path(__file__).parent
+MAX_SHOWN = 80  # characters of a value in a message
 
 __all__ = [
     "DataNotFoundError",
@@ -227,3 +228,18 @@ def _depth() -> int:
     while frame is not None:
         depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]
     return depth
+
+
+def shown(value: object) -> str:
+    """Return how a value is written in a message: on one line, of at most 80 characters.
+
+    Examples
+    --------
+    >>> shown(["a"] * 100)
+    "['a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', '..."
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # of the object's own method, or an integer of more digits than Python writes
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike
-from .._validation import check_dense, check_fraction, check_int, check_nonnegative, check_positive
+from .._validation import check_dense, check_fraction, check_int, check_labels, check_nonnegative, check_positive
 from ..core.backend import to_numpy
 from ..core.restoring import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, warn
@@ -113,8 +113,10 @@ class MMC(_LearnedMetric):
         ridge, max_iter = check_positive(self.ridge, "ridge"), check_int(self.max_iter, "max_iter")
         tol = check_nonnegative(self.tol, "tol")
         pairs = check_constraints(constraints, rows)
-        if pairs is None:
-            pairs = PairwiseConstraints(n_samples=len(rows)) if y is None else PairwiseConstraints.from_labels(y)
+        if pairs is None and y is not None:
+            pairs = PairwiseConstraints.from_labels(check_labels(y, "y", n_samples=len(rows)))
+        elif pairs is None:
+            pairs = PairwiseConstraints(n_samples=len(rows))
         if len(pairs.must_link) == 0 or len(pairs.cannot_link) == 0:
             raise InputError(
                 f"MMC needs pairs of both kinds, but there are {len(pairs.must_link)} must-links and "

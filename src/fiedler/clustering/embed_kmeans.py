@@ -17,7 +17,7 @@ from ..core.backend import is_numpy, namespace
 from ..core.kmeans import IS_SPHERICAL, kmeans, nearest_center
 from ..core.restoring import restore_on_failure
 from ..core.rows import convert_rows, normalize_rows
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..graph.clusterer import ClustererMixin
 from ..graph.row_weights import check_sample_weight
 
@@ -116,7 +116,7 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         self._spherical = choose(IS_SPHERICAL, self.metric, option="metric")
         if self.embedding is not None and not hasattr(self.embedding, "fit_transform"):
             raise InputError(
-                f"embedding={self.embedding!r} is not a transformer",
+                f"embedding={shown(self.embedding)} is not a transformer",
                 "pass one such as TruncatedSVD()",
                 parameter="embedding",
                 value=self.embedding,

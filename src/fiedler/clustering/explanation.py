@@ -19,7 +19,7 @@ from .._validation import check_data, check_int
 from ..core.backend import Array, to_numpy
 from ..core.rows import sq_row_norms, take_rows
 from ..core.sparse import Sparse, row_entries
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..graph.affinity import AffinityGraph
 from ..graph.copies import CopiedRows
 from ..table.columns import Requests, recognise_columns
@@ -288,12 +288,7 @@ class ExplainMixin:
         if row is None:
             return explain_clusters(profiles, self._rows_of_fit(), labels, F, n_rows=n_rows, numbers=numbers)
         if isinstance(row, bool | str | bytes):
-            raise InputError(
-                f"row must be a number or a row of data; got {row!r}",
-                "pass the number of a row of the fit, or a new row",
-                code="invalid_parameter",
-                parameter="row",
-            )
+            raise _not_a_row(row)
         if not isinstance(row, int | np.integer):
             return self._explain_new_row(row, X, profiles, F, labels)
         if self._landmarks is not None or not 0 <= row < len(labels):
@@ -357,10 +352,13 @@ class ExplainMixin:
         self, row: Any, X: Any, profiles: Profiles, F: np.ndarray, labels: np.ndarray
     ) -> RowExplanation:
         """Explain a new row from an array or data frame."""
-        if not is_table(row) and not sp.issparse(row):
-            row = np.atleast_2d(to_numpy(row))
-        elif isinstance(row, Mapping) and getattr(self, "encoder_", None) is None and self._completer is None:
-            row = np.column_stack([np.asarray(cells, dtype=np.float64) for cells in row.values()])
+        try:
+            if not is_table(row) and not sp.issparse(row):
+                row = np.atleast_2d(to_numpy(row))
+            elif isinstance(row, Mapping) and getattr(self, "encoder_", None) is None and self._completer is None:
+                row = np.column_stack([np.asarray(cells, dtype=np.float64) for cells in row.values()])
+        except (ValueError, TypeError, OverflowError):
+            raise _not_a_row(row) from None
         first = np.arange(len(labels)) if self._copies is None else self._copies.first  # neighbours differ
         W, points = self._links_to(row, take_rows(self.memberships_, first) if self._landmarks is None else F)
         if points.shape[0] != 1:
@@ -377,6 +375,15 @@ class ExplainMixin:
         nodes, weights = row_entries(W, 0)
         neighbors = (first[nodes], weights)
         return explain_row(None, int(memberships.argmax()), memberships, neighbors, F, labels, columns)
+
+
+def _not_a_row(row: object) -> InputError:
+    return InputError(
+        f"row must be a number or a row of data; got {shown(row)}",
+        "pass the number of a row of the fit, or a new row",
+        code="invalid_parameter",
+        parameter="row",
+    )
 
 
 def _first_row(rows: Any) -> np.ndarray:

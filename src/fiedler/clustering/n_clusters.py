@@ -41,7 +41,7 @@ from ..core.blocks import map_tasks
 from ..core.eigen import smallest_eigenpairs
 from ..core.rows import random_subset, take_rows
 from ..core.sparse import to_scipy
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.community import MultilevelSearch, modularity, search_hierarchy
@@ -238,7 +238,7 @@ def choose_n_clusters(
 def _check_candidates(candidates: Iterable[int], n_samples: int) -> list[int]:
     if not isinstance(candidates, Iterable):
         raise InputError(
-            f"candidates={candidates!r} must be an iterable of integers",
+            f"candidates={shown(candidates)} must be an iterable of integers",
             "pass for example range(2, 16)",
             parameter="candidates",
             value=candidates,
@@ -265,7 +265,7 @@ class _Data(NamedTuple):
         """Validate the input and build the graph: the estimator's own if it has one, else the default graph."""
         if estimator is not None and not hasattr(estimator, "fit_predict"):
             raise InputError(
-                f"estimator={estimator!r} has no fit_predict", "pass a clusterer", code="not_a_clusterer",
+                f"estimator={shown(estimator)} has no fit_predict", "pass a clusterer", code="not_a_clusterer",
                 parameter="estimator",
             )  # fmt: skip
         parameter = getattr(estimator, "graph", None) if isinstance(estimator, GraphEstimatorMixin) else None

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from array_api_compat import numpy as numpy_namespace
 
 from .._typing import Array as Array
+from ..errors import InputTypeError
 
 BLOCK_BYTES = 64 * 2**20  # size of the temporaries of a blocked computation on the host
 DEVICE_BLOCK_BYTES = 2 * 2**30  # the same on an accelerator, which smaller blocks would leave idle
@@ -44,6 +45,8 @@ def is_on_host(X: Array) -> bool:
 def to_numpy(X: Array) -> np.ndarray:
     """Return ``X`` as a NumPy array, copied from the device if necessary."""
     if array_api_compat.is_torch_array(X):
+        if "sparse" in str(X.layout):
+            raise InputTypeError("a sparse tensor is given", "pass a dense one, by .to_dense()", code="sparse_tensor")
         return X.detach().cpu().numpy()
     if array_api_compat.is_cupy_array(X):
         return X.get()

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import ArpackError
 from sklearn.decomposition import PCA
 
 from .._foreign_warnings import ignore_foreign_warnings
-from ..errors import InputError
+from ..errors import InputError, shown
 from .backend import Array, fix_signs, is_numpy, namespace
 from .rows import mean_row
 
@@ -77,10 +77,11 @@ def fit_pca(X: Array, n_components: int | float, *, random_state: int | None = N
 
 def check_n_components(n_components: object, max_components: int) -> bool:
     """Check the value of ``pca``; return whether it is a share of the variance."""
-    is_share = isinstance(n_components, numbers.Real) and 0 < float(n_components) < 1
+    is_share = isinstance(n_components, float | np.floating) and bool(0 < n_components < 1)
     if not is_share and not (isinstance(n_components, numbers.Integral) and 1 <= int(n_components) <= max_components):
         raise InputError(
-            f"pca={n_components!r} must be a share of the variance in (0, 1) or an integer from 1 to {max_components}",
+            f"pca={shown(n_components)} must be a share of the variance in (0, 1) or an integer from 1 to "
+            f"{max_components}",
             "there are at most as many components as rows or columns, less one for sparse rows",
             code="invalid_pca",
             parameter="pca",

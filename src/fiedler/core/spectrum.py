@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from .._validation import is_foreign
-from ..errors import InputError
+from ..errors import InputError, shown
 from .backend import Array, namespace
 from .solvers import SEEDED_RESTARTS
 from .sparse import csr_parts, diagonal, is_sparse, row_sums, to_scipy, with_data
@@ -26,12 +26,25 @@ def as_symmetric(source: Any) -> Any:
     elif sp.issparse(source):
         matrix = to_scipy(source)
     else:
-        matrix = source if is_sparse(source) or is_foreign(source) else np.asarray(source)
+        matrix = source if is_sparse(source) or is_foreign(source) else _as_array(source)
+    if not is_sparse(matrix) and "sparse" in str(getattr(matrix, "layout", "")):
+        raise InputError(
+            "the matrix is a sparse tensor that is not in CSR format",
+            "use matrix.to_sparse_csr()",
+            code="sparse_tensor",
+        )
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise InputError(
             f"the matrix must be square and non-empty; got shape {tuple(matrix.shape)}", code="wrong_shape"
         )
     return matrix if isinstance(matrix, spla.LinearOperator) else _finite_floats(matrix)
+
+
+def _as_array(source: Any) -> np.ndarray:
+    try:
+        return np.asarray(source)
+    except (ValueError, TypeError):  # a ragged list
+        raise InputError(f"the matrix must be an array of numbers; got {shown(source)}", code="wrong_shape") from None
 
 
 def _finite_floats(matrix: Any) -> Any:

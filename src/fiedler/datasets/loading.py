@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 
 from .._validation import check_int, choose, did_you_mean
 from ..core.rows import normalize_rows
-from ..errors import DataNotFoundError, InputError
+from ..errors import DataNotFoundError, InputError, shown
 from . import archive
 from .registry import DATASETS, Dataset, RowFilter
 from .store import find_file, read_or_download
@@ -199,7 +199,7 @@ def _check_classes(classes: object, n_classes: int) -> np.ndarray:
         return selected
     raise InputError(
         f"classes must be distinct numbers from 0 to {n_classes - 1}, or a count of at most {n_classes}; "
-        f"got {classes!r}",
+        f"got {shown(classes)}",
         code="invalid_classes",
         parameter="classes",
         value=classes,

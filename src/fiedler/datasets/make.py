@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs, make_circles, make_moons, make_swiss_ro
 
 from .._typing import RandomState
 from .._validation import check_int, check_n_clusters, check_nonnegative, check_positive, check_seed
-from ..errors import InputError
+from ..errors import InputError, shown
 
 PointsAndLabels = tuple[np.ndarray, np.ndarray]
 
@@ -83,7 +83,7 @@ def circles(
     factor = check_nonnegative(factor, "factor")
     if factor >= 1:
         raise InputError(
-            f"factor must be a number from 0 to 1 (exclusive); got {factor!r}",
+            f"factor must be a number from 0 to 1 (exclusive); got {shown(factor)}",
             code="invalid_parameter",
             parameter="factor",
             value=factor,
@@ -287,7 +287,7 @@ def _one_per_cluster(values: float | Sequence[float], name: str, n_clusters: int
     if np.shape(values) in ((), (n_clusters,)):
         return np.broadcast_to(values, n_clusters).tolist()
     raise InputError(
-        f"{name} must have n_clusters={n_clusters} numbers, one per cluster; got {values!r}",
+        f"{name} must have n_clusters={n_clusters} numbers, one per cluster; got {shown(values)}",
         code="wrong_length",
         parameter=name,
         value=values,

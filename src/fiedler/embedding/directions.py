@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import LabelsLike, MatrixLike
-from .._validation import check_data
+from .._validation import check_bool, check_data
 from ..core.backend import Array, eps, namespace
 from ..core.restoring import restore_on_failure
 from ..core.rows import convert_rows, mean_row, normalize_rows, row_norms
@@ -55,7 +55,7 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self.center
+        tags.input_tags.sparse = self.center is False
         return tags
 
     def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
@@ -72,6 +72,7 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self
         """
         with restore_on_failure(self):
+            check_bool(self.center, "center")
             rows = self._check(X, reset=True)
             mean = mean_row(rows)
             self.mean_ = mean if self.center else 0 * mean

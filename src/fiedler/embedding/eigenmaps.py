@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._records import EigenResult
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_int
+from .._validation import check_bool, check_int
 from ..core.backend import Array, asarray_like, fix_signs, namespace, to_numpy
 from ..core.eigen import LaplacianKind, check_eigen_options, smallest_eigenpairs
 from ..core.progress import report_progress
@@ -184,7 +184,7 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         with restore_on_failure(self):
             graph = self._build_graph(X, y)
             n_components = check_int(self.n_components, "n_components")
-            normalized = bool(self.normalized)
+            normalized = check_bool(self.normalized, "normalized")
             with report_progress(self):
                 pairs = eigenmap(
                     graph, n_components, normalized=normalized, random_state=self.random_state,

@@ -39,7 +39,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_data, check_int, check_nonnegative, check_positive, check_seed, choose
+from .._validation import check_bool, check_data, check_int, check_nonnegative, check_positive, check_seed, choose
 from ..core.backend import Array, asarray_like, fix_signs, is_numpy, is_on_host, namespace, to_numpy
 from ..core.eigen import generalized_eigenpairs
 from ..core.linear import least_squares
@@ -395,6 +395,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         With ``allow_fewer``, there are fewer dimensions if the rows do not have enough.
         """
         # A disconnected graph is common for texts and for classes, and no reason to warn: the map connects it.
+        check_bool(self.center, "center")
+        check_bool(self.normalize, "normalize")
         recipe, rows = self._recipe(), self._scale(rows)
         graph, self._fit_recipe = build_affinity(recipe, rows, y, pairs)
         if graph.has_negative_weights:
@@ -466,7 +468,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return KNNGraph(15, weight="dot") if self.graph is None else self.graph
 
     def _choose_solver(self, rows: Array) -> str:
-        if self.solver == "auto":
+        if isinstance(self.solver, str) and self.solver == "auto":
             return "svd" if min(rows.shape) <= SVD_MAX_SIZE else "regression"
         choose(LPI_SOLVERS, self.solver, option="solver")
         return self.solver

@@ -30,7 +30,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
-from .._validation import check_data, check_int, check_labels, check_n_clusters, check_nonnegative, check_seed
+from .._validation import (
+    check_bool,
+    check_data,
+    check_int,
+    check_labels,
+    check_n_clusters,
+    check_nonnegative,
+    check_seed,
+)
 from ..core.backend import Array, asarray_like, eps, namespace, one_hot, positive_part, to_numpy
 from ..core.blocks import map_rows
 from ..core.kmeans import kmeans
@@ -314,6 +322,7 @@ class NLE(
             nodes = _make_nodes(graph, pairs.groups if pairs is not None and pairs.hard else None, weights)
             k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
             max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
+            check_bool(self.polish, "polish")
             rng = check_seed(self.random_state)
             repelling = isinstance(graph, AffinityGraph) and has_repulsion(graph, pairs)
             problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=repelling)

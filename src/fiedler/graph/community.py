@@ -36,7 +36,7 @@ from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans
 from ..core.rows import normalize_rows
 from ..core.sparse import csr_parts, row_indices, to_scipy
-from ..errors import InputError, ignore_warnings
+from ..errors import InputError, ignore_warnings, shown
 from .affinity import AffinityGraph
 from .coarsen import Hierarchy, coarsen
 from .community_search import MAX_CELLS, CommunitySearch
@@ -147,7 +147,7 @@ def _check_start(labels: LabelsLike, n_nodes: int, k: int) -> np.ndarray:
     host = check_node_labels(labels, n_nodes)
     if host.dtype.kind not in "iu" or host.min() < 0 or host.max() >= k:
         raise InputError(
-            f"a start must contain labels from 0 to {k - 1}, one per node; got {host!r:.80}",
+            f"a start must contain labels from 0 to {k - 1}, one per node; got {shown(host)}",
             code="invalid_init",
             parameter="starts",
         )

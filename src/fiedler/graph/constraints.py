@@ -23,7 +23,7 @@ from .._files import atomic_write
 from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_fraction, check_int, check_labels, check_nonnegative, check_seed
 from ..core.backend import to_numpy
-from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError
+from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError, shown
 from .labels import check_node_labels, known_labels
 
 MAX_ENUMERATED_PAIRS = 10_000_000  # pairs that are written out one by one: 160 MB
@@ -338,7 +338,7 @@ def check_constraints(constraints: ConstraintsLike, X: Any) -> PairwiseConstrain
 
     Only the number of rows is taken from ``X``, which need not be validated.
     """
-    if isinstance(constraints, np.ndarray) and len(constraints) and isinstance(constraints.flat[0], _Row):
+    if isinstance(constraints, np.ndarray) and constraints.size and isinstance(constraints.flat[0], _Row):
         constraints = constraints[0].pairs.subset([handle.number for handle in constraints])
     if constraints is None:
         return None
@@ -398,7 +398,7 @@ def _as_pairs(pairs: Any, kind: str, n: int) -> np.ndarray:
         array = to_numpy(pairs) if hasattr(pairs, "shape") else np.asarray(list(pairs))
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{name} must be a list of pairs of row numbers; got {pairs!r:.60}", code="invalid_pairs", parameter=name
+            f"{name} must be a list of pairs of row numbers; got {shown(pairs)}", code="invalid_pairs", parameter=name
         ) from error
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)

@@ -20,11 +20,12 @@ from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_data, check_labels, check_nonnegative, is_foreign
 from ..core.backend import Array, asarray_like, to_numpy
 from ..core.sparse import Sparse, csr_parts, filter_entries, from_scipy_like, row_indices, to_scipy
-from ..errors import InputError
+from ..errors import InputError, shown
 from .affinity import AffinityGraph
 from .recipes import MAX_FULL_NODES, as_affinity, link_new_points
 
 UNKNOWN = -1  # the label of a row whose class is not known
+MAX_LABEL = 2**53  # above, floats are not all of the whole numbers
 
 
 class LabelGraph(BaseEstimator):
@@ -116,7 +117,13 @@ class LabelGraph(BaseEstimator):
 
 def as_column(y: Any) -> Any:
     """Return labels in one column as a vector, with scikit-learn's warning; anything else unchanged."""
-    return column_or_1d(y, warn=True) if getattr(y, "ndim", 1) == 2 else y
+    if getattr(y, "ndim", 1) != 2:
+        return y
+    if y.shape[1] != 1:
+        raise InputError(
+            f"y must have one label per row; got shape {tuple(y.shape)}", code="wrong_shape", parameter="y"
+        )
+    return column_or_1d(y, warn=True)
 
 
 def consecutive(labels: np.ndarray) -> np.ndarray:
@@ -166,16 +173,22 @@ def check_partial_labels(y: LabelsLike | None, n: int, k: int | None = None) -> 
     None if ``y`` contains no -1, or names: pipelines and searches pass true labels to every estimator, and a clusterer
     must not use them.
     """
-    labels = None if y is None else np.asarray(as_column(to_numpy(y)))
-    if labels is not None and labels.dtype.kind == "f" and (labels == np.round(labels)).all():
-        labels = labels.astype(np.int64)
-    if labels is None or labels.dtype.kind not in "iu" or labels.ndim != 1 or (labels != UNKNOWN).all():
+    if y is None:
         return None
-    if len(labels) != n or labels.min() < UNKNOWN or (k is not None and labels.max() >= k):
+    try:
+        host = to_numpy(y)
+    except (ValueError, TypeError):  # a ragged list, or a sparse tensor
+        raise InputError(f"y must have one label per row; got {shown(y)}", code="wrong_shape", parameter="y") from None
+    labels = as_column(host)
+    if labels.ndim != 1 or labels.dtype.kind not in "iuf" or (labels != UNKNOWN).all():
+        return None
+    if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
+        return None
+    if len(labels) != n or labels.min() < UNKNOWN or labels.max() >= (MAX_LABEL if k is None else k):
         allowed = "0 or above" if k is None else f"from 0 to {k - 1}"
-        actual = f"{len(labels)} from {labels.min()} to {labels.max()}" if len(labels) else "none"
         raise InputError(
-            f"y must contain {n} labels, {allowed}, or -1 for unknown; got {actual}",
+            f"y must contain {n} labels, {allowed}, or -1 for unknown; got {len(labels)} from {labels.min()} to "
+            f"{labels.max()}",
             code="invalid_partial_labels",
             parameter="y",
             n_samples=n,

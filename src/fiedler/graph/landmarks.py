@@ -107,7 +107,7 @@ class LandmarkGraph(BaseEstimator):
                 "reduce their dimension first, for example with TruncatedSVD",
                 code="sparse_not_supported",
             )
-        if self.weight in ("local", "binary"):
+        if isinstance(self.weight, str) and self.weight in ("local", "binary"):
             raise InputError(
                 f"weight={self.weight!r} is not a function of two rows",
                 "use 'heat', 'dot', 'polynomial' or 'cosine'",

@@ -20,7 +20,7 @@ from .._foreign_warnings import ignore_foreign_warnings
 from .._validation import check_n_jobs, choose, did_you_mean, is_foreign
 from ..core.backend import Array, arange, itemsize, namespace, row_blocks, to_numpy
 from ..core.rows import normalize_rows, row_norms, take_rows
-from ..errors import InputError, InputTypeError
+from ..errors import InputError, InputTypeError, shown
 from .approximate_search import neighbors_by_faiss, neighbors_in_cells
 from .distances import pair_distances, pairwise_distances
 from .exact_search import drop_self, exact_neighbors
@@ -101,8 +101,8 @@ def _as_euclidean(X: Array, queries: Array | None, metric: str) -> tuple[Array, 
 
     The third result converts Euclidean distances back, or is None.
     """
+    _check_metric(metric)
     if metric != "cosine":
-        _check_metric(metric)
         if metric != "euclidean" and (is_foreign(X) or sp.issparse(X)):
             kind = "sparse" if sp.issparse(X) else "device"
             raise InputError(
@@ -119,9 +119,10 @@ def _as_euclidean(X: Array, queries: Array | None, metric: str) -> tuple[Array, 
 def _check_metric(metric: Any) -> None:
     """Raise an error unless ``metric`` is a function or a name that scikit-learn's NearestNeighbors knows."""
     names = sorted({*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"]} - {"precomputed"})
-    if not callable(metric) and metric not in names:
+    if not callable(metric) and not (isinstance(metric, str) and metric in names):
+        similar = did_you_mean(metric, names) if isinstance(metric, str) else ""
         raise InputError(
-            f"metric={metric!r} is not known{did_you_mean(str(metric), names)}",
+            f"metric={shown(metric)} is not known{similar}",
             "choose 'euclidean', 'cosine' or another metric of scikit-learn's NearestNeighbors",
             code="unknown_option",
             parameter="metric",
@@ -197,7 +198,7 @@ def from_transformer(transformer: Any, X: Array, queries: Array | None = None) -
     """Return the neighbours found by a scikit-learn neighbours transformer (or a compatible object) as edges."""
     if isinstance(transformer, type) or not hasattr(transformer, "fit_transform") or is_foreign(X):
         raise InputTypeError(
-            f"{transformer!r} cannot search for neighbours of this data",
+            f"{shown(transformer)} cannot search for neighbours of this data",
             "use 'auto', 'exact', 'cells', 'faiss', or, for NumPy rows, a neighbours transformer such as "
             "KNeighborsTransformer()",
             code="not_a_neighbors_transformer",
@@ -210,7 +211,7 @@ def from_transformer(transformer: Any, X: Array, queries: Array | None = None) -
     distances = fitted.transform(X if queries is None else queries)
     if not sp.issparse(distances) or distances.shape[1] != X.shape[0]:
         raise InputTypeError(
-            f"{transformer!r} does not return a sparse matrix of neighbours",
+            f"{shown(transformer)} does not return a sparse matrix of neighbours",
             "use a transformer such as KNeighborsTransformer()",
             code="not_a_neighbors_transformer",
             parameter="method",

@@ -17,13 +17,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
-from .._validation import check_data, check_int, check_positive, choose, did_you_mean, is_foreign
+from .._validation import check_bool, check_data, check_int, check_positive, choose, did_you_mean, is_foreign
 from ..core.backend import Array, arange, asarray_like, is_on_host, namespace, positive_part, to_numpy
 from ..core.block_versions import in_blocks
 from ..core.memory import check_memory
 from ..core.rows import normalize_rows
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
-from ..errors import InputError, InputTypeError
+from ..errors import InputError, InputTypeError, shown
 from .affinity import AffinityGraph, BridgeRule
 from .distances import pairwise_distances
 from .kernels import KERNELS, LOCAL_NEIGHBOR, KernelConstants, KernelName, RowPairs, edge_weights, fit_constants
@@ -114,7 +114,7 @@ class _Recipe(BaseEstimator):
         data = csr_parts(weights)[0]
         xp = namespace(data)
         smallest = float(xp.min(data)) if data.shape[0] else 0.0
-        if smallest < 0 and not self.signed:
+        if smallest < 0 and not check_bool(self.signed, "signed"):
             raise InputError(
                 f"weight={self.weight!r} gives negative weights on this data (smallest {smallest:.3g})",
                 "use rows without negative entries, weight='heat', or signed=True if they mean repulsion",
@@ -125,7 +125,7 @@ class _Recipe(BaseEstimator):
             )
         if not bool(xp.all(data != 0)):
             weights = filter_entries(weights, data != 0)
-        graph = AffinityGraph(weights, signed=self.signed, constants=constants, recall=recall)
+        graph = AffinityGraph(weights, signed=check_bool(self.signed, "signed"), constants=constants, recall=recall)
         if self.connect is None:
             return graph
         return graph._connect(normalize_rows(X) if self.metric == "cosine" else X, self.connect, option="connect")
@@ -342,7 +342,7 @@ class FullGraph(_Recipe):
         indptr = arange(n + 1, distances) * (n - 1)
         flat = xp.reshape(weights, (-1,))
         graph = self._finish(X, csr(flat[others], columns, indptr, (n, n)), constants, 1.0)
-        if not self.self_loops:
+        if not check_bool(self.self_loops, "self_loops"):
             return graph
         data = csr_parts(graph.weights)[0]
         return graph._with_weights(graph.weights, loops=asarray_like(to_numpy(flat[~others]), data, dtype=data.dtype))
@@ -360,6 +360,7 @@ class FullGraph(_Recipe):
     def _all_pairs(self, X: Array, queries: Array | None = None) -> tuple[Array, Array | None]:
         """Return all distances, from ``queries`` or from the rows, and the scales if the kernel is local."""
         metric = choose(FULL_METRICS, self.metric, option="metric")
+        choose(KERNELS, self.weight, option="weight")
         scales = local_scales(X, queries=queries, metric=self.metric) if self.weight == "local" else None
         return metric(X if queries is None else queries, X), scales
 
@@ -500,7 +501,7 @@ def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -
     if is_sparse(graph) or isinstance(graph, list) or (hasattr(graph, "shape") and not isinstance(graph, type)):
         return _check_n_nodes(AffinityGraph.from_matrix(graph), X), graph
     raise InputTypeError(
-        f"graph={graph!r} is not a graph",
+        f"graph={shown(graph)} is not a graph",
         "pass a recipe such as KNNGraph(), an AffinityGraph, a symmetric matrix, a neighbours transformer, or "
         "'precomputed'",
         code="not_a_graph",

@@ -41,10 +41,13 @@ def check_sample_weight(sample_weight: Any, n_samples: int, *, allow_zero: bool 
     if sample_weight is None:
         return None
     try:
-        weights = np.asarray(_check_sample_weight(to_numpy(sample_weight), np.empty((n_samples, 1)), dtype=np.float64))
+        with np.errstate(over="ignore"):  # of numbers in extended precision
+            weights = np.asarray(
+                _check_sample_weight(to_numpy(sample_weight), np.empty((n_samples, 1)), dtype=np.float64)
+            )
         if weights.min() < 0 or weights.max() == 0 or (weights.min() == 0 and not allow_zero):
             raise ValueError("a weight is negative or zero")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         kind, remedy = "non-negative", "correct it"
         if not allow_zero:
             kind, remedy = "positive", "leave out rows of weight zero and use predict for them"

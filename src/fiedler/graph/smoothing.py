@@ -26,7 +26,7 @@ from ..core.backend import Array, asarray_like, eps, namespace, to_numpy
 from ..core.linear import SolveResult, conjugate_gradient
 from ..core.sparse import Sparse, matmul
 from ..core.spectrum import spectral_bounds
-from ..errors import InputError
+from ..errors import InputError, shown
 from .affinity import AffinityGraph
 from .laplacians import power_of_degrees
 
@@ -37,7 +37,8 @@ def _apply(L: Sparse, F: Array) -> Array:
     """Return ``L @ F``, or raise an error if the shapes do not match."""
     if not hasattr(F, "shape") or len(F.shape) != 2 or F.shape[0] != L.shape[1]:
         raise InputError(
-            f"F must be an array of shape ({L.shape[1]}, k), with one row per node; got {getattr(F, 'shape', F)!r}",
+            f"F must be an array of shape ({L.shape[1]}, k), with one row per node; "
+            f"got {shown(getattr(F, 'shape', F))}",
             code="wrong_shape",
             parameter="F",
         )
@@ -109,7 +110,7 @@ def heat_flow(F: Array, L: Sparse, time: float) -> Array:
     """
     if not (isinstance(time, numbers.Real) and 0 <= time < math.inf):
         raise InputError(
-            f"time must be finite and non-negative; got {time!r}",
+            f"time must be finite and non-negative; got {shown(time)}",
             code="invalid_parameter",
             parameter="time",
             value=time,
@@ -179,7 +180,7 @@ def _anchored(P: Array, graph: AffinityGraph, gamma: float, *, tol: float, max_i
     """Return the resolvent with the number of iterations and whether they converged."""
     if not (isinstance(gamma, numbers.Real) and 0 <= gamma < 1):
         raise InputError(
-            f"gamma must be in [0, 1); got {gamma!r}", code="invalid_parameter", parameter="gamma", value=gamma
+            f"gamma must be in [0, 1); got {shown(gamma)}", code="invalid_parameter", parameter="gamma", value=gamma
         )
     if graph.signed:
         raise InputError("the resolvent needs non-negative weights, but the graph is signed", code="signed_graph")

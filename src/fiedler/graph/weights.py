@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ..core.backend import Array, to_numpy
 from ..core.sparse import csr_parts, filter_entries, is_sparse, row_indices, to_scipy
-from ..errors import InputError
+from ..errors import InputError, shown
 from .kernels import MAX_SHARE
 
 SYMMETRY_TOLERANCE = 1e-6  # relative to the largest weight; a smaller asymmetry is due to rounding
@@ -21,10 +21,10 @@ def as_host_matrix(W: Any) -> sp.csr_array:
     """Return the non-zero off-diagonal entries of ``W`` as square CSR on the host; float32 is kept."""
     try:
         host = to_scipy(W) if is_sparse(W) else to_numpy(W)
-    except ValueError as error:
+    except (ValueError, TypeError):  # a ragged list, or a sparse tensor in another format than CSR
         raise InputError(
-            "an affinity matrix must be square; its rows differ in length", code="invalid_affinity"
-        ) from error
+            f"an affinity matrix must be a square array or a CSR matrix; got {shown(W)}", code="invalid_affinity"
+        ) from None
     if host.ndim != 2 or host.dtype.kind not in "fiub":
         raise InputError(
             f"an affinity matrix must be square and numeric; got shape {host.shape}, dtype {host.dtype}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, rand_score
 from sklearn.metrics.cluster import contingency_matrix, pair_confusion_matrix
 
@@ -38,7 +39,7 @@ def normalized_mutual_information(
     1.0
     """
     method = choose(AVERAGES, average, option="average")
-    return float(normalized_mutual_info_score(*check_pair(labels_true, labels_pred), average_method=method))
+    return float(normalized_mutual_info_score(*_numbered(labels_true, labels_pred), average_method=method))
 
 
 def rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
@@ -49,7 +50,7 @@ def rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
     >>> round(rand_index([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.8333
     """
-    return float(rand_score(*check_pair(labels_true, labels_pred)))
+    return float(rand_score(*_numbered(labels_true, labels_pred)))
 
 
 def adjusted_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
@@ -60,7 +61,7 @@ def adjusted_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
     >>> round(adjusted_rand_index([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.5714
     """
-    return float(adjusted_rand_score(*check_pair(labels_true, labels_pred)))
+    return float(adjusted_rand_score(*_numbered(labels_true, labels_pred)))
 
 
 def balanced_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
@@ -75,7 +76,7 @@ def balanced_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
     0.75
     """
     (n_separated, n_wrongly_joined), (n_wrongly_separated, n_joined) = pair_confusion_matrix(
-        *check_pair(labels_true, labels_pred)
+        *_numbered(labels_true, labels_pred)
     ).tolist()
     agreements = [(n_joined, n_wrongly_separated), (n_separated, n_wrongly_joined)]
     shares = [right / (right + wrong) for right, wrong in agreements if right + wrong]
@@ -90,5 +91,11 @@ def purity(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
     """
-    y_true, y_pred = check_pair(labels_true, labels_pred)
+    y_true, y_pred = _numbered(labels_true, labels_pred)
     return float(contingency_matrix(y_true, y_pred).max(axis=0).sum() / len(y_true))
+
+
+def _numbered(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
+    """Validate two labelings and number their labels: scikit-learn takes neither bytes nor large floats."""
+    y_true, y_pred = (np.unique(labels, return_inverse=True)[1] for labels in check_pair(labels_true, labels_pred))
+    return y_true, y_pred

@@ -47,7 +47,7 @@ from ..core.progress import print_line
 from ..core.rows import normalize_row_sums
 from ..core.selection import first_best
 from ..core.sparse import Sparse
-from ..errors import InputError, SingularCovarianceError
+from ..errors import InputError, SingularCovarianceError, shown
 from ..graph.affinity import AffinityGraph
 from ..graph.smoothing import diffuse, resolvent
 from .base import BaseMixture, natural_lam, partition_quality
@@ -293,7 +293,7 @@ def check_gamma(gamma: object) -> float:
     if isinstance(gamma, numbers.Real) and not isinstance(gamma, bool) and 0 <= float(gamma) <= 1:
         return float(gamma)
     raise InputError(
-        f"gamma must be in [0, 1]; got {gamma!r}", code="invalid_parameter", parameter="gamma", value=gamma
+        f"gamma must be in [0, 1]; got {shown(gamma)}", code="invalid_parameter", parameter="gamma", value=gamma
     )
 
 

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from .._validation import check_labels
 from ..core.backend import to_numpy
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..metrics import adjusted_rand_index, clustering_accuracy
 from ..metrics.matching import labels_to_numpy
 from .rows import training_rows
@@ -235,7 +235,7 @@ def _check_parameter_values(values: Any) -> list[Any]:
     values = list(values)
     if len(values) < 2:
         raise InputError(
-            f"values must contain at least two values to compare; got {values!r}",
+            f"values must contain at least two values to compare; got {shown(values)}",
             code="too_few_values",
             parameter="values",
             value=values,

@@ -28,13 +28,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import LabelsLike, MatrixLike, RandomState
-from .._validation import check_data, check_dense, check_int, check_nonnegative, check_seed, choose
+from .._validation import check_bool, check_data, check_dense, check_int, check_nonnegative, check_seed, choose
 from ..core.backend import Array, namespace, to_numpy
 from ..core.progress import ProgressMixin, report_progress
 from ..core.restoring import restore_on_failure
 from ..core.rows import convert_rows, take_rows
 from ..core.sparse import Sparse, to_scipy
-from ..errors import InputError, InputTypeError
+from ..errors import InputError, InputTypeError, shown
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.distances import pairwise_distances
@@ -269,7 +269,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
             graphs = [self.graph]
         else:
             raise InputTypeError(
-                f"graph={self.graph!r} must be 'full', a KNNGraph with Euclidean distances, or None",
+                f"graph={shown(self.graph)} must be 'full', a KNNGraph with Euclidean distances, or None",
                 code="not_a_graph",
                 parameter="graph",
                 value=self.graph,
@@ -325,7 +325,8 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _penalties(self) -> tuple[float, ...]:
         if not isinstance(self.penalty, str):
-            return (self.penalty if self.penalty == math.inf else check_nonnegative(self.penalty, "penalty"),)
+            is_infinite = isinstance(self.penalty, float) and self.penalty == math.inf
+            return (math.inf if is_infinite else check_nonnegative(self.penalty, "penalty"),)
         choose({"auto": None}, self.penalty, option="penalty")
         return (DEFAULT_PENALTY,) if self._learns_from_pairs() else PENALTIES
 
@@ -338,7 +339,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         graph = selected.graph
         constants = replace(graph.constants or KernelConstants(), metric=metric, neighbors=selected.n_neighbors)
         graph = graph._with_weights(graph.weights, constants=constants)
-        return overwrite_links(graph, pairs) if self.inject and pairs.n_pairs else graph
+        return overwrite_links(graph, pairs) if check_bool(self.inject, "inject") and pairs.n_pairs else graph
 
     @property
     def _n_features_out(self) -> int:
@@ -428,7 +429,8 @@ def _pair_weights(
     both = (pair_weight, pair_weight) if np.ndim(pair_weight) == 0 else tuple(pair_weight)  # type: ignore[arg-type]
     if len(both) != 2:
         raise InputError(
-            f"pair_weight must be a number, two numbers (must-links, cannot-links) or 'balanced'; got {pair_weight!r}",
+            "pair_weight must be a number, two numbers (must-links, cannot-links) or 'balanced'; "
+            f"got {shown(pair_weight)}",
             code="invalid_parameter",
             parameter="pair_weight",
             value=pair_weight,

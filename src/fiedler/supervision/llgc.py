@@ -24,7 +24,7 @@ from ..core.progress import report_progress
 from ..core.restoring import restore_on_failure
 from ..core.rows import normalize_row_sums
 from ..core.sparse import matmul
-from ..errors import InputError, warn
+from ..errors import InputError, shown, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
@@ -62,7 +62,7 @@ def check_alpha(alpha: object) -> float:
     if value < 1:
         return value
     raise InputError(
-        f"alpha must be between 0 and 1 (exclusive); got {alpha!r}",
+        f"alpha must be between 0 and 1 (exclusive); got {shown(alpha)}",
         code="invalid_parameter",
         parameter="alpha",
         value=alpha,

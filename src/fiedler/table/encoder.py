@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._validation import check_int, first_few
 from ..core.missing import GaussianOfRows, fit_gaussian
 from ..core.restoring import restore_on_failure
-from ..errors import InputError, NotConvergedWarning, warn
+from ..errors import InputError, NotConvergedWarning, shown, warn
 from ..text import DocumentVectorizer
 from .columns import Column, Requests, format_plan, plan_columns
 from .frames import by_name, check_columns, float_type, is_table, n_rows_of, not_of_kind, sample_rows, table_cells
@@ -425,7 +425,7 @@ def _names(given: Sequence[str], parameter: str) -> tuple[str, ...]:
     """Return names of columns; a single string is a mistake."""
     if isinstance(given, str):
         raise InputError(
-            f"{parameter} must be a list of columns; got {given!r}",
+            f"{parameter} must be a list of columns; got {shown(given)}",
             f"pass [{given!r}]",
             code="invalid_parameter",
             parameter=parameter,

@@ -41,8 +41,8 @@ def is_mixed(X: Any) -> bool:
         array = np.asarray(X)
         if array.dtype.kind in "Mm" or array.ndim != 2:
             return True
-        return not bool(np.isfinite(array if array.dtype.kind in "biuf" else array.astype(np.float64)).all())
-    except (ValueError, TypeError):
+        return not bool(np.isfinite(array if array.dtype.kind in "biufc" else array.astype(np.float64)).all())
+    except (ValueError, TypeError, OverflowError):
         return True
 
 

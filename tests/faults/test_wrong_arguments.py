@@ -1,0 +1,214 @@
+"""Objects of the wrong kind in place of rows, labels, weights and parameters: an error of the library, or a result."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fiedler
+from fiedler import _registry
+from fiedler.errors import FiedlerError, FiedlerWarning, InputError, InputTypeError, shown
+
+HUGE = 10**400  # larger than any float
+LONGEST_MESSAGE = 400  # characters
+
+
+class WithoutRepr:
+    def __repr__(self):
+        raise RuntimeError
+
+
+ROWS = np.r_[np.random.RandomState(0).uniform(size=(20, 2)), 3 + np.random.RandomState(1).uniform(size=(20, 2))]
+SOME_LABELS = np.r_[0, 0, np.full(18, -1), 1, 1, np.full(18, -1)]
+
+NOT_ROWS = {
+    "NaN": lambda: np.where(np.arange(80).reshape(40, 2) == 7, np.nan, ROWS),
+    "infinity in a sparse matrix": lambda: sp.csr_array(np.where(np.arange(80).reshape(40, 2) == 7, np.inf, ROWS)),
+    "no rows": lambda: ROWS[:0],
+    "no columns": lambda: ROWS[:, :0],
+    "one dimension": lambda: ROWS[0],
+    "three dimensions": lambda: np.ones((2, 2, 2)),
+    "words": lambda: np.array([["a", "b"]] * 5),
+    "objects": lambda: np.array([[1, "b"]] * 5, dtype=object),
+    "complex": lambda: ROWS * 1j,
+    "complex, sparse": lambda: sp.csr_array(ROWS * 1j),
+    "complex in a list": lambda: [[1j, 2], [3, 4]],
+    "fields": lambda: np.zeros(4, dtype=[("a", float)]),
+    "extended precision": lambda: np.full((3, 2), np.longdouble("1e300") ** 2),
+    "ragged": lambda: [[1, 2], [3]],
+    "huge integers": lambda: [[HUGE, 1], [1, 2]],
+    "None": lambda: None,
+    "None in a list": lambda: [[None, 1], [2, 3]],
+    "text": lambda: "abc",
+    "bytes": lambda: b"abc",
+    "number": lambda: 3,
+    "dictionary": lambda: {"a": 1},
+    "dictionaries": lambda: [{"a": 1}],
+    "object": object,
+    "class": lambda: int,
+    "generator": lambda: (i for i in range(3)),
+    "masked": lambda: np.ma.masked_array(ROWS[:4], mask=ROWS[:4] > 0.5),
+}
+NOT_PARAMETERS = {
+    "complex": 1j,
+    "huge": HUGE,
+    "too long to be written": 10**5000,
+    "NaN": float("nan"),
+    "text": "abc",
+    "bytes": b"x",
+    "array": np.ones(3),
+    "matrix": np.ones((40, 2)),
+    "dictionary": {"a": 1},
+    "without repr": WithoutRepr(),
+}
+METHODS = ("predict", "predict_proba", "transform", "score_samples", "update", "explain")
+ESTIMATORS = {
+    **{
+        name: getattr(fiedler, name)
+        for name in _registry.public_names()
+        if hasattr(getattr(fiedler, name), "get_params")
+    },
+    **{name: getattr(fiedler.baselines, name) for name in fiedler.baselines.__all__ if name[0].isupper()},
+}
+
+
+def make(name, **parameters):
+    known = inspect.signature(ESTIMATORS[name]).parameters
+    defaults = {key: value for key, value in {"n_clusters": 2, "random_state": 0}.items() if key in known}
+    return ESTIMATORS[name](**{**defaults, **parameters})
+
+
+def fit(model, X):
+    if not hasattr(model, "fit"):
+        return model.build(X)
+    takes_labels = "y" in inspect.signature(model.fit).parameters
+    return model.fit(X, SOME_LABELS) if takes_labels else model.fit(X)
+
+
+def check(call):
+    """Call a function: it may end with one sentence of the library, and gives no other error and no warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", FiedlerWarning)
+        sentence = "a result"
+        try:
+            call()
+        except FiedlerError as error:
+            sentence = str(error)
+    assert sentence.strip()
+    assert "\n" not in sentence
+    assert len(sentence) <= LONGEST_MESSAGE
+
+
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+def test_wrong_rows(name):
+    for wrong in NOT_ROWS.values():
+        check(lambda wrong=wrong: fit(make(name), wrong()))
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if hasattr(ESTIMATORS[name], "fit")])
+def test_wrong_labels(name):
+    for wrong in ([0, 0, 1, 1, -1], np.r_[SOME_LABELS, 0], np.full(40, -1), np.full(40, 0.5), ["a"] * 39 + [-1]):
+        check(lambda wrong=wrong: make(name).fit(ROWS, wrong))
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if hasattr(ESTIMATORS[name], "fit")])
+def test_wrong_new_rows(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fit(make(name), ROWS)
+    for call in [getattr(model, method) for method in METHODS if hasattr(model, method)]:
+        for wrong in NOT_ROWS.values():
+            check(lambda wrong=wrong, call=call: call(wrong()))
+
+
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+def test_wrong_parameters(name):
+    for parameter in make(name).get_params(deep=False):
+        if parameter != "verbose":  # any value that is true or false
+            for wrong in NOT_PARAMETERS.values():
+                check(lambda p=parameter, wrong=wrong: fit(make(name, **{p: wrong}), ROWS))
+
+
+FUNCTIONS = {
+    "cluster": lambda wrong: fiedler.cluster(wrong, 2, random_state=0),
+    "cluster, y": lambda wrong: fiedler.cluster(ROWS, 2, y=wrong, effort="fast", random_state=0),
+    "cluster, sample_weight": lambda wrong: fiedler.cluster(ROWS, 2, sample_weight=wrong, random_state=0),
+    "cluster, constraints": lambda wrong: fiedler.cluster(ROWS, 2, constraints=wrong, effort="fast", random_state=0),
+    "LLGC, y": lambda wrong: fiedler.LLGC().fit(ROWS, wrong),
+    "choose_n_clusters": lambda wrong: fiedler.choose_n_clusters(wrong),
+    "AffinityGraph.from_matrix": fiedler.AffinityGraph.from_matrix,
+    "graph='precomputed'": lambda wrong: fiedler.SpectralClustering(2, graph="precomputed").fit(wrong),
+    "init": lambda wrong: fiedler.LapGMM(2, init=wrong).fit(ROWS),
+    "smallest_eigenpairs": lambda wrong: fiedler.core.eigen.smallest_eigenpairs(wrong, 1),
+    "PairwiseConstraints": lambda wrong: fiedler.PairwiseConstraints(wrong, [], 40),
+    "PairwiseConstraints.from_labels": fiedler.PairwiseConstraints.from_labels,
+    "clustering_accuracy": lambda wrong: fiedler.metrics.clustering_accuracy(wrong, wrong),
+    "normalized_mutual_information": lambda wrong: fiedler.metrics.normalized_mutual_information(wrong, wrong),
+    "load": fiedler.load,
+    "save": lambda wrong: fiedler.save(fiedler.KNNGraph(), wrong),
+}
+
+
+@pytest.mark.parametrize("function", list(FUNCTIONS))
+def test_wrong_arguments_of_functions(function):
+    for wrong in NOT_ROWS.values():
+        check(lambda wrong=wrong: FUNCTIONS[function](wrong()))
+
+
+@pytest.mark.parametrize(
+    ("X", "kind", "code", "sentence"),
+    [
+        ([[0, 1], [np.nan, 2]], InputError, "not_finite", "X contains NaN in row 1, column 0; remove or fill"),
+        ([[0, 1], [2, -np.inf]], InputError, "not_finite", "X contains infinity in row 1, column 1"),
+        (sp.coo_array([[0, 1], [np.inf, 2]]), InputError, "not_finite", "X contains infinity in row 1, column 0"),
+        ([[0, 1j], [2, 3]], InputError, "wrong_dtype", "Complex data not supported: X has dtype complex128; use real"),
+        ([0, 1], InputError, "wrong_shape", "got shape (2,). Reshape your data: X.reshape(-1, 1) for a single"),
+        ([[[0]]], InputError, "wrong_shape", "X must have two dimensions (samples, features); got shape (1, 1, 1)"),
+        ([[0, HUGE]], InputError, "wrong_dtype", "X cannot be converted to an array of numbers (int too large"),
+        ([[0, "b"]], InputError, "wrong_dtype", "X cannot be converted to an array of numbers (could not convert"),
+        ([[0, {}]], InputTypeError, "wrong_dtype", "X cannot be converted to an array of numbers (float() argument"),
+        ([[0, 1]], InputError, "too_few_rows", "a minimum of 2 is required; pass at least 2 rows and one column"),
+    ],
+)
+def test_rows_that_cannot_be_used(X, kind, code, sentence):
+    with pytest.raises(kind) as caught:
+        fiedler.LapGMM(2).fit(X)
+
+    assert caught.value.code == code
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (np.r_[np.full(39, -1.0), np.inf], "from 0 to 1, or -1 for unknown; got 40 from -1.0 to inf"),
+        (np.r_[np.full(39, -1.0), 1e300], "got 40 from -1.0 to 1e+300"),
+        (np.zeros((40, 2)), "y must have one label per row; got shape (40, 2)"),
+        ([[0], [0, 1]], "y must have one label per row; got [[0], [0, 1]]"),
+    ],
+)
+def test_labels_that_cannot_be_used(y, sentence):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError) as caught:
+            fiedler.LapGMM(2).fit(ROWS, y)
+
+    assert sentence in str(caught.value)
+
+
+def test_messages_show_values_on_one_line():
+    assert shown(np.zeros((2, 2))) == "array([[0., 0.], [0., 0.]])"
+    assert (len(shown("a" * 100)), shown("a" * 100)[-4:]) == (80, "a...")
+    assert shown(WithoutRepr()) == "a value of type WithoutRepr"
+    assert shown(10**5000) == "a value of type int"
+
+
+def test_labels_of_any_kind_are_compared():
+    """scikit-learn refuses bytes and warns of large floats."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fiedler.metrics.adjusted_rand_index([b"a", b"a", b"b"], [1e300, 1e300, 2.0]) == 1
+        assert fiedler.metrics.normalized_mutual_information([b"a", b"b"], [0, 1]) == 1
