@@ -28,6 +28,7 @@ TESTS = (
     "tests/test_persistence.py",
     "tests/cli",
     "tests/core",
+    "tests/faults/test_wrong_arguments.py",
     "tests/graph",
     "tests/integrations/test_anndata.py",
     "tests/io",

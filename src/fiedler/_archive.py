@@ -21,8 +21,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from ._files import atomic_write
-from .errors import DataNotFoundError, FileFormatError, InputError, InputTypeError, shown, unreadable_for_lack_of_memory
+from ._files import atomic_write, check_path
+from .errors import DataNotFoundError, FileFormatError, InputError, unreadable_for_lack_of_memory
 
 CHUNK = 2**18  # bytes that are decompressed at a time
 MAX_EMPTY_AXIS = 2**20  # of an array without entries, whose size the size of the file does not limit
@@ -104,7 +104,7 @@ def open_archive(
     path: str | os.PathLike[str], kind: str, *, code: str, limits: Mapping[str, SizeLimit] = NO_LIMITS
 ) -> Iterator[Archive]:
     """Open the archive of a file of some ``kind``, such as ``"model file"``; errors name the file."""
-    _check_path(path)
+    check_path(path)
     name = str(path)
     try:
         with open(path, "rb") as file:
@@ -133,7 +133,7 @@ def check_archive(
 
 def check_ending(path: str | os.PathLike[str], kind: str) -> None:
     """Raise an error unless the name of a file to be written, such as a "model file", ends in .npz."""
-    _check_path(path)
+    check_path(path)
     if not str(path).endswith(".npz"):
         raise InputError(
             f"a {kind} must end in .npz; got {str(path)!r}",
@@ -142,11 +142,6 @@ def check_ending(path: str | os.PathLike[str], kind: str) -> None:
             value=str(path),
             file=str(path),
         )
-
-
-def _check_path(path: object) -> None:
-    if not isinstance(path, str | os.PathLike):
-        raise InputTypeError(f"path must be a string or a Path; got {shown(path)}", code="not_a_path", parameter="path")
 
 
 def write_archive(

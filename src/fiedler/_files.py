@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .errors import DataNotFoundError
+from .errors import DataNotFoundError, InputTypeError, shown
 
 MAX_ENDING = 20  # characters
 
@@ -46,6 +46,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> [p.name for p in folder.iterdir()]
     ['a.txt']
     """
+    check_path(path)
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise DataNotFoundError(
@@ -65,6 +66,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def check_path(path: object) -> None:
+    """Raise an error unless ``path`` can be the path of a file."""
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+        raise InputTypeError(f"path must be a string or a Path; got {shown(path)}", code="not_a_path", parameter="path")
 
 
 def draft_name() -> str:

@@ -19,11 +19,13 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from ._foreign_warnings import ignore_foreign_warnings
-from .errors import InputError, InputTypeError, MissingDependencyError, shown
+from .errors import InputError, InputTypeError, MissingDependencyError, shorten, shown
 
 T = TypeVar("T")
 
 FLOATS = (np.float64, np.float32)
+MAX_JOBS = 100_000  # threads; joblib does not take a million
+MAX_REASON = 200  # characters of another library's error in a message
 
 
 def import_class(name: str) -> type:
@@ -113,7 +115,8 @@ def check_int(value: object, name: str, *, minimum: int = 1, or_else: str | None
     """Return ``value`` as an int of at least ``minimum`` that fits into 64 bits."""
     if isinstance(value, numbers.Integral) and not isinstance(value, bool) and minimum <= int(value) < 2**63:
         return int(value)
-    raise _invalid(name, f"an integer of at least {minimum}{f' or {or_else}' if or_else else ''}", value)
+    expected = f"from {minimum} to 2**63 - 1" if _is_above(value, 2**63 - 1) else f"of at least {minimum}"
+    raise _invalid(name, f"an integer {expected}{f' or {or_else}' if or_else else ''}", value)
 
 
 def check_positive(value: object, name: str) -> float:
@@ -138,6 +141,10 @@ def check_fraction(value: Any, name: str) -> float:
     if number is not None and 0 < number <= 1:
         return number
     raise _invalid(name, "a fraction above 0 and at most 1", value)
+
+
+def _is_above(value: object, limit: int) -> bool:
+    return isinstance(value, numbers.Integral) and int(value) > limit
 
 
 def _finite(value: object) -> float | None:
@@ -177,9 +184,10 @@ def check_n_jobs(value: object) -> int | None:
     """Return ``n_jobs``: a number of threads, a negative number that counts from all processors, or None."""
     if value is None:
         return None
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value != 0 and abs(int(value)) < 2**31:
+    is_above = _is_above(value, MAX_JOBS)
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value != 0 and not is_above:
         return int(value)
-    raise _invalid("n_jobs", "an integer other than 0, or None", value)
+    raise _invalid("n_jobs", f"an integer other than 0{f', at most {MAX_JOBS},' if is_above else ','} or None", value)
 
 
 def check_n_clusters(value: object, n_samples: int, *, or_else: str | None = None) -> int:
@@ -218,6 +226,11 @@ def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
         ) from error
 
 
+def is_sparse_tensor(X: object) -> bool:
+    """Whether ``X`` is a sparse tensor of torch."""
+    return "sparse" in str(getattr(X, "layout", ""))
+
+
 def is_foreign(X: object) -> bool:
     """Whether ``X`` is a dense array of a library other than NumPy (torch, CuPy, array-api-strict)."""
     return array_api_compat.is_array_api_obj(X) and not array_api_compat.is_numpy_array(X) and not sp.issparse(X)
@@ -237,6 +250,8 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
             code="dask_array",
             parameter="X",
         )
+    if np.ma.is_masked(X):
+        raise InputError("X has masked entries", "fill or remove them first", code="masked_entries", parameter="X")
     if is_foreign(X):
         return _check_foreign(X, estimator=estimator, reset=reset, min_samples=min_samples)
     options: dict[str, Any] = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_min_samples": min_samples}
@@ -256,14 +271,17 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
 
 def _explain(error: Exception, X: Any, estimator: Any, min_samples: int) -> InputError | InputTypeError:
     """Say in one sentence what is wrong with ``X``, where scikit-learn or NumPy did not, with a code and fields."""
-    array: Any = X.tocsr() if sp.issparse(X) else _as_array(X)
+    array: Any = (X.tocsr() if X.ndim == 2 else X.tocoo()) if sp.issparse(X) else as_array(X)
     if array is not None and array.dtype.kind == "c":
         problem, advice = f"Complex data not supported: X has dtype {array.dtype}", "use real numbers"
         return InputError(problem, advice, code="wrong_dtype", parameter="X")
-    values = _as_array(array.data if sp.issparse(array) else array, np.float64)
+    values = as_array(array.data if sp.issparse(array) else array, np.float64)
     if array is None or values is None:
+        if hasattr(X, "isna") and (missing := np.asarray(X.isna())).any():  # the missing values of pandas' own types
+            return _not_finite(missing, np.where(missing, np.nan, 0.0))
         kind = InputTypeError if isinstance(error, TypeError) else InputError
-        return kind(f"X cannot be converted to an array of numbers ({error})", code="wrong_dtype", parameter="X")
+        reason = shorten(str(error), MAX_REASON)
+        return kind(f"X cannot be converted to an array of numbers ({reason})", code="wrong_dtype", parameter="X")
     if array.ndim != 2:
         problem = f"X must have two dimensions (samples, features); got shape {array.shape}"
         if array.ndim == 1:
@@ -291,7 +309,7 @@ def _explain(error: Exception, X: Any, estimator: Any, min_samples: int) -> Inpu
     return InputError(str(error), code="invalid_data", parameter="X")
 
 
-def _as_array(values: Any, dtype: Any = None) -> np.ndarray | None:
+def as_array(values: Any, dtype: Any = None) -> np.ndarray | None:
     """Convert values to an array, or return None if they cannot be converted."""
     try:
         with np.errstate(over="ignore"):  # of numbers in extended precision
@@ -371,7 +389,7 @@ def check_overflow(values: Any, reference: Any, name: str = "X") -> float:
 def _check_foreign(X: Any, *, estimator: Any, reset: bool, min_samples: int) -> Any:
     """:func:`check_data` for arrays that scikit-learn would convert to NumPy."""
     xp = array_api_compat.array_namespace(X)
-    if "sparse" in str(getattr(X, "layout", "")):
+    if is_sparse_tensor(X):
         raise InputError(
             "sparse tensors are accepted as graphs, not as data",
             "pass X as a dense tensor or as a SciPy CSR matrix",

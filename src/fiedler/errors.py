@@ -239,7 +239,12 @@ def shown(value: object) -> str:
     "['a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', '..."
     """
     try:
-        text = " ".join(repr(value).split())
+        return shorten(repr(value), MAX_SHOWN)
     except Exception:  # of the object's own method, or an integer of more digits than Python writes
         return f"a value of type {type(value).__name__}"
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
+
+
+def shorten(text: str, n_characters: int) -> str:
+    """Return a text on one line, cut off after so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= n_characters else f"{line[: n_characters - 3]}..."

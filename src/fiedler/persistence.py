@@ -81,7 +81,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, notes: dict[str,
             code="not_an_estimator",
             parameter="model",
         )
-    if not _are_valid_notes(notes or {}):
+    if notes is not None and not _are_valid_notes(notes):
         raise InputTypeError(
             "notes must be a dictionary of plain values",
             "use None, bool, numbers, strings and lists of these",

@@ -797,6 +797,16 @@ def test_a_new_folder_of_results_is_complete_or_missing(k, tmp_path, monkeypatch
     assert (file_names(tmp_path / "new" / "out") if k else file_names(tmp_path / "new")) == (FILES if k else [])
 
 
+def test_the_folder_of_results_may_be_a_link_or_a_detour(tmp_path):
+    """A link to a folder that does not exist yet, and a path with ``..`` after a folder that does not exist."""
+    (tmp_path / "link").symlink_to("target")
+    write_all(tmp_path / "link")
+    write_all(tmp_path / "none" / ".." / "target")
+
+    assert file_names(tmp_path / "target") == FILES
+    assert file_names(tmp_path) == ["link", "target"]
+
+
 def test_a_new_folder_of_results_has_the_usual_permissions(tmp_path):
     (tmp_path / "other").mkdir()
     write_all(tmp_path / "out")

@@ -48,6 +48,12 @@ def test_the_function_the_class_and_the_first_call_agree(blobs):
     assert choice.n_clusters == model.n_clusters_ == 3
 
 
+def test_two_subsets_are_one_pair_without_an_error(blobs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert choose_n_clusters(blobs, range(2, 5), n_subsets=2, random_state=0).n_clusters == 3
+
+
 def test_their_defaults_agree():
     defaults = [inspect.signature(one).parameters for one in (choose_n_clusters, ManifoldClustering, fiedler.cluster)]
 

@@ -1,7 +1,9 @@
 """Objects of the wrong kind in place of rows, labels, weights and parameters: an error of the library, or a result."""
 
+import functools
 import inspect
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from fiedler import _registry
 from fiedler.errors import FiedlerError, FiedlerWarning, InputError, InputTypeError, shown
 
 HUGE = 10**400  # larger than any float
-LONGEST_MESSAGE = 400  # characters
+LONGEST_MESSAGE = 500  # characters
 
 
 class WithoutRepr:
@@ -49,7 +51,8 @@ NOT_ROWS = {
     "object": object,
     "class": lambda: int,
     "generator": lambda: (i for i in range(3)),
-    "masked": lambda: np.ma.masked_array(ROWS[:4], mask=ROWS[:4] > 0.5),
+    "masked": lambda: np.ma.masked_array(ROWS, mask=ROWS > 0.5),
+    "three dimensions, sparse": lambda: sp.coo_array(np.ones((2, 2, 2))),
 }
 NOT_PARAMETERS = {
     "complex": 1j,
@@ -63,7 +66,7 @@ NOT_PARAMETERS = {
     "dictionary": {"a": 1},
     "without repr": WithoutRepr(),
 }
-METHODS = ("predict", "predict_proba", "transform", "score_samples", "update", "explain")
+METHODS = ("predict", "predict_proba", "transform", "score_samples", "decision_function", "update")
 ESTIMATORS = {
     **{
         name: getattr(fiedler, name)
@@ -87,25 +90,25 @@ def fit(model, X):
     return model.fit(X, SOME_LABELS) if takes_labels else model.fit(X)
 
 
-def check(call):
-    """Call a function: it may end with one sentence of the library, and gives no other error and no warning."""
+def check(call, *, may_succeed=True):
+    """Call a function: it ends with one sentence of the library, or perhaps with a result, and without a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", FiedlerWarning)
-        sentence = "a result"
+        sentence = None
         try:
             call()
         except FiedlerError as error:
             sentence = str(error)
-    assert sentence.strip()
-    assert "\n" not in sentence
-    assert len(sentence) <= LONGEST_MESSAGE
+    assert sentence or (may_succeed and sentence is None)
+    assert "\n" not in (sentence or "")
+    assert len(sentence or "") <= LONGEST_MESSAGE
 
 
 @pytest.mark.parametrize("name", list(ESTIMATORS))
 def test_wrong_rows(name):
     for wrong in NOT_ROWS.values():
-        check(lambda wrong=wrong: fit(make(name), wrong()))
+        check(lambda wrong=wrong: fit(make(name), wrong()), may_succeed=False)
 
 
 @pytest.mark.parametrize("name", [name for name in ESTIMATORS if hasattr(ESTIMATORS[name], "fit")])
@@ -121,7 +124,7 @@ def test_wrong_new_rows(name):
         model = fit(make(name), ROWS)
     for call in [getattr(model, method) for method in METHODS if hasattr(model, method)]:
         for wrong in NOT_ROWS.values():
-            check(lambda wrong=wrong, call=call: call(wrong()))
+            check(lambda wrong=wrong, call=call: call(wrong()), may_succeed=False)
 
 
 @pytest.mark.parametrize("name", list(ESTIMATORS))
@@ -130,6 +133,11 @@ def test_wrong_parameters(name):
         if parameter != "verbose":  # any value that is true or false
             for wrong in NOT_PARAMETERS.values():
                 check(lambda p=parameter, wrong=wrong: fit(make(name, **{p: wrong}), ROWS))
+
+
+@functools.cache
+def fitted_model():
+    return fiedler.ManifoldClustering(2, effort="fast", random_state=0).fit(ROWS)
 
 
 FUNCTIONS = {
@@ -147,6 +155,14 @@ FUNCTIONS = {
     "PairwiseConstraints.from_labels": fiedler.PairwiseConstraints.from_labels,
     "clustering_accuracy": lambda wrong: fiedler.metrics.clustering_accuracy(wrong, wrong),
     "normalized_mutual_information": lambda wrong: fiedler.metrics.normalized_mutual_information(wrong, wrong),
+    "explain": lambda wrong: fitted_model().explain(wrong),
+    "KNNGraph.link": lambda wrong: fiedler.KNNGraph(3).link(ROWS, ROWS, wrong),
+    "TableEncoder": lambda wrong: fiedler.table.TableEncoder().fit(wrong),
+    "TableEncoder, drop": lambda wrong: fiedler.table.TableEncoder(drop=wrong).fit({"a": [1, 2], "b": [3, 4]}),
+    "TableEncoder, weight": lambda wrong: fiedler.table.TableEncoder(weight=wrong).fit({"a": [1, 2], "b": [3, 4]}),
+    "calibration_error": lambda wrong: fiedler.metrics.calibration_error([0, 1], wrong),
+    "datasets.load": fiedler.datasets.load,
+    "PairwiseConstraints.from_csv": lambda wrong: fiedler.PairwiseConstraints.from_csv(wrong, 40),
     "load": fiedler.load,
     "save": lambda wrong: fiedler.save(fiedler.KNNGraph(), wrong),
 }
@@ -170,6 +186,9 @@ def test_wrong_arguments_of_functions(function):
         ([[0, HUGE]], InputError, "wrong_dtype", "X cannot be converted to an array of numbers (int too large"),
         ([[0, "b"]], InputError, "wrong_dtype", "X cannot be converted to an array of numbers (could not convert"),
         ([[0, {}]], InputTypeError, "wrong_dtype", "X cannot be converted to an array of numbers (float() argument"),
+        (np.ma.masked_array([[0, 1], [2, 3]], [[0, 0], [0, 1]]), InputError, "masked_entries", "has masked entries"),
+        (sp.coo_array(np.ones((2, 2, 2))), InputError, "wrong_shape", "got shape (2, 2, 2)"),
+        ("x" * 5000, InputError, "wrong_dtype", "xxx...)"),
         ([[0, 1]], InputError, "too_few_rows", "a minimum of 2 is required; pass at least 2 rows and one column"),
     ],
 )
@@ -197,6 +216,49 @@ def test_labels_that_cannot_be_used(y, sentence):
             fiedler.LapGMM(2).fit(ROWS, y)
 
     assert sentence in str(caught.value)
+
+
+def test_missing_values_of_pandas_own_types_have_a_place():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": pd.array([1, 2, None], dtype="Int64"), "b": [1.0, 2.0, 3.0]})
+
+    with pytest.raises(InputError, match="X contains NaN in row 2, column 0; remove or fill"):
+        fiedler.LapGMM(2).fit(frame)
+
+
+@pytest.mark.parametrize("center", [False, np.False_])
+def test_truth_values_of_numpy_are_truth_values(center):
+    model = fiedler.Directions(center=center)
+
+    assert model.__sklearn_tags__().input_tags.sparse
+    assert sp.issparse(model.fit_transform(sp.csr_array(ROWS)))
+
+
+def test_numbers_of_numpy_and_fractions_are_numbers():
+    assert fiedler.LearnedLaplacian(penalty=np.float32("inf")).fit(ROWS, SOME_LABELS).graph_.n_nodes == 40
+    numbers = {"lam": Fraction(1, 2), "tol": np.float32(1e-3), "random_state": np.uint32(3)}
+    for share in (0.5, np.float32(0.5), Fraction(1, 2)):
+        assert fiedler.LapGMM(np.int8(2), pca=share, **numbers).fit(ROWS).memberships_.shape == (40, 2)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"max_iter": 10**20}, "max_iter must be an integer from 1 to 2**63 - 1; got 100000000000000000000"),
+        ({"n_clusters": 10**20}, "n_clusters must be an integer from 1 to 2**63 - 1; got"),
+        ({"n_clusters": -(10**20)}, "n_clusters must be an integer of at least 1; got -1000"),
+    ],
+)
+def test_integers_that_are_too_large(parameters, sentence):
+    with pytest.raises(InputError) as caught:
+        make("LapGMM", **parameters).fit(ROWS)
+
+    assert sentence in str(caught.value)
+
+
+def test_more_threads_than_any_machine_has():
+    with pytest.raises(InputError, match="n_jobs must be an integer other than 0, at most 100000, or None; got"):
+        fiedler.ManifoldClustering(2, n_jobs=10**6).fit(ROWS)
 
 
 def test_messages_show_values_on_one_line():

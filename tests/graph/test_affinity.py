@@ -99,7 +99,7 @@ def test_asymmetry_by_rounding_is_averaged():
         ),
         (np.array([[1e7, 3.0], [0.0, 0.0]]), r"is not symmetric \(w_ij and w_ji differ by up to 3\)"),
         (sp.csr_array(np.array([[0, 1j], [1j, 0]])), "square and numeric"),
-        ([[0.0], [1.0, 0.0]], "must be a square array or a CSR matrix; got"),
+        ([[0.0], [1.0, 0.0]], "must have rows of the same length; got ..0.0., .1.0, 0.0..; pass a square"),
         (np.array([[0.0, 1.7e308], [1.7e308, 0.0]]), "has weights whose sums could overflow; divide it by its largest"),
         (np.array([[0.0, -2.0], [-2.0, 0.0]]), r"has negative weights \(smallest -2\); pass signed=True"),
     ],

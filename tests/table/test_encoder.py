@@ -276,7 +276,7 @@ def test_a_constant_column_of_an_array_and_a_table_without_rows():
 
 @pytest.mark.parametrize("given", [{"drop": "age"}, {"as_category": "age"}])
 def test_a_name_instead_of_a_list_of_names(given):
-    with pytest.raises(InputError, match=r"must be a list of columns; got 'age'; pass \['age'\]"):
+    with pytest.raises(InputError, match=r"must be a list of names of columns; got 'age'; pass \['age'\]"):
         TableEncoder(**given).fit({"age": [1, 2]})
 
 

@@ -66,7 +66,7 @@ def check_folder(folder: Path, source: str, *, force: bool, append: bool = False
         content = (
             f"{existing}, which was not written by fiedler"
             if origin is None
-            else f"the results of {_shown(folder, origin)!r}"
+            else f"the results of {_seen_from_here(folder, origin)!r}"
         )
         raise InputError(
             f"{str(folder)!r} contains {content}",
@@ -105,7 +105,7 @@ def _origin(folder: Path) -> str | None:
         return None
 
 
-def _shown(folder: Path, origin: str) -> str:
+def _seen_from_here(folder: Path, origin: str) -> str:
     """Return the path of an input as seen from the working directory."""
     path = os.path.normpath(folder / origin)
     return path if os.path.exists(path) else origin
@@ -119,6 +119,7 @@ def _nearest_existing(folder: Path) -> Path:
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder whose files replace those in ``folder`` on success, all or none."""
+    folder = Path(os.path.realpath(folder))  # of a link, and without ".."
     place = _nearest_existing(folder)
     for drafts in (place, folder.absolute().parent):  # where a run has written when the folder did not exist
         remove_drafts(drafts)

@@ -364,7 +364,6 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         rng = check_seed(self.random_state)
         self._landmarks, self._copies, self._fit_graph, self._n_added = None, None, None, 0
         check_n_jobs(self.n_jobs)
-        check_int(self.max_clusters, "max_clusters", minimum=2)
         choose(EFFORTS, self.effort, option="effort")
         share = 0.0 if self.outliers is None else check_fraction(self.outliers, "outliers")
         if share and (isinstance(X, AffinityGraph) or not self._graph_is_default()):

@@ -410,7 +410,8 @@ def count_clusters(
     seeds = random_state.randint(2**31 - 1, size=n_subsets)
     results = map_tasks(cluster_subset, list(zip(subsets, seeds)), "counting clusters", n_jobs)
     agreement = _agreement([partitions for partitions, _ in results], subsets, weights)
-    means, errors = agreement.mean(axis=1), agreement.std(axis=1, ddof=1) / np.sqrt(agreement.shape[1])
+    n_pairs = agreement.shape[1]
+    means, errors = agreement.mean(axis=1), agreement.std(axis=1, ddof=min(1, n_pairs - 1)) / np.sqrt(n_pairs)
     coarse = search_hierarchy(graph, possible[-1], random_state).coarsest
     gaps = relative_eigengaps(coarse, possible, random_state)
     stable_gaps = np.where(means >= means.max() - STABILITY_TOLERANCE, gaps, -np.inf)

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from array_api_compat import numpy as numpy_namespace
 
 from .._typing import Array as Array
+from .._validation import is_sparse_tensor
 from ..errors import InputTypeError
 
 BLOCK_BYTES = 64 * 2**20  # size of the temporaries of a blocked computation on the host
@@ -45,7 +46,7 @@ def is_on_host(X: Array) -> bool:
 def to_numpy(X: Array) -> np.ndarray:
     """Return ``X`` as a NumPy array, copied from the device if necessary."""
     if array_api_compat.is_torch_array(X):
-        if "sparse" in str(X.layout):
+        if is_sparse_tensor(X):
             raise InputTypeError("a sparse tensor is given", "pass a dense one, by .to_dense()", code="sparse_tensor")
         return X.detach().cpu().numpy()
     if array_api_compat.is_cupy_array(X):

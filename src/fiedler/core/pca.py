@@ -53,6 +53,7 @@ def fit_pca(X: Array, n_components: int | float, *, random_state: int | None = N
     """
     max_components = min(X.shape) - (1 if sp.issparse(X) else 0)  # the Lanczos method finds all but one
     is_share = check_n_components(n_components, max_components)
+    n_components = float(n_components) if is_share else int(n_components)  # PCA takes no other numbers
     if not is_numpy(X):
         return _fit_on_device(X, n_components, is_share)
     if sp.issparse(X) and is_share:
@@ -77,7 +78,8 @@ def fit_pca(X: Array, n_components: int | float, *, random_state: int | None = N
 
 def check_n_components(n_components: object, max_components: int) -> bool:
     """Check the value of ``pca``; return whether it is a share of the variance."""
-    is_share = isinstance(n_components, float | np.floating) and bool(0 < n_components < 1)
+    is_integer = isinstance(n_components, numbers.Integral)
+    is_share = isinstance(n_components, numbers.Real) and not is_integer and 0 < float(n_components) < 1
     if not is_share and not (isinstance(n_components, numbers.Integral) and 1 <= int(n_components) <= max_components):
         raise InputError(
             f"pca={shown(n_components)} must be a share of the variance in (0, 1) or an integer from 1 to "

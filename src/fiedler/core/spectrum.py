@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
-from .._validation import is_foreign
+from .._validation import as_array, is_foreign, is_sparse_tensor
 from ..errors import InputError, shown
 from .backend import Array, namespace
 from .solvers import SEEDED_RESTARTS
@@ -24,10 +24,12 @@ def as_symmetric(source: Any) -> Any:
     if isinstance(source, spla.LinearOperator):
         matrix = source if source.shape[0] > DENSE_UP_TO else source @ np.eye(source.shape[1])
     elif sp.issparse(source):
-        matrix = to_scipy(source)
+        matrix = to_scipy(source) if source.ndim == 2 else source
     else:
-        matrix = source if is_sparse(source) or is_foreign(source) else _as_array(source)
-    if not is_sparse(matrix) and "sparse" in str(getattr(matrix, "layout", "")):
+        matrix = source if is_sparse(source) or is_foreign(source) else as_array(source)
+    if matrix is None:
+        raise InputError(f"the matrix must be an array of numbers; got {shown(source)}", code="wrong_shape")
+    if not is_sparse(matrix) and is_sparse_tensor(matrix):
         raise InputError(
             "the matrix is a sparse tensor that is not in CSR format",
             "use matrix.to_sparse_csr()",
@@ -38,13 +40,6 @@ def as_symmetric(source: Any) -> Any:
             f"the matrix must be square and non-empty; got shape {tuple(matrix.shape)}", code="wrong_shape"
         )
     return matrix if isinstance(matrix, spla.LinearOperator) else _finite_floats(matrix)
-
-
-def _as_array(source: Any) -> np.ndarray:
-    try:
-        return np.asarray(source)
-    except (ValueError, TypeError):  # a ragged list
-        raise InputError(f"the matrix must be an array of numbers; got {shown(source)}", code="wrong_shape") from None
 
 
 def _finite_floats(matrix: Any) -> Any:

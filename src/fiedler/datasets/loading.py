@@ -138,10 +138,10 @@ def load(
 
 
 def _find_row(name: str) -> Dataset:
-    if name in DATASETS:
+    if isinstance(name, str) and name in DATASETS:
         return DATASETS[name]
     raise DataNotFoundError(
-        f"there is no data set {name!r}{did_you_mean(str(name), DATASETS)}",
+        f"there is no data set {shown(name)}{did_you_mean(name, DATASETS) if isinstance(name, str) else ''}",
         f"choose one of {list(DATASETS)}",
         code="unknown_dataset",
         parameter="name",

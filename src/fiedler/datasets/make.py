@@ -83,7 +83,7 @@ def circles(
     factor = check_nonnegative(factor, "factor")
     if factor >= 1:
         raise InputError(
-            f"factor must be a number from 0 to 1 (exclusive); got {shown(factor)}",
+            f"factor must be a number from 0 to 1 (exclusive); got {factor!r}",
             code="invalid_parameter",
             parameter="factor",
             value=factor,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
@@ -55,7 +56,7 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.center is False
+        tags.input_tags.sparse = isinstance(self.center, bool | np.bool_) and not self.center
         return tags
 
     def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:

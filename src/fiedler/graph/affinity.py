@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._typing import MatrixLike
-from .._validation import check_data, choose
+from .._validation import check_bool, check_data, choose
 from ..core.backend import Array, asarray_like, namespace
 from ..core.eigen import LaplacianKind, SpectralForm
 from ..core.rows import take_rows
@@ -85,7 +85,7 @@ class AffinityGraph:
             )
         self._loops = _read_only(loops)
         self._weights = _freeze(weights)
-        self._signed = bool(signed)
+        self._signed = check_bool(signed, "signed")
         self._constants = constants
         self._recall = recall
 
@@ -113,7 +113,7 @@ class AffinityGraph:
         fiedler.errors.InputError: the affinity matrix has negative weights (smallest -1); pass signed=True if they ...
         """
         weights = as_host_matrix(W)
-        check_affinity(weights, signed=signed)
+        check_affinity(weights, signed=check_bool(signed, "signed"))
         weights = to_scipy(0.5 * weights + 0.5 * weights.T)
         reference = foreign_reference(W)
         return cls(weights if reference is None else from_scipy(weights, reference), signed=signed)

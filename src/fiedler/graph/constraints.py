@@ -19,9 +19,9 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from sklearn.utils.validation import _num_samples
 
-from .._files import atomic_write
+from .._files import atomic_write, check_path
 from .._typing import LabelsLike, MatrixLike, RandomState
-from .._validation import check_fraction, check_int, check_labels, check_nonnegative, check_seed
+from .._validation import check_bool, check_fraction, check_int, check_labels, check_nonnegative, check_seed
 from ..core.backend import to_numpy
 from ..errors import DataNotFoundError, FileFormatError, InputError, InputTypeError, shown
 from .labels import check_node_labels, known_labels
@@ -87,7 +87,7 @@ class PairwiseConstraints:
         self.n_samples = check_int(n_samples, "n_samples")
         self.must_link = _as_pairs(must_link, KINDS[0], self.n_samples)
         self.cannot_link = _as_pairs(cannot_link, KINDS[1], self.n_samples)
-        self.strength, self.hard = check_nonnegative(strength, "strength"), bool(hard)
+        self.strength, self.hard = check_nonnegative(strength, "strength"), check_bool(hard, "hard")
         _check_conflicts(self)
 
     # ---------------------------------------------------------------------------------------------- construction, files
@@ -366,6 +366,7 @@ def check_constraints(constraints: ConstraintsLike, X: Any) -> PairwiseConstrain
 
 
 def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
+    check_path(path)
     file = str(path)
     try:
         with open(path, newline="", encoding="utf-8-sig") as stream:

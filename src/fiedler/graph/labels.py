@@ -119,7 +119,7 @@ def as_column(y: Any) -> Any:
     """Return labels in one column as a vector, with scikit-learn's warning; anything else unchanged."""
     if getattr(y, "ndim", 1) != 2:
         return y
-    if y.shape[1] != 1:
+    if y.shape[1] != 1 or sp.issparse(y):
         raise InputError(
             f"y must have one label per row; got shape {tuple(y.shape)}", code="wrong_shape", parameter="y"
         )
@@ -170,8 +170,8 @@ def check_classes(labels: np.ndarray) -> None:
 def check_partial_labels(y: LabelsLike | None, n: int, k: int | None = None) -> np.ndarray | None:
     """Return the labels in ``y`` that a clusterer may use: 0, 1, ... (below ``k``) for some rows, -1 for the others.
 
-    None if ``y`` contains no -1, or names: pipelines and searches pass true labels to every estimator, and a clusterer
-    must not use them.
+    None if ``y`` contains no -1, names, or numbers that are not whole: pipelines and searches pass true labels and
+    targets to every estimator, and a clusterer must not use them.
     """
     if y is None:
         return None
@@ -186,6 +186,7 @@ def check_partial_labels(y: LabelsLike | None, n: int, k: int | None = None) -> 
         return None
     if len(labels) != n or labels.min() < UNKNOWN or labels.max() >= (MAX_LABEL if k is None else k):
         allowed = "0 or above" if k is None else f"from 0 to {k - 1}"
+        allowed = "below 2**53" if k is None and labels.max() >= MAX_LABEL else allowed
         raise InputError(
             f"y must contain {n} labels, {allowed}, or -1 for unknown; got {len(labels)} from {labels.min()} to "
             f"{labels.max()}",

@@ -78,6 +78,12 @@ class _Recipe(BaseEstimator):
         graph : AffinityGraph
             The graph, whose kernel constants are used.
         """
+        if not isinstance(graph, AffinityGraph):
+            raise InputTypeError(
+                f"graph must be the AffinityGraph of the rows of X; got {shown(graph)}",
+                code="not_a_graph",
+                parameter="graph",
+            )
         return self._link(check_data(X_new), check_data(X), graph)
 
     def _build(self, X: Array) -> AffinityGraph:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 
 import numpy as np
 from scipy.special import ive
@@ -108,7 +109,7 @@ def heat_flow(F: Array, L: Sparse, time: float) -> Array:
     >>> heat_flow(np.array([[1.0], [0.0]]), edge.laplacian(), time=np.log(2) / 2).ravel().round(6)
     array([0.75, 0.25])
     """
-    if not (isinstance(time, numbers.Real) and 0 <= time < math.inf):
+    if not (isinstance(time, numbers.Real) and 0 <= time <= sys.float_info.max):
         raise InputError(
             f"time must be finite and non-negative; got {shown(time)}",
             code="invalid_parameter",

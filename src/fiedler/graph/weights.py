@@ -23,7 +23,9 @@ def as_host_matrix(W: Any) -> sp.csr_array:
         host = to_scipy(W) if is_sparse(W) else to_numpy(W)
     except (ValueError, TypeError):  # a ragged list, or a sparse tensor in another format than CSR
         raise InputError(
-            f"an affinity matrix must be a square array or a CSR matrix; got {shown(W)}", code="invalid_affinity"
+            f"an affinity matrix must have rows of the same length; got {shown(W)}",
+            "pass a square array, a SciPy matrix or a tensor in CSR format",
+            code="invalid_affinity",
         ) from None
     if host.ndim != 2 or host.dtype.kind not in "fiub":
         raise InputError(

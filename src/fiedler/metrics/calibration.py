@@ -50,8 +50,10 @@ def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: 
 
 def _check_memberships(memberships: MatrixLike, n_samples: int) -> np.ndarray:
     try:
-        resp = np.asarray(labels_to_numpy(memberships), dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        values = np.asarray(labels_to_numpy(memberships))
+        with np.errstate(over="ignore"):  # of numbers in extended precision
+            resp = values.astype(np.float64, casting="unsafe" if values.dtype.kind == "O" else "same_kind")
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             "memberships must be a matrix of numbers", code="wrong_dtype", parameter="memberships"
         ) from error

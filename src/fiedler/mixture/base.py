@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import (
+    check_bool,
     check_data,
     check_int,
     check_n_clusters,
@@ -345,6 +346,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         array of shape (n, k)
             Rows sum to one.
         """
+        check_bool(use_graph, "use_graph")
         X = self._check_rows(X)
         joint = _finite(log_joint(self._coordinates(X), self._model))
         if not use_graph:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._files import atomic_write
+from .._files import atomic_write, check_path
 from ..clustering.choice_report import UNCERTAIN_BELOW
 from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, UNASSIGNED, on_dark
@@ -146,6 +146,7 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
     >>> write_report(summary, folder / "report.html").name
     'report.html'
     """
+    check_path(path)
     try:
         summary = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -18,6 +18,7 @@ largest weight for must-links, zero for cannot-links.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self
@@ -325,8 +326,9 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _penalties(self) -> tuple[float, ...]:
         if not isinstance(self.penalty, str):
-            is_infinite = isinstance(self.penalty, float) and self.penalty == math.inf
-            return (math.inf if is_infinite else check_nonnegative(self.penalty, "penalty"),)
+            is_infinite = isinstance(self.penalty, numbers.Real) and self.penalty == math.inf
+            or_else = "infinity or 'auto'"
+            return (math.inf if is_infinite else check_nonnegative(self.penalty, "penalty", or_else=or_else),)
         choose({"auto": None}, self.penalty, option="penalty")
         return (DEFAULT_PENALTY,) if self._learns_from_pairs() else PENALTIES
 

@@ -19,7 +19,7 @@ that is estimated by EM (:mod:`fiedler.core.missing`). It is part of the model: 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -376,6 +376,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         is_array = not is_table(X)
         if is_array and all(column.dtype.kind in "biuf" for column in cells.values()):
             number = tuple(name for name in cells if name not in {*drop, *category, *text})
+        if not isinstance(self.weight, Mapping | None):
+            raise InputError(
+                f"weight must be a dictionary from names of columns to numbers; got {shown(self.weight)}",
+                code="invalid_parameter",
+                parameter="weight",
+                value=self.weight,
+            )
         return Requests(drop, category, number, text, dict(self.weight or {}))
 
     def _set_names(self, X: Any, names: list[str]) -> None:
@@ -423,10 +430,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 def _names(given: Sequence[str], parameter: str) -> tuple[str, ...]:
     """Return names of columns; a single string is a mistake."""
-    if isinstance(given, str):
+    if isinstance(given, str) or not isinstance(given, Iterable) or not all(isinstance(name, str) for name in given):
         raise InputError(
-            f"{parameter} must be a list of columns; got {shown(given)}",
-            f"pass [{given!r}]",
+            f"{parameter} must be a list of names of columns; got {shown(given)}",
+            f"pass [{shown(given)}]" if isinstance(given, str) else "pass a list of strings, such as ['id']",
             code="invalid_parameter",
             parameter=parameter,
             value=given,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._validation import first_few, import_optional, is_foreign
+from .._validation import as_array, first_few, import_optional, is_foreign
 from ..core.backend import to_numpy
-from ..errors import InputError, InputTypeError, warn
+from ..errors import InputError, InputTypeError, shown, warn
 from .values import Words
 
 MAX_SAMPLED_ROWS = 10_000  # from which a distribution of rows is estimated
@@ -68,8 +68,16 @@ def table_cells(X: Any, estimator: str = "TableEncoder") -> dict[str, Any]:
     elif is_frame(X):
         columns = _frame_columns(X)
     else:
-        columns = _array_columns(to_numpy(X) if is_foreign(X) else np.asarray(X))
+        array = to_numpy(X) if is_foreign(X) else as_array(X)
+        if array is None:
+            raise InputError(
+                f"a table has rows and columns; got {shown(X)}", "pass rows of one length", code="wrong_shape",
+                parameter="X",
+            )  # fmt: skip
+        columns = _array_columns(array)
     cells = {str(name): column for name, column in columns}
+    if single := next((name for name, column in cells.items() if not hasattr(column, "__len__")), None):
+        raise InputError(f"the column {single!r} is not a list of cells", code="wrong_shape", parameter="X")
     if len(cells) < len(columns):
         raise InputError("the table has several columns of the same name", "rename them", code="duplicate_column")
     if len({len(column) for column in cells.values()}) > 1:

@@ -186,6 +186,9 @@ def to_word(cell: Any) -> str:
 def _from_array(cells: np.ndarray) -> Values | None:
     """Return the values of an array of numbers or dates; None for other arrays."""
     kind = cells.dtype.kind
+    if kind == "f":
+        with np.errstate(over="ignore"):  # of numbers in extended precision
+            cells = cells.astype(np.float64)
     if kind in "iuf" and cells.ndim == 2:
         return _vectors_of_array(cells.astype(np.float64))
     if kind in "iu" and len(cells) and max(-int(cells.min()), int(cells.max())) >= LARGEST:
