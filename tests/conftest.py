@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import numpy as np
@@ -11,6 +12,12 @@ from fiedler import AffinityGraph
 from toys import BACKENDS, uneven_weights
 
 collect_ignore_glob = ["typing/*", "file_fuzzing/*"]  # for type checkers, never run; what test_file_fuzzing.py uses
+
+
+def pytest_collection_finish():
+    """Leave the thousands of tests, which live to the end, out of every garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -52,6 +52,7 @@ def test_values_conform_to_annotations(value, hint, expected):
         (DocumentVectorizer, {"token_pattern": "("}),
         (DocumentVectorizer, {"ngram_range": (2, 1)}),
         (DocumentVectorizer, {"ngram_range": (0, 1)}),
+        (CountVectorizer, {"stop_words": [[]]}),
         (CountVectorizer, {"ngram_range": (1, 2, 3)}),
         (CountVectorizer, {"dtype": str}),
         (CountVectorizer, {"lowercase": "yes"}),

@@ -24,7 +24,7 @@ from .errors import InputError, InputTypeError, MissingDependencyError, shorten,
 T = TypeVar("T")
 
 FLOATS = (np.float64, np.float32)
-MAX_JOBS = 100_000  # threads; joblib does not take a million
+MAX_JOBS = 64  # threads on a machine of fewer processors
 MAX_REASON = 200  # characters of another library's error in a message
 
 
@@ -181,13 +181,16 @@ def check_seed(random_state: object) -> np.random.RandomState:
 
 
 def check_n_jobs(value: object) -> int | None:
-    """Return ``n_jobs``: a number of threads, a negative number that counts from all processors, or None."""
+    """Return ``n_jobs``: a number of threads, a negative number that counts from all processors, or None.
+
+    More threads than processors, beyond a few, only take time to start and are left out.
+    """
     if value is None:
         return None
-    is_above = _is_above(value, MAX_JOBS)
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value != 0 and not is_above:
-        return int(value)
-    raise _invalid("n_jobs", f"an integer other than 0{f', at most {MAX_JOBS},' if is_above else ','} or None", value)
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value != 0:
+        most = max(MAX_JOBS, os.cpu_count() or 1)
+        return max(-most, min(int(value), most))
+    raise _invalid("n_jobs", "an integer other than 0, or None", value)
 
 
 def check_n_clusters(value: object, n_samples: int, *, or_else: str | None = None) -> int:

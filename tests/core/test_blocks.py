@@ -62,6 +62,15 @@ def test_blocks_and_nested_contexts_use_one_thread_each():
         assert openmp_threads() == 2
 
 
+def test_threads_are_restored_if_a_blas_uses_openmp():
+    """As that of faiss does: whoever sets its threads sets those of OpenMP."""
+    pytest.importorskip("faiss")
+    with threadpool_limits(2):
+        with one_thread():
+            assert openmp_threads() == 1
+        assert openmp_threads() == 2
+
+
 LATER_LIBRARY = """
 from threadpoolctl import threadpool_info, threadpool_limits
 from fiedler.core.blocks import one_thread

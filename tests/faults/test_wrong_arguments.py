@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import os
 import warnings
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 
 import fiedler
 from fiedler import _registry
+from fiedler._validation import check_n_jobs
 from fiedler.errors import FiedlerError, FiedlerWarning, InputError, InputTypeError, shown
 
 HUGE = 10**400  # larger than any float
@@ -256,9 +258,12 @@ def test_integers_that_are_too_large(parameters, sentence):
     assert sentence in str(caught.value)
 
 
-def test_more_threads_than_any_machine_has():
-    with pytest.raises(InputError, match="n_jobs must be an integer other than 0, at most 100000, or None; got"):
-        fiedler.ManifoldClustering(2, n_jobs=10**6).fit(ROWS)
+@pytest.mark.parametrize("n_jobs", [10**6, -(10**6), 10**400])
+def test_more_threads_than_processors_are_left_out(n_jobs):
+    assert check_n_jobs(2) == 2
+    assert abs(check_n_jobs(n_jobs)) == max(64, os.cpu_count())
+    labels = fiedler.ManifoldClustering(2, effort="fast", n_jobs=n_jobs, random_state=0).fit(ROWS).labels_
+    assert (labels == fitted_model().labels_).all()
 
 
 def test_messages_show_values_on_one_line():

@@ -22,12 +22,14 @@ DTYPE = Spec("type of numbers", lambda value, *_: isinstance(value, type) and is
 NGRAMS = Spec("tuple of two integers from 1, ascending", lambda value, *_: _is_range(value))
 PATTERN = Spec("regular expression", lambda value, *_: isinstance(value, str) and _is_pattern(value))
 THREADS = maybe(Spec(f"integer up to {MAX_THREADS}", lambda value, *_: is_integer(value) and abs(value) <= MAX_THREADS))
+WORDS = maybe(Spec("'english' or words", lambda value, *_: value == "english" or _are_words(value)))
 # Documents are texts: otherwise they would be names of files, which scikit-learn reads.
 VECTORIZER: dict[str, Spec] = {
     "input": one_of("content"),
     "dtype": DTYPE,
     "ngram_range": NGRAMS,
     "token_pattern": PATTERN,
+    "stop_words": WORDS,
 }
 PARAMETERS: dict[str, dict[str, Spec]] = {
     "CountVectorizer": VECTORIZER,
@@ -43,6 +45,10 @@ PARAMETERS: dict[str, dict[str, Spec]] = {
 def _is_range(value: Any) -> bool:
     is_pair = type(value) is tuple and len(value) == 2 and all(map(is_integer, value))
     return is_pair and 1 <= value[0] <= value[1]
+
+
+def _are_words(value: Any) -> bool:
+    return isinstance(value, list | tuple | set | frozenset) and all(isinstance(word, str) for word in value)
 
 
 def _is_pattern(value: str) -> bool:

@@ -196,12 +196,12 @@ class _OneThread:
 
     def __exit__(self, *_: Any) -> None:
         try:
-            self._leave_thread()
-        finally:
             with self.lock:
                 self.n_inside -= 1
                 if self.n_inside == 0:
                     self.blas_limit.restore_original_limits()
+        finally:
+            self._leave_thread()  # last, since a BLAS that uses OpenMP, as that of faiss, sets the threads of both
 
     def _leave_thread(self) -> None:
         self.thread.depth -= 1
