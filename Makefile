@@ -64,12 +64,15 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n $(JOBS) --dist worksteal --durations=25
 
-test: lint types unit
+# Two checks that need one core each, then the tests, which need all of them.
+test: $(VENV)/.dev
+	$(MAKE) -j2 lint types
+	$(MAKE) unit
 
 # Branch coverage, also of subprocesses, by package; .ci/check_coverage.py has the targets.
 coverage: $(VENV)/.dev
 	$(BIN)/coverage erase
-	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/coverage run -m pytest -n $(JOBS)
+	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/coverage run -m pytest -n $(JOBS) --dist worksteal
 	$(BIN)/coverage combine --quiet
 	mkdir -p out && $(BIN)/coverage json --quiet -o out/coverage.json
 	$(BIN)/python .ci/check_coverage.py out/coverage.json
