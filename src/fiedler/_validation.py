@@ -72,7 +72,7 @@ def choose(table: Mapping[str, T], key: object, *, option: str, also: Sequence[s
         return table[key]
     options = [*also, *table]
     raise InputError(
-        f"{option}={shown(key)} is not known{did_you_mean(key, options) if isinstance(key, str) else ''}",
+        f"{option}={shown(key)} is not known{did_you_mean(key, options)}",
         f"choose one of {options}",
         code="unknown_option",
         parameter=option,
@@ -81,15 +81,15 @@ def choose(table: Mapping[str, T], key: object, *, option: str, also: Sequence[s
     )
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Suggest the valid name closest to a mistyped one; an empty string if none is close.
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Suggest the valid name closest to a mistyped one; an empty string if none is close, or if it is not a string.
 
     Examples
     --------
     >>> did_you_mean("digitss", ["digits", "wine"])
     " (did you mean 'digits'?)"
     """
-    close = get_close_matches(name, list(known), n=1)
+    close = get_close_matches(name, list(known), n=1) if isinstance(name, str) else []
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
@@ -111,11 +111,12 @@ def check_bool(value: object, name: str) -> bool:
     raise _invalid(name, "True or False", value)
 
 
-def check_int(value: object, name: str, *, minimum: int = 1, or_else: str | None = None) -> int:
+def check_int(value: Any, name: str, *, minimum: int = 1, or_else: str | None = None) -> int:
     """Return ``value`` as an int of at least ``minimum`` that fits into 64 bits."""
     if isinstance(value, numbers.Integral) and not isinstance(value, bool) and minimum <= int(value) < 2**63:
         return int(value)
-    expected = f"from {minimum} to 2**63 - 1" if _is_above(value, 2**63 - 1) else f"of at least {minimum}"
+    is_too_large = isinstance(value, numbers.Integral) and int(value) >= 2**63
+    expected = f"from {minimum} to 2**63 - 1" if is_too_large else f"of at least {minimum}"
     raise _invalid(name, f"an integer {expected}{f' or {or_else}' if or_else else ''}", value)
 
 
@@ -141,10 +142,6 @@ def check_fraction(value: Any, name: str) -> float:
     if number is not None and 0 < number <= 1:
         return number
     raise _invalid(name, "a fraction above 0 and at most 1", value)
-
-
-def _is_above(value: object, limit: int) -> bool:
-    return isinstance(value, numbers.Integral) and int(value) > limit
 
 
 def _finite(value: object) -> float | None:

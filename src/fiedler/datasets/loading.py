@@ -141,7 +141,7 @@ def _find_row(name: str) -> Dataset:
     if isinstance(name, str) and name in DATASETS:
         return DATASETS[name]
     raise DataNotFoundError(
-        f"there is no data set {shown(name)}{did_you_mean(name, DATASETS) if isinstance(name, str) else ''}",
+        f"there is no data set {shown(name)}{did_you_mean(name, DATASETS)}",
         f"choose one of {list(DATASETS)}",
         code="unknown_dataset",
         parameter="name",

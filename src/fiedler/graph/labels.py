@@ -185,8 +185,7 @@ def check_partial_labels(y: LabelsLike | None, n: int, k: int | None = None) -> 
     if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
         return None
     if len(labels) != n or labels.min() < UNKNOWN or labels.max() >= (MAX_LABEL if k is None else k):
-        allowed = "0 or above" if k is None else f"from 0 to {k - 1}"
-        allowed = "below 2**53" if k is None and labels.max() >= MAX_LABEL else allowed
+        allowed = "from 0 to 2**53 - 1" if k is None else f"from 0 to {k - 1}"
         raise InputError(
             f"y must contain {n} labels, {allowed}, or -1 for unknown; got {len(labels)} from {labels.min()} to "
             f"{labels.max()}",

@@ -120,9 +120,8 @@ def _check_metric(metric: Any) -> None:
     """Raise an error unless ``metric`` is a function or a name that scikit-learn's NearestNeighbors knows."""
     names = sorted({*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"]} - {"precomputed"})
     if not callable(metric) and not (isinstance(metric, str) and metric in names):
-        similar = did_you_mean(metric, names) if isinstance(metric, str) else ""
         raise InputError(
-            f"metric={shown(metric)} is not known{similar}",
+            f"metric={shown(metric)} is not known{did_you_mean(metric, names)}",
             "choose 'euclidean', 'cosine' or another metric of scikit-learn's NearestNeighbors",
             code="unknown_option",
             parameter="metric",
