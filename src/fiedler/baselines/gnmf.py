@@ -32,7 +32,8 @@ from ..core.progress import ProgressMixin, report_progress, track_progress
 from ..core.restoring import restore_on_failure
 from ..core.selection import first_best
 from ..errors import NotConvergedWarning, warn
-from ..graph.recipes import KNNGraph, as_affinity
+from ..graph.graph_parameter import as_affinity
+from ..graph.recipes import KNNGraph
 from ..graph.row_weights import check_sample_weight, weigh_graph
 from .nmf import check_nonnegative_rows
 

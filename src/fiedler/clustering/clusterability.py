@@ -24,7 +24,8 @@ from ..core.backend import asarray_like, is_numpy, to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.rows import random_subset, take_rows
 from ..graph.copies import different_rows
-from ..graph.recipes import as_affinity, default_recipe
+from ..graph.graph_parameter import as_affinity
+from ..graph.recipes import default_recipe
 
 MIN_CLUSTERABILITY = math.log(2.5)  # above which there is more than one cluster
 MIN_CLUSTERABILITY_ROWS = 20  # distinct ones; with fewer the spectrum of a graph says little

@@ -35,8 +35,9 @@ from ..graph.affinity import AffinityGraph
 from ..graph.clusterer import ClustererMixin
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
+from ..graph.graph_parameter import is_pairwise
 from ..graph.pairs import group_means
-from ..graph.recipes import is_pairwise, self_tuned
+from ..graph.recipes import self_tuned
 from ..graph.row_weights import check_relative_weights
 from ..mixture.gaussian import GaussianMixture
 

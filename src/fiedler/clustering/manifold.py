@@ -49,11 +49,12 @@ from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.copies import CopiedRows, canonical_order
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.foreign import refuse_affinity_as_rows, rows_or_graph
+from ..graph.graph_parameter import check_graph_name, is_pairwise
 from ..graph.labels import UNKNOWN
 from ..graph.neighbors import APPROXIMATE_ABOVE, Edges
 from ..graph.out_of_sample import link_degrees, link_weights, replace_coincident_rows
 from ..graph.pairs import add_links, attractive_part
-from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_pairwise, nested_graphs, self_tuned
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, nested_graphs, self_tuned
 from ..graph.row_weights import check_sample_weight, expand_graph, relative_weights, weigh_graph
 from ..graph.sizes import SizeBounds, check_size_bounds
 from ..table import TableCompleter, TableEncoder

@@ -47,9 +47,10 @@ from ..graph.clusterer import ClustererMixin
 from ..graph.community import MultilevelSearch, modularity, search_hierarchy
 from ..graph.copies import canonical_order
 from ..graph.estimator import GraphEstimatorMixin
+from ..graph.graph_parameter import as_affinity, is_pairwise
 from ..graph.landmarks import LandmarkGraph
 from ..graph.neighbors import APPROXIMATE_ABOVE
-from ..graph.recipes import as_affinity, default_recipe, is_pairwise
+from ..graph.recipes import default_recipe
 from ..graph.row_weights import check_relative_weights, weigh_graph
 from ..metrics import adjusted_rand_index
 from .clusterability import MIN_CLUSTERABILITY, clusterability

@@ -53,9 +53,10 @@ from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
+from ..graph.graph_parameter import build_affinity, learns_from_pairs
 from ..graph.labels import known_labels
 from ..graph.pairs import add_links, split_by_sign
-from ..graph.recipes import KNNGraph, build_affinity, learns_from_pairs
+from ..graph.recipes import KNNGraph
 from ..graph.repulsion import repelled_eigenpairs
 from ..graph.row_weights import weigh_graph
 from .eigenmaps import drop_constant, eigenmap

@@ -56,10 +56,11 @@ from ..graph.coarsen import contract
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..graph.estimator import GraphEstimatorMixin, warn_if_disconnected
+from ..graph.graph_parameter import is_pairwise
 from ..graph.landmarks import LandmarkGraph, LowRankAffinity
 from ..graph.out_of_sample import coincident_rows, replace_coincident_rows
 from ..graph.pairs import add_links, has_repulsion
-from ..graph.recipes import is_pairwise, self_tuned
+from ..graph.recipes import self_tuned
 from ..graph.row_weights import check_relative_weights, weigh_graph
 
 DENOMINATOR_SHARE = 1e-10  # of the mean degree, added to the denominator against division by zero

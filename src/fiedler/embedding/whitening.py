@@ -37,7 +37,8 @@ from ..core.rows import convert_rows, mean_row, sq_row_norms
 from ..core.sparse import matmul
 from ..errors import InputError
 from ..graph.estimator import GraphEstimatorMixin
-from ..graph.recipes import DEFAULT_NEIGHBORS, as_affinity, default_recipe, self_tuned
+from ..graph.graph_parameter import as_affinity
+from ..graph.recipes import DEFAULT_NEIGHBORS, default_recipe, self_tuned
 
 MIN_ROWS_PER_CELL = 3  # on average
 N_CELL_RUNS = 5  # runs of k-means, over which the scatter is averaged: that of one run depends on its start

@@ -3,11 +3,12 @@
 from .affinity import AffinityGraph
 from .combine import combine_graphs
 from .community import communities, modularity
+from .graph_parameter import as_affinity
 from .hessian import hessian
 from .labels import LabelGraph
 from .landmarks import LandmarkGraph, LowRankAffinity
 from .laplacians import laplacian
-from .recipes import FullGraph, KNNGraph, RadiusGraph, as_affinity
+from .recipes import FullGraph, KNNGraph, RadiusGraph
 from .smoothing import diffuse, dirichlet_energy, heat_flow, iterate, resolvent
 
 __all__ = [

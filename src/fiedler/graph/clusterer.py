@@ -12,7 +12,8 @@ from ..core.backend import to_numpy
 from ..errors import warn
 from .affinity import AffinityGraph
 from .community import modularity
-from .recipes import as_affinity, default_recipe
+from .graph_parameter import as_affinity
+from .recipes import default_recipe
 
 
 class ClustererMixin(ClusterMixin):

@@ -18,10 +18,11 @@ from ..core.sparse import Sparse
 from ..errors import InputError, warn
 from .affinity import AffinityGraph
 from .constraints import PairwiseConstraints
+from .graph_parameter import build_affinity, is_pairwise, learns_from_pairs
 from .labels import as_column, known_labels
 from .out_of_sample import link_weights, nystrom
 from .pairs import add_links
-from .recipes import KNNGraph, build_affinity, is_pairwise, learns_from_pairs
+from .recipes import KNNGraph
 
 MAX_SIZES_SHOWN = 5  # sizes of components listed in a warning
 

@@ -12,9 +12,9 @@ from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, row_indices
 from ..errors import warn
 from .affinity import AffinityGraph
 from .distances import pair_distances
+from .graph_parameter import link_new_points
 from .laplacians import weighted_degrees
 from .neighbors import k_nearest
-from .recipes import link_new_points
 
 
 def nystrom(F: Array, values: Array, kind: str, *, recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -> Array:

@@ -41,8 +41,9 @@ from ..graph.clusterer import warn_if_clusters_are_empty
 from ..graph.community import RESOLUTION, modularity
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
+from ..graph.graph_parameter import as_affinity, is_pairwise, link_new_points
 from ..graph.out_of_sample import link_degrees
-from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
+from ..graph.recipes import self_tuned
 from ..graph.row_weights import check_sample_weight
 from .covariance import SHAPES, Gaussians, default_ridge, draw, log_joint, n_parameters
 from .em import EMResult, Step, run_em

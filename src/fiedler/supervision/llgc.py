@@ -28,9 +28,10 @@ from ..errors import InputError, shown, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
+from ..graph.graph_parameter import learns_from_pairs
 from ..graph.labels import UNKNOWN, as_column, check_classes, known_labels
 from ..graph.out_of_sample import link_degrees, replace_coincident_rows
-from ..graph.recipes import learns_from_pairs, self_tuned
+from ..graph.recipes import self_tuned
 from .spreading import spread_labels
 
 
