@@ -25,9 +25,12 @@ import scipy.sparse as sp
 from measure import OUT, machine_info, markdown_table, parse_arguments
 from scipy.optimize import linprog, nnls
 
-from fiedler.clustering import cost, manifold
-from fiedler.clustering.comparison import EFFORTS, Comparer
-from fiedler.clustering.cost import (
+from fiedler.core.parallel import peak_memory_mb, reset_peak_memory
+from fiedler.datasets import tanh_manifold
+from fiedler.manifold import cost
+from fiedler.manifold import estimator as manifold
+from fiedler.manifold.choice import EFFORTS, Comparer
+from fiedler.manifold.cost import (
     COMMUNITIES,
     COMPARISON,
     COUNTING,
@@ -44,8 +47,6 @@ from fiedler.clustering.cost import (
     cost_of,
     machine_speed,
 )
-from fiedler.core.memory import peak_memory_mb, reset_peak_memory
-from fiedler.datasets import tanh_manifold
 
 MIN_SECONDS, MIN_BYTES = 0.05, 20e6  # relative errors of shorter and smaller stages do not matter
 LEAST_COEFFICIENTS = {"fixed": 2**27, "data": 1.0}  # of the memory: two blocks of temporaries, a copy of the rows

@@ -14,7 +14,7 @@ import numpy as np
 from measure import markdown_table, parse_arguments
 
 from fiedler import KNNGraph
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.core.sparse import to_scipy
 from fiedler.datasets import tanh_manifold

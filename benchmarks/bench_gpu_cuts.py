@@ -15,7 +15,7 @@ from bench_gpu import BACKENDS, timed
 from measure import markdown_table, parse_arguments
 
 from fiedler import NLE, KNNGraph
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.metrics import adjusted_rand_index
 
 DEVICES = [name for name in ("torch", "cupy") if importlib.util.find_spec(name)]

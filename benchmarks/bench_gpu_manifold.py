@@ -17,7 +17,7 @@ from bench_gpu_cuts import DEVICES
 from measure import markdown_table, parse_arguments
 
 from fiedler import ManifoldClustering
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.datasets import tanh_manifold
 from fiedler.graph.neighbors import k_nearest
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy

@@ -22,11 +22,11 @@ from measure import markdown_table, parse_arguments
 from sklearn.base import clone
 
 from fiedler import GaussianMixture, LapGMM
-from fiedler.core.affine import affine_map
-from fiedler.core.backend import namespace, one_hot, sq_norms, standard_normal, to_numpy
+from fiedler.core.arrays import namespace, one_hot, sq_norms, standard_normal, to_numpy
+from fiedler.core.linear import affine_map
 from fiedler.metrics import clustering_accuracy
 from fiedler.mixture.covariance import gaussians
-from fiedler.mixture.hooks import GaussianHooks, MixtureProblem
+from fiedler.mixture.em import GaussianHooks, MixtureProblem
 from fiedler.mixture.statistics import component_blocks, weighted_statistics
 
 DIMENSIONS, CLUSTERS = 50, 20

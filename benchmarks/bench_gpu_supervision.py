@@ -15,7 +15,7 @@ from bench_gpu_cuts import DEVICES
 from measure import markdown_table, parse_arguments
 
 from fiedler import LLGC, KNNGraph, LearnedLaplacian
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 
 
 def make_data(n, d, dtype):

@@ -24,7 +24,7 @@ import numpy as np
 from measure import machine_info, markdown_table, parse_arguments
 
 from fiedler import ManifoldClustering
-from fiedler.core.progress import listen
+from fiedler.core.fitting import listen
 from fiedler.datasets import tanh_manifold
 
 MOMENTS = [3, 20, 40, 52, 60, 68, 76, 84]  # CPU seconds; the whole fit takes about 90

@@ -20,10 +20,10 @@ from measure import compare_methods, measure_case, parse_arguments
 from quality_manifold import load_rows, umap_gmm
 
 from fiedler import ManifoldClustering
-from fiedler.clustering.manifold import GRAPH_SIZES
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.datasets import tanh_manifold
 from fiedler.graph.recipes import nested_graphs, self_tuned
+from fiedler.manifold.estimator import GRAPH_SIZES
 from fiedler.metrics import clustering_accuracy, normalized_mutual_information
 
 K = 10  # classes of USPS

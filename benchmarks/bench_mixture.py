@@ -17,7 +17,7 @@ import sklearn.mixture
 from measure import markdown_table, parse_arguments
 
 from fiedler import GaussianMixture, LapGMM
-from fiedler.mixture.hooks import MixtureProblem
+from fiedler.mixture.em import MixtureProblem
 
 REPEATS = 7
 

@@ -27,7 +27,7 @@ from distributed.chaos import KillWorker
 from measure import OUT, machine_info
 
 from fiedler import ManifoldClustering
-from fiedler.core.progress import listen
+from fiedler.core.fitting import listen
 from fiedler.datasets import tanh_manifold
 from fiedler.io import read_blocks
 from fiedler.out_of_core import config_context
@@ -51,7 +51,7 @@ def fit(X: da.Array) -> np.ndarray:
 
 
 class LossWatch(threading.Thread):
-    """Notes the step that is running whenever a worker has gone; a listener of :mod:`fiedler.core.progress`."""
+    """Notes the step that is running whenever a worker has gone; a listener of :mod:`fiedler.core.fitting`."""
 
     def __init__(self, cluster: distributed.LocalCluster) -> None:
         super().__init__(daemon=True)

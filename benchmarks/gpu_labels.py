@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from contract import INSTANCES, fit, rows_for
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.errors import InputError
 
 

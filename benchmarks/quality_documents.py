@@ -20,7 +20,7 @@ from sklearn.decomposition import TruncatedSVD
 
 from fiedler import LPI, EmbedKMeans, KNNGraph, LaplacianEigenmaps, LPIClustering
 from fiedler.baselines import NMFClustering
-from fiedler.core.rows import normalize_rows
+from fiedler.core.arrays import normalize_rows
 from fiedler.datasets import load
 from fiedler.metrics import clustering_accuracy, normalized_mutual_information
 

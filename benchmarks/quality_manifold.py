@@ -37,7 +37,7 @@ from sklearn.mixture import GaussianMixture as SklearnGaussianMixture
 from sklearn.preprocessing import StandardScaler
 
 from fiedler import KNNGraph, ManifoldClustering, PairwiseConstraints
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.sparse import row_indices
 from fiedler.datasets import circles, two_moons
 from fiedler.metrics import adjusted_rand_index, calibration_error, clustering_accuracy, normalized_mutual_information

@@ -23,7 +23,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import StandardScaler, normalize
 
 from fiedler import LCGMM, GaussianMixture, KNNGraph, LapGMM, SpectralClustering
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.datasets import load
 from fiedler.metrics import clustering_accuracy, normalized_mutual_information
 

@@ -24,11 +24,11 @@ from measure import markdown_table
 from quality_manifold import DATA, load_rows
 
 from fiedler import Directions, Whitening
-from fiedler.clustering.clusterability import MIN_CLUSTERABILITY, clusterability
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.graph import communities
 from fiedler.graph.recipes import default_recipe
 from fiedler.graph.tree import LENGTHS, cut_tree, genie_merges, spanning_tree
+from fiedler.manifold.n_clusters import MIN_CLUSTERABILITY, clusterability
 from fiedler.metrics import adjusted_rand_index
 
 MAX_LINKAGE_ROWS = 2000

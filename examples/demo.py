@@ -10,22 +10,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.manifold import TSNE
 
-from fiedler import (
-    LCGMM,
-    GaussianMixture,
-    KNNGraph,
-    LapGMM,
-    LaplacianEigenmaps,
-    ManifoldClustering,
-    SpectralClustering,
-)
+from fiedler import LCGMM, GaussianMixture, KNNGraph, LapGMM, LaplacianEigenmaps, ManifoldClustering, SpectralClustering
 from fiedler.datasets import load, two_moons
-from fiedler.metrics import (
-    adjusted_rand_index,
-    clustering_accuracy,
-    match_labels,
-    normalized_mutual_information,
-)
+from fiedler.metrics import adjusted_rand_index, clustering_accuracy, match_labels, normalized_mutual_information
 from fiedler.report import summarize, write_report
 
 OUT = Path("out")

@@ -8,7 +8,7 @@ from sklearn.base import is_classifier, is_clusterer
 from sklearn.utils import get_tags
 
 from fiedler._registry import check_instances
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 
 INSTANCES = list(check_instances())
 LEARN_FROM_LABELS = {"LMNN", "LearnedLaplacian", "MMC"}  # transformers; pairs may do as well

@@ -248,7 +248,7 @@ def decompressed_size(path):
 
 
 def test_loading_a_graph_takes_at_most_twice_its_size(tmp_path, monkeypatch):
-    monkeypatch.setattr("fiedler.graph.weights.CHUNK", 2**12)
+    monkeypatch.setattr("fiedler.graph.affinity.CHUNK", 2**12)
     n, steps = 10_000, np.arange(1, 21)
     rows = np.repeat(np.arange(n), 20)
     columns = (np.arange(n)[:, None] + steps).ravel() % n

@@ -22,8 +22,8 @@ import fiedler
 from contract import INSTANCES, blobs, fit, result, rows_for, target_for
 from fiedler import EmbedKMeans, LabelGraph, LandmarkGraph, _registry, _validation
 from fiedler._records import FitHistory
-from fiedler.core.backend import is_numpy, to_numpy
-from fiedler.core.blocks import _OneThread
+from fiedler.core.arrays import is_numpy, to_numpy
+from fiedler.core.parallel import _OneThread
 from fiedler.core.sparse import to_scipy
 from fiedler.errors import InputError, InputTypeError
 from fiedler.integrations.bertopic import ClusterModel

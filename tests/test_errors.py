@@ -20,8 +20,9 @@ from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.datasets import blobs, circles, swiss_roll, two_moons
 from fiedler.embedding import LPI, NLE
 from fiedler.errors import DataNotFoundError, FiedlerError, FileFormatError, InputError
-from fiedler.graph import LabelGraph, LandmarkGraph, communities, repulsion
-from fiedler.graph.laplacians import laplacian
+from fiedler.graph import LabelGraph, LandmarkGraph, communities
+from fiedler.graph import cuts as repulsion
+from fiedler.graph.operators import laplacian
 from fiedler.graph.smoothing import heat_flow, resolvent
 from fiedler.io import read_input
 from fiedler.report import read_summary

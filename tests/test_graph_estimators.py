@@ -23,7 +23,7 @@ from fiedler import (
     SpectralClustering,
 )
 from fiedler._registry import check_instances
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.graph.community import modularity
 from fiedler.graph.recipes import self_tuned
 from fiedler.metrics import adjusted_rand_index

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from fiedler import KNNGraph
 from fiedler._model_schema import ATTRIBUTES, RELATIONS, check_parameters, check_state, conforms
 from fiedler._model_schema.kinds import rows
-from fiedler.graph.copies import CopiedRows
+from fiedler.graph.weights import CopiedRows
 from fiedler.mixture.covariance import Gaussians
 from fiedler.text import DocumentVectorizer
 

@@ -30,7 +30,7 @@ from fiedler import (
 from fiedler._model_schema import ATTRIBUTES, format_attributes
 from fiedler._registry import check_instances, storable_classes
 from fiedler.baselines import TransductiveSVM
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.errors import FileFormatError
 from fiedler.graph import LandmarkGraph, RadiusGraph
 from fiedler.persistence import FORMAT_VERSION, JSON_MEMBER, MODEL_FORMAT, SizeLimit, read_notes

@@ -16,8 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from contract import INSTANCES, blobs, fit, rows_for
 from fiedler import NLE, ManifoldClustering, choose_n_clusters
-from fiedler.core.backend import to_numpy
-from fiedler.core.numbering import order_by_first_row
+from fiedler.core.arrays import order_by_first_row, to_numpy
 from fiedler.errors import InputError
 
 CLUSTERERS = [model for model in INSTANCES if is_clusterer(model)]

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fiedler.core.memory import peak_memory_mb
+from fiedler.core.parallel import peak_memory_mb
 from fiedler.errors import FileFormatError
 from fiedler_papers import RecordFile, load_protocol, run_cell, run_cells
 from fiedler_papers.errors import RunError

@@ -23,6 +23,7 @@ SUBPACKAGES = (
     "graph",
     "integrations",
     "io",
+    "manifold",
     "metrics",
     "mixture",
     "persistence",
@@ -38,9 +39,9 @@ EXPORTS = {
     "AffinityGraph": "graph.affinity",
     "FitHistory": "_records",
     "PairwiseConstraints": "graph.constraints",
-    "choose_n_clusters": "clustering.n_clusters",
-    "cluster": "clustering.manifold",
-    "estimate": "clustering.cost",
+    "choose_n_clusters": "manifold.n_clusters",
+    "cluster": "manifold.estimator",
+    "estimate": "manifold.cost",
     "load": "persistence",
     "save": "persistence",
 }
@@ -48,16 +49,16 @@ EXPORTS = {
 # Records that a model file can contain in addition to estimators, with the module that defines them.
 RECORDS = {
     "AffinityGraph": "fiedler.graph.affinity",
-    "Candidate": "fiedler.clustering.candidates",
+    "Candidate": "fiedler.manifold.candidates",
     "ColumnEncoding": "fiedler.table.encoder",
-    "CopiedRows": "fiedler.graph.copies",
-    "Landmarks": "fiedler.clustering.landmarks",
+    "CopiedRows": "fiedler.graph.weights",
+    "Landmarks": "fiedler.manifold.memberships",
     "KernelConstants": "fiedler.graph.kernels",
     "FitHistory": "fiedler._records",
-    "GaussianOfRows": "fiedler.core.missing",
+    "GaussianOfRows": "fiedler.table.completion",
     "Gaussians": "fiedler.mixture.covariance",
-    "LowRankAffinity": "fiedler.graph.landmarks",
-    "NClustersChoice": "fiedler.clustering.n_clusters",
+    "LowRankAffinity": "fiedler.graph.landmark_graph",
+    "NClustersChoice": "fiedler.manifold.n_clusters",
     "PairwiseConstraints": "fiedler.graph.constraints",
     "Profiles": "fiedler.table.profiles",
     "Projection": "fiedler.core.pca",
@@ -154,7 +155,7 @@ ESTIMATORS: dict[str, Estimator] = {
     for row in (
         _row(
             "ManifoldClustering",
-            "clustering.manifold",
+            "manifold.estimator",
             "Clustering",
             _THREE,
             method=Method("auto", "several partitions, one chosen without labels", _BOTH),
@@ -231,9 +232,9 @@ ESTIMATORS: dict[str, Estimator] = {
             {"n_components": 2, "graph": _KNN, "solver": "regression"},
         ),
         _row("LaplacianEigenmaps", "embedding.eigenmaps", "Embeddings", {}, {"normalized": False}),
-        _row("HessianEigenmaps", "embedding.hessian", "Embeddings", {"graph": Spec("KNNGraph", {"n_neighbors": 8})}),
+        _row("HessianEigenmaps", "embedding.eigenmaps", "Embeddings", {"graph": Spec("KNNGraph", {"n_neighbors": 8})}),
         _row("Whitening", "embedding.whitening", "Embeddings", {}, {"by": "cells", "n_cells": 3}, {"by": "edges"}),
-        _row("Directions", "embedding.directions", "Embeddings", {}, {"center": False}),
+        _row("Directions", "embedding.whitening", "Embeddings", {}, {"center": False}),
         _row(
             "LearnedLaplacian",
             "supervision.learned_laplacian",
@@ -254,7 +255,9 @@ ESTIMATORS: dict[str, Estimator] = {
         _row("KNNGraph", "graph.recipes", "Graphs", {"n_neighbors": 5}, {"n_neighbors": 5, "weight": "local"}),
         _row("RadiusGraph", "graph.recipes", "Graphs", {"radius": 4.0}),
         _row("FullGraph", "graph.recipes", "Graphs", {"weight": "heat", "bandwidth": 1.5}),
-        _row("LandmarkGraph", "graph.landmarks", "Graphs", {"n_landmarks": 30, "weight": "heat", "bandwidth": 2.0}),
+        _row(
+            "LandmarkGraph", "graph.landmark_graph", "Graphs", {"n_landmarks": 30, "weight": "heat", "bandwidth": 2.0}
+        ),
         _row("LabelGraph", "graph.labels", "Graphs", {"base": _KNN}),
     )
 }

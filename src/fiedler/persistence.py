@@ -30,10 +30,9 @@ from ._archive import Archive, SizeLimit, check_ending, is_storable_dtype, open_
 from ._model_schema import Sizes, check_state, check_steps
 from ._registry import storable_classes
 from ._validation import is_foreign
-from ._version import __version__
-from ._versions import versions
-from .core.backend import to_numpy
-from .core.block_versions import is_dask_array
+from ._version import __version__, versions
+from .core.arrays import to_numpy
+from .core.fitting import is_dask_array
 from .core.sparse import checked_csr, is_sparse, to_scipy
 from .errors import FileFormatError, InputTypeError
 

@@ -9,7 +9,7 @@ from fiedler import KNNGraph
 from fiedler.baselines import GNMF
 from fiedler.baselines.gnmf import Factors, Problem, normalize_factors, objective, update_factors
 from fiedler.errors import InputError, NotConvergedWarning
-from fiedler.graph.row_weights import weigh_graph
+from fiedler.graph.weights import weigh_graph
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 
 

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import NMF
 
 from fiedler.baselines import NMFClustering
-from fiedler.core.numbering import order_by_first_row, renumber
+from fiedler.core.arrays import order_by_first_row, renumber
 from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 
 

@@ -6,7 +6,7 @@ pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
 
 from fiedler import estimate
 from fiedler.cli import cluster, fitting
-from fiedler.clustering import FitCost, StageCost
+from fiedler.manifold import FitCost, StageCost
 
 
 @pytest.fixture

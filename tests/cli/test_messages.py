@@ -13,16 +13,16 @@ pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
 
 import fiedler
 from fiedler.cli.app import COMMANDS, option_names
-from fiedler.cli.messages import (
+from fiedler.cli.output import (
     COMMAND_OPTIONS,
     HINTS,
     OF_ANOTHER_COMMAND,
     OPTION_NAME,
     OTHER_HINTS,
     SENTENCES,
+    Output,
     render,
 )
-from fiedler.cli.output import Output
 from fiedler.errors import (
     DataNotFoundError,
     FileFormatError,

@@ -13,8 +13,8 @@ from rich.progress import Progress
 from fiedler.cli import output
 from fiedler.cli.fitting import write_labels
 from fiedler.cli.output import Output, StageColumn
-from fiedler.core import progress
-from fiedler.core.progress import listen, stage
+from fiedler.core import fitting as progress
+from fiedler.core.fitting import listen, stage
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from sklearn.datasets import make_blobs
 
 import fiedler
 from fiedler import KNNGraph, ManifoldClustering, PairwiseConstraints
-from fiedler.clustering import comparison
 from fiedler.errors import InputError
+from fiedler.manifold import choice as comparison
 from fiedler.metrics import adjusted_rand_index
 
 

@@ -8,11 +8,11 @@ from sklearn.cluster import KMeans
 
 import fiedler
 from fiedler import KNNGraph, ManifoldClustering, choose_n_clusters
-from fiedler.clustering import clusterability as module
-from fiedler.clustering.clusterability import MIN_CLUSTERABILITY, clusterability, draw_gaussian, principal_axes
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.datasets import blobs, circles, two_moons
 from fiedler.graph.recipes import self_tuned
+from fiedler.manifold import n_clusters as module
+from fiedler.manifold.n_clusters import MIN_CLUSTERABILITY, clusterability, draw_gaussian, principal_axes
 
 SHAPES = {
     "uniform": lambda rng, n, d: rng.uniform(size=(n, d)),

@@ -13,11 +13,11 @@ from sklearn.datasets import make_blobs
 
 import fiedler
 from fiedler import ManifoldClustering, PairwiseConstraints
-from fiedler.clustering import comparison
-from fiedler.clustering.candidates import Candidate
-from fiedler.clustering.choice_report import disagreement
-from fiedler.clustering.comparison import Effort
-from fiedler.clustering.consensus import (
+from fiedler.core.arrays import to_numpy
+from fiedler.manifold import choice as comparison
+from fiedler.manifold.candidates import Candidate
+from fiedler.manifold.choice import (
+    Effort,
     agreement_matrix,
     match_clusters,
     rand_index,
@@ -26,8 +26,9 @@ from fiedler.clustering.consensus import (
     vote_shares,
     with_consensus,
 )
-from fiedler.clustering.memberships import WALK
-from fiedler.clustering.views import (
+from fiedler.manifold.memberships import WALK
+from fiedler.manifold.report_text import disagreement
+from fiedler.manifold.views import (
     COMMUNITIES,
     LINKAGE,
     WHITENED,
@@ -36,7 +37,6 @@ from fiedler.clustering.views import (
     find_in_views,
     is_low_dimensional,
 )
-from fiedler.core.backend import to_numpy
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 
 

@@ -8,9 +8,15 @@ from sklearn.neighbors import NearestNeighbors
 
 import fiedler
 from fiedler import ManifoldClustering, estimate
-from fiedler.clustering import FitCost, StageCost, cost
-from fiedler.clustering.block_cost import WALK_STEPS
-from fiedler.clustering.cost import (
+from fiedler.core import parallel as memory
+from fiedler.core.arrays import BLOCK_BYTES
+from fiedler.core.parallel import peak_memory_mb, reset_peak_memory
+from fiedler.datasets import tanh_manifold
+from fiedler.errors import InputError
+from fiedler.graph import exact_search
+from fiedler.graph.neighbors import APPROXIMATE_ABOVE, _prefers_cells, k_nearest
+from fiedler.manifold import FitCost, StageCost, cost
+from fiedler.manifold.cost import (
     COMMUNITIES,
     COMPARISON,
     COSTS,
@@ -24,19 +30,13 @@ from fiedler.clustering.cost import (
     STAGES,
     THREAD_EFFICIENCY,
     TIME_TERMS,
+    WALK_STEPS,
     Costs,
     Problem,
     block_bytes,
     cost_of,
 )
-from fiedler.clustering.memberships import WALK
-from fiedler.core import memory
-from fiedler.core.backend import BLOCK_BYTES
-from fiedler.core.memory import peak_memory_mb, reset_peak_memory
-from fiedler.datasets import tanh_manifold
-from fiedler.errors import InputError
-from fiedler.graph import exact_search
-from fiedler.graph.neighbors import APPROXIMATE_ABOVE, _prefers_cells, k_nearest
+from fiedler.manifold.memberships import WALK
 
 PROBLEM = Problem(
     1000, 20, 3, False, bytes_per_row=160, nnz=None, search="double", n_threads=3, n_jobs=1
@@ -228,7 +228,7 @@ def test_invalid_sizes(arguments, options, message):
 
 
 def test_the_steps_of_the_walk_in_blocks_are_counted():
-    walk = pytest.importorskip("fiedler.out_of_core.walk")
+    walk = pytest.importorskip("fiedler.out_of_core.graph")
 
     assert walk.n_iterations(WALK) == WALK_STEPS
 

@@ -10,7 +10,7 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
 
 from fiedler import LPI, EmbedKMeans, KNNGraph, LabelGraph, LPIClustering, PairwiseConstraints
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.kmeans import kmeans
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 

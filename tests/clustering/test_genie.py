@@ -5,7 +5,7 @@ from scipy.cluster.hierarchy import is_valid_linkage
 from sklearn.cluster import AgglomerativeClustering
 
 from fiedler import GenieLinkage
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.datasets import circles, two_moons
 from fiedler.errors import InputError
 from fiedler.graph.tree import MergeTree, cut_tree

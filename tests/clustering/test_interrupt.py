@@ -6,8 +6,8 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from fiedler import ManifoldClustering
-from fiedler.clustering import candidates
-from fiedler.core.progress import listen
+from fiedler.core.fitting import listen
+from fiedler.manifold import candidates
 
 STAGES = ["joining components", "counting clusters", "searching communities", "fitting mixtures", "EM"]
 

@@ -14,8 +14,12 @@ from sklearn.model_selection import GridSearchCV
 
 import fiedler
 from fiedler import AffinityGraph, KNNGraph, LearnedLaplacian, ManifoldClustering, PairwiseConstraints
-from fiedler.clustering import candidates as module
-from fiedler.clustering.candidates import (
+from fiedler.core.arrays import to_numpy
+from fiedler.datasets import circles, load, two_moons
+from fiedler.errors import FiedlerWarning
+from fiedler.graph.recipes import nested_graphs, self_tuned
+from fiedler.manifold import candidates as module
+from fiedler.manifold.candidates import (
     Candidate,
     PartitionScorer,
     agrees_as_well,
@@ -25,18 +29,8 @@ from fiedler.clustering.candidates import (
     select_by_likelihood,
     why_no_mixture,
 )
-from fiedler.clustering.memberships import WALK
-from fiedler.clustering.partial_supervision import PartialSupervision
-from fiedler.core.backend import to_numpy
-from fiedler.datasets import circles, load, two_moons
-from fiedler.errors import FiedlerWarning
-from fiedler.graph.recipes import nested_graphs, self_tuned
-from fiedler.metrics import (
-    adjusted_rand_index,
-    clustering_accuracy,
-    normalized_cut,
-    normalized_mutual_information,
-)
+from fiedler.manifold.memberships import WALK, PartialSupervision
+from fiedler.metrics import adjusted_rand_index, clustering_accuracy, normalized_cut, normalized_mutual_information
 
 
 @pytest.fixture

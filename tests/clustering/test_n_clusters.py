@@ -23,10 +23,10 @@ from fiedler import (
     SpectralClustering,
     choose_n_clusters,
 )
-from fiedler.clustering import n_clusters as module
-from fiedler.clustering.n_clusters import NClustersChoice, count_clusters, relative_eigengaps, subgraph
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.errors import FiedlerWarning, InputError
+from fiedler.manifold import n_clusters as module
+from fiedler.manifold.n_clusters import NClustersChoice, count_clusters, relative_eigengaps, subgraph
 
 
 @pytest.fixture

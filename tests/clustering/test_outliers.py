@@ -4,9 +4,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
 from fiedler import KNNGraph, ManifoldClustering
-from fiedler.clustering.outliers import OUTLIER_WALK, farthest, outlier_scores
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.graph.neighbors import k_nearest
+from fiedler.manifold.memberships import OUTLIER_WALK, farthest, outlier_scores
 
 
 @pytest.fixture

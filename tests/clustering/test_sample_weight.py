@@ -13,12 +13,12 @@ from sklearn.preprocessing import StandardScaler
 
 import fiedler
 from fiedler import EmbedKMeans, KNNGraph, LPIClustering, ManifoldClustering, SpectralClustering
-from fiedler.clustering.candidates import PartitionScorer
-from fiedler.clustering.consensus import match_clusters, rand_index
-from fiedler.clustering.outliers import farthest
 from fiedler.core.kmeans import kmeans
 from fiedler.errors import InputError
-from fiedler.graph.row_weights import weigh_graph
+from fiedler.graph.weights import weigh_graph
+from fiedler.manifold.candidates import PartitionScorer
+from fiedler.manifold.choice import match_clusters, rand_index
+from fiedler.manifold.memberships import farthest
 from fiedler.metrics import adjusted_rand_index
 from fiedler.mixture.statistics import group_statistics
 from fiedler.supervision import suggest_pairs

@@ -8,16 +8,10 @@ from sklearn.base import clone
 from sklearn.cluster import SpectralClustering as PeerSpectralClustering
 
 from fiedler import AffinityGraph, FullGraph, KNNGraph, SpectralClustering
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.datasets import circles, two_moons
 from fiedler.graph.cuts import association_eigenpairs
-from fiedler.metrics import (
-    adjusted_rand_index,
-    average_association,
-    clustering_accuracy,
-    normalized_cut,
-    ratio_cut,
-)
+from fiedler.metrics import adjusted_rand_index, average_association, clustering_accuracy, normalized_cut, ratio_cut
 
 CUTS = ["ncut", "njw", "ratio"]
 

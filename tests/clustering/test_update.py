@@ -13,18 +13,11 @@ from sklearn.preprocessing import normalize
 
 import fiedler
 from fiedler import AffinityGraph, KNNGraph, ManifoldClustering
-from fiedler.clustering import Drift
-from fiedler.clustering.drift import change_by_chance
-from fiedler.clustering.memberships import walk_memberships
-from fiedler.clustering.partial_supervision import PartialSupervision
-from fiedler.clustering.update import (
-    find_new_clusters,
-    moved_shares,
-    shares_behind,
-    walk_until_settled,
-)
 from fiedler.datasets import blobs, two_moons
 from fiedler.errors import InputError
+from fiedler.manifold import Drift
+from fiedler.manifold.memberships import PartialSupervision, walk_memberships
+from fiedler.manifold.update import change_by_chance, find_new_clusters, moved_shares, shares_behind, walk_until_settled
 from fiedler.metrics import adjusted_rand_index
 
 

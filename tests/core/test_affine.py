@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fiedler.core import affine as module
-from fiedler.core.affine import affine_map, prepare_rows
-from fiedler.core.backend import to_numpy
+from fiedler.core import linear as module
+from fiedler.core.arrays import to_numpy
+from fiedler.core.linear import affine_map, prepare_rows
 
 
 @pytest.mark.parametrize("on_host", [True, False])

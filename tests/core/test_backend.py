@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
 
-from fiedler.core import backend as module
-from fiedler.core.backend import fix_signs, logsumexp, row_blocks, smallest_k, softmax, sq_norms, to_numpy
+from fiedler.core import arrays as module
+from fiedler.core.arrays import fix_signs, logsumexp, row_blocks, smallest_k, softmax, sq_norms, to_numpy
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

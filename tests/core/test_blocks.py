@@ -10,11 +10,11 @@ from numpy.testing import assert_allclose
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from fiedler.core import blocks
+from fiedler.core import parallel as blocks
 from fiedler.core import sparse as sparse_module
-from fiedler.core.backend import softmax, to_numpy
-from fiedler.core.blocks import map_blocks, map_pieces, map_rows, map_tasks, one_thread
-from fiedler.core.progress import listen
+from fiedler.core.arrays import softmax, to_numpy
+from fiedler.core.fitting import listen
+from fiedler.core.parallel import map_blocks, map_pieces, map_rows, map_tasks, one_thread
 from fiedler.core.sparse import matmul
 
 
@@ -73,7 +73,7 @@ def test_threads_are_restored_if_a_blas_uses_openmp():
 
 LATER_LIBRARY = """
 from threadpoolctl import threadpool_info, threadpool_limits
-from fiedler.core.blocks import one_thread
+from fiedler.core.parallel import one_thread
 
 with one_thread():
     pass
@@ -101,7 +101,7 @@ def test_every_block_is_reported(n_jobs):
 INTERRUPTED = """
 import _thread, signal, time
 import numpy as np
-from fiedler.core.blocks import map_blocks
+from fiedler.core.parallel import map_blocks
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background does not have
 begun = []
@@ -144,8 +144,8 @@ def test_tasks_use_one_thread_each():
 
 TASKS = """
 import os, signal, threading, time
-from fiedler.core.blocks import map_tasks
-from fiedler.core.interrupts import check_interrupt
+from fiedler.core.parallel import map_tasks
+from fiedler.core.fitting import check_interrupt
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background does not have
 both, ended = threading.Barrier(2), []
@@ -235,7 +235,7 @@ def test_pieces_cover_the_rows_once_and_report_every_percent(monkeypatch):
 
 
 def test_rows_by_blocks_equal_all_rows_at_once(backend, rng, monkeypatch):
-    monkeypatch.setattr("fiedler.core.blocks.ROW_BLOCK_BYTES", 1)
+    monkeypatch.setattr("fiedler.core.parallel.ROW_BLOCK_BYTES", 1)
     values = rng.normal(size=(200, 3))
 
     assert_allclose(to_numpy(map_rows(softmax, backend(values))), softmax(values))

@@ -8,11 +8,10 @@ import scipy.sparse.linalg as spla
 from numpy.testing import assert_allclose
 
 from fiedler import AffinityGraph, KNNGraph
-from fiedler.core import memory
-from fiedler.core.backend import to_numpy
-from fiedler.core.eigen import generalized_eigenpairs, smallest_eigenpairs
+from fiedler.core import parallel as memory
+from fiedler.core.arrays import to_numpy
+from fiedler.core.eigen import generalized_eigenpairs, smallest_eigenpairs, spectral_bounds
 from fiedler.core.sparse import to_scipy
-from fiedler.core.spectrum import spectral_bounds
 from fiedler.errors import InputError, NotConvergedWarning
 
 ITERATIVE = ["chebyshev", "lobpcg", "arpack", "shift_invert"]

@@ -11,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 from fiedler import EmbedKMeans
 from fiedler._records import KMeansResult
 from fiedler.core import kmeans as module
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.kmeans import kmeans
 from fiedler.errors import InputError, NotConvergedWarning
 

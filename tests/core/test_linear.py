@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.linear import cholesky, cholesky_or_nan, conjugate_gradient, invert_lower_triangular, least_squares
 from fiedler.errors import NotConvergedWarning
 

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from fiedler import LPI, FullGraph, KNNGraph, LearnedLaplacian
-from fiedler.core import memory
+from fiedler.core import parallel as memory
 from fiedler.core.eigen import smallest_eigenpairs
-from fiedler.core.memory import available_memory, check_memory, peak_memory_mb, reset_peak_memory
+from fiedler.core.parallel import available_memory, check_memory, peak_memory_mb, reset_peak_memory
 from fiedler.errors import InputError, NotEnoughMemoryError
 
 GIB = 2**30

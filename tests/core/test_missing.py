@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fiedler.core.missing import GaussianOfRows, fit_gaussian, objective, patterns
 from fiedler.errors import SingularCovarianceError
+from fiedler.table.completion import GaussianOfRows, fit_gaussian, objective, patterns
 
 
 @pytest.fixture

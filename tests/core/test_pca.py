@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.pca import fit_pca
 from fiedler.errors import InputError
 

@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from fiedler import NLE, LapGMM, ManifoldClustering
 from fiedler._registry import check_instances
-from fiedler.core import progress
-from fiedler.core.progress import (
+from fiedler.core import fitting as progress
+from fiedler.core.fitting import (
     ProgressLines,
     format_seconds,
     listen,

@@ -4,8 +4,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import normalize
 
-from fiedler.core.backend import to_numpy
-from fiedler.core.rows import normalize_row_sums, normalize_rows, random_subset, row_norms, take_rows
+from fiedler.core.arrays import normalize_row_sums, normalize_rows, random_subset, row_norms, take_rows, to_numpy
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from scipy.linalg import eigh
 
 from fiedler import AffinityGraph, FullGraph, KNNGraph, LabelGraph, LaplacianEigenmaps, RadiusGraph
 from fiedler.errors import InputError
-from fiedler.graph.out_of_sample import coincident_rows
+from fiedler.graph.smoothing import coincident_rows
 
 
 @pytest.fixture

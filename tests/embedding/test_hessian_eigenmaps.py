@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import make_swiss_roll
 
 from fiedler import HessianEigenmaps, KNNGraph, LaplacianEigenmaps
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.errors import InputError
 
 

@@ -9,7 +9,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.preprocessing import normalize
 
 from fiedler import LPI, AffinityGraph, FullGraph, KNNGraph, LabelGraph, LaplacianEigenmaps, PairwiseConstraints
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.errors import InputError
 from toys import uneven_weights
 

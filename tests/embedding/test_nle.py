@@ -17,8 +17,8 @@ from fiedler import (
     PairwiseConstraints,
     SpectralClustering,
 )
-from fiedler.core.backend import to_numpy
-from fiedler.core.spectrum import largest_eigenvalue
+from fiedler.core.arrays import to_numpy
+from fiedler.core.eigen import largest_eigenvalue
 from fiedler.embedding import nle
 from fiedler.embedding.nle import DENOMINATOR_SHARE, MIN_ENTRY, Update, outlier_scores, run_updates, unit_columns
 from fiedler.errors import InputError, NotConvergedWarning

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from fiedler import LPI, AffinityGraph, KNNGraph, Whitening
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.kmeans import kmeans
 from fiedler.datasets import blobs
 from fiedler.embedding.whitening import N_CELL_RUNS, whitening_factors

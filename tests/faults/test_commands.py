@@ -17,7 +17,8 @@ pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
 
 from faults.inject import FILE_FAULTS, Fault, contents, every_fault
 from fiedler._files import DRAFT_PREFIX
-from fiedler.cli import cluster, main, update
+from fiedler.cli import cluster, main
+from fiedler.cli import predict as update
 from fiedler.cli.results import finish_results
 from fiedler.datasets import blobs
 

@@ -15,7 +15,7 @@ from fiedler import AffinityGraph
 from fiedler._archive import check_archive
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.errors import FiedlerError, NotFittedError
-from fiedler.graph.files import read_archived_graph
+from fiedler.graph.affinity import read_archived_graph
 from fiedler.persistence import LIMITS, _read_model
 from fiedler.report import read_summary
 

@@ -3,11 +3,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler import AffinityGraph, KNNGraph, PairwiseConstraints
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.sparse import to_scipy
-from fiedler.graph.coarsen import coarsen, contract, group_by_strongest_neighbor, repelling_pairs
-from fiedler.graph.moves import WeightedEdges
-from fiedler.graph.pairs import add_links
+from fiedler.graph.coarsen import WeightedEdges, coarsen, contract, group_by_strongest_neighbor, repelling_pairs
+from fiedler.graph.constraints import add_links
 from fiedler.metrics import modularity, normalized_cut
 from toys import uneven_weights
 

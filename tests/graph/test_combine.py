@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
 from fiedler import AffinityGraph, KNNGraph, SpectralClustering
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.sparse import to_scipy
 from fiedler.datasets import blobs
 from fiedler.errors import InputError, NotConvergedWarning

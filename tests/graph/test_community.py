@@ -7,14 +7,20 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from fiedler import AffinityGraph, KNNGraph, PairwiseConstraints
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.sparse import csr_parts
 from fiedler.datasets import load, two_moons
 from fiedler.graph import communities
 from fiedler.graph import community as module
-from fiedler.graph.community import RESOLUTION, MultilevelSearch, most_frequent
-from fiedler.graph.community_search import CommunitySearch, _agglomerate, _move_cells
-from fiedler.graph.pairs import add_links
+from fiedler.graph.community import (
+    RESOLUTION,
+    CommunitySearch,
+    MultilevelSearch,
+    _agglomerate,
+    _move_cells,
+    most_frequent,
+)
+from fiedler.graph.constraints import add_links
 from fiedler.metrics import clustering_accuracy, modularity, normalized_cut
 from toys import uneven_weights
 

@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 
 from fiedler.graph import connect
 from fiedler.graph.connect import PairSearch, mst_bridges, nearest_bridges
-from fiedler.graph.distances import pairwise_distances
+from fiedler.graph.kernels import pairwise_distances
 from toys import BACKENDS
 
 CONTAINERS = {**BACKENDS, "sparse": sp.csr_array}

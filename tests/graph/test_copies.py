@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fiedler.graph.copies import Copies
 from fiedler.graph.neighbors import k_nearest
+from fiedler.graph.weights import Copies
 
 K = 4
 

@@ -17,14 +17,13 @@ from fiedler import (
     RadiusGraph,
     SpectralClustering,
 )
-from fiedler.core.restoring import restore_on_failure
+from fiedler.core.fitting import restore_on_failure
 from fiedler.errors import FiedlerWarning, InputError
 from fiedler.graph import as_affinity
 from fiedler.graph.constraints import PairwiseConstraints, check_constraints
 from fiedler.graph.estimator import GraphEstimatorMixin
-from fiedler.graph.graph_parameter import link_new_points
-from fiedler.graph.out_of_sample import replace_coincident_rows
-from fiedler.graph.recipes import nested_graphs
+from fiedler.graph.recipes import link_new_points, nested_graphs
+from fiedler.graph.smoothing import replace_coincident_rows
 
 RECIPES = [KNNGraph(6), RadiusGraph(3.0), FullGraph(bandwidth=1.0), KNNGraph(2, connect="mst"), LabelGraph(KNNGraph(6))]
 

@@ -8,7 +8,7 @@ from scipy.linalg import qr
 from sklearn.manifold import LocallyLinearEmbedding
 
 from fiedler import AffinityGraph, KNNGraph
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.sparse import to_scipy
 from fiedler.errors import InputError
 from fiedler.graph.hessian import extend_affinely, hessian, n_neighbors_needed

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler import AffinityGraph, KNNGraph, LabelGraph, LapGMM, LaplacianEigenmaps
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.core.sparse import to_scipy
 from fiedler.graph import resolvent

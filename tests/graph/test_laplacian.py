@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from fiedler import AffinityGraph
 from fiedler.core.sparse import to_scipy
 from fiedler.graph import laplacian
-from fiedler.graph.laplacians import LAPLACIANS, balanced_components, spectral_form
+from fiedler.graph.operators import LAPLACIANS, balanced_components, spectral_form
 
 GRAPHS = ["uneven_graph", "connected_graph", "signed_graph"]
 

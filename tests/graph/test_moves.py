@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fiedler import AffinityGraph
-from fiedler.core.backend import to_numpy
-from fiedler.graph.moves import WeightedEdges
+from fiedler.core.arrays import to_numpy
+from fiedler.graph.coarsen import WeightedEdges
 from toys import uneven_weights
 
 

@@ -8,12 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import KNeighborsTransformer
 
 from fiedler import KNNGraph
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.errors import InputError
-from fiedler.graph import approximate_search, exact_search, neighbors
-from fiedler.graph.approximate_search import TARGET_RECALL
-from fiedler.graph.distances import pair_distances, pair_products, pairwise_distances
-from fiedler.graph.neighbors import k_nearest, within_radius
+from fiedler.graph import exact_search, neighbors
+from fiedler.graph import neighbors as approximate_search
+from fiedler.graph.kernels import pair_distances, pair_products, pairwise_distances
+from fiedler.graph.neighbors import TARGET_RECALL, k_nearest, within_radius
 from toys import BACKENDS
 
 
@@ -75,7 +75,7 @@ def test_device_and_sparse_searches_agree_with_numpy(with_queries, points, rng, 
 def test_block_size_does_not_change_results(points, foreign, monkeypatch):
     single = as_matrix(k_nearest(foreign(points), 4))
     single_sparse = as_matrix(k_nearest(sp.csr_array(points), 4))
-    monkeypatch.setattr("fiedler.core.backend.BLOCK_BYTES", 20_000)
+    monkeypatch.setattr("fiedler.core.arrays.BLOCK_BYTES", 20_000)
 
     assert_array_equal(as_matrix(k_nearest(foreign(points), 4))[0], single[0])
     assert_array_equal(as_matrix(k_nearest(sp.csr_array(points), 4))[0], single_sparse[0])
@@ -282,7 +282,7 @@ def test_cells_find_the_neighbours_of_new_rows(crowd, backend):
 
 def test_a_search_in_cells_does_not_depend_on_blocks_threads_or_calls(crowd, monkeypatch):
     first = as_matrix(k_nearest(crowd, 5, method="cells"))
-    monkeypatch.setattr("fiedler.core.backend.BLOCK_BYTES", 100_000)
+    monkeypatch.setattr("fiedler.core.arrays.BLOCK_BYTES", 100_000)
 
     for n_jobs in (1, 2):
         again = as_matrix(k_nearest(crowd, 5, method="cells", n_jobs=n_jobs))
@@ -327,8 +327,8 @@ def test_pieces_do_not_change_results(method, with_queries, monkeypatch, rng):
     whole = as_matrix(k_nearest(X, 5, queries=Q, method=method))
     monkeypatch.setattr(exact_search, "MIN_ROWS_FOR_PIECES", 100)
     for seconds in (1e-9, 1e-3):
-        monkeypatch.setattr("fiedler.core.blocks.FIRST_PIECE", 37)
-        monkeypatch.setattr("fiedler.core.blocks.PIECE_SECONDS", seconds)
+        monkeypatch.setattr("fiedler.core.parallel.FIRST_PIECE", 37)
+        monkeypatch.setattr("fiedler.core.parallel.PIECE_SECONDS", seconds)
         columns, distances = as_matrix(k_nearest(X, 5, queries=Q, method=method))
         assert_array_equal(columns, whole[0])
         assert_allclose(distances, whole[1])

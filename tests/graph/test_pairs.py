@@ -14,12 +14,11 @@ from fiedler import (
     LearnedLaplacian,
     SpectralClustering,
 )
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.graph.coarsen import contract
-from fiedler.graph.constraints import PairwiseConstraints
-from fiedler.graph.pairs import add_links, group_means, overwrite_links, split_by_sign
-from fiedler.graph.repulsion import repelled_eigenpairs
+from fiedler.graph.constraints import PairwiseConstraints, add_links, group_means, overwrite_links, split_by_sign
+from fiedler.graph.cuts import repelled_eigenpairs
 from fiedler.metrics import adjusted_rand_index, normalized_cut, ratio_cut
 
 

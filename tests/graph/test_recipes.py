@@ -7,7 +7,7 @@ from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
 from sklearn.preprocessing import StandardScaler
 
 from fiedler import AffinityGraph, FullGraph, KNNGraph, RadiusGraph
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.sparse import csr_parts, to_scipy
 from fiedler.errors import InputError
 from fiedler.graph import as_affinity
@@ -100,7 +100,7 @@ def test_recipes_have_scikit_learn_parameters():
 def test_sparse_rows_are_never_densified(monkeypatch):
     """Only one block of similarities is dense at a time."""
     X = sp.random(300, 200_000, density=2e-4, format="csr", random_state=0)
-    monkeypatch.setattr("fiedler.core.backend.BLOCK_BYTES", 300_000)
+    monkeypatch.setattr("fiedler.core.arrays.BLOCK_BYTES", 300_000)
     sizes = []
     real = sp.csr_array.toarray
     monkeypatch.setattr(

@@ -9,8 +9,7 @@ from fiedler import AffinityGraph
 from fiedler.errors import InputError
 from fiedler.graph import modularity
 from fiedler.graph.coarsen import contract
-from fiedler.graph.copies import different_rows
-from fiedler.graph.row_weights import check_sample_weight, expand_graph, relative_weights, weigh_graph
+from fiedler.graph.weights import check_sample_weight, different_rows, expand_graph, relative_weights, weigh_graph
 from fiedler.metrics import normalized_cut
 
 

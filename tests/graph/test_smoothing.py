@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from fiedler import AffinityGraph, KNNGraph
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.graph import diffuse, dirichlet_energy, heat_flow, iterate, laplacian, resolvent
 
 KINDS = ["combinatorial", "symmetric", "random_walk"]

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise_distances
 
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
+from fiedler.graph.exact_search import first_of_ties
 from fiedler.graph.neighbors import k_nearest
-from fiedler.graph.ties import first_of_ties
 
 
 @pytest.fixture

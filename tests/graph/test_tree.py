@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import pdist, squareform
 
-from fiedler.core.progress import listen
+from fiedler.core.fitting import listen
 from fiedler.datasets import blobs
 from fiedler.graph import tree as module
 from fiedler.graph.tree import (

@@ -10,8 +10,8 @@ from sklearn.utils import Bunch
 
 from fiedler.errors import FiedlerError, FileFormatError, InputError
 from fiedler.io import read_blocks, read_input
+from fiedler.io.arrays import _read_image
 from fiedler.io.arrow_files import read_parts
-from fiedler.io.images import _read_image
 
 
 def table(tmp_path, content, name="rows.csv"):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import fiedler
 from fiedler import AffinityGraph, PairwiseConstraints, metrics
 from fiedler._registry import Spec, build
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.sparse import to_scipy
 from fiedler.graph.kernels import KERNELS
 

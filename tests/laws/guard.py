@@ -20,7 +20,7 @@ import scipy.sparse as sp
 import sklearn
 
 import fiedler
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.errors import FiedlerError, FiedlerWarning
 
 SOURCE = Path(fiedler.__file__).parent

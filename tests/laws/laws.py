@@ -20,7 +20,7 @@ from scipy.spatial.distance import pdist
 from scipy.stats import ortho_group
 
 import fiedler
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.metrics import adjusted_rand_index
 
 from .guard import LawBroken, Outcome, require, returns, watch

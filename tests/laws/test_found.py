@@ -26,9 +26,9 @@ from fiedler import (
 )
 from fiedler._validation import check_data
 from fiedler.baselines import NMFClustering, TransductiveSVM
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
+from fiedler.core.eigen import spectral_bounds
 from fiedler.core.pca import fit_pca
-from fiedler.core.spectrum import spectral_bounds
 from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index, calibration_error, match_labels, purity
 from fiedler.mixture.covariance import oas

@@ -5,8 +5,8 @@ from scipy.stats import multivariate_normal
 from sklearn.covariance import OAS
 
 from fiedler import GaussianMixture
-from fiedler.core import affine
-from fiedler.core.backend import to_numpy
+from fiedler.core import linear as affine
+from fiedler.core.arrays import to_numpy
 from fiedler.datasets import blobs
 from fiedler.errors import InputError, SingularCovarianceError
 from fiedler.metrics import clustering_accuracy

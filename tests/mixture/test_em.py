@@ -9,9 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from fiedler import LCGMM, GaussianMixture, KNNGraph, LapGMM, PairwiseConstraints
 from fiedler._records import FitHistory
 from fiedler.datasets import two_moons
-from fiedler.mixture.em import run_em
-from fiedler.mixture.hooks import MixtureProblem
-from fiedler.mixture.links import make_links
+from fiedler.mixture.em import MixtureProblem, make_links, run_em
 
 MODELS = {
     "gaussian": GaussianMixture(2),

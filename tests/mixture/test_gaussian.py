@@ -7,11 +7,11 @@ from sklearn.mixture import GaussianMixture as Peer
 
 from fiedler import GaussianMixture
 from fiedler._validation import check_data
-from fiedler.core.backend import to_numpy
-from fiedler.core.numbering import order_by_first_row
+from fiedler.core.arrays import order_by_first_row, to_numpy
 from fiedler.errors import NotConvergedWarning, SingularCovarianceError
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
-from fiedler.mixture import base, starts
+from fiedler.mixture import base
+from fiedler.mixture import base as starts
 from fiedler.mixture.covariance import SHAPES, estimate
 
 

@@ -6,15 +6,14 @@ import scipy.optimize
 from numpy.testing import assert_allclose
 
 from fiedler import GaussianMixture, KNNGraph, LapGMM
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.datasets import load, two_moons
 from fiedler.graph import resolvent
 from fiedler.metrics import clustering_accuracy
 from fiedler.mixture.covariance import estimate, log_joint
-from fiedler.mixture.hooks import MixtureProblem
+from fiedler.mixture.em import MixtureProblem
 from fiedler.mixture.lapgmm import GAMMAS, MEMBERSHIP_SOLVERS, smoothing_step
-from fiedler.mixture.operators import OPERATORS
-from fiedler.mixture.simplex import entropic_maximizer
+from fiedler.mixture.operators import OPERATORS, entropic_maximizer
 
 DATA = {
     "moons": lambda: two_moons(150, noise=0.1, random_state=0)[0],

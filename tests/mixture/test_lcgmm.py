@@ -3,11 +3,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fiedler import LCGMM, AffinityGraph, GaussianMixture, KNNGraph
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.datasets import load
 from fiedler.errors import FiedlerWarning, SingularCovarianceError
 from fiedler.graph import diffuse
-from fiedler.mixture.hooks import MixtureProblem
+from fiedler.mixture.em import MixtureProblem
 
 
 @pytest.fixture

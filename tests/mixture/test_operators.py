@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import fiedler
 from fiedler import KNNGraph, LapGMM
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.datasets import two_moons
 from fiedler.errors import InputError
 from fiedler.mixture.operators import check_operator, from_matrix

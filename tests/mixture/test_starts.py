@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fiedler import LCGMM, GaussianMixture, KNNGraph, LapGMM
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.datasets import blobs, circles, load, two_moons
 from fiedler.errors import InputError
 from fiedler.graph import communities

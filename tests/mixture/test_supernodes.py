@@ -6,14 +6,14 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler import LCGMM, AffinityGraph, GaussianMixture, KNNGraph, LapGMM, PairwiseConstraints
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.core.sparse import from_scipy_like
 from fiedler.datasets import blobs, two_moons
 from fiedler.errors import SingularCovarianceError
 from fiedler.metrics import clustering_accuracy
 from fiedler.mixture.base import natural_lam
 from fiedler.mixture.covariance import SHAPES, default_ridge, estimate, log_joint
-from fiedler.mixture.links import group_links, make_links, median_margin
+from fiedler.mixture.em import group_links, make_links, median_margin
 from fiedler.mixture.statistics import group_statistics
 from fiedler.mixture.supernodes import fit_supernodes
 

@@ -13,13 +13,10 @@ from fiedler.graph.neighbors import k_nearest
 from fiedler.graph.recipes import nested_graphs, self_tuned
 from fiedler.graph.smoothing import resolvent
 from fiedler.out_of_core import neighbors
-from fiedler.out_of_core.cells import CellBlocks, find_cells, join_cells, two_nearest_blocks
-from fiedler.out_of_core.graph import OWN, BlockGraph, GraphBlocks
-from fiedler.out_of_core.moves import refine
-from fiedler.out_of_core.rows import RowBlocks
+from fiedler.out_of_core.graph import OWN, BlockGraph, GraphBlocks, refine, walk
+from fiedler.out_of_core.partition import CellBlocks, RowBlocks, find_cells, join_cells, two_nearest_blocks
 from fiedler.out_of_core.run import Run
-from fiedler.out_of_core.walk import walk
-from fiedler.out_of_core.workspace import Workspace
+from fiedler.out_of_core.store import Workspace
 
 da = pytest.importorskip("dask.array")
 pytest.importorskip("distributed")

@@ -16,9 +16,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import fiedler
 from fiedler import ManifoldClustering, PairwiseConstraints
-from fiedler.clustering.candidates import communities_of_search
 from fiedler.datasets import blobs, tanh_manifold
 from fiedler.errors import InputError, SchedulerError
+from fiedler.manifold.candidates import communities_of_search
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 from fiedler.out_of_core import config_context, manifold, on_landmarks
 
@@ -335,7 +335,7 @@ def test_options_without_a_block_version_say_so(rows, client):
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_does_not_answer(rows, monkeypatch):
-    monkeypatch.setattr("fiedler.out_of_core.config.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("fiedler.out_of_core.run.CONNECT_SECONDS", 0.5)
     blocks = in_blocks(rows[0])
 
     with (

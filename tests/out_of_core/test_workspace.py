@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from fiedler.errors import InputError, StorageError
-from fiedler.out_of_core.config import parse_memory
-from fiedler.out_of_core.workspace import Sliced, Workspace
+from fiedler.out_of_core.run import parse_memory
+from fiedler.out_of_core.store import Sliced, Workspace
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from fiedler import (
 )
 from fiedler._records import FitHistory
 from fiedler.baselines import GNMF
-from fiedler.clustering import NClustersChoice
-from fiedler.core.spectrum import widest_gap
+from fiedler.core.eigen import widest_gap
+from fiedler.manifold import NClustersChoice
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 from fiedler.plots import EvidenceDisplay, HistoryDisplay, SpectrumDisplay, StabilityDisplay
 from fiedler.plots.style import MIDDLE, PRIMARY, SECONDARY

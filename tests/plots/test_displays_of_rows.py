@@ -13,12 +13,12 @@ from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 
 from fiedler import LLGC, NLE, AffinityGraph, KNNGraph, LandmarkGraph, LapGMM, LaplacianEigenmaps, ManifoldClustering
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.metrics import clustering_accuracy
 from fiedler.plots import ClustersDisplay, ConfusionDisplay, GraphDisplay, MembershipDisplay
-from fiedler.plots.membership import MAX_SIDE
+from fiedler.plots.clusters import MAX_SIDE
+from fiedler.plots.layouts import embed_tsne
 from fiedler.plots.style import MIDDLE, MIN_OPACITY, SECONDARY, UNASSIGNED, palette_rgb
-from fiedler.plots.tsne import embed_tsne
 
 matplotlib.use("Agg")
 

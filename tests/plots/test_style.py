@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 import fiedler._validation
 from fiedler import GaussianMixture, KNNGraph, LapGMM, ManifoldClustering, SpectralClustering, plots
-from fiedler.clustering import NClustersChoice
+from fiedler.manifold import NClustersChoice
 from fiedler.plots.style import (
     DARK_BACKGROUND,
     MIN_CONTRAST,

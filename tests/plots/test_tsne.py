@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 
 from fiedler import KNNGraph
-from fiedler.plots import tsne
-from fiedler.plots.tsne import affinities, attraction, embed_tsne, repulsion
+from fiedler.plots import layouts as tsne
+from fiedler.plots.layouts import affinities, attraction, embed_tsne, repulsion
 
 
 @pytest.fixture(scope="module")

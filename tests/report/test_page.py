@@ -14,8 +14,16 @@ from sklearn.cluster import KMeans
 from fiedler.errors import DataNotFoundError, FileFormatError, InputError
 from fiedler.plots.style import PALETTE, UNASSIGNED
 from fiedler.report import read_summary, summarize, write_report, write_summary
-from fiedler.report.page import SUMMARY_VERSION, encode_array, encode_png, render
-from fiedler.report.script import EXPORT, IMPORT, bundle_script, read_template
+from fiedler.report.page import (
+    EXPORT,
+    IMPORT,
+    SUMMARY_VERSION,
+    bundle_script,
+    encode_array,
+    encode_png,
+    read_template,
+    render,
+)
 
 MARKUP = "</script><script>alert(1)</script><img src=x onerror=alert(1)> {{script}} \ud800 &amp; 'quoted' \"twice\""
 

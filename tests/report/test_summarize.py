@@ -22,13 +22,12 @@ from fiedler import (
 )
 from fiedler._records import FitHistory
 from fiedler.baselines import GNMF, NMFClustering
-from fiedler.clustering import NClustersChoice
-from fiedler.clustering.explanation import describe_columns
 from fiedler.core.eigen import smallest_eigenpairs
-from fiedler.report import contents, read_summary, summarize, write_summary
-from fiedler.report.cards import cluster_sizes
-from fiedler.report.contents import shrink_images, snippets
-from fiedler.report.jsonable import jsonable
+from fiedler.manifold import NClustersChoice
+from fiedler.manifold.explain import describe_columns
+from fiedler.report import cards as contents
+from fiedler.report import read_summary, summarize, write_summary
+from fiedler.report.cards import cluster_sizes, jsonable, shrink_images, snippets
 from fiedler.text import DocumentVectorizer
 
 

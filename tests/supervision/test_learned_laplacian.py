@@ -7,15 +7,25 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler import LCGMM, LLGC, NLE, AffinityGraph, KNNGraph, LapGMM, LearnedLaplacian, SpectralClustering
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.errors import InputError, InputTypeError
 from fiedler.graph.constraints import PairwiseConstraints
-from fiedler.graph.laplacians import laplacian
+from fiedler.graph.operators import laplacian
 from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import learned_laplacian
-from fiedler.supervision.descent import best_scale, doubling_descent, levenberg_marquardt, penalized_lbfgs
-from fiedler.supervision.evidence import ranking_auc, ranking_from_pairs
-from fiedler.supervision.objective import METRIC_FAMILIES, DenseWeights, LaplacianObjective, SparseWeights, coefficients
+from fiedler.supervision.objective import (
+    METRIC_FAMILIES,
+    DenseWeights,
+    LaplacianObjective,
+    SparseWeights,
+    best_scale,
+    coefficients,
+    doubling_descent,
+    levenberg_marquardt,
+    penalized_lbfgs,
+    ranking_auc,
+    ranking_from_pairs,
+)
 
 MUST, CANNOT = np.array([(0, 1), (4, 5), (2, 9)]), np.array([(2, 3), (0, 7)])
 

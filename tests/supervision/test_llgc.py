@@ -5,13 +5,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.semi_supervised import LabelSpreading
 
 from fiedler import LLGC, AffinityGraph, FullGraph, KNNGraph
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.datasets import two_moons
 from fiedler.errors import FiedlerWarning, InputError
 from fiedler.graph.smoothing import spread
-from fiedler.supervision import PairwiseConstraints, spreading
-from fiedler.supervision.llgc import normalize_class_mass
-from fiedler.supervision.spreading import spread_labels
+from fiedler.supervision import PairwiseConstraints
+from fiedler.supervision import llgc as spreading
+from fiedler.supervision.llgc import normalize_class_mass, spread_labels
 
 
 def closed_form(W, Y, alpha):

@@ -7,7 +7,7 @@ from fiedler import LLGC, KNNGraph, LandmarkGraph, LapGMM, LearnedLaplacian, Spe
 from fiedler.embedding import NLE
 from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import PairwiseConstraints, suggest_pairs
-from fiedler.supervision.suggest import informativeness
+from fiedler.supervision.questions import informativeness
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -30,8 +30,8 @@ from fiedler import (
     Whitening,
     choose_n_clusters,
 )
-from fiedler.clustering import ClusterResult, NClustersChoice
 from fiedler.errors import FiedlerError, InputError
+from fiedler.manifold import ClusterResult, NClustersChoice
 from fiedler.metrics import clustering_accuracy
 
 X = np.random.default_rng(0).normal(size=(60, 4))

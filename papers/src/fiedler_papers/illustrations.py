@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import TruncatedSVD
 
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.embedding.lpi import LPI
 from fiedler.embedding.nle import NLE, Update, unit_columns
 from fiedler.graph.cuts import cut_problem

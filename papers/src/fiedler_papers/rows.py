@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fiedler._typing import Array, MatrixLike
 from fiedler._validation import choose, import_optional
-from fiedler.core.rows import normalize_rows
+from fiedler.core.arrays import normalize_rows
 from fiedler.datasets import load
 
 from .protocol import Cell

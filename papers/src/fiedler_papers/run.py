@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fiedler import _versions
+from fiedler import _version as _versions
 from fiedler._validation import choose
-from fiedler.core.memory import peak_memory_mb, reset_peak_memory
+from fiedler.core.parallel import peak_memory_mb, reset_peak_memory
 
 from .protocol import Cell, Method
 from .records import Record, RecordFile, record_key

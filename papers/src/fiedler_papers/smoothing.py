@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.graph.affinity import AffinityGraph
 from fiedler.mixture.base import partition_quality
 

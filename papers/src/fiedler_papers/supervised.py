@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.graph.constraints import PairwiseConstraints
 from fiedler.graph.recipes import FullGraph
 from fiedler.metrics import balanced_rand_index, clustering_accuracy

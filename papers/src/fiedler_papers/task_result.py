@@ -11,7 +11,7 @@ import numpy as np
 
 from fiedler import FitHistory
 from fiedler._typing import LabelsLike
-from fiedler.core.backend import to_numpy
+from fiedler.core.arrays import to_numpy
 from fiedler.metrics import clustering_accuracy, normalized_mutual_information
 
 T = TypeVar("T")

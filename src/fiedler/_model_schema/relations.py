@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..graph.weights import check_stored_weights
+from ..graph.affinity import check_stored_weights
 from .kinds import Sizes
 
 

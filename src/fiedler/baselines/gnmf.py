@@ -6,7 +6,7 @@ by the multiplicative updates U ← U ∘ X'V / UV'V and V ← V ∘ (XU + λWV)
 objective. K-means clusters the rows of V. No maintained library provides it.
 
 With weights m of rows, M = diag(m), the first term is Σ_i m_i ‖x_i - v_i U'‖² and L that of the graph √(m_i m_j) w_ij
-(:mod:`fiedler.graph.row_weights`). In the updates, X'V becomes X'MV, V'V becomes V'MV, XU becomes MXU and VU'U MVU'U.
+(:mod:`fiedler.graph.weights`). In the updates, X'V becomes X'MV, V'V becomes V'MV, XU becomes MXU and VU'U MVU'U.
 
 Difference from the paper: the authors scale the columns of U to length one at the end. Without the scaling the
 objective has no useful minimum, since V shrinks while U grows and the graph term vanishes; so we scale after every
@@ -26,15 +26,13 @@ from sklearn.utils import Tags
 from .._records import FitHistory
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_int, check_n_clusters, check_nonnegative, check_seed
+from ..core.arrays import first_best
+from ..core.fitting import ProgressMixin, report_progress, restore_on_failure, track_progress
 from ..core.kmeans import kmeans
-from ..core.multiplicative import multiplicative_update
-from ..core.progress import ProgressMixin, report_progress, track_progress
-from ..core.restoring import restore_on_failure
-from ..core.selection import first_best
+from ..embedding.nle import multiplicative_update
 from ..errors import NotConvergedWarning, warn
-from ..graph.graph_parameter import as_affinity
-from ..graph.recipes import KNNGraph
-from ..graph.row_weights import check_sample_weight, weigh_graph
+from ..graph.recipes import KNNGraph, as_affinity
+from ..graph.weights import check_sample_weight, weigh_graph
 from .nmf import check_nonnegative_rows
 
 DENOMINATOR_EPS = 1e-12  # added to denominators against division by zero

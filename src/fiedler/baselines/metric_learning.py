@@ -25,8 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_dense, check_fraction, check_int, check_labels, check_nonnegative, check_positive
-from ..core.backend import to_numpy
-from ..core.restoring import restore_on_failure
+from ..core.arrays import to_numpy
+from ..core.fitting import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
 from ..graph.labels import as_column, known_labels

@@ -22,14 +22,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_dense, check_int, check_n_clusters, check_nonnegative, check_seed
-from ..core.backend import to_numpy
-from ..core.numbering import order_by_first_row, renumber
-from ..core.restoring import restore_on_failure
+from ..core.arrays import order_by_first_row, renumber, to_numpy
+from ..core.fitting import restore_on_failure
 from ..errors import NotConvergedWarning, warn
-from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
-from ..graph.pairs import symmetric_pairs
-from ..graph.row_weights import check_sample_weight
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, symmetric_pairs
+from ..graph.estimator import ClustererMixin, warn_if_clusters_are_empty
+from ..graph.weights import check_sample_weight
 
 MIN_VARIANCE_SHARE = 1e-6  # of the mean variance of the features: lower bound on the scatter per row of a cluster
 

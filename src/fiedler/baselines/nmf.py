@@ -21,13 +21,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._foreign_warnings import ignore_foreign_warnings
 from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_seed, choose
-from ..core.backend import is_numpy
-from ..core.numbering import order_by_first_row
-from ..core.restoring import restore_on_failure
-from ..core.rows import convert_rows, normalize_row_sums, normalize_rows
+from ..core.arrays import convert_rows, is_numpy, normalize_row_sums, normalize_rows, order_by_first_row
+from ..core.fitting import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, warn
-from ..graph.clusterer import ClustererMixin, warn_if_clusters_are_empty
-from ..graph.row_weights import check_sample_weight
+from ..graph.estimator import ClustererMixin, warn_if_clusters_are_empty
+from ..graph.weights import check_sample_weight
 
 USES_ROW_WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
 INITS = ("random", "nndsvd", "nndsvda", "nndsvdar")  # initialisations of scikit-learn's NMF

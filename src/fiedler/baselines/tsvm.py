@@ -19,8 +19,8 @@ from .._foreign_warnings import ignore_foreign_warnings
 from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_dense, check_int, check_nonnegative, check_positive, choose
-from ..core.backend import to_numpy
-from ..core.restoring import restore_on_failure
+from ..core.arrays import to_numpy
+from ..core.fitting import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.labels import as_column, check_classes, known_labels
 

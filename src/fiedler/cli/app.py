@@ -21,9 +21,12 @@ from typer.models import OptionInfo
 
 from .. import __version__
 from ..errors import MissingDependencyError
-from . import INTERRUPTED, cluster, compare, data, doctor, predict, report, reproduce, update
-from .messages import COMMAND_OPTIONS, one_line, render
+from . import INTERRUPTED, cluster, compare, data, doctor, predict
+from . import data as report
+from . import data as reproduce
+from . import predict as update
 from .options import Debug
+from .output import COMMAND_OPTIONS, one_line, render
 
 Command = Callable[..., None]
 

@@ -17,20 +17,23 @@ from .._validation import choose, import_class
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.recipes import default_recipe
-from ..graph.row_weights import weigh_graph
+from ..graph.weights import weigh_graph
 from ..io import Input, read_input
 from ..metrics import score_table
-from ..report.jsonable import jsonable
-from .fitting import accepts, choose_number, fit, label_scores, takes_weights
-from .messages import EXPECTED, render
-from .methods import (
+from ..report.cards import jsonable
+from .fitting import (
     NClusters,
     PreparedRows,
+    accepts,
     check_rows_for_clusters,
     check_takes_graph,
+    choose_number,
+    fit,
     is_own,
+    label_scores,
     parse_n_clusters,
     prepare,
+    takes_weights,
 )
 from .options import (
     AsCategory,
@@ -55,7 +58,7 @@ from .options import (
     parse_columns,
     parse_weights,
 )
-from .output import Output, make_table
+from .output import EXPECTED, Output, make_table, render
 from .results import check_file
 
 DEFAULT_METHODS = ("auto", "lapgmm", "spectral", "lpi", "gmm", "kmeans")

@@ -13,15 +13,13 @@ from typing import Any
 import threadpoolctl
 
 from .. import __version__
-from .._versions import version_of
+from .._version import version_of
 from ..datasets.store import cache_folder, data_folder
 from ..errors import DataNotFoundError
-from ..out_of_core.config import connect
-from ..out_of_core.run import check_workers
-from ..out_of_core.workspace import Workspace
-from .messages import one_line
+from ..out_of_core.run import check_workers, connect
+from ..out_of_core.store import Workspace
 from .options import Json, Scheduler, Workdir
-from .output import Output, make_table, n_cores
+from .output import Output, make_table, n_cores, one_line
 
 # Distributions that fiedler uses, and the extra that installs each.
 PACKAGES = {

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .methods import SCALES
+from .fitting import SCALES
 
 Source = Annotated[
     str,

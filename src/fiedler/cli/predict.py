@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -11,20 +13,43 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Normalizer
 
-from ..core.backend import to_numpy
-from ..errors import InputError
+from .._validation import first_few
+from ..core.arrays import to_numpy
+from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..io import Input, read_input
-from ..io.cells import H5AD
-from ..io.images import is_image
+from ..io.arrays import H5AD, is_image
+from ..io.record import encode_labels, number_rows
 from ..io.tables import table_ending
-from ..persistence import load, read_notes
+from ..manifold import UpdateResult
+from ..metrics import score_table
+from ..persistence import load, read_notes, save
+from ..report import read_summary, summarize, write_report, write_summary
 from ..table import TableCompleter, TableEncoder
-from .fitting import check_append, save_labels, save_table, write_labels, write_table
-from .methods import naming_texts_without_terms
+from .fitting import (
+    check_append,
+    format_agreement,
+    naming_texts_without_terms,
+    original_cell,
+    save_labels,
+    save_table,
+    write_labels,
+    write_table,
+)
 from .options import Drop, Id, Json, Quiet, Size, SkipBroken, Source, Text, parse_columns
 from .output import Output
-from .results import MODEL_FILE, check_file, finish_results
+from .results import (
+    FILES,
+    LABELS_FILE,
+    MODEL_FILE,
+    PAGE_FILE,
+    SUMMARY_FILE,
+    atomic_folder,
+    check_file,
+    check_folder,
+    finish_results,
+)
 
 KIND_NAMES = {
     "table": "a table",
@@ -195,3 +220,223 @@ def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> Non
             "use the same columns",
             code="wrong_n_features",
         )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# ``fiedler update``: add new rows to the results of ``fiedler cluster``.
+
+LOST_COLUMNS = (
+    "The model file does not contain the rows before they were transformed, so clusters are described by the {} of the "
+    "rows instead of the columns of the input."
+)
+
+
+def update(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A folder written by fiedler cluster.")],
+    source: Source,
+    id: Id = None,
+    text: Text = None,
+    drop: Drop = None,
+    size: Size = None,
+    skip_broken: SkipBroken = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Add new rows to a folder of results; report moved rows, new clusters and drift."""
+    results = results if results.is_dir() else results.parent
+    finish_results(results)
+    output, path = Output(quiet, json), results / MODEL_FILE
+    notes, fitted = read_notes(path), load(path)
+    clusterer = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+    if not hasattr(clusterer, "update"):
+        raise InputError(
+            f"rows cannot be added to a model of the class {type(clusterer).__name__}",
+            "cluster all rows again with fiedler cluster --method auto, to whose models rows can be added",
+            code="no_update_method",
+            file=str(path),
+        )
+    check_folder(results, source, force=True)
+    ids, id_name = read_ids(results / LABELS_FILE, len(clusterer.labels_))
+    options: dict[str, Any] = {"id": id or notes.get("id"), "text": text, "drop": drop, "size": size}
+    data = read_new_rows(output, source, fitted, notes, **options, skip_broken=skip_broken)
+    steps = fitted[:-1] if isinstance(fitted, Pipeline) else None
+    with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
+        changes = clusterer.update(steps.transform(data.X) if steps else data.X)
+    new_ids = continue_ids(ids, data.row_names)
+    if repeated := [name for name in new_ids if name in set(ids)]:
+        output.note(f"{len(repeated)} new row(s) have the name of an old one ({first_few(repeated)}); both are kept")
+    ids = [*ids, *new_ids]
+    before = _read_summary(results)
+    classes, lost = join_classes(before.get("truth"), data, notes.get("label_name"))
+    if lost:
+        output.note(f"{lost}, so the clusters are not compared with the known classes any more")
+    with output.working("writing the report"):
+        summary = _summarize(before, fitted, clusterer, notes, ids, classes, added=_count(data, source))
+        names = [cluster["name"] for cluster in summary["clusters"]]
+        kept = {name: value for name, value in notes.items() if name != "written_by"}
+        kept |= {"append": False, "cluster_names": names}
+        _write_results(results, fitted, clusterer, kept, ids, id_name, summary)
+    scores = {} if classes is None else score_table(classes[0], to_numpy(clusterer.labels_))
+    agreement = [] if classes is None else [format_agreement(scores)]
+    written = f"written to {results}: {', '.join(FILES)}"
+    output.result(_as_json(results, changes, ids, scores), "\n".join([str(changes), *agreement, written]))
+
+
+def read_ids(path: Path, n_rows: int) -> tuple[list[str], str]:
+    """Return the names of the rows of a model, and the name of their column, from the labels written with it."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file)
+    except FileNotFoundError:
+        raise DataNotFoundError(
+            f"there is no {path.name} in {str(path.parent)!r}, which has the names of the rows",
+            "choose a folder written by fiedler cluster",
+            code="file_not_found",
+            file=str(path),
+        ) from None
+    except ValueError:  # an empty file, or not text
+        header, rows = [""], []
+    if len(rows) != n_rows:
+        raise FileFormatError(
+            f"{str(path)!r} has {len(rows)} rows, but the model next to it has {n_rows}",
+            "cluster all rows again",
+            code="wrong_length",
+            file=str(path),
+        )
+    return [original_cell(row[0]) for row in rows], original_cell(header[0])
+
+
+def continue_ids(ids: Sequence[str], new_ids: list[str]) -> list[str]:
+    """Return the names of new rows; if all rows are numbered, the numbers go on.
+
+    Examples
+    --------
+    >>> continue_ids(["0", "1"], ["0", "1", "2"])
+    ['2', '3', '4']
+    >>> continue_ids(["a", "b"], ["0", "1"])
+    ['0', '1']
+    """
+    if list(ids) == number_rows(len(ids)) and new_ids == number_rows(len(new_ids)):
+        return number_rows(len(ids) + len(new_ids))[len(ids) :]
+    return new_ids
+
+
+def join_classes(
+    known: dict[str, Any] | None, data: Input, column: str | None
+) -> tuple[tuple[np.ndarray, list[str]] | None, str | None]:
+    """Return the codes and names of the known classes of old and new rows, and why there are none any more.
+
+    Parameters
+    ----------
+    known : dict or None
+        ``classes`` and ``codes`` of the old rows, as in a summary.
+    data : Input
+        The new rows.
+    column : str or None
+        The column of classes.
+    """
+    if known is None:
+        return None, None
+    if column is None or data.table is None or column not in data.table.columns:
+        named = "" if column is None else f" {column!r}"
+        return None, f"the new rows have no column{named} of classes"
+    codes, names = encode_labels(data.table.columns[column])
+    if (codes < 0).any():
+        return None, f"{int((codes < 0).sum())} new row(s) have no class in column {column!r}"
+    old = [known["classes"][code] for code in known["codes"]]
+    return encode_labels([*old, *(names[code] for code in codes)]), None
+
+
+def _count(data: Input, source: str) -> str:
+    return f"{data.n_rows} rows of {Path(source).name}"
+
+
+def _read_summary(folder: Path) -> dict[str, Any]:
+    """Return the summary before the update; without one, a report is made all the same."""
+    try:
+        return read_summary(folder / SUMMARY_FILE)
+    except (OSError, ValueError):
+        return {"title": folder.resolve().name, "settings": {}}
+
+
+def _summarize(
+    before: dict[str, Any],
+    fitted: Any,
+    clusterer: Any,
+    notes: dict[str, Any],
+    ids: list[str],
+    classes: tuple[np.ndarray, list[str]] | None,
+    *,
+    added: str,
+) -> dict[str, Any]:
+    """Return the summary of all rows, from what the model file contains of them and from the summary before."""
+    earlier = before["settings"].get("rows added")
+    settings = {**before["settings"], "rows added": f"{earlier}, {added}" if earlier else added}
+    described, lost = _descriptions(fitted, clusterer, notes)
+    names = notes.get("cluster_names") or []
+    return summarize(
+        clusterer,
+        clusterer._rows_of_fit(),
+        names=[*names, *[None] * (clusterer.n_clusters_ - len(names))],
+        ids=ids,
+        truth=None if classes is None else classes[0],
+        class_names=None if classes is None else classes[1],
+        title=before["title"],
+        settings=settings | ({"columns": lost} if lost else {}),
+        command=shlex.join(["fiedler", *sys.argv[1:]]),
+        **described,
+    )
+
+
+def _descriptions(fitted: Any, clusterer: Any, notes: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """Return by what clusters are described (columns in their units, terms, images), and what is lost of it."""
+    steps = dict(fitted.steps[:-1]) if isinstance(fitted, Pipeline) else {}
+    rows, kind = clusterer._rows_of_fit(), notes["kind"]
+    if clusterer.view_ != "rows":
+        return {}, LOST_COLUMNS.format(f"coordinates in the view {clusterer.view_!r}")
+    if kind == "images":
+        return {"images": np.asarray(rows).reshape(-1, *notes["image_shape"])}, None
+    if kind == "texts":
+        return {"feature_names": steps["terms"].get_feature_names_out()}, None
+    if kind == "mixed":
+        return {"feature_names": steps["table"].get_feature_names_out()}, LOST_COLUMNS.format("encoded columns")
+    scaler = steps.get("scale")
+    if isinstance(scaler, Normalizer):
+        return {"feature_names": notes["feature_names"]}, LOST_COLUMNS.format("scaled columns")
+    original = None if scaler is None else scaler.inverse_transform(to_numpy(rows))
+    return {"original": original, "feature_names": notes["feature_names"]}, None
+
+
+def _write_results(
+    folder: Path,
+    fitted: Any,
+    clusterer: Any,
+    notes: dict[str, Any],
+    ids: list[str],
+    id_name: str,
+    summary: dict[str, Any],
+) -> None:
+    """Write all files, or none."""
+    with atomic_folder(folder) as draft:
+        labels, memberships = to_numpy(clusterer.labels_), to_numpy(clusterer.memberships_)
+        save_labels(draft / LABELS_FILE, ids, labels, memberships, notes["cluster_names"], id_name)
+        save(fitted, draft / MODEL_FILE, notes=notes)
+        write_summary(summary, draft / SUMMARY_FILE)
+        write_report(summary, draft / PAGE_FILE)
+
+
+def _as_json(folder: Path, changes: UpdateResult, ids: list[str], scores: dict[str, float]) -> dict[str, Any]:
+    """Return what has changed as plain values."""
+    moves = zip(changes.moved.tolist(), changes.moved_from.tolist(), changes.moved_to.tolist())
+    return {
+        "rows": len(ids),
+        "rows_added": len(ids) - changes.n_old,
+        "ids": ids[changes.n_old :],
+        "labels": to_numpy(changes.labels).tolist(),
+        "moved": [{"id": ids[row], "from": before, "to": after} for row, before, after in moves],
+        "new_clusters": changes.new_clusters,
+        "reorganized": changes.is_reorganized,
+        "drift": {**changes.drift._asdict(), "is_large": changes.drift.is_large},
+        "scores": scores,
+        "files": {name: str(folder / name) for name in FILES},
+    }

@@ -24,21 +24,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_data, check_fraction, check_int, check_labels, check_n_clusters, check_seed, choose
-from ..core.backend import namespace, to_numpy
+from ..core.arrays import namespace, normalize_rows, random_subset, sq_row_norms, take_rows, to_numpy
+from ..core.fitting import report_progress, restore_on_failure
 from ..core.kmeans import kmeans, nearest_center
-from ..core.progress import report_progress
-from ..core.restoring import restore_on_failure
-from ..core.rows import normalize_rows, random_subset, sq_row_norms, take_rows
 from ..embedding.lpi import LPI
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.clusterer import ClustererMixin
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
-from ..graph.estimator import GraphEstimatorMixin
-from ..graph.graph_parameter import is_pairwise
-from ..graph.pairs import group_means
-from ..graph.recipes import self_tuned
-from ..graph.row_weights import check_relative_weights
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, group_means
+from ..graph.estimator import ClustererMixin, GraphEstimatorMixin
+from ..graph.recipes import is_pairwise, self_tuned
+from ..graph.weights import check_relative_weights
 from ..mixture.gaussian import GaussianMixture
 
 DOCUMENT_NEIGHBORS = 12  # of the default graph on all documents

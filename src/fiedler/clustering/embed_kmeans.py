@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, LabelsLike, MatrixLike, RandomState, SupportsShape, Transformer
 from .._validation import check_data, check_int, check_n_clusters, check_seed, choose
-from ..core.backend import is_numpy, namespace
+from ..core.arrays import convert_rows, is_numpy, namespace, normalize_rows
+from ..core.fitting import restore_on_failure
 from ..core.kmeans import IS_SPHERICAL, kmeans, nearest_center
-from ..core.restoring import restore_on_failure
-from ..core.rows import convert_rows, normalize_rows
 from ..errors import InputError, shown
-from ..graph.clusterer import ClustererMixin
-from ..graph.row_weights import check_sample_weight
+from ..graph.estimator import ClustererMixin
+from ..graph.weights import check_sample_weight
 
 EXTRA_DIMENSIONS = {"k": 0, "k-1": -1}  # dimensions of the embedding minus the number of clusters
 

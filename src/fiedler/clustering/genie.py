@@ -12,14 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, LabelsLike, MatrixLike, SupportsShape
 from .._validation import check_data, check_fraction, check_int, check_n_clusters, check_n_jobs, choose
-from ..core.backend import asarray_like, namespace
-from ..core.progress import ProgressMixin, report_progress
-from ..core.restoring import restore_on_failure
-from ..core.rows import convert_rows, take_rows
-from ..graph.clusterer import ClustererMixin
-from ..graph.copies import CopiedRows
+from ..core.arrays import asarray_like, convert_rows, namespace, take_rows
+from ..core.fitting import ProgressMixin, report_progress, restore_on_failure
+from ..graph.estimator import ClustererMixin
 from ..graph.neighbors import k_nearest
-from ..graph.row_weights import check_sample_weight
 from ..graph.tree import (
     LENGTHS,
     EdgeLength,
@@ -30,6 +26,7 @@ from ..graph.tree import (
     linkage_matrix,
     spanning_tree,
 )
+from ..graph.weights import CopiedRows, check_sample_weight
 
 
 class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):

@@ -22,22 +22,16 @@ from sklearn.utils.validation import check_is_fitted
 from .._records import EigenResult
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_n_clusters, check_seed, choose
-from ..core.backend import namespace
-from ..core.block_versions import in_blocks
+from ..core.arrays import namespace, normalize_rows
 from ..core.eigen import EigenSolver, LaplacianKind, check_eigen_options, smallest_eigenpairs
+from ..core.fitting import in_blocks, report_progress, restore_on_failure
 from ..core.kmeans import kmeans, nearest_center
-from ..core.progress import report_progress
-from ..core.restoring import restore_on_failure
-from ..core.rows import normalize_rows
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.clusterer import ClustererMixin
-from ..graph.constraints import ConstraintsLike, check_constraints
-from ..graph.cuts import association_eigenpairs
-from ..graph.estimator import GraphEstimatorMixin
-from ..graph.pairs import group_means, has_repulsion
-from ..graph.repulsion import repelled_eigenpairs
-from ..graph.row_weights import check_relative_weights, weigh_graph
+from ..graph.constraints import ConstraintsLike, check_constraints, group_means, has_repulsion
+from ..graph.cuts import association_eigenpairs, repelled_eigenpairs
+from ..graph.estimator import ClustererMixin, GraphEstimatorMixin
+from ..graph.weights import check_relative_weights, weigh_graph
 
 
 class _Cut(NamedTuple):
@@ -158,10 +152,10 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         y : array of shape (n,), optional
             Labels, for recipes that build the graph from them.
         sample_weight : array of shape (n,), optional
-            Positive weights of the rows, in the graph and in k-means; see :mod:`fiedler.graph.row_weights`. Not with
+            Positive weights of the rows, in the graph and in k-means; see :mod:`fiedler.graph.weights`. Not with
             ``cut='ratio'`` and ``'association'``, which count rows.
         constraints : PairwiseConstraints, optional
-            Must-links become edges; cannot-links, for up to 4000 rows, repel, see :mod:`fiedler.graph.repulsion`. Rows
+            Must-links become edges; cannot-links, for up to 4000 rows, repel, see :mod:`fiedler.graph.cuts`. Rows
             whose must-links are hard have the same coordinates in the embedding, and so the same cluster.
 
         Returns

@@ -22,11 +22,22 @@ from .._records import KMeansResult
 from .._typing import RandomState
 from .._validation import check_int, check_n_clusters, check_seed, choose
 from ..errors import NotConvergedWarning, warn
-from .backend import Array, asarray_like, eps, is_numpy, namespace, one_hot, to_numpy
-from .blocks import one_thread
-from .interrupts import check_interrupt
-from .numbering import order_by_first_row, renumber, take_clusters
-from .rows import normalize_rows, sq_row_norms
+from .arrays import (
+    Array,
+    asarray_like,
+    eps,
+    is_numpy,
+    namespace,
+    normalize_rows,
+    one_hot,
+    order_by_first_row,
+    renumber,
+    sq_row_norms,
+    take_clusters,
+    to_numpy,
+)
+from .fitting import check_interrupt
+from .parallel import one_thread
 
 IS_SPHERICAL = {"euclidean": False, "cosine": True}  # name -> whether rows and centres are scaled to unit length
 MIN_THREADED_MULTIPLICATIONS = 2**27  # of one iteration; for fewer, the threads of OpenMP mostly wait for each other

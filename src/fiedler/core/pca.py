@@ -12,8 +12,7 @@ from sklearn.decomposition import PCA
 
 from .._foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError, shown
-from .backend import Array, fix_signs, is_numpy, namespace
-from .rows import mean_row
+from .arrays import Array, fix_signs, is_numpy, mean_row, namespace
 
 MAX_COVARIANCE_COLUMNS = 1000  # of sparse rows whose covariance is computed as a dense matrix
 

@@ -16,9 +16,9 @@ from scipy.linalg import eigh
 
 from .._foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError
-from .backend import Array, asarray_like, eps, is_numpy, is_on_host, itemsize, namespace, standard_normal, to_numpy
-from .memory import check_memory
-from .progress import stage
+from .arrays import Array, asarray_like, eps, is_numpy, is_on_host, itemsize, namespace, standard_normal, to_numpy
+from .fitting import stage
+from .parallel import check_memory
 from .sparse import add_diagonal, csr_parts, is_sparse, matmul, reorder_for_locality, to_dense, with_data
 
 log = logging.getLogger(__name__)

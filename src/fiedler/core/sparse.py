@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from .._foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError
-from .backend import Array, arange, asarray_like, is_numpy, itemsize, namespace, to_numpy
-from .blocks import map_blocks
+from .arrays import Array, arange, asarray_like, is_numpy, itemsize, namespace, to_numpy
+from .parallel import map_blocks
 
 MIN_THREADED_MULTIPLICATIONS = 2**26  # of a product; starting threads for smaller ones costs more than it saves
 N_THREADED_BLOCKS = 16  # blocks of rows of a threaded product

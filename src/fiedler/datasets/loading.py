@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 from .._validation import check_int, choose, did_you_mean
-from ..core.rows import normalize_rows
+from ..core.arrays import normalize_rows
 from ..errors import DataNotFoundError, InputError, shown
 from . import archive
 from .registry import DATASETS, Dataset, RowFilter

@@ -1,10 +1,8 @@
 """Coordinates from a graph."""
 
-from .directions import Directions
-from .eigenmaps import LaplacianEigenmaps, eigenmap
-from .hessian import HessianEigenmaps
+from .eigenmaps import HessianEigenmaps, LaplacianEigenmaps, eigenmap
 from .lpi import LPI
 from .nle import NLE
-from .whitening import Whitening
+from .whitening import Directions, Whitening
 
 __all__ = ["LPI", "NLE", "Directions", "HessianEigenmaps", "LaplacianEigenmaps", "Whitening", "eigenmap"]

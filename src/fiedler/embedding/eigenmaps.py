@@ -14,19 +14,23 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._records import EigenResult
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_bool, check_int
-from ..core.backend import Array, asarray_like, fix_signs, namespace, to_numpy
-from ..core.eigen import LaplacianKind, check_eigen_options, smallest_eigenpairs
-from ..core.progress import report_progress
-from ..core.restoring import restore_on_failure
+from .._validation import check_bool, check_dense, check_int
+from ..core.arrays import Array, asarray_like, fix_signs, namespace, to_numpy
+from ..core.eigen import DENSE_UP_TO, LaplacianKind, check_eigen_options, smallest_eigenpairs
+from ..core.fitting import report_progress, restore_on_failure
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
+from ..graph.hessian import extend_affinely, hessian, hessian_form, n_neighbors_needed
+from ..graph.recipes import KNNGraph
+from ..graph.smoothing import link_degrees, replace_coincident_rows
 
 
 def drop_constant(vectors: Array, n_null: int, constant: Array) -> Array:
@@ -208,3 +212,172 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Hessian eigenmaps: minimise tr(Y'HY) subject to Y'Y = I and Y'1 = 0, H the Hessian operator [Donoho & Grimes 2003].
+#
+# On a manifold that is isometric to an open connected set of d-dimensional space, the functions without a Hessian are
+# the affine ones, so that the d solutions are the isometric coordinates up to an affine map. Unlike Laplacian
+# eigenmaps, this also holds if the set is not convex, for example if it has a hole. [`fiedler.graph.hessian`]
+
+DEFAULT_NEIGHBORS = 12  # of the default graph, or what a quadratic function needs if that is more
+
+
+class HessianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Hessian eigenmaps: the coordinates of a curved sheet, also of one with holes.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimension of the embedding, which is the dimension of the manifold.
+    graph : recipe, AffinityGraph or matrix, default=None
+        The graph or how to build it; its edges say which rows are neighbours, and its weights are not used. None is
+        ``KNNGraph(12)``, with more neighbours if a quadratic function of ``n_components`` variables needs them.
+    eigen_solver : {'auto', 'chebyshev', 'dense', 'lobpcg', 'arpack', 'shift_invert'}, default='auto'
+        See :func:`fiedler.core.eigen.smallest_eigenpairs`. 'auto' is 'shift_invert' for more than 512 rows on the host:
+        the wanted eigenvalues are many orders of magnitude below the others.
+    eigen_tol : float, default=1e-8
+        Tolerance on the residuals of the eigenpairs.
+    eigen_max_iter : int, optional
+        Maximum number of iterations of the eigensolver; by default the solver's own.
+    random_state : int, RandomState or None, default=None
+        Random seed or generator.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n_samples, n_components)
+        Y with Y'Y = I and Y'1 = 0.
+    eigenvalues_ : array of shape (n_components,)
+        Eigenvalues of the Hessian operator, ascending, without the zero of the constant.
+    eigen_residuals_ : array of shape (n_components + 1,)
+        Residuals of all computed pairs, including the constant.
+    n_iter_ : int
+        Iterations of the eigensolver; 0 for a direct one.
+    converged_ : bool
+        Whether all residuals are within the tolerance.
+    n_connected_components_ : int
+        The number of connected components of the graph.
+    graph_ : AffinityGraph
+        The graph on the training rows.
+    n_features_in_ : int
+        The number of features seen during fit.
+
+    Notes
+    -----
+    ``transform`` fits an affine function of tangent coordinates to the embedding of a new point's neighbours, and maps
+    a training row to its coordinates in ``embedding_``. It needs a recipe and the training rows.
+
+    References
+    ----------
+    D. L. Donoho, C. Grimes, "Hessian eigenmaps: locally linear embedding techniques for high-dimensional data", PNAS
+    100, 2003.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fiedler import HessianEigenmaps
+    >>> from sklearn.datasets import make_swiss_roll
+    >>> X, angle = make_swiss_roll(1000, hole=True, random_state=0)
+    >>> Y = HessianEigenmaps(random_state=0).fit_transform(X)
+    >>> height = np.c_[np.ones(1000), Y] @ np.linalg.lstsq(np.c_[np.ones(1000), Y], X[:, 1], rcond=None)[0]
+    >>> bool(np.corrcoef(height, X[:, 1])[0, 1] > 0.99)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        graph: GraphLike = None,
+        *,
+        eigen_solver: Literal["auto", "chebyshev", "dense", "lobpcg", "arpack", "shift_invert"] = "auto",
+        eigen_tol: float = 1e-8,
+        eigen_max_iter: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.n_components = n_components
+        self.graph = graph
+        self.eigen_solver = eigen_solver
+        self.eigen_tol = eigen_tol
+        self.eigen_max_iter = eigen_max_iter
+        self.random_state = random_state
+
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
+        """Fit quadratic functions to the neighbourhoods of the rows and compute the embedding.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : array of shape (n,), optional
+            For graphs built from labels, such as :class:`LabelGraph`.
+        """
+        with restore_on_failure(self):
+            self._require_rows(X)
+            rows = check_dense(X, estimator=self, min_samples=2)
+            n_components = _check_components(self.n_components, *rows.shape)
+            options = check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter)
+            graph = self._build_graph(rows, y, validated=True)
+            form = hessian_form(hessian(rows, graph, n_components))
+            if options["method"] == "auto" and sp.issparse(form.matrix) and rows.shape[0] > DENSE_UP_TO:
+                options["method"] = "shift_invert"
+            with report_progress(self):
+                pairs = smallest_eigenpairs(form, n_components + 1, random_state=self.random_state, **options)
+            self.n_connected_components_ = graph.components()[0]
+            self.eigenvalues_, self.embedding_ = (
+                asarray_like(part, rows, dtype=rows.dtype) for part in _split_off_constant(pairs)
+            )
+            self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
+            self.graph_ = graph
+        return self
+
+    def fit_transform(self, X: MatrixLike, y: LabelsLike | None = None) -> Array:
+        """Fit and return the embedding of the training rows; parameters as in :meth:`fit`."""
+        return self.fit(X, y).embedding_
+
+    def transform(self, X: MatrixLike) -> Array:
+        """Return the coordinates of new points."""
+        check_is_fitted(self)
+        links, X = self._links_to(X, self.embedding_)
+        extended = extend_affinely(self.embedding_, X, self._fit_X, links, self.embedding_.shape[1])
+        isolated = to_numpy(link_degrees(links, signed=True)) == 0
+        return replace_coincident_rows(extended, self.embedding_, links, isolated, X, self._fit_X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+    def _recipe(self) -> Any:
+        if self.graph is not None:
+            return self.graph
+        return KNNGraph(max(DEFAULT_NEIGHBORS, n_neighbors_needed(check_int(self.n_components, "n_components"))))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+
+def _check_components(n_components: object, n: int, n_features: int) -> int:
+    value = check_int(n_components, "n_components")
+    if value > (most := min(n_features, n - 1)):
+        raise InputError(
+            f"n_components={value} is more than the {n_features} columns or the {n - 1} directions of the rows",
+            f"choose at most {most}",
+            code="too_many_components",
+            parameter="n_components",
+            value=value,
+            n_samples=n,
+            n_directions=most,
+            n_components=value,
+        )
+    return value
+
+
+def _split_off_constant(pairs: EigenResult) -> tuple[np.ndarray, np.ndarray]:
+    """Return values and vectors without the constant, which on a flat manifold is one of several null vectors.
+
+    Their eigenvalues are rounding errors, so that the constant can be in any place: its sum is not zero.
+    """
+    values, vectors = to_numpy(pairs.values), to_numpy(pairs.vectors)
+    constant = int(np.abs(vectors.sum(axis=0)).argmax())
+    return np.delete(values, constant), np.delete(vectors, constant, axis=1)

@@ -40,25 +40,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_bool, check_data, check_int, check_nonnegative, check_positive, check_seed, choose
-from ..core.backend import Array, asarray_like, fix_signs, is_numpy, is_on_host, namespace, to_numpy
-from ..core.eigen import generalized_eigenpairs
+from ..core.arrays import (
+    Array,
+    asarray_like,
+    convert_rows,
+    fix_signs,
+    is_numpy,
+    is_on_host,
+    namespace,
+    normalize_rows,
+    sq_row_norms,
+    to_numpy,
+)
+from ..core.eigen import generalized_eigenpairs, widest_gap
+from ..core.fitting import report_progress, restore_on_failure
 from ..core.linear import least_squares
-from ..core.memory import check_memory
-from ..core.progress import report_progress
-from ..core.restoring import restore_on_failure
-from ..core.rows import convert_rows, normalize_rows, sq_row_norms
+from ..core.parallel import check_memory
 from ..core.sparse import csr_parts, matmul, to_scipy
-from ..core.spectrum import widest_gap
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, add_links, check_constraints, split_by_sign
+from ..graph.cuts import repelled_eigenpairs
 from ..graph.estimator import GraphEstimatorMixin
-from ..graph.graph_parameter import build_affinity, learns_from_pairs
 from ..graph.labels import known_labels
-from ..graph.pairs import add_links, split_by_sign
-from ..graph.recipes import KNNGraph
-from ..graph.repulsion import repelled_eigenpairs
-from ..graph.row_weights import weigh_graph
+from ..graph.recipes import KNNGraph, build_affinity, learns_from_pairs
+from ..graph.weights import weigh_graph
 from .eigenmaps import drop_constant, eigenmap
 
 SINGULAR_VALUE_CUTOFF = 1e-5  # share of the largest singular value, below which a direction is considered noise

@@ -39,29 +39,63 @@ from .._validation import (
     check_nonnegative,
     check_seed,
 )
-from ..core.backend import Array, asarray_like, eps, namespace, one_hot, positive_part, to_numpy
-from ..core.blocks import map_rows
+from ..core.arrays import (
+    Array,
+    asarray_like,
+    eps,
+    first_best,
+    namespace,
+    normalize_row_sums,
+    one_hot,
+    order_by_first_row,
+    positive_part,
+    renumber,
+    take_clusters,
+    take_rows,
+    to_numpy,
+)
+from ..core.fitting import report_progress, restore_on_failure, track_progress
 from ..core.kmeans import kmeans
-from ..core.multiplicative import multiplicative_update
-from ..core.numbering import order_by_first_row, renumber, take_clusters
-from ..core.progress import report_progress, track_progress
-from ..core.restoring import restore_on_failure
-from ..core.rows import normalize_row_sums, take_rows
-from ..core.selection import first_best
+from ..core.parallel import map_rows
 from ..core.sparse import csr_parts, matmul, reorder_for_locality
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.affinity import AffinityGraph
-from ..graph.clusterer import ClustererMixin
 from ..graph.coarsen import contract
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, add_links, check_constraints, has_repulsion
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
-from ..graph.estimator import GraphEstimatorMixin, warn_if_disconnected
-from ..graph.graph_parameter import is_pairwise
-from ..graph.landmarks import LandmarkGraph, LowRankAffinity
-from ..graph.out_of_sample import coincident_rows, replace_coincident_rows
-from ..graph.pairs import add_links, has_repulsion
-from ..graph.recipes import self_tuned
-from ..graph.row_weights import check_relative_weights, weigh_graph
+from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_disconnected
+from ..graph.landmark_graph import LandmarkGraph, LowRankAffinity
+from ..graph.recipes import is_pairwise, self_tuned
+from ..graph.smoothing import coincident_rows, replace_coincident_rows
+from ..graph.weights import check_relative_weights, weigh_graph
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Multiplicative updates: a matrix stays non-negative because every entry is multiplied by a non-negative ratio.
+
+
+def multiplicative_update(
+    Q: Array, numerator: Array, denominator: Array, *, epsilon: float, floor: float = 0.0, power: float = 0.5
+) -> Array:
+    """Return Q ∘ (numerator / (denominator + epsilon))^power, with no entry below ``floor``.
+
+    Parameters
+    ----------
+    Q, numerator, denominator : array of shape (n, k)
+        Non-negative.
+    epsilon : float
+        Added to ``denominator``, in its unit, to avoid division by zero.
+    floor : float, default=0
+        Smallest value of an entry. A positive value keeps entries from becoming zero, which they would stay.
+    power : float, default=0.5
+        ½ for quadratic objectives with orthogonal columns, 1 for the factorisations of Lee and Seung.
+    """
+    xp = namespace(Q)
+    ratio = numerator / (denominator + epsilon)
+    updated = Q * (xp.sqrt(ratio) if power == 0.5 else ratio**power)
+    return xp.where(updated > floor, updated, floor)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 
 DENOMINATOR_SHARE = 1e-10  # of the mean degree, added to the denominator against division by zero
 MIN_ENTRY = 1e-10  # of Q, whose columns start at length one: zero is absorbing
@@ -309,7 +343,7 @@ class NLE(
         y : array of shape (n,), optional
             For graphs built from labels, such as :class:`LabelGraph`.
         sample_weight : array of shape (n,), optional
-            Positive weights of the rows, in the graph, see :mod:`fiedler.graph.row_weights`, and in the sizes of
+            Positive weights of the rows, in the graph, see :mod:`fiedler.graph.weights`, and in the sizes of
             clusters.
         constraints : PairwiseConstraints, optional
             Must-links become edges of positive weight; cannot-links become edges of negative weight, which count

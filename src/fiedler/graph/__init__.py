@@ -1,14 +1,12 @@
 """Graphs built from data, and the operators on them."""
 
 from .affinity import AffinityGraph
-from .combine import combine_graphs
 from .community import communities, modularity
-from .graph_parameter import as_affinity
-from .hessian import hessian
+from .hessian import combine_graphs, hessian
 from .labels import LabelGraph
-from .landmarks import LandmarkGraph, LowRankAffinity
-from .laplacians import laplacian
-from .recipes import FullGraph, KNNGraph, RadiusGraph
+from .landmark_graph import LandmarkGraph, LowRankAffinity
+from .operators import laplacian
+from .recipes import FullGraph, KNNGraph, RadiusGraph, as_affinity
 from .smoothing import diffuse, dirichlet_energy, heat_flow, iterate, resolvent
 
 __all__ = [

@@ -7,30 +7,260 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
+import array_api_compat
 import numpy as np
 import scipy.sparse as sp
 
+from .._archive import Archive, check_ending, open_archive, write_archive
 from .._typing import MatrixLike
 from .._validation import check_bool, check_data, choose
-from ..core.backend import Array, asarray_like, namespace
+from ..core.arrays import Array, asarray_like, namespace, take_rows, to_numpy
 from ..core.eigen import LaplacianKind, SpectralForm
-from ..core.rows import take_rows
 from ..core.sparse import (
     Sparse,
+    checked_csr,
     csr,
     csr_parts,
+    filter_entries,
     from_coo,
     from_scipy,
     is_sparse,
     row_indices,
     to_scipy,
 )
-from ..errors import InputError, InputTypeError
+from ..errors import FileFormatError, InputError, InputTypeError, shown
 from .connect import BRIDGES
-from .files import read_graph, write_graph
-from .kernels import KernelConstants
-from .laplacians import component_labels, laplacian, spectral_form, weighted_degrees
-from .weights import as_host_matrix, check_affinity, foreign_reference
+from .kernels import MAX_SHARE, KernelConstants
+from .operators import component_labels, laplacian, spectral_form, weighted_degrees
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Matrices of weights: what a caller's matrix or one of a file must be to become a graph.
+
+SYMMETRY_TOLERANCE = 1e-6  # relative to the largest weight; a smaller asymmetry is due to rounding
+CHUNK = 2**18  # entries that are compared at a time
+
+
+def as_host_matrix(W: Any) -> sp.csr_array:
+    """Return the non-zero off-diagonal entries of ``W`` as square CSR on the host; float32 is kept."""
+    try:
+        host = to_scipy(W) if is_sparse(W) else to_numpy(W)
+    except (ValueError, TypeError):  # a ragged list, or a sparse tensor in another format than CSR
+        raise InputError(
+            f"an affinity matrix must have rows of the same length; got {shown(W)}",
+            "pass a square array, a SciPy matrix or a tensor in CSR format",
+            code="invalid_affinity",
+        ) from None
+    if host.ndim != 2 or host.dtype.kind not in "fiub":
+        raise InputError(
+            f"an affinity matrix must be square and numeric; got shape {host.shape}, dtype {host.dtype}",
+            code="invalid_affinity",
+        )
+    if host.shape[0] != host.shape[1] or host.shape[0] == 0:
+        raise InputError(
+            f"an affinity matrix must be square, with one row per node; got shape {host.shape}", code="invalid_affinity"
+        )
+    host = sp.csr_array(host, dtype=np.float32 if host.dtype == np.float32 else np.float64)
+    return filter_entries(host, (row_indices(host) != host.indices))
+
+
+def foreign_reference(W: Any) -> Array | None:
+    """Return an array that has the library and device of ``W``, or None if these are NumPy's."""
+    if is_sparse(W):
+        data = csr_parts(W)[0] if hasattr(W, "indptr") or not sp.issparse(W) else None
+        return None if data is None or array_api_compat.is_numpy_array(data) else data
+    foreign = array_api_compat.is_array_api_obj(W) and not array_api_compat.is_numpy_array(W)
+    return W if foreign else None
+
+
+def check_affinity(W: sp.csr_array, *, signed: bool) -> None:
+    """Raise an error unless ``W`` is finite, symmetric, and non-negative or signed."""
+    if not np.isfinite(W.data).all():
+        raise InputError(
+            "the affinity matrix contains NaN or infinity", "remove or fill those entries first", code="not_finite"
+        )
+    if W.nnz == 0:
+        return
+    if not _largest(W) <= MAX_SHARE * np.finfo(W.dtype).max:
+        raise InputError(
+            "the affinity matrix has weights whose sums could overflow",
+            "divide it by its largest weight",
+            code="weights_overflow",
+        )
+    if not signed and W.data.min() < 0:
+        raise InputError(
+            f"the affinity matrix has negative weights (smallest {W.data.min():.3g})",
+            "pass signed=True if they mean repulsion, otherwise shift or clip them",
+            code="negative_weights",
+            smallest=float(W.data.min()),
+        )
+    asymmetry = abs(W - W.T)
+    largest = float(asymmetry.max()) if asymmetry.nnz else 0.0
+    if largest > SYMMETRY_TOLERANCE * _largest(W):
+        raise InputError(
+            f"the affinity matrix is not symmetric (w_ij and w_ji differ by up to {largest:.3g})",
+            "symmetrise it first, for example with (W + W.T) / 2",
+            code="not_symmetric",
+            largest=largest,
+        )
+
+
+def check_stored_weights(W: Any, *, signed: bool) -> None:
+    """Raise a ValueError unless a matrix of a file can be the weights of a graph.
+
+    As `check_affinity`, but one more copy of the matrix is all the memory that it needs.
+    """
+    if not isinstance(W, sp.csr_array) or W.dtype.kind != "f" or W.shape[0] != W.shape[1] or not W.shape[0]:
+        raise ValueError("the weights of a graph are not a square sparse matrix of floats")
+    if not W.has_canonical_format:
+        raise ValueError("the weights of a graph are not sorted, or repeated")
+    largest = _largest(W)
+    if not largest <= MAX_SHARE * np.finfo(W.dtype).max:
+        raise ValueError("the weights of a graph are not finite, or their sums could overflow")
+    mirrored = W.T.tocsr()
+    if not np.array_equal(W.indptr, mirrored.indptr):
+        raise ValueError("the weights of a graph are not symmetric")
+    for part in _chunks(W.nnz):
+        data, columns = W.data[part], W.indices[part]
+        if not signed and data.min() < 0:
+            raise ValueError("the weights of a graph are negative")
+        asymmetry = np.abs(data - mirrored.data[part]).max()
+        if not np.array_equal(columns, mirrored.indices[part]) or asymmetry > SYMMETRY_TOLERANCE * largest:
+            raise ValueError("the weights of a graph are not symmetric")
+        if (np.searchsorted(W.indptr, np.arange(part.start, part.stop), side="right") - 1 == columns).any():
+            raise ValueError("a weight joins a node of a graph to itself")
+
+
+def _largest(W: sp.csr_array) -> float:
+    """Return the largest absolute weight, in chunks, without a copy of all."""
+    return max((float(np.abs(W.data[part]).max()) for part in _chunks(W.nnz)), default=0.0)
+
+
+def _chunks(n: int) -> list[slice]:
+    return [slice(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Graph files: the arrays of an `AffinityGraph` in one ``.npz``, read without trust; docs/file_formats.md.
+
+FILE_VERSION = 1  # of the format that `write_graph` writes
+
+# The arrays of a file: the kinds of their entries and their numbers of axes.
+REQUIRED = {
+    "fiedler_graph": ("iu", 0),
+    "shape": ("iu", 1),
+    "data": ("f", 1),
+    "indices": ("i", 1),
+    "indptr": ("i", 1),
+    "signed": ("b", 0),
+    "degree": ("iu", 0),
+    "has_constants": ("b", 0),
+}
+CONSTANTS = {"bandwidth": ("f", 0), "scales": ("f", 1), "metric": ("f", 2), "neighbors": ("iu", 0)}
+OPTIONAL = {**CONSTANTS, "recall": ("f", 0), "loops": ("f", 1)}
+
+
+def write_graph(
+    path: str | os.PathLike[str],
+    weights: Sparse,
+    *,
+    signed: bool,
+    constants: KernelConstants | None,
+    recall: float | None,
+    loops: Array | None,
+) -> None:
+    """Write the attributes of a graph to a file, or nothing if writing fails."""
+    check_ending(path, "graph file")
+    W, kernel = to_scipy(weights), constants or KernelConstants()
+    optional = {name: getattr(kernel, name) for name in CONSTANTS} | {"recall": recall, "loops": loops}
+    arrays: dict[str, Any] = {name: to_numpy(value) for name, value in optional.items() if value is not None}
+    arrays |= {"data": W.data, "indices": W.indices, "indptr": W.indptr, "shape": np.array(W.shape)}
+    arrays |= {"signed": np.array(signed), "degree": np.array(kernel.degree)}
+    arrays |= {"has_constants": np.array(constants is not None)}
+    write_archive(path, {"fiedler_graph": np.array(FILE_VERSION), **arrays})
+
+
+def read_graph(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what `write_graph` wrote: the arguments of an `AffinityGraph`, by name."""
+    with open_archive(path, "graph file", code="invalid_graph_file") as archive:
+        return read_archived_graph(archive, str(path))
+
+
+def read_archived_graph(archive: Archive, file: str) -> dict[str, Any]:
+    """As `read_graph`, from an open archive; errors name the file."""
+    try:
+        return _graph_arguments({name: archive.read(name) for name in archive.names})
+    except ValueError as error:
+        raise FileFormatError(
+            f"{file!r} is not a valid graph file: {error}", code="invalid_graph_file", file=file
+        ) from error
+
+
+def _graph_arguments(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return the arguments of an `AffinityGraph` from the arrays of a file, none of which is trusted."""
+    _check_version(arrays)
+    for name, array in arrays.items():
+        if name not in {**REQUIRED, **OPTIONAL}:
+            raise ValueError(f"it has an unknown array {name!r}")
+        kinds, n_axes = {**REQUIRED, **OPTIONAL}[name]
+        is_half_or_long = array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8)
+        if array.dtype.kind not in kinds or array.ndim != n_axes or is_half_or_long:
+            raise ValueError(f"its array {name!r} has the type {array.dtype} and {array.ndim} axes")
+    if missing := [name for name in REQUIRED if name not in arrays]:
+        raise ValueError(f"it lacks {', '.join(missing)}")
+    signed = bool(arrays["signed"])
+    W = checked_csr(arrays["data"], arrays["indices"], arrays["indptr"], tuple(arrays["shape"].tolist()))
+    check_stored_weights(W, signed=signed)
+    recall, loops = (arrays.get(name) for name in ("recall", "loops"))
+    if loops is not None and (loops.shape != W.shape[:1] or not np.isfinite(loops).all() or loops.min() < 0):
+        raise ValueError("its self-loops are not one non-negative number per node")
+    if recall is not None and not 0 <= recall <= 1:
+        raise ValueError("its recall is not a share")
+    return {
+        "weights": W,
+        "signed": signed,
+        "constants": _read_constants(arrays, W.shape[0]),
+        "recall": None if recall is None else float(recall),
+        "loops": loops,
+    }
+
+
+def _check_version(arrays: dict[str, np.ndarray]) -> None:
+    version = arrays.get("fiedler_graph")
+    if version is None:
+        raise ValueError("it was not written by AffinityGraph.save")
+    if version.dtype.kind not in "iu" or version.ndim or version < 1:
+        raise ValueError("the version of its format is not a positive integer")
+    if version > FILE_VERSION:
+        raise ValueError(f"its format {version} is newer than this version reads; update fiedler")
+
+
+def _read_constants(arrays: dict[str, np.ndarray], n_nodes: int) -> KernelConstants | None:
+    """Return the constants of the kernel, or None if there are none."""
+    if arrays["degree"] < 1:
+        raise ValueError("its degree is not positive")
+    if not arrays["has_constants"]:
+        if any(name in arrays for name in CONSTANTS):
+            raise ValueError("it has constants of a kernel, but says that it has none")
+        return None
+    bandwidth, scales, metric, neighbors = (arrays.get(name) for name in CONSTANTS)
+    if bandwidth is not None and not 0 < bandwidth < np.inf:
+        raise ValueError("its bandwidth is not positive")
+    if scales is not None and (len(scales) != n_nodes or not ((scales >= 0) & (scales < np.inf)).all()):
+        raise ValueError("its scales are not one finite non-negative number per node")
+    if metric is not None and not np.isfinite(metric).all():
+        raise ValueError("its metric is not finite")
+    if neighbors is not None and neighbors < 1:
+        raise ValueError("its number of neighbours is not positive")
+    return KernelConstants(
+        None if bandwidth is None else float(bandwidth),
+        int(arrays["degree"]),
+        scales,
+        metric,
+        None if neighbors is None else int(neighbors),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 
 BridgeRule: TypeAlias = Literal["mst", "nearest"]
 

@@ -21,12 +21,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from ..core.backend import Array, asarray_like, namespace, to_numpy
-from ..core.blocks import one_thread
-from ..core.progress import stage
-from ..core.rows import sq_row_norms, take_rows
+from ..core.arrays import Array, asarray_like, namespace, sq_row_norms, take_rows, to_numpy
+from ..core.fitting import stage
+from ..core.parallel import one_thread
 from ..core.sparse import from_coo
-from .cells import Cells, split_into_cells
+from .voronoi import Cells, split_into_cells
 
 log = logging.getLogger(__name__)
 

@@ -5,24 +5,21 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import is_clusterer
+from sklearn.base import ClusterMixin, is_clusterer
 from sklearn.utils import Tags
 
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_data
-from ..core.backend import Array
-from ..core.block_versions import is_dask_array
-from ..core.progress import ProgressMixin
-from ..core.rows import convert_rows
+from ..core.arrays import Array, convert_rows, to_numpy
+from ..core.fitting import ProgressMixin, is_dask_array
 from ..core.sparse import Sparse
 from ..errors import InputError, warn
 from .affinity import AffinityGraph
-from .constraints import PairwiseConstraints
-from .graph_parameter import build_affinity, is_pairwise, learns_from_pairs
+from .community import modularity
+from .constraints import PairwiseConstraints, add_links
 from .labels import as_column, known_labels
-from .out_of_sample import link_weights, nystrom
-from .pairs import add_links
-from .recipes import KNNGraph
+from .recipes import KNNGraph, as_affinity, build_affinity, default_recipe, is_pairwise, learns_from_pairs
+from .smoothing import link_weights, nystrom
 
 MAX_SIZES_SHOWN = 5  # sizes of components listed in a warning
 
@@ -147,3 +144,63 @@ def warn_if_disconnected(graph: AffinityGraph) -> None:
         n_components=n_components,
         stacklevel=4,
     )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What clusterers with ``predict`` share: ``fit_predict`` with all arguments of ``fit``, and a score without labels.
+
+
+class ClustererMixin(ClusterMixin):
+    """Mixin for clusterers that label new rows."""
+
+    def fit_predict(self: Any, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None, **fit_params: Any) -> Array:
+        """Fit and return the cluster of each row.
+
+        Parameters
+        ----------
+        X, y, **fit_params
+            As in ``fit``.
+
+        Returns
+        -------
+        labels : array of shape (n,)
+        """
+        return self.fit(X, y, **fit_params).labels_
+
+    def score(self: Any, X: MatrixLike, y: LabelsLike | None = None) -> float:
+        """Return the modularity of the predicted clusters on the default graph of ``X``.
+
+        The graph, of nine self-tuned neighbours, is the same for all models, so that they can be compared, for example
+        by ``GridSearchCV(model, {"graph__n_neighbors": [5, 10, 15]})``. No labels are used.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, d)
+            At least three rows.
+        y : ignored
+
+        Returns
+        -------
+        modularity : float
+            At most 1; larger is better, 0 for clusters as connected as by chance.
+        """
+        rows = self._transform_rows(check_data(X, min_samples=3))
+        graph = as_affinity(default_recipe(rows.shape[0]), rows, validated=True)
+        return float(modularity(graph, to_numpy(self.predict(X))))
+
+    def _transform_rows(self, X: Array) -> Array:
+        """Return the rows as the model's graph uses them."""
+        return X
+
+
+def warn_if_clusters_are_empty(n_found: int, n_clusters: int, remedy: str, *, stacklevel: int) -> None:
+    """Warn if fewer clusters contain rows than were requested."""
+    if n_found < n_clusters:
+        warn(
+            f"only {n_found} of the {n_clusters} clusters contain any rows",
+            remedy,
+            code="empty_clusters",
+            stacklevel=stacklevel + 1,
+            n_found=n_found,
+            n_clusters=n_clusters,
+        )

@@ -15,15 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ..core.backend import Array, asarray_like, to_numpy
-from ..core.rows import append_rows
+from ..core.arrays import Array, append_rows, asarray_like, to_numpy
 from ..core.sparse import row_indices, to_scipy
 from .affinity import AffinityGraph
-from .distances import pair_distances
-from .kernels import LOCAL_NEIGHBOR
+from .kernels import LOCAL_NEIGHBOR, pair_distances
 from .neighbors import Edges, k_nearest, nearest_of_rows
 from .recipes import KNNGraph, nearest_edges, nth_distances
-from .row_weights import weigh_graph
+from .weights import weigh_graph
 
 SCALE_TOLERANCE = 1e-3  # relative difference of a row's scale from that of the graph, above which it is searched again
 

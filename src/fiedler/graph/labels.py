@@ -18,12 +18,11 @@ from sklearn.utils.validation import column_or_1d
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_data, check_labels, check_nonnegative, is_foreign
-from ..core.backend import Array, asarray_like, to_numpy
+from ..core.arrays import Array, asarray_like, to_numpy
 from ..core.sparse import Sparse, csr_parts, filter_entries, from_scipy_like, row_indices, to_scipy
 from ..errors import InputError, shown
 from .affinity import AffinityGraph
-from .graph_parameter import as_affinity, link_new_points
-from .recipes import MAX_FULL_NODES
+from .recipes import MAX_FULL_NODES, as_affinity, link_new_points
 
 UNKNOWN = -1  # the label of a row whose class is not known
 MAX_LABEL = 2**53  # above, floats are not all of the whole numbers

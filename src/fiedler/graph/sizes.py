@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._validation import check_int
-from ..core.backend import one_hot, to_numpy
-from ..core.interrupts import check_interrupt
+from ..core.arrays import one_hot, to_numpy
+from ..core.fitting import check_interrupt
 from ..core.sparse import csr_parts
 from ..errors import InputError
 from .affinity import AffinityGraph

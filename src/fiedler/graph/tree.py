@@ -35,14 +35,13 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from .._validation import choose
-from ..core.backend import Array, asarray_like, to_numpy
-from ..core.progress import stage
+from ..core.arrays import Array, asarray_like, to_numpy
+from ..core.fitting import stage
 from ..core.sparse import from_coo
 from .connect import mst_bridges
-from .distances import pair_distances
-from .kernels import LOCAL_NEIGHBOR
-from .laplacians import component_labels
+from .kernels import LOCAL_NEIGHBOR, pair_distances
 from .neighbors import Edges, k_nearest
+from .operators import component_labels
 
 EdgeLength = Literal["distance", "mutual", "local"]
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from .._typing import RandomState
 from .._validation import import_optional
-from ..clustering.manifold import ManifoldClustering
-from ..core.backend import to_numpy
+from ..core.arrays import to_numpy
 from ..graph.foreign import cells_of
+from ..manifold.estimator import ManifoldClustering
 
 
 def cluster(

@@ -18,11 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import LabelsLike, MatrixLike, SupportsShape
 from .._validation import check_takes_weights
-from ..clustering.manifold import ManifoldClustering
-from ..core.backend import to_numpy
-from ..core.restoring import restore_on_failure
-from ..core.rows import normalize_row_sums
+from ..core.arrays import normalize_row_sums, to_numpy
+from ..core.fitting import restore_on_failure
 from ..errors import InputTypeError
+from ..manifold.estimator import ManifoldClustering
 
 
 def _has_memberships(model: ClusterModel) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import check_int, import_optional
-from ..core.block_sizes import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS
+from ..core.parallel import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS
 from ..errors import DataNotFoundError, FileFormatError
 from .arrow_files import FORMATS, count_rows, find_files, read_parts, read_schema
 

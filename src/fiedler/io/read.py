@@ -17,9 +17,7 @@ from .._validation import did_you_mean
 from ..datasets import list_datasets, load
 from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..text.read import is_hidden, read_documents
-from .arrays import from_array, from_npy, from_npz
-from .cells import H5AD, from_h5ad
-from .images import ImageOptions, from_images, is_image
+from .arrays import H5AD, ImageOptions, from_array, from_h5ad, from_images, from_npy, from_npz, is_image
 from .record import Input, Roles, table_options_error
 from .tables import TABLES, from_table, read_table, read_tables, table_ending, text_to_table
 

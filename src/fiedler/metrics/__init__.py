@@ -3,10 +3,17 @@
 from ..graph.community import modularity
 from ..graph.cuts import average_association, min_max_cut, normalized_cut, ratio_cut
 from ..graph.smoothing import dirichlet_energy
-from .calibration import calibration_error
-from .external import adjusted_rand_index, balanced_rand_index, normalized_mutual_information, purity, rand_index
-from .matching import clustering_accuracy, match_labels
-from .table import score_table
+from .scores import (
+    adjusted_rand_index,
+    balanced_rand_index,
+    calibration_error,
+    clustering_accuracy,
+    match_labels,
+    normalized_mutual_information,
+    purity,
+    rand_index,
+    score_table,
+)
 
 __all__ = [
     "adjusted_rand_index",

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,30 +31,136 @@ from .._validation import (
     choose,
     did_you_mean,
 )
-from ..core.backend import Array, asarray_like, logsumexp, namespace, softmax, to_numpy
-from ..core.block_versions import in_blocks
+from ..core.arrays import (
+    Array,
+    asarray_like,
+    convert_rows,
+    first_best,
+    logsumexp,
+    namespace,
+    normalize_row_sums,
+    one_hot,
+    softmax,
+    to_numpy,
+)
+from ..core.fitting import in_blocks, print_line, report_progress, restore_on_failure
+from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
-from ..core.progress import print_line, report_progress
-from ..core.restoring import restore_on_failure
-from ..core.rows import convert_rows
-from ..core.selection import first_best
-from ..core.sparse import matmul
+from ..core.sparse import is_sparse, matmul, to_scipy
 from ..errors import InputError, NotConvergedWarning, SingularCovarianceError, warn
 from ..graph.affinity import AffinityGraph
-from ..graph.clusterer import warn_if_clusters_are_empty
-from ..graph.community import RESOLUTION, modularity
+from ..graph.community import RESOLUTION, communities, modularity
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
-from ..graph.estimator import GraphEstimatorMixin
-from ..graph.graph_parameter import as_affinity, is_pairwise, link_new_points
-from ..graph.out_of_sample import link_degrees
-from ..graph.recipes import self_tuned
-from ..graph.row_weights import check_sample_weight
+from ..graph.cuts import spectral_labels
+from ..graph.estimator import GraphEstimatorMixin, warn_if_clusters_are_empty
+from ..graph.labels import check_partial_labels, spread_over_groups
+from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
+from ..graph.smoothing import link_degrees
+from ..graph.weights import check_sample_weight
 from .covariance import SHAPES, Gaussians, default_ridge, draw, log_joint, n_parameters
-from .em import EMResult, Step, run_em
-from .hooks import MixtureHooks, MixtureProblem
-from .links import make_links, median_margin
-from .simplex import entropic_maximizer
-from .starts import AUTO_STARTS, GRAPH_STARTS, STARTS, align_to_known, known_memberships, memberships_from_array
+from .em import EMResult, MixtureHooks, MixtureProblem, Step, make_links, median_margin, run_em
+from .operators import entropic_maximizer
+
+# ---------------------------------------------------------------------------------------------------------------------
+# First memberships: from k-means, the graph or a nonnegative factorisation, at random, or given by the caller.
+
+
+def _kmeans_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
+    return one_hot(kmeans(problem.Z, k, n_init=10, random_state=rng).labels, k, problem.Z)
+
+
+def _spectral_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
+    assert problem.graph is not None
+    return one_hot(spectral_labels(problem.graph, k, random_state=rng), k, problem.Z)
+
+
+def _community_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
+    """Find communities of the graph; k-means on the rows is one of the partitions from which the search begins."""
+    assert problem.graph is not None
+    kmeans_labels = kmeans(problem.Z, k, n_init=1, random_state=rng).labels
+    return one_hot(communities(problem.graph, k, starts=[kmeans_labels], random_state=rng).labels, k, problem.Z)
+
+
+def _random_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
+    """Assign rows to the nearest of k rows drawn by k-means++, after one iteration of k-means."""
+    return one_hot(kmeans(problem.Z, k, n_init=1, max_iter=1, random_state=rng).labels, k, problem.Z)
+
+
+def _nmf_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
+    """Assign rows to their largest coefficient in X ≈ VU', V and U non-negative, with columns of U at length one."""
+    X = _nonnegative(problem.Z if problem.rows is None else problem.rows)
+    model = NMF(k, random_state=rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a start need not have converged
+        V = model.fit_transform(X)
+    labels = (V * np.linalg.norm(model.components_, axis=1)).argmax(axis=1)
+    return one_hot(asarray_like(labels.astype(np.int64), problem.Z), k, problem.Z)
+
+
+def _nonnegative(X: Any) -> Any:
+    """Return the rows on the host, or raise an error if one has a negative entry."""
+    host = to_scipy(X) if is_sparse(X) else to_numpy(X)
+    smallest = float(host.min())
+    if smallest < 0:
+        raise _invalid_init(
+            f"init='nmf' needs rows without negative entries; the smallest is {smallest:.3g}",
+            "use another init, such as 'kmeans'",
+        )
+    return host
+
+
+STARTS = {
+    "kmeans": _kmeans_start,
+    "spectral": _spectral_start,
+    "community": _community_start,
+    "random": _random_start,
+    "nmf": _nmf_start,
+}
+GRAPH_STARTS = ("spectral", "community", "auto")  # values of init that need a graph
+AUTO_STARTS = ("community", "spectral", "kmeans")  # the starts that init="auto" compares
+
+
+def memberships_from_array(init: Any, k: int, Z: Array) -> Array:
+    """Convert labels (n,) or memberships (n, k) given as ``init`` to memberships whose rows sum to one."""
+    n = Z.shape[0]
+    expected = f"labels 0..{k - 1} of shape ({n},), or non-negative memberships of shape ({n}, {k})"
+    try:
+        host = to_numpy(init)
+    except ValueError as error:
+        raise _invalid_init(f"init must be {expected}; its rows differ in length") from error
+    if host.dtype.kind not in "iuf":
+        raise _invalid_init(f"init must be {expected}; got entries of type {host.dtype}")
+    if host.shape == (n,) and host.dtype.kind in "iu" and host.min() >= 0 and host.max() < k:
+        return one_hot(host.astype(np.int64), k, Z)
+    if host.shape == (n, k) and np.isfinite(host).all() and (host >= 0).all() and (host.sum(axis=1) > 0).all():
+        return asarray_like(normalize_row_sums(host), Z, dtype=Z.dtype)
+    raise _invalid_init(
+        f"init must be one of {[*STARTS, 'auto']}, {expected}; got an array of shape {host.shape} and type {host.dtype}"
+    )
+
+
+def _invalid_init(problem: str, remedy: str = "") -> InputError:
+    return InputError(problem, remedy, code="invalid_init", parameter="init")
+
+
+def align_to_known(known: Array | None, memberships: Array) -> Array:
+    """Renumber the clusters so that as many known rows as possible are in the cluster they belong to."""
+    if known is None:
+        return memberships
+    counts = to_numpy(known.T @ memberships)
+    _, columns = linear_sum_assignment(counts, maximize=True)
+    return namespace(memberships).take(memberships, asarray_like(columns, memberships), axis=1)
+
+
+def known_memberships(y: Any, k: int, Z: Array, constraints: PairwiseConstraints | None) -> Array | None:
+    """Return one-hot rows where ``y`` gives a cluster, and for rows hard must-links join to them; zeros elsewhere."""
+    labels = check_partial_labels(y, Z.shape[0], k)
+    if labels is not None and constraints is not None and constraints.hard:
+        labels = spread_over_groups(labels, constraints.groups)
+    return None if labels is None else one_hot(labels, k, Z)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 
 SHRINKAGE_RIDGE = 1e-6  # added to shrunken covariances, so that no component collapses to a repeated row
 
@@ -105,7 +215,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
             Non-negative weights of the rows.
         constraints : PairwiseConstraints, optional
-            Known pairs, which add terms to the log-densities of their rows, see :mod:`fiedler.mixture.links`; rows
+            Known pairs, which add terms to the log-densities of their rows, see :mod:`fiedler.mixture.em`; rows
             joined by hard must-links have equal memberships. In cross-validation, ``pairs.per_row()``.
 
         Returns

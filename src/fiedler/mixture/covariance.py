@@ -51,21 +51,21 @@ import array_api_compat
 import numpy as np
 
 from .._validation import choose
-from ..core.affine import affine_map, prepare_rows, prepared_bytes
-from ..core.backend import Array, asarray_like, identity, is_on_host, namespace, sq_norms, to_numpy
-from ..core.blocks import map_blocks
-from ..core.linear import cholesky_or_nan, invert_lower_triangular
-from ..core.numbering import take_clusters
-from ..core.rows import sq_row_norms
-from ..errors import SingularCovarianceError
-from .statistics import (
-    Statistics,
-    centered,
-    component_blocks,
-    mean_origin,
-    squared_sums,
-    weighted_statistics,
+from ..core.arrays import (
+    Array,
+    asarray_like,
+    identity,
+    is_on_host,
+    namespace,
+    sq_norms,
+    sq_row_norms,
+    take_clusters,
+    to_numpy,
 )
+from ..core.linear import affine_map, cholesky_or_nan, invert_lower_triangular, prepare_rows, prepared_bytes
+from ..core.parallel import map_blocks
+from ..errors import SingularCovarianceError
+from .statistics import Statistics, centered, component_blocks, mean_origin, squared_sums, weighted_statistics
 
 MAX_PREPARED_BYTES = 2**33  # on a device, for rows that are kept in a second form during a fit
 MAX_CANCELLATION = 300  # factor by which an error of single-precision sums, about 1e-6, may grow in the difference

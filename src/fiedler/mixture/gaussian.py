@@ -6,8 +6,7 @@ from typing import Literal
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .base import BaseMixture
-from .em import EMState
-from .hooks import GaussianHooks, MixtureHooks, MixtureProblem
+from .em import EMState, GaussianHooks, MixtureHooks, MixtureProblem
 
 
 class GaussianMixture(BaseMixture):

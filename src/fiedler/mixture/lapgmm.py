@@ -39,23 +39,18 @@ import numpy as np
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_int, check_nonnegative, choose
-from ..core.backend import Array, namespace, safe_log
-from ..core.blocks import map_rows
-from ..core.numbering import take_clusters
+from ..core.arrays import Array, first_best, namespace, normalize_row_sums, safe_log, take_clusters
+from ..core.fitting import print_line
+from ..core.parallel import map_rows
 from ..core.pca import Projection
-from ..core.progress import print_line
-from ..core.rows import normalize_row_sums
-from ..core.selection import first_best
 from ..core.sparse import Sparse
 from ..errors import InputError, SingularCovarianceError, shown
 from ..graph.affinity import AffinityGraph
 from ..graph.smoothing import diffuse, resolvent
 from .base import BaseMixture, natural_lam, partition_quality
 from .covariance import Gaussians
-from .em import EMResult, EMState, Step, memberships_converged, run_em
-from .hooks import GaussianHooks, MixtureHooks, MixtureProblem
-from .operators import Smoother, laplacian_smoother, make_smoother
-from .simplex import entropic_maximizer
+from .em import EMResult, EMState, GaussianHooks, MixtureHooks, MixtureProblem, Step, memberships_converged, run_em
+from .operators import Smoother, entropic_maximizer, laplacian_smoother, make_smoother
 
 log = logging.getLogger(__name__)
 

@@ -20,13 +20,12 @@ from typing import Any, Literal
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_nonnegative, choose
-from ..core.backend import Array, namespace, safe_log
+from ..core.arrays import Array, namespace, safe_log
 from ..core.sparse import Sparse, matmul
 from ..errors import SingularCovarianceError, warn
 from .base import BaseMixture
 from .covariance import Gaussians
-from .em import EMResult, EMState, Step, memberships_converged
-from .hooks import MixtureHooks, MixtureProblem
+from .em import EMResult, EMState, MixtureHooks, MixtureProblem, Step, memberships_converged
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,8 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from ..core.backend import Array, arange, asarray_like, is_numpy, namespace, outer_rows, row_blocks, to_numpy
-from ..core.blocks import map_blocks
+from ..core.arrays import Array, arange, asarray_like, is_numpy, namespace, outer_rows, row_blocks, to_numpy
+from ..core.parallel import map_blocks
 from ..core.sparse import csr, matmul
 
 CACHE_BYTES = 2**22  # size of a block of rows on the host: fits the cache of a core

@@ -19,14 +19,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._typing import LabelsLike, MatrixLike
-from ..core.backend import Array, namespace
+from ..core.arrays import Array, namespace
 from ..graph.affinity import AffinityGraph
-from .base import BaseMixture
+from .base import BaseMixture, memberships_from_array
 from .covariance import Gaussians, gaussians, mean_log_joint
-from .em import EMResult
-from .hooks import MixtureProblem
-from .links import Links
-from .starts import memberships_from_array
+from .em import EMResult, Links, MixtureProblem
 from .statistics import Statistics
 
 
@@ -80,7 +77,7 @@ def fit_supernodes(
     init : array of shape (m,) or (m, k)
         The first labels or memberships of the supernodes.
     links : Links, optional
-        Known pairs, see `fiedler.mixture.links.group_links`.
+        Known pairs, see `fiedler.mixture.em.group_links`.
 
     Returns
     -------

@@ -18,30 +18,24 @@ from typing import Any
 import numpy as np
 
 from .._validation import check_n_clusters, check_nonnegative
-from ..core.backend import Array, one_hot
-from ..core.block_sizes import MAX_NODES
-from ..core.block_versions import is_dask_array
+from ..core.arrays import Array, one_hot
+from ..core.fitting import is_dask_array, report_progress, restore_on_failure
 from ..core.kmeans import kmeans, nearest_center
-from ..core.progress import report_progress
-from ..core.restoring import restore_on_failure
+from ..core.parallel import MAX_NODES
 from ..errors import InputError
 from ..graph.community import RESOLUTION, communities
 from ..graph.labels import UNKNOWN
+from ..mixture.base import memberships_from_array
 from ..mixture.covariance import Gaussians, gaussians
-from ..mixture.em import EMResult, EMState, Step, memberships_converged, run_em
+from ..mixture.em import EMResult, EMState, Step, median_margin, memberships_converged, run_em
 from ..mixture.lapgmm import LAM_GRIDS, LapGMM, evidence_bound, smoothing_step
-from ..mixture.links import median_margin
-from ..mixture.starts import memberships_from_array
-from .cells import Layout
-from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks
-from .memberships import collect_block
+from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks, modularity, refine
+from .memberships import collect_block, read_statistics, statistics_arrays, sum_statistics
 from .mixture import Settings, components_arrays, make_settings, read_components
-from .moves import modularity, refine
-from .recipes import build_recipe, draw_sample
-from .rows import RowBlocks, store_values
+from .neighbor_graph import build_recipe, draw_sample
+from .partition import Layout, RowBlocks, store_values
 from .run import Run, describe, draw_seed, run_steps, token
-from .statistics import read_statistics, statistics_arrays, sum_statistics
-from .workspace import Sliced, Workspace
+from .store import Sliced, Workspace
 
 STARTS = ("community", "kmeans")
 START = "start"  # the name of the first memberships

@@ -13,21 +13,17 @@ from typing import Any
 import numpy as np
 
 from .._validation import check_positive, choose
-from ..core.backend import Array
-from ..core.progress import report_progress
-from ..core.restoring import restore_on_failure
-from ..core.rows import normalize_row_sums
+from ..core.arrays import Array, normalize_row_sums
+from ..core.fitting import report_progress, restore_on_failure
 from ..errors import InputError, warn
 from ..graph.labels import UNKNOWN
 from ..supervision.llgc import LLGC, NORMALIZE, check_alpha, check_any_label
-from .cells import Layout
-from .graph import OWN, BlockGraph, GraphBlocks
+from .graph import OWN, BlockGraph, GraphBlocks, n_iterations, walk
 from .memberships import collect_block
-from .recipes import build_recipe, draw_sample
-from .rows import RowBlocks, select_values, store_values
+from .neighbor_graph import build_recipe, draw_sample
+from .partition import Layout, RowBlocks, select_values, store_values
 from .run import Run, describe, run_steps, token
-from .walk import n_iterations, walk
-from .workspace import Sliced, Workspace
+from .store import Sliced, Workspace
 
 SEED = 0  # LLGC has no random state
 

@@ -29,7 +29,14 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from .._validation import check_int, check_n_clusters, check_n_jobs, check_rows_differ, choose
-from ..clustering.candidates import (
+from ..core.arrays import Array, take_rows
+from ..core.fitting import is_dask_array, report_progress, restore_on_failure
+from ..core.parallel import MAX_NODE_BYTES, MAX_NODES
+from ..errors import InputError, StorageError
+from ..graph.community import MultilevelSearch, search_hierarchy
+from ..graph.labels import UNKNOWN
+from ..graph.recipes import self_tuned
+from ..manifold.candidates import (
     MAX_SEARCHES,
     ROWS,
     Candidate,
@@ -41,32 +48,18 @@ from ..clustering.candidates import (
     select_by_likelihood,
     why_no_mixture,
 )
-from ..clustering.comparison import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
-from ..clustering.landmarks import Landmarks
-from ..clustering.manifold import GRAPH_SIZES, ManifoldClustering
-from ..clustering.n_clusters import NClustersChoice, count_clusters
-from ..clustering.views import is_low_dimensional
-from ..core.backend import Array
-from ..core.block_sizes import MAX_NODE_BYTES, MAX_NODES
-from ..core.block_versions import is_dask_array
-from ..core.progress import report_progress
-from ..core.restoring import restore_on_failure
-from ..core.rows import take_rows
-from ..errors import InputError, StorageError
-from ..graph.community import MultilevelSearch, search_hierarchy
-from ..graph.labels import UNKNOWN
-from ..graph.recipes import self_tuned
+from ..manifold.choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
+from ..manifold.estimator import GRAPH_SIZES, ManifoldClustering
+from ..manifold.memberships import Landmarks
+from ..manifold.n_clusters import NClustersChoice, count_clusters
+from ..manifold.views import is_low_dimensional
 from ..persistence import load, save
-from .candidates import BlockScorer, pack_candidates, unpack_candidates
-from .cells import CellBlocks
-from .graph import CoarseGraphs, GraphBlocks
-from .landmarks import add_rare_clusters
-from .memberships import compute_memberships
-from .moves import refine
+from .graph import CoarseGraphs, GraphBlocks, refine
+from .memberships import BlockScorer, add_rare_clusters, compute_memberships, pack_candidates, unpack_candidates
 from .neighbors import search_method
-from .rows import RowBlocks, select_values
+from .partition import CellBlocks, RowBlocks, select_values
 from .run import Run, describe, draw_seed, run_steps
-from .workspace import Workspace
+from .store import Workspace
 
 MAX_LANDMARKS = 50_000
 MAX_LANDMARK_BYTES = 2**27  # fewer, if rows are long ...

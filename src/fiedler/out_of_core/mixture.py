@@ -21,22 +21,19 @@ from typing import Any
 import numpy as np
 
 from .._validation import check_int, check_n_clusters, check_seed
-from ..core.backend import Array, fix_signs, one_hot, softmax
+from ..core.arrays import Array, fix_signs, one_hot, softmax
+from ..core.fitting import report_progress, restore_on_failure
 from ..core.pca import Projection, check_n_components
-from ..core.progress import report_progress
-from ..core.restoring import restore_on_failure
 from ..errors import InputError, SingularCovarianceError
 from ..graph.labels import UNKNOWN, check_partial_labels
-from ..mixture.base import BaseMixture
+from ..mixture.base import BaseMixture, memberships_from_array
 from ..mixture.covariance import Gaussians, gaussians, keeps_digits
-from ..mixture.em import EMResult, EMState, Step, objective_converged
-from ..mixture.hooks import MixtureProblem
-from ..mixture.starts import memberships_from_array
+from ..mixture.em import EMResult, EMState, MixtureProblem, Step, objective_converged
 from ..mixture.statistics import Statistics, centered, component_blocks, weighted_statistics
-from .rows import RowBlocks, select_values, store_values
+from .memberships import read_statistics, statistics_arrays, sum_statistics
+from .partition import RowBlocks, select_values, store_values
 from .run import Run, describe, run_steps, token
-from .statistics import read_statistics, statistics_arrays, sum_statistics
-from .workspace import Workspace
+from .store import Workspace
 
 SAMPLE_BYTES = 2**27  # of the rows from which a start is made, at most
 MAX_SAMPLED_ROWS = 20_000

@@ -9,14 +9,12 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..core.backend import Array
-from ..graph.approximate_search import CellSearch
-from ..graph.copies import Copies
+from ..core.arrays import Array
 from ..graph.kernels import LOCAL_NEIGHBOR
-from ..graph.neighbors import MAX_TREE_FEATURES_OF_MANY, SearchMethod, k_nearest
-from .cells import CellBlocks, Layout
-from .rows import stack
-from .workspace import Workspace
+from ..graph.neighbors import MAX_TREE_FEATURES_OF_MANY, CellSearch, SearchMethod, k_nearest
+from ..graph.weights import Copies
+from .partition import CellBlocks, Layout, stack
+from .store import Workspace
 
 CELLS_ABOVE = 10_000  # rows, above which cells are faster than the exact search, which takes longer in every block
 HOME_RECALL, GUEST_RECALL = 0.98, 0.9  # in a block: less than in memory, since every row is searched for twice

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import import_optional
-from ..core.backend import Array
-from ..core.block_versions import is_dask_array
-from ..core.blocks import one_thread
-from .rows import check_shape, float_type
+from ..core.arrays import Array
+from ..core.fitting import is_dask_array
+from ..core.parallel import one_thread
+from .partition import check_shape, float_type
 
 
 def predict(model: Any, X: Any) -> Any:

@@ -19,19 +19,17 @@ import scipy.linalg
 
 from .._validation import check_int, check_n_clusters, check_positive, choose
 from ..clustering.spectral import RELAXATIONS, SpectralClustering
-from ..core.backend import Array
+from ..core.arrays import Array
 from ..core.eigen import smallest_eigenpairs
+from ..core.fitting import report_progress, restore_on_failure, stage
 from ..core.kmeans import kmeans, nearest_center
-from ..core.progress import report_progress, stage
-from ..core.restoring import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, warn
-from .cells import Layout
 from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks, read_groups
 from .memberships import collect_block
-from .recipes import build_recipe, draw_sample
-from .rows import RowBlocks
+from .neighbor_graph import build_recipe, draw_sample
+from .partition import Layout, RowBlocks
 from .run import Run, describe, draw_seed, run_steps
-from .workspace import Workspace
+from .store import Workspace
 
 MAX_NODES = 50_000  # of the contracted graph
 DEGREE = 8  # of the filter

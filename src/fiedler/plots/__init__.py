@@ -4,14 +4,9 @@
 ``figure_`` are the axes and the figure of the plot. No window is opened, and no global setting of matplotlib changes.
 """
 
-from .clusters import ClustersDisplay
-from .confusion import ConfusionDisplay
-from .evidence import EvidenceDisplay
-from .history import HistoryDisplay
-from .links import GraphDisplay
-from .membership import MembershipDisplay
-from .spectrum import SpectrumDisplay
-from .stability import StabilityDisplay
+from .clusters import ClustersDisplay, ConfusionDisplay, MembershipDisplay
+from .diagnostics import EvidenceDisplay, HistoryDisplay, StabilityDisplay
+from .graphs import GraphDisplay, SpectrumDisplay
 
 __all__ = [
     "ClustersDisplay",

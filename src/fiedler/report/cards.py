@@ -2,21 +2,175 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import base64
+import dataclasses
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ..core.arrays import to_numpy
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from .._typing import Array
+from typing import TYPE_CHECKING, NamedTuple
+
 import scipy.sparse as sp
 
-from ..clustering.explanation import borderline_rows, typical_rows
 from ..graph.affinity import AffinityGraph
+from ..manifold.explain import borderline_rows, typical_rows
 from ..table.profiles import Contrast, Profiles, Terms, format_value, matrix_terms, profile_rows, text_terms
-from .jsonable import MAX_TEXT_LENGTH, Summary, clean_text, round_float, shorten
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .._typing import Array
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Conversion of values and texts to what JSON can represent.
+
+Summary = dict[str, Any]
+
+MAX_TEXT_LENGTH = 240  # characters
+
+
+def jsonable(value: object) -> Any:
+    """Convert a value to what JSON can represent: non-finite numbers become None, other objects their ``repr``.
+
+    Examples
+    --------
+    >>> jsonable({"a": np.float64("nan"), "b": (np.int64(1), True), 3: slice(2)})
+    {'a': None, 'b': [1, True], '3': 'slice(None, 2, None)'}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = dataclasses.asdict(value)
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {clean_text(key): jsonable(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(entry) for entry in value]
+    return shorten(clean_text(value if isinstance(value, str) else repr(value)), MAX_TEXT_LENGTH)
+
+
+def clean_text(text: object, *, keep_lines: bool = False) -> str:
+    """Return text that UTF-8 can encode, without lone surrogates and, unless ``keep_lines``, on one line."""
+    encodable = str(text).encode("utf-8", "replace").decode("utf-8")
+    return encodable if keep_lines else " ".join(encodable.split())
+
+
+def shorten(text: str, length: int) -> str:
+    """Cut a text to at most ``length`` characters.
+
+    Examples
+    --------
+    >>> shorten("a long text", 7)
+    'a long…'
+    """
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def count_noun(number: int, noun: str) -> str:
+    """Write a number with its noun in the singular or plural.
+
+    Examples
+    --------
+    >>> count_noun(1, "edge"), count_noun(2000, "edge")
+    ('1 edge', '2,000 edges')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def round_float(value: Any, digits: int = 4) -> float:
+    """Round a number of any type to a Python float."""
+    return round(float(value), digits)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The contents of rows, as far as a page has room for them: beginnings of texts, thumbnails of images.
+
+TEXT_BUDGET = 4_000_000  # characters of all texts together
+MIN_TEXT_LENGTH = 40  # characters; if the budget allows less, only texts on cards are included
+THUMBNAIL_BUDGET = 4_000_000  # bytes of all pixels
+MAX_THUMBNAILS = 5000
+MAX_THUMBNAIL_SIDE = 40  # pixels
+
+
+def snippets(texts: Sequence[str], card_rows: list[int]) -> Summary:
+    """Return the beginnings of texts within `TEXT_BUDGET`: of all rows, or of those on cards (then listed in ``rows``).
+
+    The more texts, the shorter they are; those on cards have the full length.
+    """
+    length = min(MAX_TEXT_LENGTH, TEXT_BUDGET // len(texts))
+    if length < MIN_TEXT_LENGTH:
+        values = [shorten(clean_text(texts[row]), MAX_TEXT_LENGTH) for row in card_rows]
+        return {"rows": card_rows, "values": values, "length": MAX_TEXT_LENGTH}
+    on_cards = set(card_rows)
+    values = [
+        shorten(clean_text(str(text)[: 2 * MAX_TEXT_LENGTH]), MAX_TEXT_LENGTH if row in on_cards else length)
+        for row, text in enumerate(texts)
+    ]
+    return {"rows": None, "values": values, "length": length}
+
+
+def shrink_images(images: Array, n: int) -> np.ndarray:
+    """Convert images to bytes, shape (n, h, w, 1 or 3), reduced by an integer factor to `MAX_THUMBNAIL_SIDE` pixels."""
+    pixels = to_numpy(images)
+    if pixels.ndim not in (3, 4) or len(pixels) != n or pixels.shape[3:] not in ((), (1,), (3,)):
+        raise InputError(
+            f"images must have shape ({n}, height, width) or ({n}, height, width, 3); got {pixels.shape}",
+            code="wrong_shape",
+            parameter="images",
+            shape=pixels.shape,
+        )
+    is_bytes = pixels.dtype == np.uint8
+    pixels = _block_means(pixels if pixels.ndim == 4 else pixels[..., None])
+    low, high = (0.0, 255.0) if is_bytes else (float(pixels.min()), float(pixels.max()))
+    return np.rint((pixels - low) * (255 / ((high - low) or 1.0))).astype(np.uint8)
+
+
+def _block_means(pixels: np.ndarray) -> np.ndarray:
+    """Average square blocks of pixels; an incomplete block at the edge is cut off."""
+    n, height, width, channels = pixels.shape
+    factor = -(-max(height, width) // MAX_THUMBNAIL_SIDE)
+    block_height, block_width = min(factor, height), min(factor, width)
+    h, w = height // block_height, width // block_width
+    cropped = pixels[:, : h * block_height, : w * block_width]
+    return cropped.reshape(n, h, block_height, w, block_width, channels).mean(axis=(2, 4), dtype=np.float32)
+
+
+def pack_thumbnails(
+    pixels: np.ndarray, labels: np.ndarray, n_clusters: int, card_rows: list[int], rng: np.random.RandomState
+) -> Summary:
+    """Pack the mean image of every cluster, the images on cards, and a random sample of others if there is room."""
+    n, height, width, channels = pixels.shape
+    room = min(MAX_THUMBNAILS, THUMBNAIL_BUDGET // (height * width * channels)) - len(card_rows)
+    others = rng.permutation(np.setdiff1d(np.arange(n), card_rows))[: max(room, 0)]
+    rows = np.sort(np.concatenate([np.array(card_rows, dtype=np.int64), others]))
+    means = [
+        pixels[labels == label].mean(axis=0) if (labels == label).any() else np.zeros(pixels.shape[1:])
+        for label in range(n_clusters)
+    ]
+    mean_pixels = np.rint(means).astype(np.uint8).reshape(n_clusters, height, width, channels)
+    return {
+        "height": height,
+        "width": width,
+        "channels": channels,
+        "n_means": n_clusters,
+        "rows": rows.tolist(),
+        "pixels": base64.b64encode(zlib.compress(np.concatenate([mean_pixels, pixels[rows]]).tobytes(), 6)).decode(),
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 
 MAX_PROFILES = 200  # entries of the table of columns by cluster: those that differ most
 

@@ -16,22 +16,72 @@ import os
 import re
 import struct
 import zlib
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from .._files import atomic_write, check_path
-from ..clustering.choice_report import UNCERTAIN_BELOW
 from ..errors import DataNotFoundError, FileFormatError, InputError
+from ..manifold.report_text import UNCERTAIN_BELOW
 from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, UNASSIGNED, on_dark
-from .jsonable import Summary
+from .cards import Summary
 from .schema import upgrade, validate
-from .script import bundle_script, read_template
 from .summary import MAX_COORDINATE, SUMMARY_FORMAT, SUMMARY_VERSION
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The script of the page: the modules under ``templates/script`` bundled into one script without imports.
+#
+# A module becomes an immediately called function, so that its names stay private; it returns what the module exports.
+# The bundler supports the two forms that the modules use: ``import { a, b } from "./name.js";`` and ``export`` before a
+# ``const`` or a ``function``.
+
+IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:const|function) (\w+))", re.MULTILINE)
+
+
+def bundle_script(entry: str = "main") -> str:
+    """Return one script with the module ``entry`` and all modules it imports, each once and before its first use."""
+    modules: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        text = read_template(f"script/{name}.js")
+        for imported in IMPORT.finditer(text):
+            if imported[2] not in modules:
+                add(imported[2])
+        modules[name] = wrap_module(name, text)
+
+    add(entry)
+    return "\n".join(['"use strict";', *modules.values()])
+
+
+def wrap_module(name: str, text: str) -> str:
+    r"""Turn a module into a constant that contains its exports.
+
+    Examples
+    --------
+    >>> print(wrap_module("two", 'import { one } from "./ones.js";\nexport const two = one + one;\n'))
+    const $two = (() => {
+    const { one } = $ones;
+    const two = one + one;
+    return { two };
+    })();
+    """
+    body = EXPORT.sub("", IMPORT.sub(r"const {\1} = $\2;", text))
+    return f"const ${name} = (() => {{\n{body}return {{ {', '.join(EXPORT.findall(text))} }};\n}})();"
+
+
+def read_template(name: str) -> str:
+    """Read a file under ``templates``."""
+    return resources.files(__package__).joinpath("templates", *name.split("/")).read_text(encoding="utf-8")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 
 SPRITE_COLUMNS = 64  # thumbnails side by side in the image of all thumbnails
 COLORS = {

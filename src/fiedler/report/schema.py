@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from .jsonable import Summary
+from .cards import Summary
 from .summary import MAX_COORDINATE, SUMMARY_VERSION
 
 OPTIONAL_KEYS = {"name", "column", "caution", "profiles", "contested"}  # not present in files of earlier versions

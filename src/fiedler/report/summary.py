@@ -1,7 +1,7 @@
 """A fitted clustering as one dictionary of plain data: everything that its report shows, in a form that JSON can store.
 
 - The *confidence* of a row is its largest membership; a model without memberships has no confidence.
-- A row is *uncertain* if its confidence is at most `fiedler.clustering.choice_report.UNCERTAIN_BELOW`.
+- A row is *uncertain* if its confidence is at most `fiedler.manifold.report_text.UNCERTAIN_BELOW`.
 - *Typical* rows of a cluster are its most confident ones and, among equals (to two digits), those closest to the mean
   of the cluster; without memberships, those closest to the mean.
 - The *least confident* rows of a cluster are listed with the cluster of their second largest membership.
@@ -23,32 +23,38 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
 from .._validation import check_data, check_labels, check_seed, is_foreign
-from .._versions import versions
-from ..clustering import NClustersChoice
-from ..clustering.choice_report import CONTESTED_BELOW, UNCERTAIN_BELOW, disagreement
-from ..clustering.explanation import describe_columns
-from ..core.backend import to_numpy
-from ..core.eigen import smallest_eigenpairs
-from ..core.spectrum import widest_gap
+from .._version import versions
+from ..core.arrays import to_numpy
+from ..core.eigen import smallest_eigenpairs, widest_gap
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
+from ..manifold import NClustersChoice
+from ..manifold.explain import describe_columns
+from ..manifold.report_text import CONTESTED_BELOW, UNCERTAIN_BELOW, disagreement
 from ..metrics import match_labels, score_table
-from ..plots.layouts import Layout2D, resolve_layout
-from ..plots.rows import LabeledRows
-from ..plots.tsne import sparse_attractive_part
-from ..table.frames import is_mixed, is_table
+from ..plots.layouts import Layout2D, resolve_layout, sparse_attractive_part
+from ..plots.style import LabeledRows
+from ..table.columns import is_mixed, is_table
 from ..table.profiles import Profiles
 from .cards import (
+    MAX_TEXT_LENGTH,
     CardRows,
+    Summary,
+    clean_text,
     cluster_cards,
     columns_are_terms,
+    count_noun,
     describe_cards,
     describe_rows,
+    jsonable,
     name_clusters,
+    pack_thumbnails,
     profile_lines,
+    round_float,
+    shorten,
+    shrink_images,
+    snippets,
 )
-from .contents import pack_thumbnails, shrink_images, snippets
-from .jsonable import MAX_TEXT_LENGTH, Summary, clean_text, count_noun, jsonable, round_float, shorten
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -3,7 +3,6 @@
 from ..graph.constraints import PairwiseConstraints
 from .learned_laplacian import LearnedLaplacian
 from .llgc import LLGC
-from .split import ConstrainedKFold
-from .suggest import suggest_pairs
+from .questions import ConstrainedKFold, suggest_pairs
 
 __all__ = ["LLGC", "ConstrainedKFold", "LearnedLaplacian", "PairwiseConstraints", "suggest_pairs"]

@@ -30,37 +30,34 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_bool, check_data, check_dense, check_int, check_nonnegative, check_seed, choose
-from ..core.backend import Array, namespace, to_numpy
-from ..core.progress import ProgressMixin, report_progress
-from ..core.restoring import restore_on_failure
-from ..core.rows import convert_rows, take_rows
+from ..core.arrays import Array, convert_rows, namespace, take_rows, to_numpy
+from ..core.fitting import ProgressMixin, report_progress, restore_on_failure
 from ..core.sparse import Sparse, to_scipy
 from ..errors import InputError, InputTypeError, shown
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
-from ..graph.distances import pairwise_distances
-from ..graph.kernels import KernelConstants
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, overwrite_links
+from ..graph.kernels import KernelConstants, pairwise_distances
 from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest
-from ..graph.pairs import overwrite_links
 from ..graph.recipes import FullGraph, KNNGraph, check_complete_graph
-from .descent import (
-    DescentResult,
-    best_scale,
-    doubling_descent,
-    levenberg_marquardt,
-    penalized_history,
-    penalized_lbfgs,
-)
-from .evidence import PairRanking, ranking_auc, ranking_from_pairs, select_strongest_penalty
 from .objective import (
     METRIC_FAMILIES,
     DenseWeights,
+    DescentResult,
     LaplacianObjective,
+    PairRanking,
     PairWeight,
     SparseWeights,
+    best_scale,
     coefficients,
+    doubling_descent,
     feature_identity,
+    levenberg_marquardt,
+    penalized_history,
+    penalized_lbfgs,
+    ranking_auc,
+    ranking_from_pairs,
+    select_strongest_penalty,
 )
 
 FULL_GRAPH_MAX_ROWS = 4096  # above this many rows the default graph is sparse

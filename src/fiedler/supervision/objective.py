@@ -19,25 +19,23 @@ of a sparse graph (`SparseWeights`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import device
+from scipy.optimize import OptimizeResult, minimize, minimize_scalar
 
-from ..core.backend import Array, asarray_like, eps, is_numpy, namespace
-from ..core.sparse import (
-    csr_parts,
-    from_coo,
-    from_scipy_like,
-    matmul,
-    row_indices,
-    row_sums,
-    to_scipy,
-    with_data,
-)
-from ..graph.distances import pair_distances
+from .._records import FitHistory
+from ..core.arrays import Array, asarray_like, eps, is_numpy, namespace, to_numpy
+from ..core.fitting import stage
+from ..core.sparse import csr_parts, from_coo, from_scipy_like, matmul, row_indices, row_sums, to_scipy, with_data
+from ..graph.affinity import AffinityGraph
+from ..graph.constraints import PairwiseConstraints
+from ..graph.kernels import pair_distances
+from .llgc import spread_labels
 
 PairWeight: TypeAlias = float | np.ndarray  # one weight for all pairs of a kind, or one per pair
 
@@ -302,3 +300,267 @@ class LaplacianObjective(NamedTuple):
         root = 1 / xp.sqrt(degrees)
         scaling = xp.take(root, pairs.rows) * xp.take(root, pairs.columns)
         return W, degrees, self.layout.at_pairs(W), scaling
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Minimisers of the learned Laplacian's objective: the doubling rule of the paper, and two with a penalty.
+#
+# L-BFGS uses the gradient alone. Levenberg-Marquardt, which the paper names (section III-C), uses that the objective is
+# a sum of squares, and solves its linear systems by conjugate gradients: no matrix of the size of A squared is formed.
+
+FIRST_DAMPING = 1e-3  # of Levenberg-Marquardt, relative to the curvature along the gradient
+SMALLEST_DECREASE = 1e-9  # of the objective, relative to its size, at which Levenberg-Marquardt has converged
+MAX_INNER_ITERATIONS = 100  # of conjugate gradients in one step
+INNER_TOL = 1e-3  # relative residual of the linear system of a step
+
+
+class DescentResult(NamedTuple):
+    """The parameters that a minimisation reached, and how it ended."""
+
+    theta: Array
+    history: FitHistory
+    n_iter: int
+    converged: bool
+    n_failures: int = 0
+
+
+ValueAndGradient = Callable[[Array], tuple[float, Array]]
+
+
+def doubling_descent(evaluate: ValueAndGradient, theta: Array, *, max_iter: int, rate: float = 1.0) -> DescentResult:
+    """Minimise by gradient steps with the doubling rule. [learned_laplacian, Fig. 1]
+
+    The rate doubles after a step that does not increase Q; otherwise the step is undone and the rate halves. There are
+    ``max_iter`` steps, including those undone.
+    """
+    value, gradient = evaluate(theta)
+    values, rates, n_failures = [value], [rate], 0
+    with stage("descent", max_iter) as tick:
+        for _ in range(max_iter):
+            new_theta = theta - rate * gradient
+            new_value, new_gradient = evaluate(new_theta)
+            if new_value <= value:  # false for NaN too
+                theta, value, gradient, rate = new_theta, new_value, new_gradient, 2 * rate
+            else:
+                n_failures, rate = n_failures + 1, 0.5 * rate
+            values.append(value)
+            rates.append(rate)
+            tick()
+    history = FitHistory(
+        np.array(values), maximize=False, terms={"rate": np.array(rates)}, iterations=np.arange(max_iter + 1)
+    )
+    return DescentResult(theta, history, max_iter, True, n_failures)
+
+
+def penalized_lbfgs(
+    evaluate: ValueAndGradient,
+    center: Array,
+    *,
+    max_iter: int,
+    penalty: float,
+    unit: float,
+    start: Array | None = None,
+) -> DescentResult:
+    """Minimise Q + penalty · unit · ‖θ - θ₀‖²/‖θ₀‖² by L-BFGS, with θ₀ = ``center``, from ``start`` (default θ₀).
+
+    Without the penalty, Q overfits the pairs.
+    """
+    flat_start = to_numpy(center if start is None else start).astype(np.float64).ravel()
+    flat_center = to_numpy(center).astype(np.float64).ravel()
+    weight = penalty * unit / float(flat_center @ flat_center)
+    objectives: list[float] = []
+    penalties: list[float] = []
+
+    def unflatten(flat: np.ndarray) -> Array:
+        return namespace(center).reshape(asarray_like(flat, center, dtype=center.dtype), center.shape)
+
+    def penalized(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = evaluate(unflatten(flat))
+        offset = flat - flat_center
+        return value + weight * float(offset @ offset), to_numpy(gradient).astype(
+            np.float64
+        ).ravel() + 2 * weight * offset
+
+    def record(intermediate_result: OptimizeResult) -> None:
+        offset = intermediate_result.x - flat_center
+        penalties.append(weight * float(offset @ offset))
+        objectives.append(float(intermediate_result.fun))
+        tick()
+
+    with stage("descent", max_iter, at_most=True) as tick:
+        result = minimize(
+            penalized, flat_start, jac=True, method="L-BFGS-B", callback=record, options={"maxiter": max_iter}
+        )
+        if not objectives:  # the start is a minimum already
+            record(result)
+    history = penalized_history(objectives, penalties, first=min(int(result.nit), 1))
+    return DescentResult(unflatten(result.x), history, int(result.nit), bool(result.success))
+
+
+def levenberg_marquardt(
+    residuals: Callable[[Array], Residuals],
+    center: Array,
+    *,
+    max_iter: int,
+    penalty: float,
+    unit: float,
+    start: Array | None = None,
+) -> DescentResult:
+    """Minimise the same objective as :func:`penalized_lbfgs` by the Levenberg-Marquardt algorithm.
+
+    A step solves (J'J + (ω + μ)I) δ = -(J'r + ω(θ - θ₀)), with ω the weight of the penalty. It is undone, and the
+    damping μ raised, if the objective rises; μ falls the more, the better the linear model predicted the decrease
+    [Nielsen 1999]. There are at most ``max_iter`` steps, including those undone.
+    """
+    xp = namespace(center)
+    weight = penalty * unit / float(xp.sum(center * center))
+    theta = center if start is None else start
+    at = residuals(theta)
+    offset = theta - center
+    value, gradient = at.loss + weight * float(xp.sum(offset * offset)), at.adjoint(at.values) + weight * offset
+    damping, growth = FIRST_DAMPING * (_curvature(at, gradient) + weight), 2.0
+    values, penalties, n_failures, converged = [value], [value - at.loss], 0, False
+    with stage("descent", max_iter, at_most=True) as tick:
+        while len(values) <= max_iter and not converged:
+            step = _conjugate_gradients(_normal_product(at, weight + damping), -gradient)
+            predicted = damping * float(xp.sum(step * step)) - float(xp.sum(gradient * step))
+            new_at, new_offset = residuals(theta + step), theta + step - center
+            new_value = new_at.loss + weight * float(xp.sum(new_offset * new_offset))
+            smallest = SMALLEST_DECREASE * max(abs(value), 1.0)
+            converged = predicted <= smallest
+            if new_value <= value:  # false for NaN too
+                gain = (value - new_value) / max(predicted, smallest)
+                converged = converged or value - new_value <= smallest
+                theta, at, offset, value = theta + step, new_at, new_offset, new_value
+                gradient = at.adjoint(at.values) + weight * offset
+                damping, growth = damping * max(1 / 3, 1 - (2 * gain - 1) ** 3), 2.0
+            else:
+                damping, growth, n_failures = damping * growth, 2 * growth, n_failures + 1
+            values.append(value)
+            penalties.append(value - at.loss)
+            tick()
+    history = penalized_history(values, penalties, first=0)
+    return DescentResult(theta, history, len(values) - 1, converged, n_failures)
+
+
+def _normal_product(at: Residuals, shift: float) -> Callable[[Array], Array]:
+    """Return the product of J'J + shift · I with an array."""
+    return lambda v: at.adjoint(at.forward(v)) + shift * v
+
+
+def _curvature(at: Residuals, direction: Array) -> float:
+    """Return v'J'Jv / v'v; 1 for v = 0."""
+    xp = namespace(direction)
+    length = float(xp.sum(direction * direction))
+    return float(xp.sum(at.forward(direction) ** 2)) / length if length > 0 else 1.0
+
+
+def _conjugate_gradients(product: Callable[[Array], Array], target: Array) -> Array:
+    """Solve Av = b approximately, for a positive definite A and arrays of any shape."""
+    xp = namespace(target)
+    solution, residual, direction = xp.zeros_like(target), target, target
+    length = first = float(xp.sum(target * target))
+    for _ in range(min(MAX_INNER_ITERATIONS, 2 * int(np.prod(target.shape)))):
+        if length <= INNER_TOL**2 * first:
+            break
+        image = product(direction)
+        rate = length / float(xp.sum(direction * image))
+        solution, residual = solution + rate * direction, residual - rate * image
+        last, length = length, float(xp.sum(residual * residual))
+        direction = residual + (length / last) * direction
+    return solution
+
+
+def penalized_history(objectives: list[float], penalties: list[float], *, first: int = 1) -> FitHistory:
+    """Build a history of the penalised objective with its two terms, the loss Q and the penalty."""
+    terms = {"loss": np.subtract(objectives, penalties), "penalty": np.array(penalties)}
+    return FitHistory(np.array(objectives), False, terms, iterations=np.arange(first, first + len(objectives)))
+
+
+def best_scale(value: Callable[[float], float], *, log_min: float = -2.0, log_max: float = 4.0) -> float:
+    """Return the s in [e^log_min, e^log_max] with the smallest value: a grid search, refined around its best point."""
+    grid = np.linspace(log_min, log_max, 13)
+    best = int(np.argmin([value(float(np.exp(log_scale))) for log_scale in grid]))
+    bounds = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    result = minimize_scalar(
+        lambda log_scale: value(float(np.exp(log_scale))), bounds=bounds, method="bounded", options={"xatol": 0.02}
+    )
+    return float(np.exp(result.x))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Score a graph by held-out labels and pairs: how often a row is closer to must-linked than to cannot-linked rows.
+#
+# The score is one AUC per row, so differences between graphs have a standard error.
+
+MAX_RANKED_ROWS = 300  # constrained rows used at most; more are sampled
+DIFFUSION_ALPHA = 0.99  # α of the diffusion that measures closeness
+
+
+class PairRanking(NamedTuple):
+    """Queries and candidates: m rows with both kinds of links, among r constrained rows.
+
+    Every query should be closer to its positives (must-linked rows) than to its negatives (cannot-linked rows).
+    """
+
+    rows: np.ndarray  # (r,) row numbers
+    queries: np.ndarray  # (m,) positions of the queries among the r
+    positives: np.ndarray  # (m, r) bool
+    negatives: np.ndarray  # (m, r) bool
+
+
+def ranking_from_pairs(pairs: PairwiseConstraints, rng: np.random.RandomState) -> PairRanking | None:
+    """Collect the rows with must-links as well as cannot-links; None if there are fewer than two."""
+    rows = pairs.rows
+    if len(rows) == 0:
+        return None
+    if len(rows) > MAX_RANKED_ROWS:
+        rows = np.sort(rng.permutation(rows)[:MAX_RANKED_ROWS])
+    groups, n_groups = pairs.groups[rows], int(pairs.groups.max()) + 1
+    low, high = np.minimum(groups[:, None], groups[None, :]), np.maximum(groups[:, None], groups[None, :])
+    positives = (low == high) & ~np.eye(len(rows), dtype=bool)
+    negatives = np.isin(low * n_groups + high, pairs.opposed_groups @ np.array([n_groups, 1]))
+    queries = np.flatnonzero(positives.any(axis=1) & negatives.any(axis=1))
+    return PairRanking(rows, queries, positives[queries], negatives[queries]) if len(queries) > 1 else None
+
+
+def ranking_auc(graph: AffinityGraph, ranking: PairRanking) -> np.ndarray:
+    """Return one AUC per query: the share of (positive, negative) pairs in which the positive is closer by diffusion.
+
+    The affinity is that of label spreading, K = (I - αS)⁻¹, with the diagonal scaled to one.
+    """
+    indicators = np.zeros((graph.n_nodes, len(ranking.rows)))
+    indicators[ranking.rows, np.arange(len(ranking.rows))] = 1
+    Y = asarray_like(indicators, graph.degrees, dtype=graph.degrees.dtype)
+    diffusion = spread_labels(Y, graph, DIFFUSION_ALPHA, tol=1e-6, max_iter=500).solution
+    K = to_numpy(diffusion)[ranking.rows].astype(np.float64)
+    root = np.sqrt(np.maximum(np.diag(K), np.finfo(float).tiny))
+    K = (K / root[:, None] / root[None, :])[ranking.queries]
+    return np.array(
+        [
+            _auc(affinities[positives], affinities[negatives])
+            for affinities, positives, negatives in zip(K, ranking.positives, ranking.negatives)
+        ]
+    )
+
+
+def _auc(positives: np.ndarray, negatives: np.ndarray) -> float:
+    """Return how often a positive value is larger than a negative one, ties counting half."""
+    ordered = np.sort(negatives)
+    below, up_to = np.searchsorted(ordered, positives, "left"), np.searchsorted(ordered, positives, "right")
+    return float((below + up_to).mean() / (2 * len(negatives)))
+
+
+def select_strongest_penalty(scores: dict[float, np.ndarray]) -> float:
+    """Return the first penalty whose scores are as good as the best ones, within one standard error.
+
+    ``scores`` contains one array of AUCs per penalty, from the strongest penalty to the weakest.
+    """
+    best = max(scores.values(), key=np.mean)
+    return next(penalty for penalty, auc in scores.items() if _within_one_standard_error(auc, best))
+
+
+def _within_one_standard_error(auc: np.ndarray, best: np.ndarray) -> bool:
+    """Whether the mean shortfall, row by row, is at most its standard error."""
+    shortfall = best - auc
+    return bool(shortfall.mean() <= shortfall.std() / math.sqrt(len(shortfall)) + 1e-12)

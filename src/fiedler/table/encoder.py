@@ -13,7 +13,8 @@ other columns of the row tell about the word: a category that is independent of 
 follows from them counts by c = `CATEGORY_SCALE`. The documentation of tables has the comparison behind this choice.
 
 Missing values are those expected from the other values of the row, under a Gaussian distribution of the encoded rows
-that is estimated by EM (:mod:`fiedler.core.missing`). It is part of the model: new rows are completed in the same way.
+that is estimated by EM (:mod:`fiedler.table.completion`). It is part of the model: new rows are completed in the same
+way.
 """
 
 from __future__ import annotations
@@ -28,12 +29,24 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int, first_few
-from ..core.missing import GaussianOfRows, fit_gaussian
-from ..core.restoring import restore_on_failure
+from ..core.fitting import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, shown, warn
 from ..text import DocumentVectorizer
-from .columns import Column, Requests, format_plan, plan_columns
-from .frames import by_name, check_columns, float_type, is_table, n_rows_of, not_of_kind, sample_rows, table_cells
+from .columns import (
+    Column,
+    Requests,
+    by_name,
+    check_columns,
+    float_type,
+    format_plan,
+    is_table,
+    n_rows_of,
+    not_of_kind,
+    plan_columns,
+    sample_rows,
+    table_cells,
+)
+from .completion import GaussianOfRows, fit_gaussian
 from .values import Values, ValueType, read_values, standardize
 
 OTHER = "(other)"

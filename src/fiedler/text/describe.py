@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from .._typing import LabelsLike, MatrixLike
 from .._validation import check_data, check_int, check_labels
-from ..core.rows import normalize_row_sums, normalize_rows
+from ..core.arrays import normalize_row_sums, normalize_rows
 from ..errors import InputError
 
 

@@ -20,8 +20,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int, choose, first_few
-from ..core.restoring import restore_on_failure
-from ..core.rows import normalize_rows
+from ..core.arrays import normalize_rows
+from ..core.fitting import restore_on_failure
 from ..errors import InputError, NoKnownTermsWarning, warn
 from .read import as_documents
 

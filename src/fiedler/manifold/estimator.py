@@ -1,0 +1,828 @@
+"""ManifoldClustering: partitions of several views, one chosen without labels, and soft memberships.
+
+1. Graphs: self-tuned nearest-neighbour graphs of 5 and of 9 neighbours, from one search.
+2. Candidates: partitions of these graphs, see :mod:`fiedler.manifold.candidates`, and those of other methods and
+   views of the rows, see :mod:`fiedler.manifold.views`.
+3. Choice: the partition on which methods and views agree most, see :mod:`fiedler.manifold.choice`. With
+   ``effort="fast"``, or on a graph alone, where there are no views, it is made by cut and likelihood.
+4. Memberships: by a random walk on the graph of the chosen view, over its labels and the votes of the others, see
+   :mod:`fiedler.manifold.memberships`. New points take the first step of the walk, in the chosen view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
+from .._validation import (
+    check_data,
+    check_fraction,
+    check_int,
+    check_n_clusters,
+    check_n_jobs,
+    check_rows_differ,
+    check_seed,
+    choose,
+)
+from ..core.arrays import (
+    asarray_like,
+    convert_rows,
+    namespace,
+    order_by_first_row,
+    renumber,
+    take_clusters,
+    take_rows,
+    to_numpy,
+)
+from ..core.fitting import in_blocks, report_progress, restore_on_failure
+from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_columns
+from ..embedding.lpi import LPI
+from ..embedding.whitening import Whitening
+from ..errors import InputError, ignore_warnings, warn
+from ..graph.affinity import AffinityGraph
+from ..graph.constraints import ConstraintsLike, add_links, attractive_part, check_constraints
+from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_clusters_are_empty
+from ..graph.foreign import refuse_affinity_as_rows, rows_or_graph
+from ..graph.labels import UNKNOWN
+from ..graph.neighbors import APPROXIMATE_ABOVE, Edges
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_pairwise, nested_graphs, self_tuned
+from ..graph.sizes import SizeBounds, check_size_bounds
+from ..graph.smoothing import link_degrees, link_weights, replace_coincident_rows
+from ..graph.weights import (
+    CopiedRows,
+    canonical_order,
+    check_sample_weight,
+    expand_graph,
+    relative_weights,
+    weigh_graph,
+)
+from ..table import TableCompleter, TableEncoder
+from ..table.columns import Column, column_names, is_frame, is_mixed, is_table
+from ..table.completion import completer_of
+from ..table.profiles import profile_rows, profile_table
+from .candidates import (
+    MAX_SEARCHES,
+    ROWS,
+    Candidate,
+    PartitionScorer,
+    candidates_table,
+    graph_candidates,
+    mixture_candidates,
+    refine_mixture,
+    select_by_cut,
+    select_by_likelihood,
+    why_no_mixture,
+)
+from .choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
+from .explain import ExplainMixin
+from .memberships import Landmarks, PartialSupervision, farthest, outlier_scores, walk_memberships
+from .n_clusters import NClustersChoice, count_clusters, subgraph
+from .report_text import format_report
+from .update import SPARSE_NEIGHBORS, UpdateMixin
+from .views import View, is_low_dimensional
+
+GRAPH_SIZES = (SPARSE_NEIGHBORS, DEFAULT_NEIGHBORS)  # neighbours in the two default graphs
+OUTLIER = -1  # the label of rows that belong to no cluster
+
+
+class ClusterResult(NamedTuple):
+    """The result of :func:`fiedler.cluster`.
+
+    Attributes
+    ----------
+    labels : array of shape (n,)
+        The cluster of each row.
+    memberships : array of shape (n, n_clusters)
+        The probability of each cluster for each row.
+    model : ManifoldClustering
+        The fitted model.
+
+    Examples
+    --------
+    >>> import fiedler
+    >>> result = fiedler.cluster([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]], n_clusters=2, random_state=0)
+    >>> result.memberships.shape
+    (6, 2)
+    >>> result.model.n_clusters_
+    2
+    """
+
+    labels: Array
+    memberships: Array
+    model: ManifoldClustering
+
+
+def cluster(
+    X: MatrixLike | AffinityGraph,
+    n_clusters: int | Literal["auto"] = "auto",
+    graph: GraphLike | Literal["auto"] = "auto",
+    *,
+    y: LabelsLike | None = None,
+    sample_weight: SupportsShape | Sequence[float] | None = None,
+    constraints: ConstraintsLike = None,
+    max_clusters: int = 20,
+    min_cluster_size: int | None = None,
+    max_cluster_size: int | None = None,
+    effort: Literal["fast", "default", "thorough"] = "default",
+    outliers: float | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> ClusterResult:
+    """Cluster the rows of ``X``.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d), data frame, AffinityGraph, or graph of another library
+        The rows, or a graph on them. A data frame of pandas, polars or pyarrow may have columns of any kind and missing
+        values, see :class:`fiedler.table.TableEncoder`. Graphs of networkx and igraph, and the graph or the rows of an
+        AnnData object, are taken as well.
+    n_clusters : int or 'auto', default='auto'
+        The number of clusters; 'auto' chooses it.
+    graph, max_clusters, min_cluster_size, max_cluster_size, effort, outliers, random_state, n_jobs, verbose
+        As in :class:`ManifoldClustering`.
+    y, sample_weight, constraints
+        As in :meth:`ManifoldClustering.fit`.
+
+    Returns
+    -------
+    ClusterResult
+        ``labels`` of shape (n,), ``memberships`` of shape (n, n_clusters) and the fitted ``model``.
+
+    Examples
+    --------
+    >>> import fiedler
+    >>> from fiedler.datasets import two_moons
+    >>> X, y = two_moons(n_samples=300, noise=0.05, random_state=0)
+    >>> labels, memberships, model = fiedler.cluster(X, n_clusters=2, random_state=0)
+    >>> memberships.shape
+    (300, 2)
+    >>> fiedler.metrics.clustering_accuracy(y, labels)
+    1.0
+    """
+    X = rows_or_graph(X)
+    if isinstance(graph, str) and graph == "auto":
+        refuse_affinity_as_rows(X)
+    model = ManifoldClustering(
+        n_clusters,
+        graph,
+        max_clusters=max_clusters,
+        min_cluster_size=min_cluster_size,
+        max_cluster_size=max_cluster_size,
+        effort=effort,
+        outliers=outliers,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    ).fit(X, y, sample_weight=sample_weight, constraints=constraints)
+    return ClusterResult(model.labels_, model.memberships_, model)
+
+
+class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, ClustererMixin, BaseEstimator):
+    """Clustering on a manifold: partitions of several views, one chosen without labels, soft memberships, ``predict``.
+
+    Parameters
+    ----------
+    n_clusters : int or 'auto', default='auto'
+        The number of clusters. 'auto' chooses it by stability and eigengap, or one if the rows have no more structure
+        than a single Gaussian, see :func:`fiedler.choose_n_clusters`; with given labels it is at least the number of
+        their classes.
+    graph : 'auto', recipe, AffinityGraph, matrix or 'precomputed', default='auto'
+        'auto' stands for two self-tuned graphs, of 5 and of 9 neighbours; any other graph is used alone.
+    max_clusters : int, default=20
+        The largest number of clusters that 'auto' considers.
+    min_cluster_size, max_cluster_size : int or None, default=None
+        The smallest and the largest number of rows of a cluster, by weight. Partitions are brought within these bounds
+        by moving rows near their boundaries before they are compared, see :mod:`fiedler.graph.sizes`; 'auto' considers
+        the numbers of clusters that the bounds permit. Not together with ``outliers`` or hard must-links.
+    effort : {'fast', 'default', 'thorough'}, default='default'
+        How much is compared, with ``graph='auto'``. 'fast' searches communities on two graphs, and mixtures. 'default'
+        compares them with other methods and with other views of the rows, whitened or, for documents and embeddings,
+        by :class:`LPI`, unless the methods agree already, and 'thorough' in any case. Of more than 5,000 (20,000) rows,
+        or twice as many documents or embeddings, a sample is compared; with labels or pairs, nothing is then.
+    outliers : float or None, default=None
+        The share of the rows, those with the highest ``outlier_score_``, that belong to no cluster and get the label
+        -1; None labels all rows. Rows whose label is given keep it.
+    random_state : int, RandomState or None, default=None
+        Random seed or generator.
+    n_jobs : int, optional
+        The number of threads that search neighbours (with ``graph='auto'``) and candidates.
+    verbose : bool, default=False
+        Whether to print progress on standard error during the fit, and the report after it. Candidates are logged as
+        they are scored.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        The cluster of each row, the largest entry of its memberships; -1 for outliers, if ``outliers`` is given. With
+        bounds on sizes, the assignment of the largest memberships within them.
+    memberships_ : array of shape (n_samples, n_clusters)
+        The probability of each cluster for each row; rows sum to one.
+    n_clusters_ : int
+        The number of clusters.
+    candidates_ : dict of lists
+        The candidate partitions with all scores, one column per key: ``pandas.DataFrame(model.candidates_)``. Scores
+        are those of a sample where a sample was compared.
+    consensus_ : float or None
+        The mean agreement (adjusted Rand index) of the chosen partition with the other methods and views: 1 if all
+        agree. None if there was no comparison.
+    row_agreement_ : ndarray of shape (n_samples,) or None
+        The share of methods and views that agree on the cluster of each row; for rows outside the sample, if a sample
+        was compared, that of the nearest sampled row.
+    encoder_ : TableEncoder or None
+        Turns the rows of a data frame with columns of any kind into numbers, if there was one.
+    outlier_score_ : ndarray of shape (n_samples,) or None
+        How much farther the neighbours of each row are than those of the rows of its cluster: the logarithm of the
+        ratio of their distances, about 0 for most rows. None if the neighbours are not known, with a given graph.
+    view_ : str
+        The view of the rows in which the chosen partition was found, and in which new points are placed.
+    evidence_ : NClustersChoice or None
+        The evidence for the number of clusters, with ``n_clusters='auto'``.
+    levels_ : dict of lists or None
+        The persistent numbers of clusters, with ``n_clusters='auto'``: ``n_clusters`` and ``stability`` of each.
+    graph_ : AffinityGraph
+        The graph of the memberships: the denser one, with given must-links as edges. The edges of equal rows are
+        divided among them.
+    n_features_in_ : int
+        The number of features, or of the columns of a table.
+
+    See Also
+    --------
+    LapGMM : The mixture that takes part in the choice.
+    choose_n_clusters : The number of clusters for any estimator.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from fiedler import ManifoldClustering
+    >>> from fiedler.metrics import clustering_accuracy
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = ManifoldClustering(n_clusters=10, random_state=0).fit(X)
+    >>> clustering_accuracy(y, model.labels_) > 0.85
+    True
+    >>> model.predict_proba(X[:3]).shape
+    (3, 10)
+    """
+
+    _view: Whitening | LPI | None = None  # of models of earlier versions, too
+    encoder_: TableEncoder | None = None
+    _completer: TableCompleter | None = None  # of new rows of a data frame of numbers
+    _n_compared: int | None = None
+    _n_added: int = 0  # rows, by updates
+    memberships_: Array
+    labels_: Array
+    row_agreement_: np.ndarray | None
+    outlier_score_: np.ndarray | None
+    _landmarks: Landmarks | None = None  # after a fit in blocks
+    _fit_weights: np.ndarray | None = None  # of the rows of _fit_X, of mean one
+    _copies: CopiedRows | None = None  # if some rows were equal: those of _fit_X, _fit_graph and _fit_weights differ
+    _fit_graph: AffinityGraph | None = None
+
+    def __init__(
+        self,
+        n_clusters: int | Literal["auto"] = "auto",
+        graph: GraphLike | Literal["auto"] = "auto",
+        *,
+        max_clusters: int = 20,
+        min_cluster_size: int | None = None,
+        max_cluster_size: int | None = None,
+        effort: Literal["fast", "default", "thorough"] = "default",
+        outliers: float | None = None,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.graph = graph
+        self.max_clusters = max_clusters
+        self.min_cluster_size = min_cluster_size
+        self.max_cluster_size = max_cluster_size
+        self.effort = effort
+        self.outliers = outliers
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @in_blocks
+    def fit(
+        self,
+        X: MatrixLike | AffinityGraph,
+        y: LabelsLike | None = None,
+        *,
+        sample_weight: SupportsShape | Sequence[float] | None = None,
+        constraints: ConstraintsLike = None,
+    ) -> Self:
+        """Cluster the rows of ``X``, or the nodes of a graph.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d), data frame, AffinityGraph, or affinity matrix
+            The rows; the matrix if ``graph='precomputed'``. A data frame with columns that are not numbers, or with
+            missing values, is encoded first.
+        y : array of shape (n,), optional
+            Clusters 0..n_clusters-1 of some rows, -1 where unknown; labelled rows keep their cluster. Ignored if it
+            contains no -1, as every clusterer ignores the true labels that pipelines and searches pass (but a recipe
+            made from labels, such as LabelGraph, uses them).
+        sample_weight : array of shape (n,), optional
+            Positive weights: a row of weight 3 stands for three equal rows. Only their ratios matter. With
+            ``graph='auto'`` and without labels and pairs, equal rows are clustered as one row with the sum of their
+            weights, so that copies are not each other's nearest neighbours.
+        constraints : PairwiseConstraints, optional
+            Must-links become edges, cannot-links repel; rows whose must-links are hard share their memberships.
+
+        Returns
+        -------
+        self
+        """
+        # K-means on repeated rows is one start among others.
+        with report_progress(self), restore_on_failure(self), ignore_warnings(ConvergenceWarning):
+            self._fit(X, y, sample_weight, constraints)
+        self._warn_and_print()
+        return self
+
+    def _warn_and_print(self) -> None:
+        """Warn about an uncertain number of clusters, and print the report if the model is verbose."""
+        if self.evidence_ is not None and not self.evidence_.is_stable:
+            warn(
+                f"no number of clusters is stable, so {self.n_clusters_} is a guess",
+                "look at report(), and give n_clusters if you know it",
+                code="unstable_n_clusters",
+                stacklevel=2,
+                n_clusters=self.n_clusters_,
+            )
+        if self._landmarks is None:
+            n_found = len(np.unique(to_numpy(self.labels_)[to_numpy(self.labels_) >= 0]))
+            warn_if_clusters_are_empty(n_found, self.n_clusters_, "use fewer clusters or fewer outliers", stacklevel=2)
+        if self.verbose:
+            print(self.report())
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
+        rng = check_seed(self.random_state)
+        self._landmarks, self._copies, self._fit_graph, self._n_added = None, None, None, 0
+        check_n_jobs(self.n_jobs)
+        choose(EFFORTS, self.effort, option="effort")
+        share = 0.0 if self.outliers is None else check_fraction(self.outliers, "outliers")
+        if share and (isinstance(X, AffinityGraph) or not self._graph_is_default()):
+            raise InputError(
+                "outliers are scored by the distances to nearest neighbours, but a graph is given",
+                "use graph='auto', or outliers=None",
+                code="outliers_need_rows",
+                parameter="outliers",
+            )
+        if isinstance(self.graph, str):
+            check_graph_name(self.graph, names=("auto", "precomputed"))
+        encodes = is_mixed(X) and not (isinstance(self.graph, str) and self.graph == "precomputed")
+        self.encoder_, self._completer = TableEncoder() if encodes else None, None
+        columns = None if self.encoder_ is None else self.encoder_.read(X)
+        if self.encoder_ is not None and columns is not None:
+            X = check_data(self.encoder_.fit_columns(X, columns), min_samples=2)
+            self.n_features_in_, self.feature_names_in_ = len(columns), self.encoder_.feature_names_in_
+        elif not isinstance(X, AffinityGraph):
+            frame, X = X, check_data(X, estimator=self, min_samples=2)
+            if is_frame(frame) and not is_pairwise(self.graph) and not sp.issparse(X):
+                self._completer = completer_of(column_names(frame), X)
+        n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
+        supervision = PartialSupervision.from_fit_arguments(y, check_constraints(constraints, X), n_samples)
+        supervision.check_n_clusters(
+            n_samples if self._n_clusters_is_auto() else check_n_clusters(self.n_clusters, n_samples, or_else="'auto'")
+        )
+        weights = check_sample_weight(sample_weight, n_samples)
+        bounds = self._check_sizes(weights, n_samples, supervision)
+        copies = None
+        if not (supervision.n_known or isinstance(X, AffinityGraph)) and self._graph_is_default():
+            copies = self._find_copies(X, weights)
+        if copies is None:
+            self._fit_rows(X, y, weights, bounds, supervision, share, rng)
+        else:
+            merged = copies.total(weights) if weights is not None or copies.exist else None
+            bounds = None if bounds is None else bounds._replace(weights=copies.total(weights))
+            self._fit_rows(take_rows(X, copies.first), y, merged, bounds, supervision, share, rng)
+            self._restore_rows(copies, X)
+        if supervision.labels is None:
+            self._number_clusters()
+        self._store_profiles(X, columns, weights)
+
+    # ------------------------------------------------------------------------------------------------- steps of fit
+
+    def _check_sizes(
+        self, weights: np.ndarray | None, n_samples: int, supervision: PartialSupervision
+    ) -> SizeBounds | None:
+        """Return the bounds on sizes, and raise an error if they are impossible."""
+        bounds = check_size_bounds(self.min_cluster_size, self.max_cluster_size, weights, n_samples)
+        if bounds is None:
+            return None
+        is_hard = supervision.given is not None and supervision.given.hard
+        if self.outliers or is_hard:
+            raise InputError(
+                f"bounds on the sizes of clusters cannot be kept with {'hard must-links' if is_hard else 'outliers'}",
+                f"use {'soft ones' if is_hard else 'outliers=None'}, or leave out the bounds",
+                code="incompatible_parameters",
+                parameter="constraints" if is_hard else "outliers",
+            )
+        if not self._n_clusters_is_auto():
+            bounds.check_n_clusters(int(self.n_clusters))
+        return bounds
+
+    def _find_copies(self, X: Array, weights: np.ndarray | None) -> CopiedRows | None:
+        """Return the different rows in the order in which they are clustered, None for all rows in their own order.
+
+        Equal rows are clustered as one, which has the sum of their weights, unless hardly more different rows than
+        clusters are left, or some fill more than one cluster. The order does not depend on that of the rows, so that
+        the partition does not either; of more than `APPROXIMATE_ABOVE` rows, neighbours may depend on it in any case.
+        """
+        copies = CopiedRows.of(X)
+        min_rows = MIN_ROWS if self._n_clusters_is_auto() else int(self.n_clusters) + 1
+        fits = self.max_cluster_size is None or copies.total(weights).max() <= self.max_cluster_size
+        if len(copies.first) < min_rows or not fits:
+            copies = CopiedRows.none(X.shape[0])
+        if X.shape[0] > APPROXIMATE_ABOVE:
+            return copies if copies.exist else None
+        return copies.reorder(canonical_order(take_rows(X, copies.first) if copies.exist else X))
+
+    def _restore_rows(self, copies: CopiedRows, X: Array) -> None:
+        """Bring results into the order of the rows, and give all copies of a row the same ones."""
+        if self._n_compared in (None, len(copies.first)):  # all of them, not a sample
+            self._candidates = [replace(one, labels=one.labels[copies.nodes]) for one in self._candidates]
+            self._n_compared = None if self._n_compared is None else X.shape[0]
+        if copies.exist:
+            self._expand_copies(copies)
+            return
+        self.graph_ = self.graph_.reorder(copies.nodes)
+        self._take_results(copies.nodes)
+        self._fit_X = X if self._view is None else take_rows(self._fit_X, copies.nodes)
+        self._fit_weights = None if self._fit_weights is None else self._fit_weights[copies.nodes]
+
+    def _expand_copies(self, copies: CopiedRows) -> None:
+        """Give all copies of a row its results; new points are still placed among the different rows."""
+        self._copies, self._fit_graph = copies, self.graph_
+        self.graph_ = expand_graph(self.graph_, copies.nodes)
+        self._take_results(copies.nodes)
+
+    def _take_results(self, nodes: np.ndarray) -> None:
+        """Give each row the results of its node."""
+        self.memberships_, self.labels_ = take_rows(self.memberships_, nodes), take_rows(self.labels_, nodes)
+        if self.row_agreement_ is not None:
+            self.row_agreement_ = self.row_agreement_[nodes]
+        if self.outlier_score_ is not None:
+            self.outlier_score_ = self.outlier_score_[nodes]
+
+    def _number_clusters(self) -> None:
+        """Number the clusters in the order of their first rows."""
+        order = order_by_first_row(self.labels_, self.n_clusters_)
+        self.labels_ = renumber(self.labels_, order)
+        self.memberships_ = take_clusters(self.memberships_, order, axis=1)
+        chosen = self.candidates_["chosen"].index(True)
+        candidates = list(self._candidates)
+        candidates[chosen] = replace(candidates[chosen], labels=renumber(candidates[chosen].labels, order))
+        self._candidates = candidates
+
+    def _fit_rows(
+        self,
+        X: Any,
+        y: Any,
+        weights: np.ndarray | None,
+        bounds: SizeBounds | None,
+        supervision: PartialSupervision,
+        share: float,
+        rng: np.random.RandomState,
+    ) -> None:
+        """Cluster validated rows, or nodes of a graph, with weights, and label a share of them outliers."""
+        self._fit_weights = None if weights is None else relative_weights(weights)
+        search_graphs, edges = self._build_graphs(X, y, supervision)
+        search_graphs = {name: weigh_graph(graph, self._fit_weights) for name, graph in search_graphs.items()}
+        graphs = {name: attractive_part(graph) for name, graph in search_graphs.items()}
+        self.evidence_ = self._count(graphs, supervision, bounds, rng) if self._n_clusters_is_auto() else None
+        self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
+        effort, low_dimensional = self._effort(supervision.n_known)
+        max_searches = MAX_SEARCHES if effort is None else effort.max_searches
+        scorer, candidates, leader = self._find_candidates(
+            graphs, search_graphs, supervision, bounds, max_searches, rng
+        )
+        graph, seed = list(graphs.values())[-1], int(rng.randint(2**31 - 1))
+        if effort is None:
+            chosen = self._choose_by_scores(scorer, candidates, leader, supervision, seed)
+            self._store_choice(candidates, chosen)
+            self._set_memberships(chosen.labels, None, graph, supervision, bounds)
+            self._score_outliers(edges, share, supervision)
+            return
+        assert edges is not None
+        rows = View(ROWS, None, self._fit_X, edges, graph, list(search_graphs.values())[-1], self._fit_weights)
+        comparer = Comparer(
+            effort, self.n_clusters_, low_dimensional, seed, supervision.pairs, supervision.n_known, self.n_jobs
+        )
+        comparison = comparer.compare(rows, scorer, candidates, leader)
+        self._store_choice(comparison.candidates, comparison.chosen, comparison.n_compared)
+        self._fit_X, self._view = comparison.view.rows, comparison.view.transformer
+        self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, supervision, bounds)
+        self._score_outliers(comparison.view.edges, share, supervision)
+
+    def _build_graphs(
+        self, X: Any, y: Any, supervision: PartialSupervision
+    ) -> tuple[dict[str, AffinityGraph], Edges | None]:
+        """Build the graphs by name, the sparsest first, with given pairs; store what new points need.
+
+        The second result are the nearest neighbours from which the default graphs are built.
+        """
+        if not self._graph_is_default() or isinstance(X, AffinityGraph):
+            return {"the graph": self._build_graph(X, y, supervision.pairs, validated=True)}, None
+        check_rows_differ(X)
+        sizes = sorted({min(size, X.shape[0] - 1) for size in GRAPH_SIZES})
+        recipe = self_tuned(sizes[-1], connect="mst", n_jobs=self.n_jobs)
+        self._fit_X, self._fit_recipe = X, recipe
+        edges, graphs = nested_graphs(recipe, X, sizes)
+        if supervision.pairs is not None:
+            graphs = [add_links(graph, supervision.pairs) for graph in graphs]
+        return {f"{size} neighbours": graph for size, graph in zip(sizes, graphs)}, edges
+
+    def _n_clusters_is_auto(self) -> bool:
+        return isinstance(self.n_clusters, str) and self.n_clusters == "auto"
+
+    def _count(
+        self,
+        graphs: dict[str, AffinityGraph],
+        supervision: PartialSupervision,
+        bounds: SizeBounds | None,
+        rng: np.random.RandomState,
+    ) -> NClustersChoice:
+        """Choose the number of clusters within the bounds, at least the number of classes in given labels."""
+        min_clusters = max(2, supervision.n_classes)
+        max_clusters = max(check_int(self.max_clusters, "max_clusters", minimum=2), min_clusters)
+        may_be_one = self._graph_is_default() and not supervision.n_known
+        if bounds is not None:
+            fewest, most = bounds.n_clusters()
+            min_clusters, may_be_one = max(min_clusters, fewest), may_be_one and fewest == 1
+            max_clusters = max(min(max_clusters, most), min(min_clusters, most))
+            if max_clusters < min_clusters:
+                bounds.check_n_clusters(1 if supervision.n_classes < 2 else supervision.n_classes)
+                return NClustersChoice(1, "the only number of clusters of these sizes", [1], None)
+        densest = list(graphs.values())[-1]
+        return count_clusters(
+            densest,
+            range(min_clusters, max_clusters + 1),
+            lambda rows: self._subset_graph(rows, densest),
+            random_state=rng,
+            n_jobs=self.n_jobs,
+            rows=self._fit_X if may_be_one else None,
+            weights=self._fit_weights,
+        )
+
+    def _subset_graph(self, rows: np.ndarray, graph: AffinityGraph) -> AffinityGraph:
+        """Return the graph of some rows alone: built anew where possible, else induced."""
+        recipe = self._fit_recipe
+        if self._fit_X is None or not isinstance(recipe, KNNGraph) or recipe.n_neighbors >= len(rows):
+            return subgraph(graph, rows)
+        weights = None if self._fit_weights is None else self._fit_weights[rows]
+        return weigh_graph(attractive_part(recipe._build(take_rows(self._fit_X, rows))), weights)
+
+    def _find_candidates(
+        self,
+        graphs: dict[str, AffinityGraph],
+        search_graphs: dict[str, AffinityGraph],
+        supervision: PartialSupervision,
+        bounds: SizeBounds | None,
+        max_searches: int,
+        rng: np.random.RandomState,
+    ) -> tuple[PartitionScorer, list[Candidate], Candidate]:
+        """Return the scorer, communities and mixtures, and the communities that lead."""
+        n_clusters, n_known = self.n_clusters_, supervision.n_known
+        self._why_no_mixture = why_no_mixture(self._fit_X, n_clusters)
+        X = self._fit_X if self._why_no_mixture is None else None
+        agreement = supervision.agreement if n_known else None
+        scorer = PartitionScorer(graphs, n_clusters, X, agreement, self._fit_weights, bounds)
+        starts = supervision.spread(list(graphs.values())[-1], n_clusters)
+        candidates, hierarchies = graph_candidates(
+            scorer, search_graphs, starts=starts, max_searches=max_searches, rng=rng, n_jobs=self.n_jobs
+        )
+        leader = select_by_cut(candidates, n_known)
+        if X is not None:
+            seed, hierarchy = int(rng.randint(2**31 - 1)), hierarchies[leader.graph]
+            candidates += mixture_candidates(
+                scorer, leader, hierarchy, constraints=supervision.pairs, random_state=seed
+            )
+        return scorer, candidates, leader
+
+    def _choose_by_scores(
+        self,
+        scorer: PartitionScorer,
+        candidates: list[Candidate],
+        leader: Candidate,
+        supervision: PartialSupervision,
+        seed: int,
+    ) -> Candidate:
+        """Choose by cut and likelihood; a mixture that is chosen is refined on the rows, and replaced in the list."""
+        rivals = [one for one in candidates if one.family == "LapGMM"]
+        chosen = select_by_likelihood(leader, rivals, supervision.n_known)
+        if chosen is leader:
+            return leader
+        refined = refine_mixture(scorer, chosen, constraints=supervision.pairs, random_state=seed)
+        if select_by_likelihood(leader, [refined], supervision.n_known) is not refined:
+            return chosen
+        candidates[candidates.index(chosen)] = refined
+        return refined
+
+    def _effort(self, n_known: int) -> tuple[Effort | None, bool]:
+        """Return how much is compared, None if nothing is, and whether the rows are low-dimensional.
+
+        Nothing is compared with ``effort='fast'``, on a graph alone, for one cluster, for few rows, also per cluster of
+        a sample, and where known labels or pairs refer to more rows than a sample has.
+        """
+        effort, X = EFFORTS[self.effort], self._fit_X
+        if effort is None or not self._graph_is_default() or X is None or self.n_clusters_ == 1:
+            return None, True
+        low_dimensional = is_low_dimensional(X)
+        n_compared = effort.n_rows(low_dimensional)
+        is_sampled = X.shape[0] > n_compared
+        too_few = X.shape[0] < MIN_ROWS or (is_sampled and n_compared < MIN_ROWS_PER_CLUSTER * self.n_clusters_)
+        return None if too_few or (is_sampled and n_known) else effort, low_dimensional
+
+    def _store_choice(self, candidates: list[Candidate], chosen: Candidate, n_compared: int | None = None) -> None:
+        """Store the table of candidates and how far they agree."""
+        self.candidates_ = candidates_table(candidates, chosen)
+        self._candidates: Sequence[Candidate] = candidates
+        self._n_compared, self._view = n_compared, None
+        self.view_, self.consensus_ = chosen.view, None if n_compared is None else chosen.consensus
+
+    def _set_memberships(
+        self,
+        labels: np.ndarray,
+        votes: np.ndarray | None,
+        graph: AffinityGraph,
+        supervision: PartialSupervision,
+        bounds: SizeBounds | None = None,
+    ) -> None:
+        """Compute memberships and labels; the clusters are numbered as the known labels are."""
+        reference = csr_parts(graph.weights)[0] if self._fit_X is None or sp.issparse(self._fit_X) else self._fit_X
+        numbering = supervision.numbering(labels, self.n_clusters_)
+        options: dict[str, Any] = {}
+        if votes is not None:
+            votes = votes[:, np.argsort(numbering)]
+            options = {"votes": votes, "consensus": self.consensus_}
+        Q = walk_memberships(numbering[labels], self.n_clusters_, graph, supervision, reference, **options)
+        self.memberships_, self.labels_ = Q, namespace(Q).argmax(Q, axis=1)
+        if bounds is not None:
+            fixed = None if supervision.labels is None else supervision.labels != UNKNOWN
+            assigned = bounds.assign(to_numpy(Q), fixed)
+            self.labels_ = asarray_like(assigned, Q, dtype=self.labels_.dtype)
+        self.row_agreement_ = None if votes is None else votes[np.arange(len(labels)), to_numpy(self.labels_)]
+        self.graph_ = graph
+
+    def _score_outliers(self, edges: Edges | None, share: float, supervision: PartialSupervision) -> None:
+        """Compute outlier scores from the neighbours in the chosen view, and label a share of the rows -1."""
+        self.outlier_score_ = None if edges is None else outlier_scores(edges)
+        if not share or self.outlier_score_ is None:
+            return
+        labels = to_numpy(self.labels_).copy()
+        known = np.zeros(len(labels), dtype=bool) if supervision.labels is None else supervision.labels != UNKNOWN
+        labels[farthest(self.outlier_score_, share, known, self._fit_weights)] = OUTLIER
+        self.labels_ = asarray_like(labels, self.memberships_, dtype=self.labels_.dtype)
+
+    def _store_profiles(self, X: Any, columns: Sequence[Column] | None, weights: np.ndarray | None) -> None:
+        """Store the columns by cluster where they cannot be computed from the rows that the model keeps."""
+        labels, self._profiles = to_numpy(self.labels_), None
+        if columns is not None:
+            self._profiles = profile_table(columns, labels, self.n_clusters_, weights=weights)
+        elif self._view is not None:
+            rows = X if sp.issparse(X) else to_numpy(X)
+            names = getattr(self, "feature_names_in_", None)
+            self._profiles = profile_rows(rows, labels, self.n_clusters_, names, weights)
+
+    # ------------------------------------------------------------------------------------------------ after the fit
+
+    @in_blocks
+    def predict_proba(self, X: MatrixLike) -> Array:
+        """Return the memberships of new points: the mean of their neighbours', weighted as in the graph.
+
+        A point that equals a training row has that row's memberships.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, d), or data frame
+            Columns of a data frame are found by name; missing values and columns are estimated, with a warning, if the
+            model was fitted to a data frame.
+
+        Returns
+        -------
+        memberships : array of shape (m, n_clusters)
+        """
+        check_is_fitted(self)
+        F = self.memberships_ if self._landmarks is None else self._landmarks.memberships
+        F = F if self._copies is None else take_rows(F, self._copies.first)
+        W, X = self._links_to(X, F)
+        degrees = link_degrees(W, signed=False)
+        xp = namespace(F)
+        sums = asarray_like(to_numpy(degrees), F, dtype=F.dtype)[:, None]
+        mean = matmul(W, F) / xp.where(sums > 0, sums, 1)
+        return replace_coincident_rows(mean, F, W, to_numpy(degrees) == 0, X, self._fit_X)
+
+    @in_blocks
+    def predict(self, X: MatrixLike) -> Array:
+        """Return the most probable cluster of each new point.
+
+        Parameters
+        ----------
+        X : as in :meth:`predict_proba`
+
+        Returns
+        -------
+        labels : array of shape (m,)
+        """
+        proba = self.predict_proba(X)
+        return namespace(proba).argmax(proba, axis=1)
+
+    def report(self, n_uncertain: int = 10) -> str:
+        """Describe why this partition was chosen, how stable it is, and which rows are uncertain.
+
+        Parameters
+        ----------
+        n_uncertain : int, default=10
+            The number of uncertain rows to list.
+
+        Returns
+        -------
+        report : str
+        """
+        check_is_fitted(self)
+        n_uncertain = check_int(n_uncertain, "n_uncertain", minimum=0)
+        chosen = self._candidates[self.candidates_["chosen"].index(True)]
+        landmarks = self._landmarks
+        if landmarks is None:
+            Q, labels, agreement = self.memberships_, self.labels_, getattr(self, "row_agreement_", None)
+        else:
+            landmarks = landmarks.drawn()
+            Q, labels, agreement = landmarks.memberships, landmarks.memberships.argmax(axis=1), landmarks.agreement
+        report = format_report(
+            self._candidates,
+            chosen,
+            self._why_no_mixture,
+            Q,
+            n_uncertain,
+            labels=labels,
+            n_compared=self._n_compared,
+            row_agreement=agreement,
+            sample=None if landmarks is None else (landmarks.numbers, landmarks.n_rows),
+            n_added=self._n_added,
+        )
+        return report if self.evidence_ is None else f"{self.evidence_}\n\n{report}"
+
+    def score(self, X: MatrixLike, y: LabelsLike | None = None) -> float:
+        """Return the modularity of the predicted clusters on the default graph of ``X``; see `LapGMM.score`."""
+        encoder = self._encoder_for(X)
+        if encoder is None:
+            return super().score(X, y)
+        rows, without = encoder.transform(X), copy(self)
+        without.encoder_, without._completer, without.n_features_in_ = None, None, rows.shape[1]
+        without.__dict__.pop("feature_names_in_", None)
+        return without.score(rows)
+
+    def _links_to(self, X: MatrixLike, F: Array) -> tuple[Sparse, Array]:
+        """Return the weights from new points to the different rows, by their weights, and the points."""
+        X, graph = self._check_new_points(X), self.graph_ if self._fit_graph is None else self._fit_graph
+        W = link_weights(F, self._fit_recipe, X, self._fit_X, graph)
+        if self._fit_weights is None:
+            return W, X
+        data = csr_parts(W)[0] if is_sparse(W) else W
+        root = asarray_like(np.sqrt(self._fit_weights), data, dtype=data.dtype)
+        return scale_rows_columns(W, right=root) if is_sparse(W) else W * root, X
+
+    def _check_new_points(self, X: MatrixLike) -> Array:
+        """Validate new points, encode or complete those of a table, and transform them to the chosen view."""
+        encoder = self._encoder_for(X)
+        if self._fit_X is None or (encoder is None and self._view is None):
+            return super()._check_new_points(X)
+        if encoder is not None:
+            X = convert_rows(check_data(encoder.transform(X)), self._fit_X)
+        else:
+            X = check_data(X, estimator=self, reset=False)
+        return X if self._view is None else self._view._embed(X)
+
+    def _encoder_for(self, X: Any) -> TableEncoder | TableCompleter | None:
+        """Return what turns new rows into numbers: nothing for arrays, and for tables of all numbers of the fit."""
+        completer = self._completer
+        if self.encoder_ is not None or completer is None or not is_table(X):
+            return self.encoder_
+        is_same = is_frame(X) and not is_mixed(X) and column_names(X) == list(completer.feature_names_in_)
+        return None if is_same else completer
+
+    @property
+    def levels_(self) -> dict[str, list[Any]] | None:
+        """The persistent numbers of clusters and their stability, one column per key."""
+        if self.evidence_ is None:
+            return None
+        numbers, stability = zip(*self.evidence_.levels) if self.evidence_.levels else ((), ())
+        return {"n_clusters": list(numbers), "stability": list(stability)}
+
+    def _recipe(self) -> Any:
+        """Return the recipe of the graph of the memberships; with 'auto' the denser of the two."""
+        return self_tuned(GRAPH_SIZES[-1], connect="mst") if self._graph_is_default() else self.graph
+
+    def _graph_is_default(self) -> bool:
+        return isinstance(self.graph, str) and self.graph == "auto"

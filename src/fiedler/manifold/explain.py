@@ -1,0 +1,574 @@
+"""What sets each cluster apart, and why a row is in its cluster.
+
+A cluster is described by the columns in which it differs most from all rows (:mod:`fiedler.table.profiles`), by typical
+rows and by borderline ones. A row is explained by its neighbours in the graph, by where a random walk from it goes, and
+by the columns that speak for its cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import MatrixLike
+from .._validation import check_data, check_int
+from ..core.arrays import Array, sq_row_norms, take_rows, to_numpy
+from ..core.sparse import Sparse, row_entries
+from ..errors import InputError, shown
+from ..graph.affinity import AffinityGraph
+from ..graph.weights import CopiedRows
+from ..table.columns import Requests, is_table, n_rows_of, recognise_columns, table_cells
+from ..table.profiles import Contrast, Profiles, Terms, profile_rows, profile_table
+from ..table.values import read_values
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What sets clusters apart, and why a row is in its cluster, as records that can be printed.
+
+MIN_EVIDENCE = 0.05  # of columns that are listed
+MAX_COLUMNS, MAX_NEIGHBORS = 5, 5  # listed in the text
+
+
+class Borderline(NamedTuple):
+    """A row of low confidence.
+
+    Attributes
+    ----------
+    row : int
+    confidence : float
+        Its membership in its cluster.
+    other : int
+        The other cluster of the largest membership.
+    share : float
+        Its membership in that one.
+    """
+
+    row: int
+    confidence: float
+    other: int
+    share: float
+
+
+class Neighbor(NamedTuple):
+    """A neighbour of a row in the graph.
+
+    Attributes
+    ----------
+    row : int
+    share : float
+        Its share of the weights of all neighbours.
+    label : int
+        Its cluster.
+    """
+
+    row: int
+    share: float
+    label: int
+
+
+@dataclass(frozen=True)
+class ClusterExplanation:
+    """What sets a cluster apart.
+
+    Attributes
+    ----------
+    label, size : int
+        The number of the cluster, and that of its rows.
+    name : str or None
+        Its leading terms, or the columns in which it differs most; None if there is no such column.
+    confidence : float
+        The mean of the largest memberships of its rows, NaN if there are none.
+    contrasts : list of Contrast
+        The columns in which it differs most from all rows, one for each column.
+    terms : list of (str, float)
+        The leading terms of its texts.
+    typical : list of int
+        The rows of the highest confidence and, among equals, those closest to the mean.
+    borderline : list of Borderline
+        The rows of the lowest confidence.
+
+    Examples
+    --------
+    >>> import fiedler
+    >>> X = [[0.0, 1.0], [0.1, 2.0], [0.2, 1.5], [5.0, 1.2], [5.1, 1.8], [5.2, 1.4]]
+    >>> model = fiedler.cluster(X, n_clusters=2, random_state=0).model
+    >>> first = model.explain().clusters[model.labels_[0]]
+    >>> first.name, first.size
+    ('low x0', 3)
+    """
+
+    label: int
+    size: int
+    name: str | None
+    confidence: float
+    contrasts: list[Contrast]
+    terms: Terms
+    typical: list[int]
+    borderline: list[Borderline]
+
+    def __str__(self) -> str:
+        name = "" if self.name is None else f" ({self.name})"
+        lines = [f"cluster {self.label}{name}: {self.size:,} rows, confidence {self.confidence:.2f}"]
+        if self.terms:
+            lines.append(f"  terms: {', '.join(term for term, _ in self.terms)}")
+        lines += [f"  {contrast}" for contrast in self.contrasts]
+        if self.typical:
+            lines.append(f"  typical rows: {', '.join(map(str, self.typical))}")
+        if self.borderline:
+            listed = ", ".join(f"{one.row} ({one.confidence:.2f}, or cluster {one.other})" for one in self.borderline)
+            lines.append(f"  borderline rows: {listed}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What sets the clusters apart.
+
+    Attributes
+    ----------
+    clusters : list of ClusterExplanation
+    profiles : Profiles
+        The means and shares of all columns in all clusters; ``pandas.DataFrame(explanation.profiles.to_dict())``.
+
+    Examples
+    --------
+    >>> import fiedler
+    >>> X = [[0.0, 1.0], [0.1, 2.0], [0.2, 1.5], [5.0, 1.2], [5.1, 1.8], [5.2, 1.4]]
+    >>> model = fiedler.cluster(X, n_clusters=2, random_state=0).model
+    >>> print(model.explain().clusters[model.labels_[-1]].contrasts[0])
+    x0: 5.1 (2.6 overall, +1.0 sd)
+    """
+
+    clusters: list[ClusterExplanation]
+    profiles: Profiles
+
+    def __str__(self) -> str:
+        text = "\n\n".join(map(str, self.clusters))
+        unit = "\n\nsd: difference from the mean of all rows, in standard deviations of the column."
+        return text + (unit if any(one.contrasts for one in self.clusters) else "")
+
+
+@dataclass(frozen=True)
+class RowExplanation:
+    """Why a row is in its cluster.
+
+    Attributes
+    ----------
+    row : int or None
+        Which row of the fit it is; None for a new one.
+    label : int
+        Its cluster, -1 for an outlier.
+    rival : int or None
+        The cluster of the largest membership among the others.
+    memberships : ndarray of shape (n_clusters,)
+    neighbors : list of Neighbor
+        Its neighbours in the graph, the largest weights first.
+    walk_mass : ndarray of shape (n_clusters,)
+        Where a random walk from the row is after one step: the mean of its neighbours' memberships.
+    columns : list of (str, float)
+        By how much each column speaks for its cluster and against the rival: the difference of the squared distances
+        to their means, in variances of the column. Empty if the columns are not known.
+
+    Examples
+    --------
+    >>> import fiedler
+    >>> X = [[0.0, 1.0], [0.1, 2.0], [0.2, 1.5], [5.0, 1.2], [5.1, 1.8], [5.2, 1.4]]
+    >>> model = fiedler.cluster(X, n_clusters=2, random_state=0).model
+    >>> why = model.explain(1)
+    >>> sorted(neighbor.row for neighbor in why.neighbors)[:2], why.columns[0][0]
+    ([0, 2], 'x0')
+    """
+
+    row: int | None
+    label: int
+    rival: int | None
+    memberships: np.ndarray
+    neighbors: list[Neighbor]
+    walk_mass: np.ndarray
+    columns: list[tuple[str, float]]
+
+    def __str__(self) -> str:
+        row = "the row" if self.row is None else f"row {self.row}"
+        own = self.label if self.label >= 0 else int(self.memberships.argmax())
+        place = f"is in cluster {own}" if self.label >= 0 else f"is an outlier; nearest is cluster {own}"
+        lines = [f"{row} {place}, membership {self.memberships[own]:.2f}"]
+        if self.rival is not None:
+            lines[0] += f"; next is cluster {self.rival}, {self.memberships[self.rival]:.2f}"
+        if self.neighbors:
+            listed = ", ".join(f"{one.row} (cluster {one.label})" for one in self.neighbors[:MAX_NEIGHBORS])
+            lines.append(f"  neighbours: {listed}")
+            lines.append(f"  walk: {self.walk_mass[own]:.0%} of it is in cluster {own} after one step")
+        for verb, sign in (("for", 1), ("against", -1)):
+            columns = [f"{name} ({value:+.1f})" for name, value in self.columns if value * sign >= MIN_EVIDENCE]
+            if columns:
+                lines.append(f"  columns {verb} it: {', '.join(columns[:MAX_COLUMNS])}")
+        return "\n".join(lines)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+FULL_CONFIDENCE = 0.995  # rows of at least this confidence are not borderline
+
+
+# ------------------------------------------------------------------------------------------------------------ clusters
+
+
+def explain_clusters(
+    profiles: Profiles,
+    rows: Array | AffinityGraph | None,
+    labels: np.ndarray,
+    memberships: np.ndarray,
+    *,
+    n_rows: int = 3,
+    numbers: np.ndarray | None = None,
+) -> Explanation:
+    """Describe every cluster.
+
+    Parameters
+    ----------
+    profiles : Profiles
+    rows : array or sparse matrix of shape (n, d), AffinityGraph or None
+        By which typical rows are closest to the mean.
+    labels : ndarray of shape (n,)
+        -1 for outliers.
+    memberships : ndarray of shape (n, n_clusters)
+    n_rows : int, default=3
+        The number of typical and of borderline rows.
+    numbers : ndarray of shape (n,), optional
+        What the rows are called; by default 0, 1, ...
+    """
+    numbers = np.arange(len(labels)) if numbers is None else numbers
+    clusters, names = [], profiles.names()
+    for label in range(memberships.shape[1]):
+        members = np.flatnonzero(labels == label)
+        Q = memberships[members]
+        borderline = borderline_rows(members, Q, label, n_rows)
+        clusters.append(
+            ClusterExplanation(
+                label,
+                len(members),
+                names[label] if len(members) else None,
+                float(Q.max(axis=1).mean()) if len(members) else float("nan"),
+                profiles.contrasts(label) if len(members) else [],
+                profiles.leading_terms(label),
+                numbers[typical_rows(rows, members, Q)[:n_rows]].tolist(),
+                [one._replace(row=int(numbers[one.row])) for one in borderline],
+            )
+        )
+    return Explanation(clusters, profiles)
+
+
+def typical_rows(X: Array | AffinityGraph | None, members: np.ndarray, memberships: np.ndarray | None) -> np.ndarray:
+    """Sort the members by confidence to two digits, then by distance to their mean, most typical first."""
+    n = len(members)
+    sq_distances = np.zeros(n)
+    if X is not None and not isinstance(X, AffinityGraph):
+        sq_distances = _sq_distances_to_mean(X[members])
+    confidence = np.zeros(n) if memberships is None else memberships.max(axis=1).round(2)
+    return members[np.lexsort((sq_distances, -confidence))]
+
+
+def _sq_distances_to_mean(X: Array) -> np.ndarray:
+    """Return ‖x - m‖² of every row, m their mean; sparse rows stay sparse: ‖x‖² - 2x'm + ‖m‖²."""
+    if not X.shape[0]:
+        return np.zeros(0)
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    return sq_row_norms(X) - 2 * (X @ mean) + mean @ mean if sp.issparse(X) else sq_row_norms(X - mean)
+
+
+def borderline_rows(members: np.ndarray, memberships: np.ndarray | None, label: int, max_rows: int) -> list[Borderline]:
+    """Return the members of the lowest confidence, each with the other cluster of the largest membership."""
+    if memberships is None or memberships.shape[1] < 2 or not len(members):
+        return []
+    confidence, others = memberships[:, label], memberships.copy()  # bounds on sizes allow that others are larger
+    others[:, label] = -1
+    second = others.argmax(axis=1)
+    return [
+        Borderline(int(members[i]), float(confidence[i]), int(second[i]), float(others[i, second[i]]))
+        for i in np.argsort(confidence, kind="stable")[:max_rows]
+        if confidence[i] < FULL_CONFIDENCE
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
+
+
+def explain_row(
+    row: int | None,
+    label: int,
+    memberships: np.ndarray,
+    neighbors: tuple[np.ndarray, np.ndarray],
+    all_memberships: np.ndarray,
+    labels: np.ndarray,
+    columns: tuple[Profiles, np.ndarray] | None,
+) -> RowExplanation:
+    """Explain the cluster of a row.
+
+    Parameters
+    ----------
+    row : int or None
+        Its number, None for a new one.
+    label : int
+        Its cluster, -1 for an outlier.
+    memberships : ndarray of shape (n_clusters,)
+    neighbors : tuple of (ndarray of shape (m,), ndarray of shape (m,))
+        Numbers and weights of the neighbours.
+    all_memberships, labels : ndarray of shape (n, n_clusters) and (n,)
+        Of all rows.
+    columns : tuple of (Profiles, ndarray), optional
+        The columns by cluster, and the entries of the row.
+    """
+    order = [int(one) for one in np.argsort(-memberships, kind="stable") if one != label]
+    own = label if label >= 0 else order.pop(0)
+    rival = order[0] if order else None
+    nodes, weights = neighbors
+    shares = np.maximum(weights, 0) / (np.maximum(weights, 0).sum() or 1.0)
+    nearest = np.argsort(-shares, kind="stable")
+    evidence = [] if columns is None else columns[0].evidence(columns[1], own, rival)
+    return RowExplanation(
+        row,
+        label,
+        rival,
+        memberships,
+        [Neighbor(int(nodes[i]), float(shares[i]), int(labels[nodes[i]])) for i in nearest],
+        shares @ all_memberships[nodes],
+        [pair for pair in evidence if abs(pair[1]) > 0],
+    )
+
+
+# ----------------------------------------------------------------------------------------------------- readable columns
+
+
+def describe_columns(
+    X: Any,
+    labels: np.ndarray,
+    n_clusters: int,
+    requests: Requests | None = None,
+    used: Collection[str] | None = None,
+) -> Profiles:
+    """Return the profiles of a table, or of an array; its rows are those of the fit.
+
+    Parameters
+    ----------
+    X : data frame, dict of columns, or array of shape (n, d)
+    labels : ndarray of shape (n,)
+    n_clusters : int
+    requests : Requests, optional
+        What the columns of a table are taken for; by default what they look like.
+    used : collection of str, optional
+        The columns by which rows were compared; by default all.
+    """
+    if not is_table(X):
+        rows = check_data(X)
+        _check_n_rows(rows.shape[0], len(labels))
+        return profile_rows(rows if sp.issparse(rows) else to_numpy(rows), labels, n_clusters)
+    cells = table_cells(X)
+    _check_n_rows(n_rows_of(cells), len(labels))
+    columns = recognise_columns(cells, Requests() if requests is None else requests)
+    return profile_table(columns, labels, n_clusters, used)
+
+
+def entries_of(profiles: Profiles, X: Any) -> Any:
+    """Return the entries of the rows of a table by the names of its columns, of an array by their places.
+
+    Returns
+    -------
+    array or sparse matrix of shape (n, number of entries)
+        NaN for what is missing or cannot be read.
+    """
+    if not is_table(X):
+        return X if sp.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
+    cells = table_cells(X)
+    values = {name: _read(cells[name], kind) for name, kind in zip(profiles.columns, profiles.kinds) if name in cells}
+    entries = np.full((n_rows_of(cells), len(profiles.columns)), np.nan)
+    for i, (name, level) in enumerate(zip(profiles.columns, profiles.levels)):
+        if name in values and level is None:
+            entries[:, i] = values[name]
+        elif name in values:
+            entries[:, i] = [np.nan if word is None else word == level for word in values[name]]
+    return entries
+
+
+def _read(cells: Any, kind: str) -> np.ndarray:
+    """Read the cells of a column of a kind; NaN for those that are none of it."""
+    if kind == "category":
+        return read_values(cells, as_words=True).cells
+    values = read_values(cells, expected="dates" if kind == "date" else "numbers")
+    return values.cells if values.type != "words" else np.full(len(values.cells), np.nan)
+
+
+def _check_n_rows(given: int, expected: int) -> None:
+    if given != expected:
+        raise InputError(
+            f"X has {given} rows, but the model was fitted to {expected}",
+            "pass the rows of the fit",
+            code="wrong_length",
+            parameter="X",
+        )
+
+
+# ---------------------------------------------------------------------------------------------------------- the method
+
+
+class ExplainMixin:
+    """Mixin for ``explain()``, for models with memberships, a graph and the rows of the fit."""
+
+    labels_: Array
+    memberships_: Array
+    graph_: AffinityGraph
+    _fit_X: Array | None
+    _copies: CopiedRows | None
+    _fit_weights: np.ndarray | None
+    _landmarks: Any
+    _view: Any
+    _completer: Any
+    _profiles: Profiles | None = None  # of columns that the rows which the model keeps do not have
+    _links_to: Callable[[Any, Array], tuple[Sparse, Array]]
+    predict_proba: Callable[[Any], Array]
+
+    def explain(
+        self, row: int | MatrixLike | None = None, *, X: Any = None, n_rows: int = 3
+    ) -> Explanation | RowExplanation:
+        """Say what sets each cluster apart, or why a row is in its cluster.
+
+        Parameters
+        ----------
+        row : int, or array or data frame with one row, optional
+            The row to explain: one of the fit by its number, or a new one. None explains the clusters.
+        X : data frame, dict of columns or array with the rows of the fit, optional
+            The columns to explain with, by default those of the fit; they may be others. A model that was fitted to a
+            table, or that chose another view of the rows, does not keep their cells: pass them for the columns of a
+            single row.
+        n_rows : int, default=3
+            The number of typical and of borderline rows of each cluster.
+
+        Returns
+        -------
+        Explanation or RowExplanation
+            The clusters, or the row; ``print`` shows it as text.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from fiedler import ManifoldClustering
+        >>> X = load_wine(as_frame=True).data
+        >>> model = ManifoldClustering(3, random_state=0).fit(X / X.std())
+        >>> explanation = model.explain(X=X)
+        >>> sorted(one.contrasts[0].column for one in explanation.clusters)
+        ['alcohol', 'od280/od315_of_diluted_wines', 'proline']
+        >>> why = model.explain(5, X=X)
+        >>> why.neighbors[0].label == why.label
+        True
+        """
+        check_is_fitted(self)
+        n_rows = check_int(n_rows, "n_rows", minimum=0)
+        F, labels, numbers = self._kept_rows()
+        profiles = self._profiles_of(X, labels, F.shape[1])
+        if row is None:
+            return explain_clusters(profiles, self._rows_of_fit(), labels, F, n_rows=n_rows, numbers=numbers)
+        if isinstance(row, bool | str | bytes):
+            raise _not_a_row(row)
+        if not isinstance(row, int | np.integer):
+            return self._explain_new_row(row, X, profiles, F, labels)
+        if self._landmarks is not None or not 0 <= row < len(labels):
+            raise InputError(
+                f"there is no row {row} among those that the model keeps",
+                "pass a row of a fit in memory by its number, or the row itself",
+                code="no_such_row",
+                parameter="row",
+                value=int(row),
+            )
+        entries = self._entries_of(int(row), X, profiles)
+        nodes = row_entries(self.graph_.weights, int(row))
+        columns = None if entries is None else (profiles, entries)
+        return explain_row(int(row), int(labels[row]), F[row], nodes, F, labels, columns)
+
+    def _kept_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return memberships, labels and numbers of the rows that the model keeps: all, or those of a sample."""
+        if self._landmarks is None:
+            return to_numpy(self.memberships_), to_numpy(self.labels_), None
+        F = self._landmarks.memberships
+        return F, F.argmax(axis=1), self._landmarks.numbers
+
+    def _profiles_of(self, X: Any, labels: np.ndarray, n_clusters: int) -> Profiles:
+        """Return the columns by cluster: those of X, those of the fit, or none."""
+        if X is not None:
+            return describe_columns(X, labels, n_clusters)
+        if self._profiles is not None:
+            return self._profiles
+        rows = self._rows_of_fit()
+        if rows is None or self._view is not None:
+            return profile_table([], labels, n_clusters)
+        encoder, names = getattr(self, "encoder_", None), getattr(self, "feature_names_in_", None)
+        names = names if encoder is None else encoder.get_feature_names_out()
+        return profile_rows(rows, labels, n_clusters, names, self._weights_of_rows())
+
+    def _entries_of(self, row: int, X: Any, profiles: Profiles) -> np.ndarray | None:
+        """Return the entries of a row of the fit, if its columns are known."""
+        if X is not None:
+            one = (
+                {name: [column[row]] for name, column in table_cells(X).items()}
+                if is_table(X)
+                else check_data(X)[[row]]
+            )
+            return _first_row(entries_of(profiles, one))
+        if self._profiles is not None or self._fit_X is None or self._view is not None:
+            return None
+        return _first_row(self._fit_X[[row if self._copies is None else int(self._copies.nodes[row])]])
+
+    def _weights_of_rows(self) -> np.ndarray | None:
+        """Return the weights of all rows of the fit; None if they are equal, or if copies of rows have them."""
+        return self._fit_weights if self._copies is None and self._landmarks is None else None
+
+    def _rows_of_fit(self) -> Any:
+        """Return all rows of the fit in the chosen view, also equal ones; None for a graph."""
+        if self._fit_X is None:
+            return None
+        rows = self._fit_X if sp.issparse(self._fit_X) else to_numpy(self._fit_X)
+        return rows if self._copies is None else rows[self._copies.nodes]
+
+    def _explain_new_row(
+        self, row: Any, X: Any, profiles: Profiles, F: np.ndarray, labels: np.ndarray
+    ) -> RowExplanation:
+        """Explain a new row from an array or data frame."""
+        try:
+            if not is_table(row) and not sp.issparse(row):
+                row = np.atleast_2d(to_numpy(row))
+            elif isinstance(row, Mapping) and getattr(self, "encoder_", None) is None and self._completer is None:
+                row = np.column_stack([np.asarray(cells, dtype=np.float64) for cells in row.values()])
+        except (ValueError, TypeError, OverflowError):
+            raise _not_a_row(row) from None
+        first = np.arange(len(labels)) if self._copies is None else self._copies.first  # neighbours differ
+        W, points = self._links_to(row, take_rows(self.memberships_, first) if self._landmarks is None else F)
+        if points.shape[0] != 1:
+            raise InputError(
+                f"explain takes one row at a time; got {points.shape[0]}",
+                "pass the rows one by one",
+                code="several_rows",
+                parameter="row",
+            )
+        memberships = to_numpy(self.predict_proba(row))[0]
+        is_of_rows = X is None and self._profiles is None  # profiles of the rows that the model keeps
+        entries = _first_row(points if is_of_rows else entries_of(profiles, row))
+        columns = (profiles, entries) if len(entries) == len(profiles.columns) else None
+        nodes, weights = row_entries(W, 0)
+        neighbors = (first[nodes], weights)
+        return explain_row(None, int(memberships.argmax()), memberships, neighbors, F, labels, columns)
+
+
+def _not_a_row(row: object) -> InputError:
+    return InputError(
+        f"row must be a number or a row of data; got {shown(row)}",
+        "pass the number of a row of the fit, or a new row",
+        code="invalid_parameter",
+        parameter="row",
+    )
+
+
+def _first_row(rows: Any) -> np.ndarray:
+    """Return the first row of an array or sparse matrix, on the host."""
+    return np.asarray(rows[[0]].toarray() if sp.issparse(rows) else to_numpy(rows[:1]), dtype=np.float64)[0]

@@ -1,0 +1,267 @@
+"""Memberships by a random walk that starts at a row and stops with probability 1 - γ before every step.
+
+q_ik is the expected share of cluster k where the walk from row i stops,
+
+    Q = (1-γ) (I - γ D⁻¹W)⁻¹ [s H + (1-s) V],
+
+with H the one-hot labels of a partition, V the votes of other methods and views, s the consensus of the partition (1 if
+there was no comparison), and given labels in place. A row deep inside a cluster on which all agree belongs to it; a row
+between two clusters, or one on which the views disagree, is shared.
+
+The memberships are not those of LapGMM's Gaussians: in more than a few dimensions these are certain of every row,
+right or wrong, while the confidence of the walk is close to the accuracy (measured in the documentation).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
+
+from ..core.arrays import Array, asarray_like, namespace, normalize_row_sums, one_hot, positive_part, to_numpy
+from ..core.fitting import check_interrupt
+from ..core.sparse import csr_parts
+from ..graph.affinity import AffinityGraph
+from ..graph.constraints import PairwiseConstraints, group_means
+from ..graph.labels import UNKNOWN, check_partial_labels, spread_over_groups
+from ..graph.neighbors import Edges
+from ..graph.smoothing import resolvent
+from ..supervision.llgc import spread_labels
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is known before clustering: labels of some rows and pairs, and how far a partition agrees with them.
+
+MAX_PAIRS_FROM_LABELS = 20_000  # of either kind
+ALPHA = 0.99  # of label spreading, as in LLGC
+
+
+@dataclass(frozen=True)
+class PartialSupervision:
+    """Labels of some rows and pairs.
+
+    Attributes
+    ----------
+    labels : array of shape (n,) or None
+        Clusters 0, 1, ..., and -1 where unknown; None if no label is known.
+    given : PairwiseConstraints or None
+        The pairs as the user gave them.
+    pairs : PairwiseConstraints or None
+        These pairs and those that the labels imply, for the graphs.
+    """
+
+    labels: np.ndarray | None
+    given: PairwiseConstraints | None
+    pairs: PairwiseConstraints | None
+
+    @classmethod
+    def from_fit_arguments(cls, y: Any, given: PairwiseConstraints | None, n_samples: int) -> PartialSupervision:
+        """Collect what the arguments ``y`` and ``constraints`` of ``fit`` say."""
+        labels = check_partial_labels(y, n_samples)
+        if labels is None:
+            return cls(None, given, given)
+        if given is not None and given.hard:
+            labels = spread_over_groups(labels, given.groups)
+        pairs = PairwiseConstraints.from_labels(labels, max_pairs=MAX_PAIRS_FROM_LABELS, random_state=0)
+        return cls(labels, given, pairs if given is None else _union(pairs, given))
+
+    @property
+    def n_classes(self) -> int:
+        """The number of clusters that the labels name."""
+        return 0 if self.labels is None else int(self.labels.max()) + 1
+
+    @property
+    def n_known(self) -> int:
+        """The number of known labels and given pairs."""
+        n_labels = 0 if self.labels is None else int((self.labels != UNKNOWN).sum())
+        return n_labels + (0 if self.given is None else self.given.n_pairs)
+
+    def check_n_clusters(self, n_clusters: int) -> None:
+        """Raise an error if the labels name more than ``n_clusters`` clusters."""
+        if self.labels is not None:
+            check_partial_labels(self.labels, len(self.labels), n_clusters)
+
+    def agreement(self, labels: np.ndarray) -> float:
+        """Return the fraction of known labels, under the best matching of clusters, and of pairs that are satisfied."""
+        satisfied = 0.0 if self.given is None else self.given.n_pairs - self.given.violations(labels).n_pairs
+        if self.labels is not None:
+            counts = self._contingency(labels, max(int(labels.max()) + 1, self.n_classes))
+            satisfied += counts[linear_sum_assignment(counts, maximize=True)].sum()
+        return satisfied / self.n_known
+
+    def numbering(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+        """Return the number of each cluster of a partition that matches the known labels as well as possible."""
+        if self.labels is None:
+            return np.arange(n_clusters)
+        classes, clusters = linear_sum_assignment(self._contingency(labels, n_clusters), maximize=True)
+        return classes[np.argsort(clusters)]
+
+    def clamp(self, memberships: Array) -> Array:
+        """Replace the memberships of labelled rows by their labels."""
+        if self.labels is None:
+            return memberships
+        xp = namespace(memberships)
+        known = one_hot(asarray_like(self.labels, memberships), memberships.shape[1], memberships)
+        return xp.where(xp.sum(known, axis=1)[:, None] > 0, known, memberships)
+
+    def spread(self, graph: AffinityGraph, n_clusters: int) -> list[np.ndarray]:
+        """Spread the labels over the graph, as a start for a search; an empty list without labels."""
+        if self.labels is None:
+            return []
+        reference = csr_parts(graph.weights)[0]
+        Y = one_hot(asarray_like(self.labels, reference), n_clusters, reference)
+        return [to_numpy(spread_labels(Y, graph, ALPHA, tol=1e-6, max_iter=500).solution).argmax(axis=1)]
+
+    def _contingency(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+        """Count the labelled rows of every class (rows) in every cluster (columns)."""
+        assert self.labels is not None
+        known = self.labels != UNKNOWN
+        counts = np.zeros((n_clusters, n_clusters))
+        np.add.at(counts, (self.labels[known], labels[known]), 1)
+        return counts
+
+
+def _union(implied: PairwiseConstraints, given: PairwiseConstraints) -> PairwiseConstraints:
+    """Join two sets of pairs, with the strength of the given ones."""
+    must_link = np.concatenate([implied.must_link, given.must_link])
+    cannot_link = np.concatenate([implied.cannot_link, given.cannot_link])
+    return PairwiseConstraints(must_link, cannot_link, given.n_samples, strength=given.strength, hard=given.hard)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+WALK = 0.7  # γ: a walk takes 2.3 steps on average
+
+
+def walk_memberships(
+    labels: np.ndarray,
+    n_clusters: int,
+    graph: AffinityGraph,
+    supervision: PartialSupervision,
+    reference: Array,
+    *,
+    votes: np.ndarray | None = None,
+    consensus: float = 1.0,
+) -> Array:
+    """Compute the memberships; labelled rows keep their cluster, and hard groups share memberships.
+
+    Where a cluster would lose its last row, walks are shorter, and in the end without votes.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        The partition, numbered as the known labels are.
+    n_clusters : int
+    graph : AffinityGraph
+        With non-negative weights.
+    supervision : PartialSupervision
+    reference : array
+        Decides the array library, dtype and device of the result.
+    votes : ndarray of shape (n, n_clusters), optional
+    consensus : float, default=1
+        s.
+
+    Returns
+    -------
+    memberships : array of shape (n, n_clusters)
+    """
+    certain, n_found = one_hot(labels, n_clusters, reference), len(np.unique(labels))
+    shares = certain
+    if votes is not None:
+        shares = consensus * certain + (1 - consensus) * asarray_like(votes, reference, dtype=reference.dtype)
+    for start, walk in ((shares, WALK), (shares, WALK / 2), (certain, WALK / 4), (certain, 0.0)):
+        stops = resolvent(supervision.clamp(start), graph, walk, tol=1e-6)
+        Q = normalize_row_sums(positive_part(stops))  # up to rounding, rows sum to one already
+        if supervision.pairs is not None and supervision.pairs.hard:
+            Q = group_means(Q, supervision.pairs.groups)
+        Q = supervision.clamp(Q)
+        if len(np.unique(to_numpy(namespace(Q).argmax(Q, axis=1)))) >= n_found:
+            break
+    return Q
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Outlier scores from the distances to the nearest neighbours and a random walk.
+#
+# With r_i the mean distance of row i to its nearest neighbours, and P the random walk that steps from a row to one of
+# its nearest neighbours, each with the same probability,
+#
+#     o_i = log r_i - Σ_j R_ij log r_j,      R = (1 - γ) (I - γP)⁻¹
+#
+# compares the distances around row i with those where a walk from i stops after 1 / (1 - γ) steps on average. The walk
+# leads from an outlier to the rows of the nearest cluster, and stays in it, so that a row is compared with its cluster
+# and not only with its neighbours, which may be outliers themselves. In clusters of any density, o_i is about 0 for
+# most rows.
+
+OUTLIER_WALK = 0.95  # γ: 20 steps on average
+PRECISION = 1e-3  # part of the walks that is cut off
+
+
+def outlier_scores(edges: Edges) -> np.ndarray:
+    """Return the outlier score of every row from its nearest neighbours, equally many for each; higher is farther out.
+
+    Rows that coincide with all their neighbours get the smallest distance that occurs.
+    """
+    n = edges.shape[0]
+    columns, distances = (to_numpy(part).reshape(n, -1) for part in (edges.columns, edges.distances))
+    mean_distances = distances.mean(axis=1, dtype=np.float64)
+    positive = mean_distances[mean_distances > 0]
+    log_distances = np.log(np.maximum(mean_distances, positive.min() if len(positive) else 1.0))
+    step = sp.csr_array(
+        (
+            np.full(columns.size, 1 / columns.shape[1]),
+            columns.ravel(),
+            np.arange(0, columns.size + 1, columns.shape[1]),
+        ),
+        shape=(n, n),
+    )
+    visited, mean = log_distances, (1 - OUTLIER_WALK) * log_distances
+    for _ in range(int(np.ceil(np.log(PRECISION) / np.log(OUTLIER_WALK)))):
+        check_interrupt()
+        visited = OUTLIER_WALK * (step @ visited)
+        mean = mean + (1 - OUTLIER_WALK) * visited
+    return log_distances - mean - visited * OUTLIER_WALK  # the rest of the walks stops where they are now
+
+
+def farthest(scores: np.ndarray, share: float, kept: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the rows with the highest scores, a share of all rows by weight, without those that are ``kept``."""
+    order = np.argsort(np.where(kept, -np.inf, scores), kind="stable")[::-1]
+    n_farthest = round(share * len(scores))
+    if weights is not None:
+        n_farthest = int(np.searchsorted(np.cumsum(weights[order]), share * weights.sum(), side="right"))
+    return order[: min(n_farthest, int((~kept).sum()))]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rows that stand for all rows of a fit in blocks.
+
+
+class Landmarks(NamedTuple):
+    """Some of the rows of a fit in blocks, which stand for all of them in predictions and reports.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (m,)
+        Which rows they are.
+    n_rows : int
+        The number of all rows.
+    memberships : ndarray of shape (m, n_clusters)
+    agreement : ndarray of shape (m,) or None
+        Their part of ``row_agreement_``.
+    is_drawn : ndarray of shape (m,)
+        Whether they were drawn at random among all rows, or among those of a rare cluster.
+    """
+
+    numbers: np.ndarray
+    n_rows: int
+    memberships: np.ndarray
+    agreement: np.ndarray | None
+    is_drawn: np.ndarray
+
+    def drawn(self) -> Landmarks:
+        """Return those that were drawn among all rows, of which clusters have about their share."""
+        agreement = None if self.agreement is None else self.agreement[self.is_drawn]
+        kept = (self.numbers[self.is_drawn], self.n_rows, self.memberships[self.is_drawn], agreement)
+        return Landmarks(*kept, self.is_drawn[self.is_drawn])

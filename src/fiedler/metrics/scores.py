@@ -1,0 +1,313 @@
+"""The scores by which methods are usually compared, in one dictionary."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, rand_score
+from sklearn.metrics.cluster import contingency_matrix, pair_confusion_matrix
+
+from .._typing import LabelsLike, MatrixLike
+from .._validation import check_int, check_labels, choose, is_foreign
+from ..core.arrays import to_numpy
+from ..errors import InputError
+from ..graph.affinity import AffinityGraph
+from ..graph.community import modularity
+from ..graph.cuts import normalized_cut
+
+# ---------------------------------------------------------------------------------------------------------------------
+# One-to-one matching of clusters to classes, by the Hungarian method.
+
+
+def check_pair(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
+    """Validate two labelings of the same samples."""
+    classes = check_discrete(labels_true, "labels_true")
+    return classes, check_discrete(labels_pred, "labels_pred", n_samples=len(classes))
+
+
+def check_discrete(labels: LabelsLike, name: str, *, n_samples: int | None = None) -> np.ndarray:
+    """Validate labels that can be told apart and sorted: integers, whole numbers, truth values or strings."""
+    array = check_labels(labels_to_numpy(labels), name, n_samples=n_samples)
+    kind = array.dtype.kind
+    if kind == "c" or (kind == "f" and (array != np.round(array)).any()):
+        raise InputError(
+            f"{name} contains numbers that are not whole",
+            "use integers or strings",
+            code="labels_are_not_classes",
+            parameter=name,
+        )
+    if kind == "O" and not _are_of_one_kind(array):
+        raise InputError(
+            f"{name} contains missing labels, or numbers and strings together",
+            "give every sample a label, all of one type",
+            code="mixed_labels",
+            parameter=name,
+        )
+    return array
+
+
+def _are_of_one_kind(labels: np.ndarray) -> bool:
+    return all(isinstance(label, str) for label in labels) or all(
+        isinstance(label, numbers.Integral | np.bool_) for label in labels
+    )
+
+
+def labels_to_numpy(labels: Any) -> Any:
+    """Convert an array of another library to NumPy; return anything else unchanged."""
+    return to_numpy(labels) if is_foreign(labels) else labels
+
+
+def match_labels(labels_true: LabelsLike, labels_pred: LabelsLike) -> np.ndarray:
+    """Rename clusters to the classes that they match best, one to one.
+
+    If there are more clusters than classes, the clusters left over are named -1.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n,)
+        The classes.
+    labels_pred : array-like of shape (n,)
+        The clusters.
+
+    Returns
+    -------
+    array of shape (n,)
+        The class matched to the cluster of each sample.
+
+    Examples
+    --------
+    >>> match_labels(["a", "a", "b", "b"], [1, 1, 0, 0])
+    array(['a', 'a', 'b', 'b'], dtype='<U1')
+    >>> match_labels([0, 0, 1, 1], [5, 5, 5, 7])
+    array([0, 0, 0, 1])
+    """
+    y_true, y_pred = check_pair(labels_true, labels_pred)
+    classes, clusters = np.unique(y_true), np.unique(y_pred)
+    rows, columns = linear_sum_assignment(contingency_matrix(y_true, y_pred), maximize=True)
+    class_of = dict(zip(clusters[columns].tolist(), classes[rows].tolist()))
+    return np.array([class_of.get(label, -1) for label in y_pred.tolist()])
+
+
+def clustering_accuracy(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
+    """Return the accuracy: the share of samples assigned correctly by the best one-to-one map of clusters to classes.
+
+    The numbers of clusters and classes can differ; samples of clusters or classes left over count as errors.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n,)
+        The classes.
+    labels_pred : array-like of shape (n,)
+        The clusters.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> clustering_accuracy([0, 0, 1, 1], [1, 1, 0, 2])
+    0.75
+    """
+    y_true, y_pred = check_pair(labels_true, labels_pred)
+    counts = contingency_matrix(y_true, y_pred)
+    return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(y_true))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Agreement of two labelings, by scores that do not depend on the names of clusters.
+
+AVERAGES = {"max": "max", "arithmetic": "arithmetic", "geometric": "geometric", "min": "min"}
+
+
+def normalized_mutual_information(
+    labels_true: LabelsLike,
+    labels_pred: LabelsLike,
+    average: Literal["max", "arithmetic", "geometric", "min"] = "max",
+) -> float:
+    """Return the normalised mutual information: that of two labelings divided by an average of the two entropies.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n,)
+    average : {'max', 'arithmetic', 'geometric', 'min'}, default='max'
+        The papers divide by the larger entropy. scikit-learn's default, the arithmetic mean, never gives a lower
+        score: do not mix the two in one table.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> normalized_mutual_information([0, 0, 1, 1], [1, 1, 0, 0])
+    1.0
+    """
+    method = choose(AVERAGES, average, option="average")
+    return float(normalized_mutual_info_score(*_numbered(labels_true, labels_pred), average_method=method))
+
+
+def rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
+    """Return the share of pairs on which two labelings agree: both join the pair, or both separate it.
+
+    Examples
+    --------
+    >>> round(rand_index([0, 0, 1, 1], [0, 0, 1, 2]), 4)
+    0.8333
+    """
+    return float(rand_score(*_numbered(labels_true, labels_pred)))
+
+
+def adjusted_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
+    """Return the Rand index corrected for chance: 0 on average for random labels, 1 for equal partitions.
+
+    Examples
+    --------
+    >>> round(adjusted_rand_index([0, 0, 1, 1], [0, 0, 1, 2]), 4)
+    0.5714
+    """
+    return float(adjusted_rand_score(*_numbered(labels_true, labels_pred)))
+
+
+def balanced_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
+    """Return the mean of the agreement on pairs of the same class and the agreement on pairs of different classes.
+
+    With many classes, nearly all pairs are of different classes and dominate the Rand index; here both kinds have the
+    same weight [learned_laplacian, section V]. If only one kind of pair exists, the score is the agreement on it.
+
+    Examples
+    --------
+    >>> balanced_rand_index([0, 0, 1, 1], [0, 0, 1, 2])  # (1/2 + 4/4) / 2
+    0.75
+    """
+    (n_separated, n_wrongly_joined), (n_wrongly_separated, n_joined) = pair_confusion_matrix(
+        *_numbered(labels_true, labels_pred)
+    ).tolist()
+    agreements = [(n_joined, n_wrongly_separated), (n_separated, n_wrongly_joined)]
+    shares = [right / (right + wrong) for right, wrong in agreements if right + wrong]
+    return float(sum(shares) / len(shares)) if shares else 1.0
+
+
+def purity(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
+    """Return the share of samples in the most frequent class of their cluster; it rises with the number of clusters.
+
+    Examples
+    --------
+    >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
+    0.75
+    """
+    y_true, y_pred = _numbered(labels_true, labels_pred)
+    return float(contingency_matrix(y_true, y_pred).max(axis=0).sum() / len(y_true))
+
+
+def _numbered(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
+    """Validate two labelings and number their labels: scikit-learn takes neither bytes nor large floats."""
+    y_true, y_pred = (np.unique(labels, return_inverse=True)[1] for labels in check_pair(labels_true, labels_pred))
+    return y_true, y_pred
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Calibration: how well memberships agree with accuracy.
+
+
+def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: int = 15) -> float:
+    """Return the expected calibration error: how far confidence and accuracy differ, with clusters matched to classes.
+
+    ::
+
+        Σ_b |B_b|/n · | accuracy of B_b - mean confidence of B_b |
+
+    over bins B_b of equal width of the confidence, the largest membership of each row; a row is correct if its
+    most probable cluster is matched to its class [Guo et al. 2017, Eq. 3].
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n,)
+        The classes.
+    memberships : array-like of shape (n, k)
+        Non-negative rows that sum to one.
+    n_bins : int, default=15
+        The number of bins.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> calibration_error([0, 0, 1, 1], [[0.75, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.25]])
+    0.0
+    """
+    y_true = check_discrete(labels_true, "labels_true")
+    resp = _check_memberships(memberships, len(y_true))
+    n_bins = check_int(n_bins, "n_bins")
+    confidence = resp.max(axis=1)
+    correct = match_labels(y_true, resp.argmax(axis=1)) == y_true
+    bins = np.minimum((confidence * n_bins).astype(np.int64), n_bins - 1)
+    gaps = np.bincount(bins, correct.astype(np.float64) - confidence, minlength=n_bins)
+    return float(np.abs(gaps).sum() / len(y_true))
+
+
+def _check_memberships(memberships: MatrixLike, n_samples: int) -> np.ndarray:
+    try:
+        values = np.asarray(labels_to_numpy(memberships))
+        with np.errstate(over="ignore"):  # of numbers in extended precision
+            resp = values.astype(np.float64, casting="unsafe" if values.dtype.kind == "O" else "same_kind")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            "memberships must be a matrix of numbers", code="wrong_dtype", parameter="memberships"
+        ) from error
+    if resp.ndim != 2 or resp.shape[0] != n_samples or resp.shape[1] == 0:
+        raise InputError(
+            f"memberships must have shape ({n_samples}, k), one row per label; got {resp.shape}",
+            code="wrong_shape",
+            parameter="memberships",
+        )
+    sums_to_one = np.allclose(resp.sum(axis=1), 1, atol=1e-3)
+    if not np.isfinite(resp).all() or resp.min() < 0 or not sums_to_one:
+        raise InputError(
+            "memberships must be non-negative rows that sum to one",
+            "divide each row by its sum",
+            code="invalid_memberships",
+            parameter="memberships",
+        )
+    return resp
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+EXTERNAL = {"AC": clustering_accuracy, "NMI": normalized_mutual_information, "ARI": adjusted_rand_index}
+INTERNAL = {"cut": normalized_cut, "modularity": modularity}
+
+
+def score_table(
+    y_true: LabelsLike | None, labels: LabelsLike, graph: AffinityGraph | MatrixLike | None = None
+) -> dict[str, float]:
+    """Score labels against known classes, on a graph, or both.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,) or None
+        The classes, for accuracy after matching (AC), normalised mutual information and adjusted Rand index.
+    labels : array-like of shape (n,)
+        The clusters.
+    graph : AffinityGraph or symmetric matrix of shape (n, n), optional
+        For the normalised cut (lower is better) and the modularity (higher is better).
+
+    Returns
+    -------
+    dict of floats
+
+    Examples
+    --------
+    >>> from fiedler.metrics import score_table
+    >>> score_table([0, 0, 1, 1], [1, 1, 0, 0])
+    {'AC': 1.0, 'NMI': 1.0, 'ARI': 1.0}
+    """
+    scores = {} if y_true is None else {name: score(y_true, labels) for name, score in EXTERNAL.items()}
+    if graph is not None:
+        scores |= {name: score(graph, labels) for name, score in INTERNAL.items()}
+    return {name: float(value) for name, value in scores.items()}
