@@ -278,7 +278,7 @@ def test_broken_images_are_skipped_on_request(run_fiedler, pictures, tmp_path):
 
     assert (refused.code, refused.err.count("\n")) == (1, 1)
     assert "2 of 30 images cannot be read: '07.png' (" in refused.err
-    assert "leave them out with --skip-broken" in refused.err
+    assert "repair or remove such files, or use --skip-broken" in refused.err
     assert result.code == 0, result.err
     assert all("2 of 30 images cannot be read and are skipped: '07.png' (" in one.err for one in (result, predicted))
     assert json.loads(result.out)["skipped"] == json.loads(predicted.out)["skipped"] == ["07.png", "08.png"]
@@ -478,7 +478,7 @@ def test_a_method_that_fails_does_not_stop_the_others(run_fiedler, tmp_path):
 
     lines = json.loads(run_fiedler("compare", tmp_path / "one.csv", "-k", 2, "--methods", "lpi,kmeans", "--json").out)
 
-    assert "lpi compares rows by their direction" in lines["methods"][0]["failed"]
+    assert "with 1 column(s) all rows of unit length have the same direction" in lines["methods"][0]["failed"]
     assert lines["methods"][1]["clusters"] == 2
     assert (
         "lpi failed: lpi compares" in run_fiedler("compare", tmp_path / "one.csv", "-k", 2, "--methods", "lpi,gmm").out

@@ -29,7 +29,6 @@ from ..graph.constraints import PairwiseConstraints
 from ..io import Input
 from ..io.record import number_rows
 from ..manifold import FitCost, choose_n_clusters, estimate
-from ..manifold.cost import format_bytes
 from ..manifold.n_clusters import DEFAULT_CANDIDATES
 from ..metrics import score_table
 from ..table.completion import completer_of
@@ -87,7 +86,7 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
             steps, rows = [("terms", vectorizer)], vectorizer.fit_transform(rows)
     if data.encoder is not None:
         steps, rows = [("table", data.encoder)], data.encoder.fit_transform(rows)
-    check_range(rows.data if sp.issparse(rows) else rows)
+    check_range(rows.data if sp.issparse(rows) else rows, "the input")
     if data.kind == "table" and data.feature_names is not None:  # passes these rows on, and completes new ones
         completer = completer_of(data.feature_names, rows)
         steps = [] if completer is None else [("table", completer)]
@@ -195,7 +194,9 @@ def n_principal_components(rows: Any) -> float | int | None:
     if isinstance(rows, AffinityGraph):
         return None
     if sp.issparse(rows):
-        return max(1, min(MAX_PCA_OF_SPARSE, *(size - 1 for size in rows.shape)))
+        if rows.shape[1] < 2:
+            raise InputError("this method needs at least two columns", "use another --method", code="invalid_pca")
+        return min(MAX_PCA_OF_SPARSE, *(size - 1 for size in rows.shape))
     return None if rows.shape[1] <= MAX_COLUMNS_WITHOUT_PCA else PCA_VARIANCE
 
 
@@ -338,9 +339,9 @@ def check_memory(cost: FitCost) -> None:
     free = available_memory()
     if free is not None and cost.extra_bytes > free:
         raise InputError(
-            f"clustering {cost.n_rows} x {cost.n_columns} values needs up to {format_bytes(cost.extra_bytes)} of "
-            f"memory, but only {format_bytes(free)} is free",
-            "use fewer rows or columns",
+            f"clustering {cost.n_rows} x {cost.n_columns} values needs up to {cost.extra_bytes / 1e9:.1f} GB of "
+            f"memory, but only {free / 1e9:.1f} GB is free",
+            "use fewer rows or columns, or try anyway with --no-memory-check",
             code="not_enough_memory",
             n_rows=cost.n_rows,
             n_columns=cost.n_columns,
