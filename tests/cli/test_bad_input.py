@@ -407,14 +407,14 @@ def test_results_cannot_replace_a_file(run_fiedler, table, tmp_path):
     assert (tmp_path / "out").read_text() == "mine"
 
 
-@pytest.mark.parametrize("part", ["save_labels", "save", "write_summary", "write_report"])
+@pytest.mark.parametrize("part", ["cluster.save_csv", "results.save", "results.write_summary", "results.write_report"])
 def test_a_full_disk_leaves_no_files(part, run_fiedler, table, tmp_path, monkeypatch):
     before = sorted(tmp_path.rglob("*"))
 
     def full(*args, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(f"fiedler.cli.cluster.{part}", full)
+    monkeypatch.setattr(f"fiedler.cli.{part}", full)
 
     result = run_fiedler(
         "cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--out", tmp_path / "out" / "deep"
@@ -432,7 +432,7 @@ def test_a_failed_second_run_keeps_the_first_results(run_fiedler, table, tmp_pat
     def full(*args, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("fiedler.cli.cluster.write_report", full)
+    monkeypatch.setattr("fiedler.cli.results.write_report", full)
     assert run_fiedler(*options[:-2], "--seed", 3, *options[-2:]).code == 1
 
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before

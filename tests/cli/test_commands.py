@@ -640,7 +640,7 @@ def test_texts_without_a_known_word_are_named(run_fiedler, texts, tmp_path):
 SLOW = """
 import signal
 import time
-import fiedler.cli.cluster
+import fiedler.cli.results
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # processes in the background start without it
 
@@ -648,7 +648,7 @@ def slow(summary, path):
     print("writing", flush=True)
     time.sleep(60)
 
-fiedler.cli.cluster.write_report = slow
+fiedler.cli.results.write_report = slow
 from fiedler.cli import main
 main()
 """
@@ -668,7 +668,8 @@ def test_an_interrupt_leaves_no_incomplete_files(table, tmp_path):
 
 
 WORK = [
-    "read_input", "prepare", "expected_cost", "fit", "summarize", "save_labels", "save", "write_summary", "write_report"
+    "cluster.read_input", "cluster.prepare", "cluster.expected_cost", "cluster.fit", "cluster.summarize",
+    "cluster.save_csv", "results.save", "results.write_summary", "results.write_report",
 ]  # fmt: skip
 
 
@@ -677,7 +678,7 @@ def test_an_interrupt_at_any_stage_gives_one_sentence(part, run_fiedler, table, 
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"fiedler.cli.cluster.{part}", interrupted)
+    monkeypatch.setattr(f"fiedler.cli.{part}", interrupted)
     result = run_fiedler("cluster", table, "-k", "3", "--id", "name", "--drop", "class", "--out", tmp_path / "out")
 
     assert result == (130, "", "fiedler: interrupted; no incomplete files are left\n")

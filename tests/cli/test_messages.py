@@ -1,6 +1,5 @@
 """Errors and warnings are shown in the words of the library, with options in place of parameters."""
 
-import inspect
 import warnings
 
 import pytest
@@ -22,7 +21,7 @@ from fiedler.errors import (
 
 
 def options_of(command):
-    return option_names(inspect.signature(COMMANDS[command], eval_str=True))
+    return option_names(COMMANDS[command])
 
 
 def render_in(command, error):

@@ -12,6 +12,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
@@ -22,9 +23,6 @@ from typer.models import OptionInfo
 from .. import __version__
 from ..errors import MissingDependencyError
 from . import INTERRUPTED, cluster, compare, data, doctor, predict
-from . import data as report
-from . import data as reproduce
-from . import predict as update
 from .options import Debug
 from .output import COMMAND_OPTIONS, one_line, render
 
@@ -36,8 +34,8 @@ COMMANDS: dict[str, Command] = {
     "cluster": cluster.cluster,
     "compare": compare.compare,
     "predict": predict.predict,
-    "update": update.update,
-    "report": report.report,
+    "update": predict.update,
+    "report": data.report,
     "doctor": doctor.doctor,
 }
 
@@ -52,8 +50,8 @@ def build_app() -> typer.Typer:
     for name, command in (COMMANDS | {name: others[name] for name in others if name not in COMMANDS}).items():
         app.command(name)(with_error_handling(command))
     if "reproduce" not in others:
-        fallback = with_error_handling(reproduce.reproduce)
-        app.command("reproduce", context_settings=reproduce.CONTEXT_SETTINGS)(fallback)
+        fallback = with_error_handling(data.reproduce)
+        app.command("reproduce", context_settings=data.CONTEXT_SETTINGS)(fallback)
     data_app = typer.Typer(no_args_is_help=True, help="Show and download the data sets.")
     for name, command in DATA_COMMANDS.items():
         data_app.command(name)(with_error_handling(command))
@@ -100,14 +98,24 @@ def application(
     """Cluster data that lie on a manifold."""
 
 
+def flat_parameters(command: Command) -> list[inspect.Parameter]:
+    """Return the parameters of a command, with those of a group of options, a dataclass, in place of the group."""
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    groups = [flat_parameters(one.annotation) if is_dataclass(one.annotation) else [one] for one in parameters]
+    return [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for group in groups for one in group]
+
+
 def with_error_handling(command: Command) -> Command:
     """Wrap a command so that errors are shown as one sentence or, with ``--debug``, as a traceback."""
     signature = inspect.signature(command, eval_str=True)
+    groups = {name: one.annotation for name, one in signature.parameters.items() if is_dataclass(one.annotation)}
 
     @wraps(command)
     def run(debug: bool = False, **options: Any) -> None:
-        token = COMMAND_OPTIONS.set(option_names(signature))
+        token = COMMAND_OPTIONS.set(option_names(command))
         try:
+            for name, group in groups.items():
+                options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
             command(**options)
         except KeyboardInterrupt:
             typer.echo(INTERRUPTED, err=True)
@@ -126,26 +134,25 @@ def with_error_handling(command: Command) -> Command:
             COMMAND_OPTIONS.reset(token)
 
     debug_option = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
-    parameters = [*signature.parameters.values(), debug_option]
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=[*flat_parameters(command), debug_option])  # type: ignore[attr-defined]
     return run
 
 
-def option_names(signature: inspect.Signature) -> frozenset[str]:
+def option_names(command: Command) -> frozenset[str]:
     """Return the names of the options of a command.
 
     Examples
     --------
-    >>> sorted(option_names(inspect.signature(report.report, eval_str=True)))
+    >>> sorted(option_names(data.report))
     ['--debug', '--json', '--out', '--quiet', '-q']
     """
     names = {"--debug"}
-    for name, parameter in signature.parameters.items():
+    for parameter in flat_parameters(command):
         infos = getattr(parameter.annotation, "__metadata__", ())
         for info in (info for info in infos if isinstance(info, OptionInfo)):
             given = (info.default, *(info.param_decls or ()))  # the first name is in the place of a default
             declared = [one for one in given if isinstance(one, str) and one.startswith("-")]
-            names.update(declared or [f"--{name.replace('_', '-')}"])
+            names.update(declared or [f"--{parameter.name.replace('_', '-')}"])
     return frozenset(names)
 
 

@@ -32,14 +32,12 @@ from ..out_of_core import config_context, on_landmarks
 from ..out_of_core.partition import add_moments, check_block, float_type, input_blocks
 from ..out_of_core.run import check_workers, parse_memory, running_client
 from ..out_of_core.store import Workspace
-from ..persistence import save
-from ..report import summarize, write_report, write_summary
+from ..report import summarize
 from ..table.columns import Requests
 from .fitting import (
     FittedClustering,
     NClusters,
     PreparedRows,
-    check_append,
     check_memory,
     check_rows_for_clusters,
     check_takes_graph,
@@ -49,35 +47,8 @@ from .fitting import (
     label_scores,
     parse_n_clusters,
     prepare,
-    save_labels,
-    save_table,
 )
-from .options import (
-    AsCategory,
-    AsNumber,
-    AsText,
-    Clusters,
-    Drop,
-    Id,
-    Json,
-    Labels,
-    LabelsFromFolders,
-    Memory,
-    Quiet,
-    RowWeight,
-    Scale,
-    Scheduler,
-    Seed,
-    Size,
-    SkipBroken,
-    Source,
-    Text,
-    UseRep,
-    Weight,
-    Workdir,
-    parse_columns,
-    parse_weights,
-)
+from .options import Clusters, Memory, Reading, Scale, Scheduler, Seed, Source, Workdir
 from .output import MAX_LISTED_CLUSTERS, Output, cluster_cells, make_table, n_cores
 from .results import (
     FILES,
@@ -87,9 +58,14 @@ from .results import (
     SUMMARY_FILE,
     TABLE_FILE,
     atomic_folder,
+    check_append,
     check_folder,
     relative_source,
+    save_csv,
     source_name,
+    write_files,
+    write_labels,
+    write_table,
 )
 
 ANNOUNCED_SECONDS = 5.0  # expected time from which on it is said before the start
@@ -100,11 +76,10 @@ METHOD_HELP = "; ".join(f"{name}: {row.method.description}" for name, row in met
 
 
 def cluster(
+    *,
     source: Source,
     k: Clusters = "auto",
     method: Annotated[str, typer.Option(help=METHOD_HELP)] = "auto",
-    labels: Labels = None,
-    labels_from_folders: LabelsFromFolders = False,
     pairs: Annotated[
         Path | None,
         typer.Option(
@@ -112,17 +87,7 @@ def cluster(
             help="CSV file with the columns first, second (ids or row numbers) and kind (must-link or cannot-link).",
         ),
     ] = None,
-    id: Id = None,
-    text: Text = None,
-    drop: Drop = None,
-    as_category: AsCategory = None,
-    as_number: AsNumber = None,
-    as_text: AsText = None,
-    weight: Weight = None,
-    row_weight: RowWeight = None,
-    size: Size = None,
-    skip_broken: SkipBroken = False,
-    use_rep: UseRep = None,
+    reading: Reading,
     scale: Scale = "auto",
     seed: Seed = 0,
     effort: Annotated[
@@ -149,43 +114,25 @@ def cluster(
     no_memory_check: Annotated[
         bool, typer.Option("--no-memory-check", help="Start even if there seems to be too little memory.")
     ] = False,
-    quiet: Quiet = False,
-    json: Json = False,
+    output: Output,
 ) -> None:
     """Cluster rows; write labels.csv, model.npz, summary.json and report.html."""
-    output, n_clusters = Output(quiet, json), parse_n_clusters(k)
+    n_clusters = parse_n_clusters(k)
     choose(methods(), method, option="method")
     choose(EFFORTS, effort, option="effort")
     folder = out or Path("out") / source_name(source)
     check_folder(folder, source, force=force, append=append)
-    reading: dict[str, Any] = {
-        "labels": labels,
-        "id": id,
-        "text": text,
-        "as_category": parse_columns(as_category),
-        "as_number": parse_columns(as_number),
-        "as_text": parse_columns(as_text),
-        "weight": parse_weights(weight),
-        "row_weight": row_weight,
-        "size": size,
-        "skip_broken": skip_broken,
-        "labels_from_folders": labels_from_folders,
-        "use_rep": use_rep,
-    }
-    fitting: dict[str, Any] = {
-        "pairs": pairs,
-        "min_cluster_size": min_cluster_size,
-        "max_cluster_size": max_cluster_size,
-    }
-    options: dict[str, Any] = {"seed": seed, "effort": effort}
+    keywords = reading.keywords()
+    options: dict[str, Any] = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size}
     if memory or workdir or scheduler:
-        check_options(memory, method=method != "auto", append=append, **reading, **fitting)
+        drop = keywords.pop("drop")
+        check_options(memory, method=method != "auto", append=append, **keywords, pairs=pairs, **options)
         with blocks_client(output, workdir, memory, scheduler):
-            options |= {"is_local": scheduler is None}
-            cluster_blocks(output, source, n_clusters, folder, parse_columns(drop), scale, **options)
+            is_local = scheduler is None
+            cluster_blocks(output, source, n_clusters, folder, drop, scale, seed=seed, effort=effort, is_local=is_local)
         return
     with output.working(f"reading {source}"):
-        data = read_input(source, drop=parse_columns(drop), **reading)
+        data = read_input(source, **keywords)
         check_rows_for_clusters(data, n_clusters)
         check_append(data, append)
         check_takes_graph(data, method)
@@ -193,15 +140,21 @@ def cluster(
     if method == "auto" and data.kind != "graph":  # others have no model of their cost
         _announce_cost(output, expected_cost(prepared, n_clusters, effort), checks_memory=not no_memory_check)
     with output.working(f"clustering {data.n_rows} rows"):
-        fitted = fit(data, prepared, method, n_clusters, **options, **fitting)
+        fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs, **options)
     if data.is_partially_labeled:
         output.note(_explain_guidance(data))
     with output.working("writing the report"):
         settings = {"method": method, "scale": prepared.scale, "seed": seed, **_more_settings(data, pairs)}
-        about = {"source": relative_source(folder, source), "id": id, "text": text, "size": size, "append": append}
         summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
         fitted = fitted._replace(cluster_names=[cluster["name"] for cluster in summary["clusters"]])
-        _write_results(folder, data, fitted, _notes(data, fitted, **about), summary, append=append)
+        about = {name: getattr(reading, name) for name in ("id", "text", "size")}
+        notes = _notes(data, fitted, source=relative_source(folder, source), append=append, **about)
+        with atomic_folder(folder) as draft:
+            rows = (data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names, data.id_name or "id")
+            save_csv(draft / LABELS_FILE, write_labels, *rows)
+            if append:
+                save_csv(draft / TABLE_FILE, write_table, data, fitted.labels, fitted.confidence)
+            write_files(draft, fitted.model, notes, summary)
     result = _result(data, fitted, summary, method, folder, append=append)
     output.result(result, *_as_text(data, result, fitted, folder))
 
@@ -246,26 +199,6 @@ def _explain_guidance(data: Input) -> str:
     n_known = int((np.asarray(data.labels) >= 0).sum())
     named = first_few([f"cluster {label} is {name!r}" for label, name in enumerate(data.class_names or [])])
     return f"the known labels of {n_known} of {data.n_rows} rows guide the clustering: {named}"
-
-
-def _write_results(
-    folder: Path,
-    data: Input,
-    fitted: FittedClustering,
-    notes: dict[str, Any],
-    summary: dict[str, Any],
-    *,
-    append: bool,
-) -> None:
-    """Write all files, or none."""
-    with atomic_folder(folder) as draft:
-        names = (fitted.cluster_names, data.id_name or "id")
-        save_labels(draft / LABELS_FILE, data.row_names, fitted.labels, fitted.memberships, *names)
-        if append:
-            save_table(draft / TABLE_FILE, data, fitted.labels, fitted.confidence)
-        save(fitted.model, draft / MODEL_FILE, notes=notes)
-        write_summary(summary, draft / SUMMARY_FILE)
-        write_report(summary, draft / PAGE_FILE)
 
 
 def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]:
@@ -497,9 +430,7 @@ def cluster_blocks(
             command=shlex.join(["fiedler", *sys.argv[1:]]),
             settings={"rows shown": sample, "scale": data.scale, "seed": seed},
         )
-        save(model, draft / MODEL_FILE, notes={"source": relative_source(folder, source), "kind": "array"})
-        write_summary(summary, draft / SUMMARY_FILE)
-        write_report(summary, draft / PAGE_FILE)
+        write_files(draft, model, {"source": relative_source(folder, source), "kind": "array"}, summary)
     clusters = [
         {"label": label, "size": int(size), "share": size / n_rows, "confidence": float(confidence)}
         for label, (size, confidence) in enumerate(zip(sizes, confidences))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
-import re
 import time
 import warnings
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TextIO
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +16,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from .._files import atomic_write
 from .._registry import methods
 from .._validation import check_range, check_rows_differ, choose, first_few, import_class
 from ..core.arrays import to_numpy
@@ -33,7 +30,6 @@ from ..manifold.n_clusters import DEFAULT_CANDIDATES
 from ..metrics import score_table
 from ..table.completion import completer_of
 from ..text import DocumentVectorizer
-from .output import printable
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Clustering methods of the command line, which come from the registry, and the preparation of rows for them.
@@ -243,10 +239,6 @@ def check_rows_for_clusters(data: Input, n_clusters: NClusters) -> None:
 
 # ---------------------------------------------------------------------------------------------------------------------
 
-MEMBERSHIP_DECIMALS = 4  # in CSV files
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # with which a formula begins in spreadsheets
-NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?")
-
 
 class FittedClustering(NamedTuple):
     """A fitted pipeline and its clustering.
@@ -442,97 +434,3 @@ def label_scores(data: Input, labels: np.ndarray) -> dict[str, float]:
 def format_agreement(scores: dict[str, float]) -> str:
     """Return a line with the scores of clusters against known labels."""
     return f"agreement with the known labels: {', '.join(f'{name} {value:.3f}' for name, value in scores.items())}"
-
-
-def save_labels(
-    path: Path,
-    ids: list[str],
-    labels: np.ndarray,
-    memberships: np.ndarray | None,
-    cluster_names: list[str | None] | None = None,
-    id_name: str = "id",
-) -> None:
-    """Write :func:`write_labels` to a file, completely or not at all."""
-    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        write_labels(file, ids, labels, memberships, cluster_names, id_name)
-
-
-def check_append(data: Input, append: bool) -> None:
-    """Raise an error if there is no table to which results could be added."""
-    if append and data.table is None:
-        raise InputError(
-            "--append is for tables, but the input is not one", "leave it out", code="no_table", parameter="append"
-        )
-
-
-def save_table(path: Path, data: Input, labels: np.ndarray, confidence: np.ndarray | None) -> None:
-    """Write :func:`write_table` to a file, completely or not at all."""
-    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        write_table(file, data, labels, confidence)
-
-
-def write_table(file: TextIO, data: Input, labels: np.ndarray, confidence: np.ndarray | None) -> None:
-    """Write the columns of a table as they are in its file, with the cluster and the confidence of each row."""
-    assert data.table is not None
-    added: dict[str, Any] = {"cluster": labels.tolist()}
-    if confidence is not None:
-        added["confidence"] = [f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in confidence]
-    names = [_unused(name, data.table.columns) for name in added]
-    columns = data.table.columns.values()
-    cells = [*(cells.tolist() if isinstance(cells, np.ndarray) else cells for cells in columns), *added.values()]
-    write_row = _row_writer(file)
-    write_row([*data.table.columns, *names])
-    for row in zip(*cells):
-        write_row(row)
-
-
-def _row_writer(file: TextIO) -> Callable[[Iterable[Any]], Any]:
-    """Return the function that writes a row of CSV in safe cells; in a terminal, control characters are written out."""
-    writer = csv.writer(file, lineterminator="\n")
-    if not file.isatty():
-        return lambda row: writer.writerow(map(safe_cell, row))
-    return lambda row: writer.writerow(printable(c) if isinstance(c := safe_cell(cell), str) else c for cell in row)
-
-
-def safe_cell(cell: Any) -> Any:
-    """Return a cell of a CSV file that spreadsheets do not take for a formula: with an apostrophe in front.
-
-    Examples
-    --------
-    >>> safe_cell("=cmd|' /C calc'!A0"), safe_cell("-5.5"), safe_cell("Anna")
-    ("'=cmd|' /C calc'!A0", '-5.5', 'Anna')
-    """
-    if not isinstance(cell, str) or not cell.startswith(FORMULA_SIGNS) or NUMBER.fullmatch(cell):
-        return cell
-    return f"'{cell}"
-
-
-def original_cell(cell: str) -> str:
-    """Return a cell as it was before :func:`safe_cell`."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_SIGNS) else cell
-
-
-def _unused(name: str, taken: Container[str]) -> str:
-    """Return a name that no column has."""
-    while name in taken:
-        name = f"{name}_"
-    return name
-
-
-def write_labels(
-    file: TextIO,
-    ids: list[str],
-    labels: np.ndarray,
-    memberships: np.ndarray | None,
-    cluster_names: list[str | None] | None = None,
-    id_name: str = "id",
-) -> None:
-    """Write one CSV row per sample: id, label, name of the cluster (if there are any), confidence and memberships."""
-    write_row = _row_writer(file)
-    shares = np.empty((len(labels), 0)) if memberships is None else memberships
-    soft = [] if memberships is None else ["confidence", *(f"cluster_{k}" for k in range(shares.shape[1]))]
-    write_row([id_name, "label", *(["cluster_name"] if cluster_names else []), *soft])
-    for row_id, label, row in zip(ids, labels.tolist(), shares):
-        name = [(cluster_names[label] if label >= 0 else None) or ""] if cluster_names else []
-        numbers = [row.max(), *row] if soft else []
-        write_row([row_id, label, *name, *(f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in numbers)])

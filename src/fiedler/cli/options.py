@@ -1,16 +1,19 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share.
+
+A command takes a group of them, a dataclass, as one parameter (:func:`fiedler.cli.app.flat_parameters`).
+"""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import InputError
-from .fitting import SCALES
 
 Source = Annotated[
     str,
@@ -62,8 +65,26 @@ UseRep = Annotated[
     typer.Option(metavar="NAME", help="What of an h5ad file is compared: connectivities, X, or a name in obsm."),
 ]
 Scale = Annotated[
-    str, typer.Option(help=f"auto, {', '.join(SCALES)}. auto is standard for tables, unit for images, else none.")
+    str,
+    typer.Option(help="auto, standard, range, unit, none. auto is standard for tables, unit for images, else none."),
 ]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Work in blocks, in files, within this memory, such as 4GB, for large inputs."),
+]
+Workdir = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Folder of the blocks: the same command after an interruption goes on from what is there."
+    ),
+]
+Scheduler = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Work in blocks on a Dask cluster, such as tcp://host:8786.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Suppress notes and progress.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback instead of a one-line error.")]
 
 
 def parse_columns(values: Sequence[str] | None) -> list[str]:
@@ -96,20 +117,36 @@ def parse_weights(values: Sequence[str] | None) -> dict[str, float]:
     return weights
 
 
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
-Memory = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="Work in blocks, in files, within this memory, such as 4GB, for large inputs."),
-]
-Workdir = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR", help="Folder of the blocks: the same command after an interruption goes on from what is there."
-    ),
-]
-Scheduler = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Work in blocks on a Dask cluster, such as tcp://host:8786.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Suppress notes and progress.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback instead of a one-line error.")]
+@dataclass
+class Reading:
+    """How an input is read, and what its columns are."""
+
+    labels: Labels = None
+    labels_from_folders: LabelsFromFolders = False
+    id: Id = None
+    text: Text = None
+    drop: Drop = None
+    as_category: AsCategory = None
+    as_number: AsNumber = None
+    as_text: AsText = None
+    weight: Weight = None
+    row_weight: RowWeight = None
+    size: Size = None
+    skip_broken: SkipBroken = False
+    use_rep: UseRep = None
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the keyword arguments of :func:`fiedler.io.read_input`."""
+        columns = {name: parse_columns(getattr(self, name)) for name in ("drop", "as_category", "as_number", "as_text")}
+        return {**asdict(self), **columns, "weight": parse_weights(self.weight)}
+
+
+@dataclass
+class NewRows:
+    """How new rows for a model are read."""
+
+    id: Id = None
+    text: Text = None
+    drop: Drop = None
+    size: Size = None
+    skip_broken: SkipBroken = False

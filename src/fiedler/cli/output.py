@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -28,6 +29,7 @@ from rich.text import Text
 
 from ..core.fitting import Stage, clock, describe_stages, listen
 from ..errors import FiedlerError, FiedlerWarning
+from .options import Json, Quiet
 
 # Characters that begin terminal escapes, and those that change the direction of text; not tabs and line breaks.
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -153,11 +155,12 @@ DEFAULT_WIDTH = 200  # characters per line where no terminal sets a width
 MAX_LISTED_CLUSTERS = 30  # rows of the table in the terminal
 
 
-class Output(NamedTuple):
+@dataclass(frozen=True)
+class Output:
     """Printer of a command, configured by ``--quiet`` and ``--json``."""
 
-    quiet: bool = False
-    json: bool = False
+    quiet: Quiet = False
+    json: Json = False
 
     def result(self, data: dict[str, Any], *shown: str | Table) -> None:
         """Print the result: ``data`` as JSON, or ``shown``, text and tables."""
