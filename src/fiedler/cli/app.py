@@ -23,6 +23,9 @@ from typer.models import OptionInfo
 from .. import __version__
 from ..errors import MissingDependencyError
 from . import INTERRUPTED, cluster, compare, data, doctor, predict
+from . import data as report
+from . import data as reproduce
+from . import predict as update
 from .options import Debug
 from .output import COMMAND_OPTIONS, one_line, render
 
@@ -34,8 +37,8 @@ COMMANDS: dict[str, Command] = {
     "cluster": cluster.cluster,
     "compare": compare.compare,
     "predict": predict.predict,
-    "update": predict.update,
-    "report": data.report,
+    "update": update.update,
+    "report": report.report,
     "doctor": doctor.doctor,
 }
 
@@ -50,8 +53,8 @@ def build_app() -> typer.Typer:
     for name, command in (COMMANDS | {name: others[name] for name in others if name not in COMMANDS}).items():
         app.command(name)(with_error_handling(command))
     if "reproduce" not in others:
-        fallback = with_error_handling(data.reproduce)
-        app.command("reproduce", context_settings=data.CONTEXT_SETTINGS)(fallback)
+        fallback = with_error_handling(reproduce.reproduce)
+        app.command("reproduce", context_settings=reproduce.CONTEXT_SETTINGS)(fallback)
     data_app = typer.Typer(no_args_is_help=True, help="Show and download the data sets.")
     for name, command in DATA_COMMANDS.items():
         data_app.command(name)(with_error_handling(command))
@@ -143,7 +146,7 @@ def option_names(command: Command) -> frozenset[str]:
 
     Examples
     --------
-    >>> sorted(option_names(data.report))
+    >>> sorted(option_names(report.report))
     ['--debug', '--json', '--out', '--quiet', '-q']
     """
     names = {"--debug"}

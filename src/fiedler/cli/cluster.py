@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -60,6 +58,7 @@ from .results import (
     atomic_folder,
     check_append,
     check_folder,
+    command_line,
     relative_source,
     save_csv,
     source_name,
@@ -70,8 +69,9 @@ from .results import (
 
 ANNOUNCED_SECONDS = 5.0  # expected time from which on it is said before the start
 CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
-
-
+LABELS_FOLDER = "labels"  # of the labels of blocks
+REPORT_ROWS = 10_000  # of the sample of blocks that the report shows
+BLOCK_SCALES = ("standard", "unit", "none")
 METHOD_HELP = "; ".join(f"{name}: {row.method.description}" for name, row in methods().items() if row.method) + "."
 
 
@@ -144,7 +144,10 @@ def cluster(
     if data.is_partially_labeled:
         output.note(_explain_guidance(data))
     with output.working("writing the report"):
-        settings = {"method": method, "scale": prepared.scale, "seed": seed, **_more_settings(data, pairs)}
+        guides = ["labels of some rows"] * data.is_partially_labeled + ["pairs"] * (pairs is not None)
+        settings: dict[str, Any] = {"method": method, "scale": prepared.scale, "seed": seed}
+        settings |= {"supervision": " and ".join(guides) or "none"}
+        settings |= {"skipped": list(data.skipped)} if data.skipped else {}
         summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
         fitted = fitted._replace(cluster_names=[cluster["name"] for cluster in summary["clusters"]])
         about = {name: getattr(reading, name) for name in ("id", "text", "size")}
@@ -157,13 +160,6 @@ def cluster(
             write_files(draft, fitted.model, notes, summary)
     result = _result(data, fitted, summary, method, folder, append=append)
     output.result(result, *_as_text(data, result, fitted, folder))
-
-
-def _more_settings(data: Input, pairs: Path | None) -> dict[str, Any]:
-    """Return what guided the fit, and which files were skipped, for the report."""
-    guides = ["labels of some rows"] * data.is_partially_labeled + ["pairs"] * (pairs is not None)
-    skipped = {"skipped": list(data.skipped)} if data.skipped else {}
-    return {"supervision": " and ".join(guides) or "none", **skipped}
 
 
 def _result(
@@ -229,7 +225,7 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
         evidence=fitted.evidence,
         names=fitted.cluster_names,
         seconds=fitted.seconds,
-        command=shlex.join(["fiedler", *sys.argv[1:]]),
+        command=command_line(),
         **about,
     )
 
@@ -267,25 +263,11 @@ def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, fold
     return [*parts, f"written to {folder}: {', '.join(result['files'])}"]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# ``fiedler cluster`` in blocks, for files that exceed the memory: Parquet parts, and a report on a sample.
-
-LABELS_FOLDER = "labels"
-REPORT_ROWS = 10_000  # of the sample that the report shows
-BLOCK_SCALES = ("standard", "unit", "none")
+# ------------------------------------------------------------------- in blocks; the report is on a sample of the rows
 
 
 class ScaledBlocks(NamedTuple):
-    """Rows of a file in blocks.
-
-    Attributes
-    ----------
-    original, rows : dask.array.Array
-        As they are in the file, and scaled.
-    steps : list
-        The fitted transformers that scaled them.
-    scale : str
-    """
+    """Rows of a file in blocks, as they are and scaled, and the fitted transformers that scaled them."""
 
     original: Any
     rows: Any
@@ -325,20 +307,6 @@ def _measure_block(rows: Any, block: int) -> tuple[int, np.ndarray, np.ndarray]:
     return len(rows), checked.get("mean", np.zeros(0)), checked.get("deviations", np.zeros(0))
 
 
-def fit_blocks(
-    data: ScaledBlocks,
-    n_clusters: NClusters,
-    *,
-    seed: int,
-    effort: str,
-) -> tuple[Pipeline, float]:
-    """Cluster the rows; return the fitted pipeline and the seconds it took."""
-    started = time.perf_counter()
-    model = ManifoldClustering(n_clusters, effort=effort, random_state=seed)  # type: ignore[arg-type]
-    model.fit(data.rows)
-    return Pipeline([*data.steps, ("cluster", model)]), time.perf_counter() - started
-
-
 def write_parts(folder: Path, model: ManifoldClustering) -> tuple[np.ndarray, np.ndarray]:
     """Write labels and memberships, one Parquet file per block; return sizes and mean confidences of the clusters."""
     arrow = import_optional("pyarrow", extra="text", purpose="Parquet files")
@@ -359,14 +327,6 @@ def write_parts(folder: Path, model: ManifoldClustering) -> tuple[np.ndarray, np
     return sizes, confidences / np.maximum(sizes, 1)
 
 
-def sample_for_report(data: ScaledBlocks, model: ManifoldClustering) -> tuple[ManifoldClustering, Any, Any, np.ndarray]:
-    """Return the model on a sample of the rows, these rows scaled and as they are, and their numbers."""
-    sampled, _, numbers = on_landmarks(model, REPORT_ROWS)
-    rows = data.original[numbers].compute()
-    scaled = rows if not data.steps else data.steps[0][1].transform(rows)
-    return sampled, scaled, rows, numbers
-
-
 def check_options(memory: str | None, **options: Any) -> None:
     """Raise an error for options that need all rows in memory, and for an amount of memory that cannot be used."""
     if memory is not None:
@@ -377,7 +337,6 @@ def check_options(memory: str | None, **options: Any) -> None:
                 f"--{name.replace('_', '-')} needs all rows in memory",
                 "leave it out, or leave out --memory, --workdir and --scheduler",
                 code="not_out_of_core",
-                parameter=name,
             )
 
 
@@ -414,22 +373,27 @@ def cluster_blocks(
         seconds_needed, disk = format_seconds(cost.seconds), format_bytes(cost.disk_bytes)
         output.note(f"clustering {n_rows} rows will take about {seconds_needed} and {disk} of disk")
     with output.working(f"clustering {source} in {data.rows.numblocks[0]} blocks"):
-        model, seconds = fit_blocks(data, n_clusters, seed=seed, effort=effort)
+        started = time.perf_counter()
+        clusterer = ManifoldClustering(n_clusters, effort=effort, random_state=seed)  # type: ignore[arg-type]
+        clusterer.fit(data.rows)
+        seconds = time.perf_counter() - started
     with output.working("writing the report"), atomic_folder(folder) as draft:
-        sizes, confidences = write_parts(draft / LABELS_FOLDER, model[-1])
+        sizes, confidences = write_parts(draft / LABELS_FOLDER, clusterer)
         n_rows = int(sizes.sum())
-        sampled, rows, original, numbers = sample_for_report(data, model[-1])
+        sampled, _, numbers = on_landmarks(clusterer, REPORT_ROWS)
+        original = data.original[numbers].compute()
         sample = f"a sample of {len(numbers):,} of {n_rows:,} rows" if len(numbers) < n_rows else f"all {n_rows:,} rows"
         summary = summarize(
             sampled,
-            rows,
+            data.steps[0][1].transform(original) if data.steps else original,
             ids=[str(number) for number in numbers],
             original=original,
             title=f"{Path(source).resolve().name}: {sample}",
             seconds=seconds,
-            command=shlex.join(["fiedler", *sys.argv[1:]]),
+            command=command_line(),
             settings={"rows shown": sample, "scale": data.scale, "seed": seed},
         )
+        model = Pipeline([*data.steps, ("cluster", clusterer)])
         write_files(draft, model, {"source": relative_source(folder, source), "kind": "array"}, summary)
     clusters = [
         {"label": label, "size": int(size), "share": size / n_rows, "confidence": float(confidence)}

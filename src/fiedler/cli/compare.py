@@ -117,13 +117,7 @@ def _left_out(data: Input, names: list[str]) -> list[str]:
 def _parse_methods(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise InputError(
-            "--methods is empty",
-            f"choose some of {', '.join(methods())}",
-            code="invalid_parameter",
-            parameter="methods",
-            value=text,
-        )
+        raise InputError("--methods is empty", f"choose some of {', '.join(methods())}", code="invalid_parameter")
     for name in names:
         import_class(name) if is_own(name) else choose(methods(), name, option="methods")
     return names

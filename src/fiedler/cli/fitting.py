@@ -1,4 +1,4 @@
-"""Fit one method to an input, and write its labels as a table."""
+"""Prepare the rows of an input for the clustering methods of the registry, check the options, and fit a method."""
 
 from __future__ import annotations
 
@@ -31,9 +31,6 @@ from ..metrics import score_table
 from ..table.completion import completer_of
 from ..text import DocumentVectorizer
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Clustering methods of the command line, which come from the registry, and the preparation of rows for them.
-
 NClusters = int | Literal["auto"]
 
 MAX_COLUMNS_WITHOUT_PCA = 20  # mixtures use up to this many columns as they are
@@ -51,14 +48,7 @@ SCALES_FOR_SPARSE = ("unit", "none")  # those that keep zeros
 
 # Scales of --scale auto: columns of a table differ in their units, images in their brightness.
 # The columns of a mixed table have the same variance already.
-DEFAULT_SCALE = {
-    "table": "standard",
-    "mixed": "none",
-    "array": "none",
-    "images": "unit",
-    "texts": "none",
-    "graph": "none",
-}
+DEFAULT_SCALE = {"table": "standard", "mixed": "none", "array": "none", "images": "unit", "texts": "none"}
 
 GRAPH_METHODS = ("auto", "spectral", "nle")  # those that take a graph instead of rows
 
@@ -74,7 +64,10 @@ class PreparedRows(NamedTuple):
 def prepare(data: Input, scale: str = "auto") -> PreparedRows:
     """Turn texts into term weights and mixed columns into numbers, scale the rows, and check that they differ."""
     if data.kind == "graph":
-        return _prepare_graph(data, scale)
+        if scale not in ("auto", "none"):
+            problem = f"--scale {scale} is for rows, but the cells are given by their graph"
+            raise InputError(problem, "leave it out, or use --use-rep X_pca or X", code="scale_of_graph")
+        return PreparedRows([], data.X, "none")
     steps, rows = [], data.X
     if data.kind == "texts":
         vectorizer = DocumentVectorizer("tfidf")
@@ -90,29 +83,12 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
     make_scaler = choose(SCALES, scale, option="scale", also=["auto"])
     if make_scaler is not None:
         if sp.issparse(rows) and scale not in SCALES_FOR_SPARSE:
-            raise InputError(
-                f"--scale {scale} would make sparse rows dense",
-                f"use {' or '.join(SCALES_FOR_SPARSE)}",
-                code="scale_of_sparse",
-                parameter="scale",
-                value=scale,
-            )
+            problem, hint = f"--scale {scale} would make sparse rows dense", f"use {' or '.join(SCALES_FOR_SPARSE)}"
+            raise InputError(problem, hint, code="scale_of_sparse")
         scaler = make_scaler()
         steps, rows = [*steps, ("scale", scaler)], scaler.fit_transform(rows)
     check_rows_differ(rows)
     return PreparedRows(steps, rows, scale)
-
-
-def _prepare_graph(data: Input, scale: str) -> PreparedRows:
-    if scale not in ("auto", "none"):
-        raise InputError(
-            f"--scale {scale} is for rows, but the cells are given by their graph",
-            "leave it out, or use --use-rep X_pca or X",
-            code="scale_of_graph",
-            parameter="scale",
-            value=scale,
-        )
-    return PreparedRows([], data.X, "none")
 
 
 def check_takes_graph(data: Input, method: str) -> None:
@@ -122,8 +98,6 @@ def check_takes_graph(data: Input, method: str) -> None:
             f"--method {method} needs rows, but the cells are given by their graph",
             f"use --use-rep X_pca or X, or one of --method {', '.join(GRAPH_METHODS)}",
             code="method_needs_rows",
-            parameter="method",
-            value=method,
         )
 
 
@@ -164,21 +138,12 @@ def make_clusterer(
     Further options that are not None must be parameters of the estimator.
     """
     estimator = import_class(method) if is_own(method) else methods()[method].load()
-    params = {
-        "n_clusters": n_clusters,
-        "random_state": seed,
-        "pca": n_principal_components(rows),
-        "effort": effort,
-    }
+    params = {"n_clusters": n_clusters, "random_state": seed, "pca": n_principal_components(rows), "effort": effort}
     accepted = inspect.signature(estimator).parameters
     for name, value in options.items():
         if value is not None and name not in accepted:
-            raise InputError(
-                f"--method {method} does not take --{name.replace('_', '-')}",
-                "use --method auto",
-                code="option_not_supported",
-                parameter=name,
-            )
+            problem = f"--method {method} does not take --{name.replace('_', '-')}"
+            raise InputError(problem, "use --method auto", code="option_not_supported")
     params |= options
     if "n_clusters" not in accepted:  # as in scikit-learn's mixtures
         params["n_components"] = n_clusters
@@ -201,60 +166,33 @@ def parse_n_clusters(text: str) -> NClusters:
     if text == "auto":
         return "auto"
     if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise InputError(
-            f"-k must be an integer of at least 1, or auto; got {text!r}",
-            code="invalid_parameter",
-            parameter="n_clusters",
-            value=text,
-        )
+        raise InputError(f"-k must be an integer of at least 1, or auto; got {text!r}", code="invalid_parameter")
     return int(text)
 
 
 def check_rows_for_clusters(data: Input, n_clusters: NClusters) -> None:
     """Raise an error for a single row, more clusters than rows, or fewer clusters than partially known classes."""
     if data.n_rows < 2:
-        raise InputError("there is only one row", "use at least two rows", code="too_few_rows", n_samples=data.n_rows)
+        raise InputError("there is only one row", "use at least two rows", code="too_few_rows")
     if n_clusters == "auto":
         return
     if n_clusters > data.n_rows:
-        raise InputError(
-            f"-k {n_clusters} is more than the {data.n_rows} rows",
-            f"choose at most {data.n_rows}",
-            code="n_clusters_too_large",
-            parameter="n_clusters",
-            value=n_clusters,
-            n_samples=data.n_rows,
-        )
+        problem, hint = f"-k {n_clusters} is more than the {data.n_rows} rows", f"choose at most {data.n_rows}"
+        raise InputError(problem, hint, code="n_clusters_too_large")
     classes = data.class_names or []
     if data.is_partially_labeled and n_clusters < len(classes):
         raise InputError(
             f"-k {n_clusters} is less than the {len(classes)} classes of the known labels ({first_few(classes)})",
             f"choose at least {len(classes)}, or -k auto",
             code="fewer_clusters_than_classes",
-            parameter="n_clusters",
-            value=n_clusters,
-            n_classes=len(classes),
         )
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 
 
 class FittedClustering(NamedTuple):
     """A fitted pipeline and its clustering.
 
-    Attributes
-    ----------
-    model : Pipeline
-    labels : array of shape (n,)
-    memberships : array of shape (n, k) or None
-    evidence : NClustersChoice or None
-        Why the number of clusters was chosen, where it was.
-    seconds : float
-    peak_mb : int or None
-        Peak memory during the fit, in MiB.
-    cluster_names : list of k names or None
-        Classes of partially known labels that clusters stand for; None for clusters without one.
+    ``evidence`` is why the number of clusters was chosen, where it was; ``peak_mb`` the peak memory during the fit, in
+    MiB; ``cluster_names`` the classes of partially known labels that clusters stand for, None for other clusters.
     """
 
     model: Pipeline
@@ -335,10 +273,6 @@ def check_memory(cost: FitCost) -> None:
             f"memory, but only {free / 1e9:.1f} GB is free",
             "use fewer rows or columns, or try anyway with --no-memory-check",
             code="not_enough_memory",
-            n_rows=cost.n_rows,
-            n_columns=cost.n_columns,
-            required_gb=cost.extra_bytes / 1e9,
-            available_gb=free / 1e9,
         )
 
 
@@ -347,29 +281,20 @@ def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]
     kinds = ["labels"] * data.is_partially_labeled + ["pairs"] * (pairs is not None)
     for kind in kinds:
         if not accepts(method, kind):
-            others = ", ".join(name for name in methods() if accepts(name, kind))
-            raise InputError(
-                f"--method {method} does not accept {kind}",
-                f"use one that does: {others}",
-                code="supervision_not_supported",
-                parameter="method",
-                value=method,
-                supervision=kind,
-            )
+            hint = f"use one that does: {', '.join(name for name in methods() if accepts(name, kind))}"
+            raise InputError(f"--method {method} does not accept {kind}", hint, code="supervision_not_supported")
     options: dict[str, Any] = {"y": data.labels} if data.is_partially_labeled else {}
     if data.weights is not None:
-        _check_takes_weights(method)
+        if not takes_weights(method):
+            others = ", ".join(filter(takes_weights, methods()))
+            hint = f"use one that does: {others}, or leave out --row-weight"
+            raise InputError(f"--method {method} does not weigh rows", hint, code="weights_not_supported")
         options["sample_weight"] = data.weights
     if pairs is not None:
         row_names = None if data.row_names == number_rows(data.n_rows) else data.row_names
         options["constraints"] = constraints = PairwiseConstraints.from_csv(pairs, data.n_rows, names=row_names)
         if constraints.n_pairs == 0:
-            raise InputError(
-                f"--pairs {str(pairs)!r} contains no pairs",
-                "add some, or leave it out",
-                code="no_pairs",
-                file=str(pairs),
-            )
+            raise InputError(f"--pairs {str(pairs)!r} contains no pairs", "add some, or leave it out", code="no_pairs")
         if data.is_partially_labeled:
             _check_pairs_match_labels(constraints, data)
     return options
@@ -379,18 +304,6 @@ def takes_weights(method: str) -> bool:
     """Whether a method weighs rows."""
     estimator = import_class(method) if is_own(method) else methods()[method].load()
     return has_fit_parameter(estimator, "sample_weight")
-
-
-def _check_takes_weights(method: str) -> None:
-    """Raise an error if a method does not weigh rows."""
-    if not takes_weights(method):
-        raise InputError(
-            f"--method {method} does not weigh rows",
-            f"use one that does: {', '.join(filter(takes_weights, methods()))}, or leave out --row-weight",
-            code="weights_not_supported",
-            parameter="method",
-            value=method,
-        )
 
 
 def accepts(method: str, supervision: str) -> bool:
@@ -413,7 +326,6 @@ def _check_pairs_match_labels(pairs: PairwiseConstraints, data: Input) -> None:
                 f"labels are {first_class!r} and {second_class!r}",
                 "correct one of them",
                 code="pairs_contradict_labels",
-                pair=(int(first), int(second)),
             )
 
 

@@ -111,8 +111,6 @@ def parse_weights(values: Sequence[str] | None) -> dict[str, float]:
                 f"--weight {value!r} is not a column and a number",
                 "write it as in --weight age=2",
                 code="invalid_parameter",
-                parameter="weight",
-                value=value,
             ) from None
     return weights
 

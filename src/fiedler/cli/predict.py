@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -40,6 +39,7 @@ from .results import (
     check_append,
     check_file,
     check_folder,
+    command_line,
     finish_results,
     original_cell,
     save_csv,
@@ -48,14 +48,11 @@ from .results import (
     write_table,
 )
 
-KIND_NAMES = {
-    "table": "a table",
-    "mixed": "a table",
-    "array": "an array",
-    "images": "images",
-    "texts": "texts",
-    "graph": "a graph",
-}
+KIND_NAMES = {"table": "a table", "mixed": "a table", "array": "an array", "images": "images", "texts": "texts"}
+LOST_COLUMNS = (
+    "The model file does not contain the rows before they were transformed, so clusters are described by the {} of the "
+    "rows instead of the columns of the input."
+)
 
 
 def predict(
@@ -80,7 +77,6 @@ def predict(
             f"{str(path)!r} contains a {type(fitted).__name__}, which cannot predict",
             "choose the model of a clustering",
             code="cannot_predict",
-            file=str(path),
         )
     check_file(out)
     data = read_new_rows(output, source, fitted, notes, new)
@@ -115,12 +111,7 @@ def read_new_rows(output: Output, source: str, fitted: Any, notes: dict[str, Any
         options = _reading_options(source, fitted, notes, text=new.text, size=new.size)
         dropped = parse_columns(new.drop)
         if needed := set(dropped) & set(options.get("features", ())):
-            raise InputError(
-                f"the model needs the column {min(needed)!r}",
-                "do not drop it",
-                code="column_needed",
-                column=min(needed),
-            )
+            raise InputError(f"the model needs the column {min(needed)!r}", "do not drop it", code="column_needed")
         data = read_input(source, id=new.id, drop=dropped, skip_broken=new.skip_broken, **options)
     _check_matches_model(data, fitted, notes)
     return data
@@ -204,11 +195,6 @@ def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> Non
 
 # ------------------------------------------------------------------------------------------------------------- update
 
-LOST_COLUMNS = (
-    "The model file does not contain the rows before they were transformed, so clusters are described by the {} of the "
-    "rows instead of the columns of the input."
-)
-
 
 def update(
     *,
@@ -228,7 +214,6 @@ def update(
             f"rows cannot be added to a model of the class {type(clusterer).__name__}",
             "cluster all rows again with fiedler cluster --method auto, to whose models rows can be added",
             code="no_update_method",
-            file=str(path),
         )
     check_folder(results, source, force=True)
     ids, id_name = read_ids(results / LABELS_FILE, len(clusterer.labels_))
@@ -272,7 +257,6 @@ def read_ids(path: Path, n_rows: int) -> tuple[list[str], str]:
             f"there is no {path.name} in {str(path.parent)!r}, which has the names of the rows",
             "choose a folder written by fiedler cluster",
             code="file_not_found",
-            file=str(path),
         ) from None
     except ValueError:  # an empty file, or not text
         header, rows = [""], []
@@ -281,7 +265,6 @@ def read_ids(path: Path, n_rows: int) -> tuple[list[str], str]:
             f"{str(path)!r} has {len(rows)} rows, but the model next to it has {n_rows}",
             "cluster all rows again",
             code="wrong_length",
-            file=str(path),
         )
     return [original_cell(row[0]) for row in rows], original_cell(header[0])
 
@@ -306,14 +289,7 @@ def join_classes(
 ) -> tuple[tuple[np.ndarray, list[str]] | None, str | None]:
     """Return the codes and names of the known classes of old and new rows, and why there are none any more.
 
-    Parameters
-    ----------
-    known : dict or None
-        ``classes`` and ``codes`` of the old rows, as in a summary.
-    data : Input
-        The new rows.
-    column : str or None
-        The column of classes.
+    ``known`` is the truth of the old rows in a summary, ``column`` the name of the column of classes.
     """
     if known is None:
         return None, None
@@ -359,7 +335,7 @@ def _summarize(
         class_names=None if classes is None else classes[1],
         title=before["title"],
         settings=settings | ({"columns": lost} if lost else {}),
-        command=shlex.join(["fiedler", *sys.argv[1:]]),
+        command=command_line(),
         **described,
     )
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import csv
 import os
 import re
+import shlex
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -49,6 +51,11 @@ def source_name(source: str) -> str:
     return Path(path.stem).stem if path.suffix.lower() in COMPRESSIONS else path.stem
 
 
+def command_line() -> str:
+    """Return the command line of this process."""
+    return shlex.join(["fiedler", *sys.argv[1:]])
+
+
 def relative_source(folder: Path, source: str) -> str:
     """Return the path of an input relative to its results, so that both can be moved; a data set keeps its name.
 
@@ -83,7 +90,6 @@ def check_folder(folder: Path, source: str, *, force: bool, append: bool = False
             f"{str(folder)!r} contains {content}",
             "choose another --out, or replace them with --force",
             code="results_exist",
-            file=str(folder),
         )
 
 
@@ -215,9 +221,7 @@ def save_csv(path: Path, write: Callable[..., None], *content: Any) -> None:
 def check_append(data: Input, append: bool) -> None:
     """Raise an error if there is no table to which results could be added."""
     if append and data.table is None:
-        raise InputError(
-            "--append is for tables, but the input is not one", "leave it out", code="no_table", parameter="append"
-        )
+        raise InputError("--append is for tables, but the input is not one", "leave it out", code="no_table")
 
 
 def write_table(file: TextIO, data: Input, labels: np.ndarray, confidence: np.ndarray | None) -> None:
