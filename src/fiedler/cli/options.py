@@ -24,46 +24,11 @@ Source = Annotated[
     ),
 ]
 Clusters = Annotated[str, typer.Option("-k", "--clusters", metavar="K", help="Number of clusters, or auto.")]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL",
-        help="Column of known classes. If some are missing, the known ones guide the clustering; otherwise they are "
-        "only compared with the clusters.",
-    ),
-]
-LabelsFromFolders = Annotated[
-    bool,
-    typer.Option(
-        "--labels-from-folders", help="The class of an image or text is the subfolder that it is in; see --labels."
-    ),
-]
 Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="Column of row names.")]
 Text = Annotated[str | None, typer.Option(metavar="COL", help="Column of texts to cluster.")]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COLS", help="Columns to leave out, separated by commas.")]
-AsCategory = Annotated[
-    list[str] | None, typer.Option("--as-category", metavar="COLS", help="Columns of numbers that are codes.")
-]
-AsNumber = Annotated[
-    list[str] | None, typer.Option("--as-number", metavar="COLS", help="Columns that are numbers, such as an id.")
-]
-AsText = Annotated[
-    list[str] | None, typer.Option("--as-text", metavar="COLS", help="Columns of free text, compared by their words.")
-]
-Weight = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COL=FACTOR", help="Weight of a column of a table, 1 for the others; may be repeated."),
-]
-RowWeight = Annotated[
-    str | None,
-    typer.Option("--row-weight", metavar="COL", help="Column of weights: a row of weight 3 counts as three rows."),
-]
 Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Resize images to N x N pixels.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out images that cannot be read.")]
-UseRep = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="What of an h5ad file is compared: connectivities, X, or a name in obsm."),
-]
 Scale = Annotated[
     str,
     typer.Option(help="auto, standard, range, unit, none. auto is standard for tables, unit for images, else none."),
@@ -119,19 +84,45 @@ def parse_weights(values: Sequence[str] | None) -> dict[str, float]:
 class Reading:
     """How an input is read, and what its columns are."""
 
-    labels: Labels = None
-    labels_from_folders: LabelsFromFolders = False
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Column of known classes. If some are missing, the known ones guide the clustering; otherwise they "
+            "are only compared with the clusters.",
+        ),
+    ] = None
+    labels_from_folders: Annotated[
+        bool,
+        typer.Option(
+            "--labels-from-folders", help="The class of an image or text is the subfolder that it is in; see --labels."
+        ),
+    ] = False
     id: Id = None
     text: Text = None
     drop: Drop = None
-    as_category: AsCategory = None
-    as_number: AsNumber = None
-    as_text: AsText = None
-    weight: Weight = None
-    row_weight: RowWeight = None
+    as_category: Annotated[
+        list[str] | None, typer.Option(metavar="COLS", help="Columns of numbers that are codes.")
+    ] = None
+    as_number: Annotated[
+        list[str] | None, typer.Option(metavar="COLS", help="Columns that are numbers, such as an id.")
+    ] = None
+    as_text: Annotated[
+        list[str] | None, typer.Option(metavar="COLS", help="Columns of free text, compared by their words.")
+    ] = None
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL=FACTOR", help="Weight of a column of a table, 1 for the others; may be repeated."),
+    ] = None
+    row_weight: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column of weights: a row of weight 3 counts as three rows.")
+    ] = None
     size: Size = None
     skip_broken: SkipBroken = False
-    use_rep: UseRep = None
+    use_rep: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What of an h5ad file is compared: connectivities, X, or a name in obsm."),
+    ] = None
 
     def keywords(self) -> dict[str, Any]:
         """Return the keyword arguments of :func:`fiedler.io.read_input`."""

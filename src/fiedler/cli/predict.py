@@ -172,25 +172,16 @@ def naming_cells(data: Input, source: str) -> Iterator[None]:
 def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> None:
     """Raise an error for rows of another kind or shape than the model was fitted to."""
     if KIND_NAMES[data.kind] != KIND_NAMES[notes.get("kind", data.kind)]:
-        raise InputError(
-            f"the model was fitted to {KIND_NAMES[notes['kind']]}, but the input is {KIND_NAMES[data.kind]}",
-            "use the same kind of input",
-            code="wrong_kind",
-        )
+        problem = f"the model was fitted to {KIND_NAMES[notes['kind']]}, but the input is {KIND_NAMES[data.kind]}"
+        raise InputError(problem, "use the same kind of input", code="wrong_kind")
     if data.image_shape is not None and list(data.image_shape) != notes.get("image_shape"):
         expected, actual = ("x".join(map(str, shape)) for shape in (notes.get("image_shape") or (), data.image_shape))
-        raise InputError(
-            f"the model was fitted to images of {expected}, but these are {actual}",
-            "convert them to the same size and colours",
-            code="wrong_image_shape",
-        )
+        problem = f"the model was fitted to images of {expected}, but these are {actual}"
+        raise InputError(problem, "convert them to the same size and colours", code="wrong_image_shape")
     n_features = getattr(fitted, "n_features_in_", None)
     if data.kind not in ("texts", "mixed") and n_features not in (None, data.X.shape[1]):
-        raise InputError(
-            f"the model was fitted to {n_features} columns, but the input has {data.X.shape[1]}",
-            "use the same columns",
-            code="wrong_n_features",
-        )
+        problem = f"the model was fitted to {n_features} columns, but the input has {data.X.shape[1]}"
+        raise InputError(problem, "use the same columns", code="wrong_n_features")
 
 
 # ------------------------------------------------------------------------------------------------------------- update
