@@ -278,7 +278,7 @@ def test_broken_images_are_skipped_on_request(run_fiedler, pictures, tmp_path):
 
     assert (refused.code, refused.err.count("\n")) == (1, 1)
     assert "2 of 30 images cannot be read: '07.png' (" in refused.err
-    assert "leave them out with --skip-broken" in refused.err
+    assert "repair or remove such files, or use --skip-broken" in refused.err
     assert result.code == 0, result.err
     assert all("2 of 30 images cannot be read and are skipped: '07.png' (" in one.err for one in (result, predicted))
     assert json.loads(result.out)["skipped"] == json.loads(predicted.out)["skipped"] == ["07.png", "08.png"]
@@ -478,10 +478,11 @@ def test_a_method_that_fails_does_not_stop_the_others(run_fiedler, tmp_path):
 
     lines = json.loads(run_fiedler("compare", tmp_path / "one.csv", "-k", 2, "--methods", "lpi,kmeans", "--json").out)
 
-    assert "lpi compares rows by their direction" in lines["methods"][0]["failed"]
+    assert "with 1 column(s) all rows of unit length have the same direction" in lines["methods"][0]["failed"]
     assert lines["methods"][1]["clusters"] == 2
     assert (
-        "lpi failed: lpi compares" in run_fiedler("compare", tmp_path / "one.csv", "-k", 2, "--methods", "lpi,gmm").out
+        "lpi failed: with 1 column(s)"
+        in run_fiedler("compare", tmp_path / "one.csv", "-k", 2, "--methods", "lpi,gmm").out
     )
 
 
@@ -644,7 +645,7 @@ def test_texts_without_a_known_word_are_named(run_fiedler, texts, tmp_path):
 SLOW = """
 import signal
 import time
-import fiedler.cli.cluster
+import fiedler.cli.results
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # processes in the background start without it
 
@@ -652,7 +653,7 @@ def slow(summary, path):
     print("writing", flush=True)
     time.sleep(60)
 
-fiedler.cli.cluster.write_report = slow
+fiedler.cli.results.write_report = slow
 from fiedler.cli import main
 main()
 """
@@ -672,7 +673,8 @@ def test_an_interrupt_leaves_no_incomplete_files(table, tmp_path):
 
 
 WORK = [
-    "read_input", "prepare", "expected_cost", "fit", "summarize", "save_labels", "save", "write_summary", "write_report"
+    "cluster.read_input", "cluster.prepare", "cluster.expected_cost", "cluster.fit", "cluster.summarize",
+    "cluster.save_csv", "results.save", "results.write_summary", "results.write_report",
 ]  # fmt: skip
 
 
@@ -681,7 +683,7 @@ def test_an_interrupt_at_any_stage_gives_one_sentence(part, run_fiedler, table, 
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"fiedler.cli.cluster.{part}", interrupted)
+    monkeypatch.setattr(f"fiedler.cli.{part}", interrupted)
     result = run_fiedler("cluster", table, "-k", "3", "--id", "name", "--drop", "class", "--out", tmp_path / "out")
 
     assert result == (130, "", "fiedler: interrupted; no incomplete files are left\n")

@@ -38,8 +38,7 @@ READERS = (
     "persistence.py",
     "graph/files.py",
     "graph/weights.py",
-    "report/schema.py",
-    "report/page.py",
+    "report/summary.py",
 )
 TRACED = tuple(str(Path(fiedler.__file__).parent / name) for name in READERS)
 

@@ -14,6 +14,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
@@ -117,14 +118,24 @@ def application(
     """Cluster data that lie on a manifold."""
 
 
+def flat_parameters(command: Command) -> list[inspect.Parameter]:
+    """Return the parameters of a command, with those of a group of options, a dataclass, in place of the group."""
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    groups = [flat_parameters(one.annotation) if is_dataclass(one.annotation) else [one] for one in parameters]
+    return [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for group in groups for one in group]
+
+
 def with_error_handling(command: Command) -> Command:
     """Wrap a command so that errors are shown as one sentence or, with ``--debug``, as a traceback."""
     signature = inspect.signature(command, eval_str=True)
+    groups = {name: one.annotation for name, one in signature.parameters.items() if is_dataclass(one.annotation)}
 
     @wraps(command)
     def run(debug: bool = False, **options: Any) -> None:
-        token = COMMAND_OPTIONS.set(option_names(signature))
+        token = COMMAND_OPTIONS.set(option_names(command))
         try:
+            for name, group in groups.items():
+                options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
             command(**options)
         except KeyboardInterrupt:
             typer.echo(INTERRUPTED, err=True)
@@ -143,26 +154,25 @@ def with_error_handling(command: Command) -> Command:
             COMMAND_OPTIONS.reset(token)
 
     debug_option = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
-    parameters = [*signature.parameters.values(), debug_option]
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=[*flat_parameters(command), debug_option])  # type: ignore[attr-defined]
     return run
 
 
-def option_names(signature: inspect.Signature) -> frozenset[str]:
+def option_names(command: Command) -> frozenset[str]:
     """Return the names of the options of a command.
 
     Examples
     --------
-    >>> sorted(option_names(inspect.signature(report.report, eval_str=True)))
+    >>> sorted(option_names(report.report))
     ['--debug', '--json', '--out', '--quiet', '-q']
     """
     names = {"--debug"}
-    for name, parameter in signature.parameters.items():
+    for parameter in flat_parameters(command):
         infos = getattr(parameter.annotation, "__metadata__", ())
         for info in (info for info in infos if isinstance(info, OptionInfo)):
             given = (info.default, *(info.param_decls or ()))  # the first name is in the place of a default
             declared = [one for one in given if isinstance(one, str) and one.startswith("-")]
-            names.update(declared or [f"--{name.replace('_', '-')}"])
+            names.update(declared or [f"--{parameter.name.replace('_', '-')}"])
     return frozenset(names)
 
 

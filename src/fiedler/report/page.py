@@ -18,35 +18,41 @@ import struct
 import zlib
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from .._files import atomic_write, check_path
-from ..errors import DataNotFoundError, FileFormatError, InputError
+from .._files import atomic_write
 from ..manifold.report_text import UNCERTAIN_BELOW
 from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, UNASSIGNED, on_dark
 from .cards import Summary
-from .schema import upgrade, validate
-from .summary import MAX_COORDINATE, SUMMARY_FORMAT, SUMMARY_VERSION
+from .summary import MAX_COORDINATE, check_format
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The script of the page: the modules under ``templates/script`` bundled into one script without imports.
-#
-# A module becomes an immediately called function, so that its names stay private; it returns what the module exports.
-# The bundler supports the two forms that the modules use: ``import { a, b } from "./name.js";`` and ``export`` before a
-# ``const`` or a ``function``.
+SPRITE_COLUMNS = 64  # thumbnails side by side in the image of all thumbnails
+COLORS = {
+    "groups": PALETTE,
+    "groups_on_dark": [on_dark(color) for color in PALETTE],
+    "unassigned": UNASSIGNED,
+    "confidence": CONFIDENCE_COLORS,
+    "min_opacity": MIN_OPACITY,
+}
+PNG_COLOR_TYPES = {1: 0, 3: 2}  # by the number of channels
 
+# The two forms that the modules of the script use: ``import { a, b } from "./name.js";``, and ``export`` before a
+# ``const`` or a ``function``.
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|function) (\w+))", re.MULTILINE)
 
 
 def bundle_script(entry: str = "main") -> str:
-    """Return one script with the module ``entry`` and all modules it imports, each once and before its first use."""
+    """Return one script with the module ``entry`` and all modules it imports, each once and before its first use.
+
+    A module becomes an immediately called function, so that its names stay private; it returns what it exports.
+    """
     modules: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -81,19 +87,6 @@ def read_template(name: str) -> str:
     return resources.files(__package__).joinpath("templates", *name.split("/")).read_text(encoding="utf-8")
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-
-SPRITE_COLUMNS = 64  # thumbnails side by side in the image of all thumbnails
-COLORS = {
-    "groups": PALETTE,
-    "groups_on_dark": [on_dark(color) for color in PALETTE],
-    "unassigned": UNASSIGNED,
-    "confidence": CONFIDENCE_COLORS,
-    "min_opacity": MIN_OPACITY,
-}
-PNG_COLOR_TYPES = {1: 0, 3: 2}  # by the number of channels
-
-
 def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
     """Write the report of a summary to one HTML file, which needs no network and no other file.
 
@@ -121,141 +114,11 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
     >>> "<title>Two pairs</title>" in page.read_text(encoding="utf-8")
     True
     """
-    page = render(_check_summary(summary))
+    check_format(summary)
+    page = render(summary)
     with atomic_write(path) as draft:
         draft.write_text(page, encoding="utf-8", newline="\n")
     return Path(path)
-
-
-def write_summary(summary: Summary, path: str | os.PathLike[str]) -> Path:
-    """Write a summary as JSON, from which the report can be made again.
-
-    An existing file is replaced only when the new one is complete.
-
-    Parameters
-    ----------
-    summary : dict
-        The result of :func:`summarize`.
-    path : path
-        The file to write, usually with the extension ``.json``.
-
-    Returns
-    -------
-    Path
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from sklearn.cluster import KMeans
-    >>> from fiedler.report import read_summary, summarize, write_summary
-    >>> X = [[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0]]
-    >>> summary = summarize(KMeans(2, n_init=1, random_state=0).fit(X), X)
-    >>> path = write_summary(summary, pathlib.Path(tempfile.mkdtemp()) / "summary.json")
-    >>> read_summary(path) == summary
-    True
-    """
-    text = json.dumps(_check_summary(summary), allow_nan=False, ensure_ascii=False)
-    with atomic_write(path) as draft:
-        draft.write_text(text, encoding="utf-8", newline="\n")
-    return Path(path)
-
-
-def read_summary(path: str | os.PathLike[str]) -> Summary:
-    """Read a summary written by :func:`write_summary`.
-
-    Parameters
-    ----------
-    path : path
-        The file to read.
-
-    Returns
-    -------
-    dict
-        The summary, as :func:`summarize` returned it.
-
-    Raises
-    ------
-    DataNotFoundError
-        If there is no such file.
-    FileFormatError
-        If the file is damaged, or was written by a later version of fiedler.
-
-    Examples
-    --------
-    Make a report from the file alone:
-
-    >>> import pathlib, tempfile
-    >>> from sklearn.cluster import KMeans
-    >>> from fiedler.report import read_summary, summarize, write_report, write_summary
-    >>> X = [[0.0, 0.0], [0.0, 1.0], [5.0, 5.0]]
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> path = write_summary(summarize(KMeans(2, n_init=1, random_state=0).fit(X), X), folder / "summary.json")
-    >>> summary = read_summary(path)
-    >>> summary["n_rows"], sorted(cluster["size"] for cluster in summary["clusters"])
-    (3, [1, 2])
-    >>> write_report(summary, folder / "report.html").name
-    'report.html'
-    """
-    check_path(path)
-    try:
-        summary = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataNotFoundError(
-            f"there is no summary file {str(path)!r}", code="file_not_found", file=str(path)
-        ) from None
-    except (IsADirectoryError, PermissionError) as error:  # Windows denies the permission to open a folder
-        if not Path(path).is_dir():
-            raise
-        reason = "it is a folder"
-        raise FileFormatError(
-            f"{str(path)!r} is not a valid summary file: {reason}",
-            code="invalid_summary",
-            file=str(path),
-            reason=reason,
-        ) from error
-    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or nested too deeply
-        raise FileFormatError(
-            f"{str(path)!r} is not a valid summary file: {error}",
-            code="invalid_summary",
-            file=str(path),
-            reason=str(error),
-        ) from error
-    return _check_summary(summary, str(path))
-
-
-def _check_summary(summary: Any, file: str | None = None) -> Summary:
-    """Return a valid summary, or raise an error that names the file it was read from."""
-    name, fields = ("the summary", {}) if file is None else (repr(file), {"file": file})
-    error = InputError if file is None else FileFormatError
-    if not isinstance(summary, dict) or summary.get("format") != SUMMARY_FORMAT:
-        raise error(
-            f"{name} is not a summary of a clustering",
-            "create one with fiedler.report.summarize",
-            code="invalid_summary",
-            **fields,
-        )
-    summary = upgrade(summary)
-    version = summary.get("version")
-    if type(version) is not int or not 1 <= version <= SUMMARY_VERSION:
-        raise error(
-            f"{name} has version {version!r}, but this version of fiedler reads versions 1 to {SUMMARY_VERSION}",
-            "update fiedler",
-            code="summary_version",
-            version=version,
-            **fields,
-        )
-    if fault := validate(summary):
-        raise error(
-            f"{name} is damaged: {fault}",
-            "create it again with fiedler cluster",
-            code="damaged_summary",
-            reason=fault,
-            **fields,
-        )
-    return summary
-
-
-# ----------------------------------------------------------------------------------------------------------- the page
 
 
 def render(summary: Summary) -> str:
@@ -309,9 +172,6 @@ def encode_array(values: ArrayLike, dtype: Literal["uint8", "uint16"]) -> str:
     'AQAAAQ=='
     """
     return base64.b64encode(np.asarray(values).astype(np.dtype(dtype).newbyteorder("<")).tobytes()).decode("ascii")
-
-
-# --------------------------------------------------------------------------------------------------------- thumbnails
 
 
 def _sprite(thumbnails: Summary) -> Summary:

@@ -15,18 +15,25 @@ texts and thumbnails, at least those on cards, are included if there are too man
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+import base64
+import json
+import math
+import os
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._files import atomic_write, check_path
 from .._records import FitHistory
 from .._validation import check_data, check_labels, check_seed, is_foreign
 from .._version import versions
 from ..core.arrays import to_numpy
 from ..core.eigen import smallest_eigenpairs, widest_gap
-from ..errors import InputError
+from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..graph.affinity import AffinityGraph
 from ..manifold import NClustersChoice
 from ..manifold.explain import describe_columns
@@ -71,6 +78,7 @@ EXTRA_EIGENVALUES = 6  # computed beyond the number of clusters
 MAX_PARAMETER_ENTRIES = 12  # longer arrays among the parameters are shown by their shape
 MAX_CONTESTED = 12  # rows that are listed
 MAX_CONFUSION_SIDE = 40  # larger confusion matrices are unreadable
+MAX_IMAGE_SIDE = 10_000  # pixels of thumbnails in a file
 
 # Attributes of fitted models that the report shows, and their names in it.
 FITTED_FACTS = {
@@ -434,3 +442,325 @@ def _python_code(model: BaseEstimator) -> str:
     module = ".".join(type(model).__module__.split(".")[:2])
     code = f"from {module} import {type(model).__name__}\n\nmodel = {model!r}.fit(X)"
     return clean_text(code, keep_lines=True)
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+def write_summary(summary: Summary, path: str | os.PathLike[str]) -> Path:
+    """Write a summary as JSON, from which the report can be made again.
+
+    An existing file is replaced only when the new one is complete.
+
+    Parameters
+    ----------
+    summary : dict
+        The result of :func:`summarize`.
+    path : path
+        The file to write, usually with the extension ``.json``.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn.cluster import KMeans
+    >>> from fiedler.report import read_summary, summarize, write_summary
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [5.0, 5.0], [5.0, 6.0]]
+    >>> summary = summarize(KMeans(2, n_init=1, random_state=0).fit(X), X)
+    >>> path = write_summary(summary, pathlib.Path(tempfile.mkdtemp()) / "summary.json")
+    >>> read_summary(path) == summary
+    True
+    """
+    check_format(summary)
+    text = json.dumps(summary, allow_nan=False, ensure_ascii=False)
+    with atomic_write(path) as draft:
+        draft.write_text(text, encoding="utf-8", newline="\n")
+    return Path(path)
+
+
+def read_summary(path: str | os.PathLike[str]) -> Summary:
+    """Read a summary written by :func:`write_summary`.
+
+    Parameters
+    ----------
+    path : path
+        The file to read.
+
+    Returns
+    -------
+    dict
+        The summary, as :func:`summarize` returned it.
+
+    Raises
+    ------
+    DataNotFoundError
+        If there is no such file.
+    FileFormatError
+        If the file is damaged, or was written by a later version of fiedler.
+
+    Examples
+    --------
+    Make a report from the file alone:
+
+    >>> import pathlib, tempfile
+    >>> from sklearn.cluster import KMeans
+    >>> from fiedler.report import read_summary, summarize, write_report, write_summary
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [5.0, 5.0]]
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> path = write_summary(summarize(KMeans(2, n_init=1, random_state=0).fit(X), X), folder / "summary.json")
+    >>> summary = read_summary(path)
+    >>> summary["n_rows"], sorted(cluster["size"] for cluster in summary["clusters"])
+    (3, [1, 2])
+    >>> write_report(summary, folder / "report.html").name
+    'report.html'
+    """
+    check_path(path)
+    file, reason = str(path), None
+    try:
+        summary = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataNotFoundError(f"there is no summary file {file!r}", code="file_not_found", file=file) from None
+    except (IsADirectoryError, PermissionError):  # Windows denies the permission to open a folder
+        if not Path(path).is_dir():
+            raise
+        reason = "it is a folder"
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or nested too deeply
+        reason = str(error)
+    if reason is not None:
+        problem = f"{file!r} is not a valid summary file: {reason}"
+        raise FileFormatError(problem, code="invalid_summary", file=file, reason=reason)
+    check_format(summary, file)
+    try:
+        check_schema(summary, SIZES)
+        check_schema(summary, summary_schema(summary, summary["n_rows"], summary["n_clusters"]))
+    except _SchemaError as error:
+        raise FileFormatError(
+            f"{file!r} is damaged: {error}",
+            "create it again with fiedler cluster",
+            code="damaged_summary",
+            reason=str(error),
+            file=file,
+        ) from None
+    return summary
+
+
+def check_format(summary: Any, file: str | None = None) -> None:
+    """Raise an error for what is not a summary, or is one of another version; its content is not looked at."""
+    name, fields = ("the summary", {}) if file is None else (repr(file), {"file": file})
+    error = InputError if file is None else FileFormatError
+    if not isinstance(summary, dict) or summary.get("format") != SUMMARY_FORMAT:
+        raise error(
+            f"{name} is not a summary of a clustering",
+            "create one with fiedler.report.summarize",
+            code="invalid_summary",
+            **fields,
+        )
+    version = summary.get("version")
+    if type(version) is not int or version != SUMMARY_VERSION:
+        raise error(
+            f"{name} has version {version!r}, but this version of fiedler reads version {SUMMARY_VERSION}",
+            "create it again, or update fiedler",
+            code="summary_version",
+            version=version,
+            **fields,
+        )
+
+
+# ------------------------------------------------------------------------------------------------ summaries from files
+#
+# A schema is a `Leaf`, `Maybe` (or None), `Many` (a list), a tuple (a list with one schema per entry) or a dictionary
+# (an object with these keys, or with any keys, if its only key is `ANY`).
+
+
+class _SchemaError(ValueError):
+    """A value does not match its schema."""
+
+
+class Leaf(NamedTuple):
+    """A plain value: its description and a test for it."""
+
+    description: str
+    is_valid: Callable[[Any], bool]
+
+
+class Maybe(NamedTuple):
+    """A value of another schema, or None."""
+
+    schema: Any
+
+
+class Many(NamedTuple):
+    """A list, of a given length if that is known."""
+
+    schema: Any
+    length: int | None = None
+
+
+def number(low: float = -math.inf, high: float = math.inf) -> Leaf:
+    """Describe a finite number within bounds, not a boolean."""
+    description = "a number" if math.isinf(high) else f"a number from {low} to {high}"
+    return Leaf(
+        description, lambda value: type(value) in (int, float) and math.isfinite(value) and low <= value <= high
+    )
+
+
+def integer(low: int = 0, high: float = math.inf) -> Leaf:
+    """Describe an integer within bounds, not a boolean."""
+    description = f"an integer of at least {low}" if math.isinf(high) else f"an integer from {low} to {high}"
+    return Leaf(description, lambda value: type(value) is int and low <= value <= high)
+
+
+ANY = "any key"
+TEXT = Leaf("a string", lambda value: isinstance(value, str))
+BOOLEAN = Leaf("true or false", lambda value: isinstance(value, bool))
+ANYTHING = {ANY: Leaf("anything", lambda value: True)}
+SIZES = {"n_rows": integer(1), "n_clusters": integer()}
+
+
+def summary_schema(summary: Summary, n: int, k: int) -> dict[str, Any]:
+    """Return the schema of a summary of n rows and k clusters, whose lists have the lengths of those they belong to."""
+    row, cluster, share, value = integer(0, n - 1), integer(0, k - 1), number(0, 1), Maybe(number())
+
+    def length(part: str, key: str, default: int = 0) -> int:
+        section = summary.get(part)
+        values = section.get(key) if isinstance(section, dict) else None
+        return len(values) if isinstance(values, list) else default
+
+    side = integer(1, MAX_IMAGE_SIDE)
+    values = Maybe(Many(value, length("evidence", "candidates")))
+    contrast = {"column": TEXT, "value": TEXT, "overall": Maybe(TEXT), "difference": number(), "lift": value}
+    return {
+        "title": TEXT,
+        "n_features": Maybe(integer()),
+        "column": Leaf("'term' or 'feature'", lambda value: value in ("term", "feature")),
+        "n_unassigned": integer(0, n),
+        "confidence": value,
+        "uncertain_share": value,
+        "rows": {
+            "x": Many(integer(0, MAX_COORDINATE), n),
+            "y": Many(integer(0, MAX_COORDINATE), n),
+            "labels": Many(integer(-1, k - 1), n),
+            "confidence": Maybe(Many(share, n)),
+            "ids": Maybe(Many(TEXT, n)),
+        },
+        "clusters": Many(
+            {
+                "label": cluster,
+                "name": Maybe(TEXT),
+                "size": integer(0, n),
+                "share": number(),
+                "confidence": value,
+                "typical": Many(row),
+                "least_confident": Many({"row": row, "confidence": number(), "other": cluster, "share": number()}),
+                "terms": Many((TEXT, number())),
+                "contrasts": Many(contrast),
+            },
+            k,
+        ),
+        "profiles": Many(
+            {
+                "column": TEXT,
+                "level": Maybe(TEXT),
+                "used": BOOLEAN,
+                "overall": TEXT,
+                "values": Many(TEXT, k),
+                "differences": Many(number(), k),
+            }
+        ),
+        "contested": Maybe({"count": integer(0, n), "rows": Many({"row": row, "agreement": share})}),
+        "layout": TEXT,
+        "texts": Maybe(
+            {"rows": Maybe(Many(row)), "values": Many(TEXT, length("texts", "rows", n)), "length": integer()}
+        ),
+        "thumbnails": Maybe(
+            {
+                "height": side,
+                "width": side,
+                "channels": Leaf("1 or 3", lambda value: value in (1, 3)),
+                "n_means": integer(k, k),
+                "rows": Many(row),
+                "pixels": Leaf("the expected number of pixels", lambda text: _has_all_pixels(summary, text)),
+            }
+        ),
+        "truth": Maybe({"classes": Many(TEXT), "codes": Many(integer(0, length("truth", "classes") - 1), n)}),
+        "agreement": Maybe(
+            {
+                "scores": {ANY: number()},
+                "clusters": Many(integer(-1, k - 1)),
+                "counts": Maybe(Many(Many(integer(), length("agreement", "clusters")), length("truth", "classes"))),
+            }
+        ),
+        "spectrum": Maybe({"values": Many(number()), "gap": integer(1, length("spectrum", "values"))}),
+        "history": Maybe(
+            {
+                "maximize": BOOLEAN,
+                "iterations": Many(integer()),
+                "values": {ANY: Many(value, length("history", "iterations"))},
+            }
+        ),
+        "evidence": Maybe(
+            {
+                "n_clusters": integer(),
+                "candidates": Many(integer()),
+                **dict.fromkeys(("gaps", "stability", "stability_error", "modularity"), values),
+            }
+        ),
+        "caution": Maybe(TEXT),
+        "explanation": Maybe(TEXT),
+        "model": {"name": TEXT, "parameters": ANYTHING, "facts": ANYTHING, "versions": {"fiedler": TEXT}},
+        "seconds": value,
+        "settings": ANYTHING,
+        "reproduce": TEXT,
+    }
+
+
+def _has_all_pixels(summary: Summary, text: Any) -> bool:
+    """Whether a text decompresses to exactly the pixels of the thumbnails; no more than that is decompressed."""
+    thumbnails = summary["thumbnails"]
+    n_bytes = math.prod(thumbnails[key] for key in ("height", "width", "channels"))
+    n_bytes *= thumbnails["n_means"] + len(thumbnails["rows"])
+    try:
+        decompressed = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), n_bytes + 1)
+    except (TypeError, ValueError, zlib.error):
+        return False
+    return len(decompressed) == n_bytes
+
+
+def check_schema(value: Any, schema: Any, path: str = "") -> None:
+    """Raise an error that names the first part of a value that does not match a schema."""
+    match schema:
+        case Leaf(description, is_valid):
+            if not is_valid(value):
+                raise _SchemaError(f"{path} is not {description}")
+        case Maybe(inner):
+            if value is not None:
+                check_schema(value, inner, path)
+        case Many(inner, length):
+            _check_list(value, length, path)
+            if isinstance(inner, Leaf) and all(map(inner.is_valid, value)):  # quickly, as there may be a million rows
+                return
+            for i, entry in enumerate(value):
+                check_schema(entry, inner, f"{path}[{i}]")
+        case tuple():
+            _check_list(value, len(schema), path)
+            for i, entry in enumerate(value):
+                check_schema(entry, schema[i], f"{path}[{i}]")
+        case dict():
+            if not isinstance(value, dict):
+                raise _SchemaError(f"{path} is not an object")
+            prefix = f"{path}." if path else ""
+            schemas = dict.fromkeys(value, schema[ANY]) if ANY in schema else schema
+            if missing := [prefix + key for key in schemas if key not in value]:
+                raise _SchemaError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+            for key, inner in schemas.items():
+                check_schema(value[key], inner, prefix + key)
+
+
+def _check_list(value: Any, length: int | None, path: str) -> None:
+    if not isinstance(value, list):
+        raise _SchemaError(f"{path} is not a list")
+    if length is not None and len(value) != length:
+        raise _SchemaError(f"{path} has length {len(value)}, not {length}")

@@ -177,7 +177,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
                 raise InputError(str(error).rstrip("."), code="invalid_parameter") from error
             raise InputError(
                 f"no term remains in {len(texts)} document(s)",
-                "relax stop_words, min_df, max_df or token_pattern",
+                "relax stop_words, min_df, max_df or token_pattern, or use longer texts",
                 code="no_terms",
                 n_documents=len(texts),
             ) from error
