@@ -57,7 +57,7 @@ RECORDS = {
     "FitHistory": "fiedler._records",
     "GaussianOfRows": "fiedler.table.completion",
     "Gaussians": "fiedler.mixture.covariance",
-    "LowRankAffinity": "fiedler.graph.landmark_graph",
+    "LowRankAffinity": "fiedler.graph.kernels",
     "NClustersChoice": "fiedler.manifold.n_clusters",
     "PairwiseConstraints": "fiedler.graph.constraints",
     "Profiles": "fiedler.table.profiles",
@@ -255,9 +255,7 @@ ESTIMATORS: dict[str, Estimator] = {
         _row("KNNGraph", "graph.recipes", "Graphs", {"n_neighbors": 5}, {"n_neighbors": 5, "weight": "local"}),
         _row("RadiusGraph", "graph.recipes", "Graphs", {"radius": 4.0}),
         _row("FullGraph", "graph.recipes", "Graphs", {"weight": "heat", "bandwidth": 1.5}),
-        _row(
-            "LandmarkGraph", "graph.landmark_graph", "Graphs", {"n_landmarks": 30, "weight": "heat", "bandwidth": 2.0}
-        ),
+        _row("LandmarkGraph", "graph.kernels", "Graphs", {"n_landmarks": 30, "weight": "heat", "bandwidth": 2.0}),
         _row("LabelGraph", "graph.labels", "Graphs", {"base": _KNN}),
     )
 }

@@ -64,7 +64,7 @@ from ..graph.coarsen import contract
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, add_links, check_constraints, has_repulsion
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_disconnected
-from ..graph.landmark_graph import LandmarkGraph, LowRankAffinity
+from ..graph.kernels import LandmarkGraph, LowRankAffinity
 from ..graph.recipes import is_pairwise, self_tuned
 from ..graph.smoothing import coincident_rows, replace_coincident_rows
 from ..graph.weights import check_relative_weights, weigh_graph

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from .._archive import Archive, check_ending, open_archive, write_archive
 from .._typing import MatrixLike
-from .._validation import check_bool, check_data, choose
+from .._validation import check_bool, check_data, choose, import_optional
 from ..core.arrays import Array, asarray_like, namespace, take_rows, to_numpy
 from ..core.eigen import LaplacianKind, SpectralForm
 from ..core.sparse import (
@@ -29,9 +29,9 @@ from ..core.sparse import (
     to_scipy,
 )
 from ..errors import FileFormatError, InputError, InputTypeError, shown
-from .connect import BRIDGES
 from .kernels import MAX_SHARE, KernelConstants
 from .operators import component_labels, laplacian, spectral_form, weighted_degrees
+from .tree import BRIDGES
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Matrices of weights: what a caller's matrix or one of a file must be to become a graph.
@@ -452,7 +452,7 @@ class AffinityGraph:
             component to the largest. The weight of an added edge is the smallest weight of the graph (1 if it has no
             edges), so that the new edges are the cheapest to cut. If components of many rows are close to each other
             in many dimensions, an edge may be one of the shortest instead of the shortest; see
-            :mod:`fiedler.graph.connect`.
+            :mod:`fiedler.graph.tree`.
 
         Returns
         -------
@@ -547,3 +547,117 @@ def _read_only(array: Array | None) -> Array | None:
         array = array.view()
         array.flags.writeable = False
     return array
+
+
+# ----- Graphs of networkx and igraph, and the cells of AnnData objects, as an affinity graph or as rows.
+
+CONNECTIVITIES, PRINCIPAL_COMPONENTS = "connectivities", "X_pca"
+
+
+def rows_or_graph(X: Any) -> Any:
+    """Return the graph of an object of networkx or igraph, the graph or rows of AnnData, and anything else as it is.
+
+    Examples
+    --------
+    >>> rows_or_graph([[1.0, 2.0]])
+    [[1.0, 2.0]]
+    """
+    library = type(X).__module__.partition(".")[0]
+    if library == "networkx" and hasattr(X, "adj"):
+        return from_networkx(X)
+    if library == "igraph" and hasattr(X, "get_edgelist"):
+        return from_igraph(X)
+    if library == "anndata" and hasattr(X, "obsp"):
+        return cells_of(X)
+    return X
+
+
+def from_networkx(graph: Any) -> AffinityGraph:
+    """Return the graph of a networkx object; edges without a ``weight`` have weight 1."""
+    networkx = import_optional("networkx", extra="table", purpose="graphs of networkx")
+    _check_undirected(graph.is_directed(), "networkx")
+    return AffinityGraph.from_matrix(networkx.to_scipy_sparse_array(graph, weight="weight", dtype=np.float64))
+
+
+def from_igraph(graph: Any) -> AffinityGraph:
+    """Return the graph of an igraph object; without an edge attribute ``weight``, edges have weight 1."""
+    _check_undirected(graph.is_directed(), "igraph")
+    edges = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+    weights = np.array(graph.es["weight"] if "weight" in graph.es.attributes() else np.ones(len(edges)), dtype=float)
+    n = graph.vcount()
+    half = sp.csr_array((weights, (edges[:, 0], edges[:, 1])), shape=(n, n))
+    return AffinityGraph.from_matrix(half + half.T)
+
+
+def _check_undirected(is_directed: bool, library: str) -> None:
+    if is_directed:
+        raise InputError(
+            f"the graph of {library} is directed, and clusters are those of undirected graphs",
+            "pass graph.to_undirected()" if library == "networkx" else "pass graph.as_undirected()",
+            code="directed_graph",
+            parameter="X",
+        )
+
+
+def choose_representation(adata: Any, *, allow_graph: bool = True) -> str:
+    """Return the name of the graph or of the rows by which cells are compared by default."""
+    if allow_graph and CONNECTIVITIES in adata.obsp:
+        return CONNECTIVITIES
+    return PRINCIPAL_COMPONENTS if PRINCIPAL_COMPONENTS in adata.obsm else "X"
+
+
+def cells_of(adata: Any, use_rep: str | None = None) -> Any:
+    """Return the graph of the cells of an AnnData object, or their rows.
+
+    Parameters
+    ----------
+    adata : AnnData
+    use_rep : str, optional
+        The rows in ``adata.obsm``, or ``"X"``. By default the graph in ``adata.obsp["connectivities"]``, else the rows
+        in ``adata.obsm["X_pca"]``, else ``adata.X``.
+    """
+    use_rep = use_rep or choose_representation(adata)
+    if use_rep == CONNECTIVITIES and CONNECTIVITIES in adata.obsp:
+        return AffinityGraph.from_matrix(adata.obsp[CONNECTIVITIES])
+    if use_rep == "X":
+        return _matrix_of(adata)
+    if use_rep not in adata.obsm:
+        raise InputError(
+            f"there is no {use_rep!r} in adata.obsm",
+            f"choose one of {[*adata.obsm.keys(), 'X']}",
+            code="no_such_representation",
+            parameter="use_rep",
+            value=use_rep,
+            options=[*adata.obsm.keys(), "X"],
+        )
+    return np.asarray(adata.obsm[use_rep])
+
+
+def _matrix_of(adata: Any) -> Any:
+    """Return the matrix ``adata.X``."""
+    try:
+        rows = adata.X[:] if adata.isbacked else adata.X
+    except KeyError:  # of a file without X
+        rows = None
+    if rows is None:
+        raise InputError(
+            "the AnnData object has no X",
+            f"choose one of {list(adata.obsm.keys())} in obsm with use_rep" if adata.obsm else "add X",
+            code="no_matrix",
+            parameter="use_rep",
+        )
+    return sp.csr_array(rows) if sp.issparse(rows) else np.asarray(rows)
+
+
+def refuse_affinity_as_rows(X: Any) -> None:
+    """Raise an error if sparse rows look like an affinity matrix, whose rows are seldom meant to be compared."""
+    if not sp.issparse(X) or X.shape[0] != X.shape[1] or X.shape[0] < 3:
+        return
+    matrix = sp.csr_array(X)
+    if matrix.nnz and matrix.data.min() >= 0 and abs(matrix - matrix.T).max() == 0:
+        raise InputError(
+            f"X is a symmetric sparse matrix of shape {X.shape}, which looks like a graph",
+            "pass AffinityGraph.from_matrix(X) if it is one, or graph=KNNGraph() if its rows are features",
+            code="affinity_or_features",
+            parameter="X",
+        )

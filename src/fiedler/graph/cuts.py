@@ -44,8 +44,8 @@ from ..core.sparse import (
 from ..errors import InputError
 from .affinity import AffinityGraph
 from .constraints import split_by_sign
+from .kernels import LowRankAffinity
 from .labels import check_node_labels, consecutive
-from .landmark_graph import LowRankAffinity
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Eigenvectors of graphs with repelling edges, in which cannot-links are in the denominator.

@@ -22,7 +22,8 @@ from ..core.arrays import Array, asarray_like, to_numpy
 from ..core.sparse import Sparse, csr_parts, filter_entries, from_scipy_like, row_indices, to_scipy
 from ..errors import InputError, shown
 from .affinity import AffinityGraph
-from .recipes import MAX_FULL_NODES, as_affinity, link_new_points
+from .kernels import MAX_FULL_NODES
+from .recipes import as_affinity, link_new_points
 
 UNKNOWN = -1  # the label of a row whose class is not known
 MAX_LABEL = 2**53  # above, floats are not all of the whole numbers

@@ -19,27 +19,29 @@ References
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from .._validation import choose
-from ..core.arrays import Array, asarray_like, namespace, to_numpy
-from ..core.eigen import LaplacianKind, SpectralForm
+from .._validation import check_int, choose
+from ..core.arrays import Array, asarray_like, eps, namespace, row_blocks, to_numpy
+from ..core.eigen import LaplacianKind, SpectralForm, spectral_bounds
 from ..core.sparse import (
     Sparse,
     add_diagonal,
     csr_parts,
     filter_entries,
+    from_coo,
     row_indices,
     row_sums,
     scale_rows_columns,
     to_scipy,
     with_data,
 )
-from ..errors import InputTypeError
+from ..errors import InputError, InputTypeError
 
 
 class Graph(Protocol):
@@ -222,3 +224,198 @@ def _null_vectors(null_values: Array, component: np.ndarray, sign: np.ndarray, c
         members = component == c
         basis[members, c] = sign[members] * values[members] / np.linalg.norm(values[members])
     return asarray_like(basis, null_values, dtype=null_values.dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The Hessian operator: a quadratic form H that is zero for functions which are affine on a flat manifold.
+#
+#     f'Hf = Σ_i ‖W_i' f(N_i)‖²,   W_i an orthonormal basis of the quadratic functions on the neighbourhood N_i of row i
+#                                  that are orthogonal to the constant and linear ones        [Donoho & Grimes 2003]
+#
+# Linear and quadratic functions are those of tangent coordinates, the d leading principal components of the neighbours.
+# Unlike the Laplacian, whose energy tr(f'Lf) is zero for constants alone, H has a null space of d + 1 dimensions on a
+# manifold that is isometric to an open connected set of the plane, convex or not: smoothing by it does not flatten.
+# scikit-learn's ``LocallyLinearEmbedding(method="hessian")`` is the same where a neighbourhood has as many rows as a
+# quadratic function has coefficients; of larger ones it penalises everything that is not linear.
+#
+# References
+# ----------
+# D. L. Donoho, C. Grimes, "Hessian eigenmaps: locally linear embedding techniques for high-dimensional data", PNAS 100,
+# 2003.
+
+RANK_TOL_POWER = 0.5  # directions shorter than eps to this power, relative to the longest, are rounding errors
+
+
+def n_neighbors_needed(n_dimensions: int) -> int:
+    """Return the number of coefficients of a quadratic function, 1 + d + d(d + 1)/2, each of which needs a neighbour.
+
+    Examples
+    --------
+    >>> n_neighbors_needed(2)
+    6
+    """
+    return 1 + n_dimensions + n_dimensions * (n_dimensions + 1) // 2
+
+
+def hessian(X: Array, graph: Graph | Sparse, n_dimensions: int = 2) -> Sparse:
+    """Return the matrix of the Hessian operator on rows that lie near a manifold.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows.
+    graph : AffinityGraph or sparse matrix of shape (n, n)
+        The neighbours of row i are the stored entries of row i, whatever their weights.
+    n_dimensions : int, default=2
+        The dimension of the manifold, at most that of the rows.
+
+    Returns
+    -------
+    sparse matrix of shape (n, n)
+        Symmetric and positive semidefinite, in double precision, in the array library of ``X``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fiedler import KNNGraph
+    >>> from fiedler.graph import hessian
+    >>> X = np.random.RandomState(0).uniform(size=(200, 2))
+    >>> H = hessian(X, KNNGraph(8).build(X))
+    >>> np.abs(H @ X).max() < 1e-12  # coordinates are affine functions
+    np.True_
+    """
+    d = _check_dimensions(n_dimensions, X.shape[1])
+    neighbors = to_scipy(graph.weights if hasattr(graph, "weights") else graph)
+    _check_neighbors(neighbors, X.shape[0], d)
+    xp = namespace(X)
+    X = xp.astype(X, xp.float64)
+    blocks = (columns for _, columns in neighborhoods(neighbors, X))
+    triplets = [_triplets(_local_forms(_take_groups(X, columns), d), columns) for columns in blocks]
+    rows, columns, data = (xp.concat(parts) for parts in zip(*triplets))
+    return from_coo(rows, columns, data, neighbors.shape)
+
+
+def hessian_form(H: Sparse) -> SpectralForm:
+    """Return H as an eigenproblem: its spectrum is not negative, and the constant is a null vector."""
+    xp = namespace(csr_parts(H)[0])
+    constant = xp.full_like(row_sums(H), H.shape[0] ** -0.5)[:, None]
+    return SpectralForm(H, upper=spectral_bounds(H)[1], null_vectors=lambda k: constant)
+
+
+def _local_forms(rows: Array, d: int) -> Array:
+    """Return W_i W_i', shape (m, p, p), of m neighbourhoods of p rows, shape (m, p, D)."""
+    xp, p = namespace(rows), rows.shape[1]
+    U, _, _, _ = tangent_coordinates(rows, d)
+    quadratics = xp.stack([U[:, :, a] * U[:, :, b] for a in range(d) for b in range(a, d)], axis=2)
+    affine = xp.concat([xp.full_like(U[:, :, :1], p**-0.5), U], axis=2)
+    rest = quadratics - affine @ (xp.matrix_transpose(affine) @ quadratics)
+    W, lengths, _ = xp.linalg.svd(rest, full_matrices=False)
+    longest = xp.sqrt(xp.sum(quadratics**2, axis=(1, 2)))[:, None]
+    W = W * _positive_lengths(lengths, longest)
+    return W @ xp.matrix_transpose(W)
+
+
+def tangent_coordinates(rows: Array, d: int) -> tuple[Array, Array, Array, Array]:
+    """Return the leading principal components of m neighbourhoods of p rows, shape (m, p, D).
+
+    Returns
+    -------
+    U, lengths, directions, centers : arrays of shapes (m, p, d), (m, 1, d), (m, d, D) and (m, 1, D)
+        The centred rows are about (U · lengths) @ directions. Columns of U are orthonormal and sum to zero; those of
+        directions in which the rows do not differ are zero.
+    """
+    xp = namespace(rows)
+    centers = xp.mean(rows, axis=1, keepdims=True)
+    U, lengths, directions = xp.linalg.svd(rows - centers, full_matrices=False)
+    kept = _positive_lengths(lengths, lengths[:, :1])[:, :, :d]
+    return U[:, :, :d] * kept, lengths[:, None, :d] * kept, directions[:, :d, :], centers
+
+
+def _positive_lengths(lengths: Array, longest: Array) -> Array:
+    """Return 1 for singular values above rounding errors and 0 for others, shape (m, 1, ·)."""
+    xp = namespace(lengths)
+    return xp.astype(lengths > eps(lengths) ** RANK_TOL_POWER * longest, lengths.dtype)[:, None, :]
+
+
+def _triplets(forms: Array, columns: Array) -> tuple[Array, Array, Array]:
+    """Return row, column and value of every entry of the local forms."""
+    xp = namespace(forms)
+    flat = lambda A: xp.reshape(xp.broadcast_to(A, forms.shape), (-1,))  # noqa: E731
+    return flat(columns[:, :, None]), flat(columns[:, None, :]), flat(forms)
+
+
+def neighborhoods(neighbors: Any, reference: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield nodes and their neighbours, shape (m, p), in blocks of nodes that have equally many of them."""
+    counts = np.diff(neighbors.indptr)
+    for p in np.unique(counts[counts > 0]):
+        nodes = np.flatnonzero(counts == p)
+        columns = neighbors.indices[neighbors.indptr[nodes][:, None] + np.arange(p)].astype(np.int64)
+        for block in row_blocks(len(nodes), 8 * int(p) * (3 * int(p) + 2 * reference.shape[1]), reference):
+            yield asarray_like(nodes[block], reference), asarray_like(columns[block], reference)
+
+
+def extend_affinely(F: Array, X_new: Array, X: Array, links: Any, d: int) -> Array:
+    """Return at new points the affine functions of tangent coordinates that fit ``F`` at the rows they are linked to.
+
+    Such functions have no Hessian. A point without links has zeros.
+    """
+    xp = namespace(X)
+    X, X_new, extended = xp.astype(X, xp.float64), xp.astype(X_new, xp.float64), np.zeros((X_new.shape[0], F.shape[1]))
+    F_double = asarray_like(to_numpy(F), X, dtype=xp.float64)
+    for nodes, columns in neighborhoods(to_scipy(links), X):
+        points, values = xp.take(X_new, nodes, axis=0), _take_groups(F_double, columns)
+        extended[to_numpy(nodes)] = to_numpy(_affine_fit(points, _take_groups(X, columns), values, d))
+    return asarray_like(extended, F, dtype=F.dtype)
+
+
+def _affine_fit(points: Array, rows: Array, values: Array, d: int) -> Array:
+    """Return at one point a neighbourhood the affine function that fits ``values`` at the rows by least squares."""
+    xp = namespace(rows)
+    U, lengths, directions, centers = tangent_coordinates(rows, d)
+    coordinates = ((points[:, None, :] - centers) @ xp.matrix_transpose(directions)) / xp.where(lengths > 0, lengths, 1)
+    fitted = xp.mean(values, axis=1, keepdims=True) + coordinates @ (xp.matrix_transpose(U) @ values)
+    return fitted[:, 0, :]
+
+
+def _take_groups(values: Array, groups: Array) -> Array:
+    """Return the rows of groups of m p indices as an array of shape (m, p, ·)."""
+    xp = namespace(values)
+    return xp.reshape(xp.take(values, xp.reshape(groups, (-1,)), axis=0), (*groups.shape, values.shape[1]))
+
+
+# --------------------------------------------------------------------------------------------------------------- checks
+
+
+def _check_dimensions(n_dimensions: object, n_features: int) -> int:
+    d = check_int(n_dimensions, "n_dimensions")
+    if d > n_features:
+        raise InputError(
+            f"a manifold of {d} dimensions needs rows of at least {d} columns, but X has {n_features}",
+            f"choose at most {n_features} dimensions",
+            code="too_many_dimensions",
+            parameter="n_dimensions",
+            value=d,
+            n_features=n_features,
+        )
+    return d
+
+
+def _check_neighbors(neighbors: Any, n: int, d: int) -> None:
+    if neighbors.shape != (n, n):
+        raise InputError(
+            f"the graph has {neighbors.shape[0]} nodes, but X has {n} rows",
+            "build the graph from the same rows",
+            code="graph_size_mismatch",
+            parameter="graph",
+        )
+    counts, needed = np.diff(neighbors.indptr), n_neighbors_needed(d)
+    if counts.min() < needed:
+        row = int(counts.argmin())
+        raise InputError(
+            f"a quadratic function in {d} dimensions needs {needed} neighbours, but row {row} has {counts[row]}",
+            f"use KNNGraph({needed}) or more neighbours, or fewer dimensions",
+            code="too_few_neighbors",
+            row=row,
+            n_neighbors=int(counts[row]),
+            n_needed=needed,
+        )

@@ -9,19 +9,18 @@ that they have validated already.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from .._typing import MatrixLike
-from .._validation import check_bool, check_data, check_int, check_positive, choose, is_foreign
-from ..core.arrays import Array, arange, asarray_like, is_on_host, namespace, normalize_rows, to_numpy
+from .._typing import GraphLike, LabelsLike, MatrixLike
+from .._validation import check_bool, check_data, check_int, check_positive, choose, did_you_mean, is_foreign
+from ..core.arrays import Array, arange, asarray_like, namespace, normalize_rows, positive_part, to_numpy
 from ..core.fitting import in_blocks
-from ..core.parallel import check_memory
-from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, row_indices, with_data
+from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
 from ..errors import InputError, InputTypeError, shown
 from .affinity import AffinityGraph, BridgeRule
 from .kernels import (
@@ -30,28 +29,16 @@ from .kernels import (
     KernelConstants,
     KernelName,
     RowPairs,
+    check_complete_graph,
+    check_links_to_all,
     edge_weights,
     fit_constants,
     pairwise_distances,
 )
-from .neighbors import Edges, SearchMethod, k_nearest, unit_rows, within_radius
-
-if TYPE_CHECKING:
-    pass
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
-from .._typing import GraphLike, LabelsLike
-from .._validation import did_you_mean
-from ..core.arrays import positive_part
-from ..core.sparse import is_sparse
-from .neighbors import from_transformer
+from .neighbors import Edges, SearchMethod, from_transformer, k_nearest, unit_rows, within_radius
 
 if TYPE_CHECKING:
     from .constraints import PairwiseConstraints
-
-MAX_FULL_NODES = 10_000  # nodes of a FullGraph: 100 million weights, 1.2 GB, and about 4.5 GB while it is built
-BUILD_BYTES, LINK_BYTES = 45, 32  # peak memory per weight of a FullGraph, and per weight to a new point
 
 SymmetrizeRule: TypeAlias = Literal["union", "mutual", "mean"]
 
@@ -372,10 +359,7 @@ class FullGraph(_Recipe):
         return graph._with_weights(graph.weights, loops=asarray_like(to_numpy(flat[~others]), data, dtype=data.dtype))
 
     def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
-        if is_on_host(X):
-            n_new, n = X_new.shape[0], X.shape[0]
-            purpose = f"linking {n_new} new points to all {n} nodes of a FullGraph"
-            check_memory(LINK_BYTES * n_new * n, purpose, "pass fewer points at a time, or use KNNGraph")
+        check_links_to_all(X_new.shape[0], X.shape[0], X)
         distances, scales_new = self._all_pairs(X, queries=X_new)
         constants = graph.constants or KernelConstants()
         pairs = RowPairs(X_new, X, distances, scales_a=scales_new, scales_b=constants.scales)
@@ -387,21 +371,6 @@ class FullGraph(_Recipe):
         choose(KERNELS, self.weight, option="weight")
         scales = local_scales(X, queries=queries, metric=self.metric) if self.weight == "local" else None
         return metric(X if queries is None else queries, X), scales
-
-
-def check_complete_graph(n: int, X: Array) -> None:
-    """Raise an error if a complete graph of n rows has too many weights, or more than the memory can hold."""
-    if n > MAX_FULL_NODES:
-        raise InputError(
-            f"FullGraph on {n} rows would have {n * n:,} weights, about {1e-9 * BUILD_BYTES * n * n:.0f} GB while it "
-            "is built",
-            "use KNNGraph",
-            code="too_many_rows",
-            n_samples=n,
-            max_samples=MAX_FULL_NODES,
-        )
-    if is_on_host(X):
-        check_memory(BUILD_BYTES * n * n, f"FullGraph on {n} rows", "use KNNGraph")
 
 
 def _cosine_distances(A: Array, B: Array) -> Array:

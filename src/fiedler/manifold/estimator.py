@@ -48,10 +48,9 @@ from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_colum
 from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
 from ..errors import InputError, ignore_warnings, warn
-from ..graph.affinity import AffinityGraph
+from ..graph.affinity import AffinityGraph, refuse_affinity_as_rows, rows_or_graph
 from ..graph.constraints import ConstraintsLike, add_links, attractive_part, check_constraints
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_clusters_are_empty
-from ..graph.foreign import refuse_affinity_as_rows, rows_or_graph
 from ..graph.labels import UNKNOWN
 from ..graph.neighbors import APPROXIMATE_ABOVE, Edges
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_pairwise, nested_graphs, self_tuned

@@ -46,7 +46,7 @@ from ..errors import InputError, shown
 from ..graph.affinity import AffinityGraph
 from ..graph.community import MultilevelSearch, modularity, search_hierarchy
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin
-from ..graph.landmark_graph import LandmarkGraph
+from ..graph.kernels import LandmarkGraph
 from ..graph.neighbors import APPROXIMATE_ABOVE
 from ..graph.recipes import as_affinity, default_recipe, is_pairwise
 from ..graph.weights import canonical_order, check_relative_weights, different_rows, weigh_graph

@@ -36,10 +36,10 @@ from ..core.sparse import Sparse, to_scipy
 from ..errors import InputError, InputTypeError, shown
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, overwrite_links
-from ..graph.kernels import KernelConstants, pairwise_distances
+from ..graph.kernels import KernelConstants, check_complete_graph, pairwise_distances
 from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest
-from ..graph.recipes import FullGraph, KNNGraph, check_complete_graph
+from ..graph.recipes import FullGraph, KNNGraph
 from .objective import (
     METRIC_FAMILIES,
     DenseWeights,
