@@ -168,7 +168,7 @@ def test_a_coarse_search_reaches_the_modularity_of_a_search_of_the_graph_itself(
 
     direct = MultilevelSearch.on(graph, 6, np.random.RandomState(0), max_nodes=10_000).find(6, np.random.RandomState(0))
 
-    assert multilevel.search.n < 170
+    assert multilevel.search.edges.n < 170
     assert coarse.modularity > 0.995 * direct.modularity  # one supernode for ten nodes
     assert_allclose(coarse.modularity, modularity(graph, coarse.labels, resolution=coarse.resolution), rtol=1e-6)
     assert clustering_accuracy(y, to_numpy(coarse.labels)) > 0.9
@@ -178,7 +178,7 @@ def test_refinement_only_raises_modularity(rng, coarse_search):
     graph = KNNGraph(8).build(large_graph(rng)[0])
     multilevel = MultilevelSearch.on(graph, 6, np.random.RandomState(0))
     search = replace(multilevel.search, k=6, rng=np.random.RandomState(1))
-    coarse = search.improve(rng.randint(6, size=search.n), 1.0)
+    coarse = search.improve(rng.randint(6, size=search.edges.n), 1.0)
 
     refined = multilevel.refine(coarse, 6, np.random.RandomState(1))
 

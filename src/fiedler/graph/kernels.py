@@ -207,16 +207,13 @@ def fit_constants(
     kernel: str, distances: Array, *, bandwidth: float | None, degree: int, scales: Array | None
 ) -> KernelConstants:
     """Return the constants of a kernel; a missing bandwidth is estimated from the neighbour distances."""
-    choose(KERNELS, kernel, option="weight")
     if kernel == "polynomial":
         return KernelConstants(degree=check_int(degree, "degree"))
     if kernel == "local":
         return KernelConstants(scales=scales)
     if kernel != "heat":
         return KernelConstants()
-    if bandwidth is not None:
-        return KernelConstants(bandwidth=check_positive(bandwidth, "bandwidth"))
-    return KernelConstants(bandwidth=median_distance(distances))
+    return KernelConstants(median_distance(distances) if bandwidth is None else check_positive(bandwidth, "bandwidth"))
 
 
 def median_distance(distances: Array) -> float:

@@ -171,8 +171,8 @@ def check_classes(labels: np.ndarray) -> None:
 def check_partial_labels(y: LabelsLike | None, n: int, k: int | None = None) -> np.ndarray | None:
     """Return the labels in ``y`` that a clusterer may use: 0, 1, ... (below ``k``) for some rows, -1 for the others.
 
-    None if ``y`` contains no -1, names, or numbers that are not whole: pipelines and searches pass true labels and
-    targets to every estimator, and a clusterer must not use them.
+    None if ``y`` has no -1, or is no whole numbers: pipelines and searches pass true labels and targets to every
+    estimator, and a clusterer must not use them.
     """
     if y is None:
         return None

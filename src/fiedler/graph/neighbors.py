@@ -2,7 +2,7 @@
 
 ``method="auto"`` searches dense rows in cells if there are more than `APPROXIMATE_ABOVE` of them (on a device
 `DEVICE_APPROXIMATE_ABOVE`) with more than a few features, and exactly otherwise. The searches are in `exact_search` and
-`approximate_search`.
+`voronoi`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Graph Laplacians, as sparse matrices in the array library of the graph.
+"""Operators on a graph: Laplacians and the Hessian, as sparse matrices in the array library of the graph.
 
 ===============  =============================  ===================================================
 combinatorial    D - W                          [vonLuxburg07, 3.1]; Ratio Cut
@@ -12,15 +12,28 @@ the degree and on the diagonal of W, and so does not change D - W. An isolated n
 identity in the formulas is restricted to nodes with an edge). The multiplicity of the eigenvalue 0 is thus the number
 of connected components, isolated nodes included (of balanced components, on a signed graph).
 
+The Hessian operator is a quadratic form H that is zero for functions which are affine on a flat manifold:
+
+    f'Hf = Σ_i ‖W_i' f(N_i)‖²,   W_i an orthonormal basis of the quadratic functions on the neighbourhood N_i of row i
+                                 that are orthogonal to the constant and linear ones        [Donoho & Grimes 2003]
+
+Linear and quadratic functions are those of tangent coordinates, the d leading principal components of the neighbours.
+Unlike the Laplacian, whose energy tr(f'Lf) is zero for constants alone, H has a null space of d + 1 dimensions on a
+manifold that is isometric to an open connected set of the plane, convex or not: smoothing by it does not flatten.
+scikit-learn's ``LocallyLinearEmbedding(method="hessian")`` is the same where a neighbourhood has as many rows as a
+quadratic function has coefficients; of larger ones it penalises everything that is not linear.
+
 References
 ----------
 [vonLuxburg07] U. von Luxburg, "A tutorial on spectral clustering", Statistics and Computing 17, 2007.
+D. L. Donoho, C. Grimes, "Hessian eigenmaps: locally linear embedding techniques for high-dimensional data", PNAS 100,
+2003.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,25 +56,8 @@ from ..core.sparse import (
 )
 from ..errors import InputError, InputTypeError
 
-
-class Graph(Protocol):
-    """The attributes of a graph from which its Laplacians are computed."""
-
-    @property
-    def weights(self) -> Sparse:
-        """Symmetric, zero diagonal."""
-
-    @property
-    def degrees(self) -> Array:
-        """Row sums of the absolute weights, self-loops included."""
-
-    @property
-    def loops(self) -> Array | None:
-        """Weights of the self-loops, if there are any."""
-
-    @property
-    def signed(self) -> bool:
-        """Whether weights may be negative."""
+if TYPE_CHECKING:
+    from .affinity import AffinityGraph
 
 
 def weighted_degrees(weights: Sparse, *, signed: bool) -> Array:
@@ -79,34 +75,34 @@ def power_of_degrees(degrees: Array, power: float) -> Array:
     return xp.where(connected, xp.where(connected, degrees, 1) ** power, 0)
 
 
-def _loopless_degrees(graph: Graph) -> Array:
+def _loopless_degrees(graph: AffinityGraph) -> Array:
     """Return the diagonal of D - W: degrees without the self-loops, which are on the diagonal of W as well."""
     return graph.degrees if graph.loops is None else graph.degrees - graph.loops
 
 
-def _normalized_diagonal(graph: Graph) -> Array:
+def _normalized_diagonal(graph: AffinityGraph) -> Array:
     """Return the diagonal of I - D⁻¹W: 1 for a node with edges, 0 for an isolated one, minus w_ii / d_i."""
     if graph.loops is not None:
         return _loopless_degrees(graph) * power_of_degrees(graph.degrees, -1.0)
     return namespace(graph.degrees).astype(graph.degrees > 0, graph.degrees.dtype)
 
 
-def _combinatorial(graph: Graph) -> Sparse:
+def _combinatorial(graph: AffinityGraph) -> Sparse:
     return add_diagonal(with_data(graph.weights, -csr_parts(graph.weights)[0]), _loopless_degrees(graph))
 
 
-def _symmetric(graph: Graph) -> Sparse:
+def _symmetric(graph: AffinityGraph) -> Sparse:
     inverse_root = power_of_degrees(graph.degrees, -0.5)
     return add_diagonal(scale_rows_columns(graph.weights, -inverse_root, inverse_root), _normalized_diagonal(graph))
 
 
-def _random_walk(graph: Graph) -> Sparse:
+def _random_walk(graph: AffinityGraph) -> Sparse:
     return add_diagonal(
         scale_rows_columns(graph.weights, -power_of_degrees(graph.degrees, -1.0)), _normalized_diagonal(graph)
     )
 
 
-def _signed(graph: Graph) -> Sparse:
+def _signed(graph: AffinityGraph) -> Sparse:
     absolute = weighted_degrees(graph.weights, signed=True)
     return add_diagonal(with_data(graph.weights, -csr_parts(graph.weights)[0]), absolute)
 
@@ -119,7 +115,7 @@ LAPLACIANS = {
 }
 
 
-def laplacian(graph: Graph, kind: LaplacianKind = "combinatorial") -> Sparse:
+def laplacian(graph: AffinityGraph, kind: LaplacianKind = "combinatorial") -> Sparse:
     """Return the Laplacian matrix of a graph.
 
     Parameters
@@ -156,7 +152,7 @@ def laplacian(graph: Graph, kind: LaplacianKind = "combinatorial") -> Sparse:
 # ------------------------------------------------------------------------------------- input of the eigensolvers
 
 
-def spectral_form(graph: Graph, kind: LaplacianKind = "symmetric") -> SpectralForm:
+def spectral_form(graph: AffinityGraph, kind: LaplacianKind = "symmetric") -> SpectralForm:
     """Return the Laplacian as a symmetric eigenproblem: matrix, exact null vectors, spectral bound and row scaling.
 
     ``random_walk`` is solved through the symmetric one: L_rw v = λ v for v = D^-1/2 u. [vonLuxburg07, Prop. 3]
@@ -175,7 +171,7 @@ def spectral_form(graph: Graph, kind: LaplacianKind = "symmetric") -> SpectralFo
     )
 
 
-def _largest_edge_degree(graph: Graph) -> float:
+def _largest_edge_degree(graph: AffinityGraph) -> float:
     """Return the maximum of d_i + d_j over the edges, a bound of the spectrum of D - W. [Anderson & Morley 1985]"""
     _, indices, _ = csr_parts(graph.weights)
     if indices.shape[0] == 0:
@@ -192,7 +188,7 @@ def component_labels(weights: Sparse) -> tuple[int, np.ndarray]:
     return count, rank[labels]
 
 
-def balanced_components(graph: Graph) -> tuple[int, np.ndarray, np.ndarray]:
+def balanced_components(graph: AffinityGraph) -> tuple[int, np.ndarray, np.ndarray]:
     """Return the components that have a null vector: their number, each node's component (-1: none) and its sign.
 
     These are all components of a graph with non-negative weights. On a signed graph they are the balanced ones: those
@@ -226,38 +222,17 @@ def _null_vectors(null_values: Array, component: np.ndarray, sign: np.ndarray, c
     return asarray_like(basis, null_values, dtype=null_values.dtype)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The Hessian operator: a quadratic form H that is zero for functions which are affine on a flat manifold.
-#
-#     f'Hf = Σ_i ‖W_i' f(N_i)‖²,   W_i an orthonormal basis of the quadratic functions on the neighbourhood N_i of row i
-#                                  that are orthogonal to the constant and linear ones        [Donoho & Grimes 2003]
-#
-# Linear and quadratic functions are those of tangent coordinates, the d leading principal components of the neighbours.
-# Unlike the Laplacian, whose energy tr(f'Lf) is zero for constants alone, H has a null space of d + 1 dimensions on a
-# manifold that is isometric to an open connected set of the plane, convex or not: smoothing by it does not flatten.
-# scikit-learn's ``LocallyLinearEmbedding(method="hessian")`` is the same where a neighbourhood has as many rows as a
-# quadratic function has coefficients; of larger ones it penalises everything that is not linear.
-#
-# References
-# ----------
-# D. L. Donoho, C. Grimes, "Hessian eigenmaps: locally linear embedding techniques for high-dimensional data", PNAS 100,
-# 2003.
+# ---------------------------------------------------------------------------------------------- the Hessian operator
 
 RANK_TOL_POWER = 0.5  # directions shorter than eps to this power, relative to the longest, are rounding errors
 
 
 def n_neighbors_needed(n_dimensions: int) -> int:
-    """Return the number of coefficients of a quadratic function, 1 + d + d(d + 1)/2, each of which needs a neighbour.
-
-    Examples
-    --------
-    >>> n_neighbors_needed(2)
-    6
-    """
+    """Return 1 + d + d(d + 1)/2, the coefficients of a quadratic function, each of which needs a neighbour."""
     return 1 + n_dimensions + n_dimensions * (n_dimensions + 1) // 2
 
 
-def hessian(X: Array, graph: Graph | Sparse, n_dimensions: int = 2) -> Sparse:
+def hessian(X: Array, graph: AffinityGraph | Sparse, n_dimensions: int = 2) -> Sparse:
     """Return the matrix of the Hessian operator on rows that lie near a manifold.
 
     Parameters
@@ -284,13 +259,15 @@ def hessian(X: Array, graph: Graph | Sparse, n_dimensions: int = 2) -> Sparse:
     >>> np.abs(H @ X).max() < 1e-12  # coordinates are affine functions
     np.True_
     """
-    d = _check_dimensions(n_dimensions, X.shape[1])
     neighbors = to_scipy(graph.weights if hasattr(graph, "weights") else graph)
-    _check_neighbors(neighbors, X.shape[0], d)
+    d = _check_dimensions(n_dimensions, X, neighbors)
     xp = namespace(X)
     X = xp.astype(X, xp.float64)
-    blocks = (columns for _, columns in neighborhoods(neighbors, X))
-    triplets = [_triplets(_local_forms(_take_groups(X, columns), d), columns) for columns in blocks]
+    triplets = []
+    for _, columns in neighborhoods(neighbors, X):
+        forms = _local_forms(_take_groups(X, columns), d)
+        entries = (columns[:, :, None], columns[:, None, :], forms)
+        triplets.append([xp.reshape(xp.broadcast_to(part, forms.shape), (-1,)) for part in entries])
     rows, columns, data = (xp.concat(parts) for parts in zip(*triplets))
     return from_coo(rows, columns, data, neighbors.shape)
 
@@ -318,11 +295,9 @@ def _local_forms(rows: Array, d: int) -> Array:
 def tangent_coordinates(rows: Array, d: int) -> tuple[Array, Array, Array, Array]:
     """Return the leading principal components of m neighbourhoods of p rows, shape (m, p, D).
 
-    Returns
-    -------
-    U, lengths, directions, centers : arrays of shapes (m, p, d), (m, 1, d), (m, d, D) and (m, 1, D)
-        The centred rows are about (U · lengths) @ directions. Columns of U are orthonormal and sum to zero; those of
-        directions in which the rows do not differ are zero.
+    They are U, lengths, directions and centers, of shapes (m, p, d), (m, 1, d), (m, d, D) and (m, 1, D), with the
+    centred rows about (U · lengths) @ directions. Columns of U are orthonormal and sum to zero; those of directions in
+    which the rows do not differ are zero.
     """
     xp = namespace(rows)
     centers = xp.mean(rows, axis=1, keepdims=True)
@@ -335,13 +310,6 @@ def _positive_lengths(lengths: Array, longest: Array) -> Array:
     """Return 1 for singular values above rounding errors and 0 for others, shape (m, 1, ·)."""
     xp = namespace(lengths)
     return xp.astype(lengths > eps(lengths) ** RANK_TOL_POWER * longest, lengths.dtype)[:, None, :]
-
-
-def _triplets(forms: Array, columns: Array) -> tuple[Array, Array, Array]:
-    """Return row, column and value of every entry of the local forms."""
-    xp = namespace(forms)
-    flat = lambda A: xp.reshape(xp.broadcast_to(A, forms.shape), (-1,))  # noqa: E731
-    return flat(columns[:, :, None]), flat(columns[:, None, :]), flat(forms)
 
 
 def neighborhoods(neighbors: Any, reference: Array) -> Iterator[tuple[Array, Array]]:
@@ -363,18 +331,13 @@ def extend_affinely(F: Array, X_new: Array, X: Array, links: Any, d: int) -> Arr
     X, X_new, extended = xp.astype(X, xp.float64), xp.astype(X_new, xp.float64), np.zeros((X_new.shape[0], F.shape[1]))
     F_double = asarray_like(to_numpy(F), X, dtype=xp.float64)
     for nodes, columns in neighborhoods(to_scipy(links), X):
-        points, values = xp.take(X_new, nodes, axis=0), _take_groups(F_double, columns)
-        extended[to_numpy(nodes)] = to_numpy(_affine_fit(points, _take_groups(X, columns), values, d))
+        values = _take_groups(F_double, columns)
+        U, lengths, directions, centers = tangent_coordinates(_take_groups(X, columns), d)
+        offsets = xp.take(X_new, nodes, axis=0)[:, None, :] - centers
+        coordinates = (offsets @ xp.matrix_transpose(directions)) / xp.where(lengths > 0, lengths, 1)
+        fitted = xp.mean(values, axis=1, keepdims=True) + coordinates @ (xp.matrix_transpose(U) @ values)
+        extended[to_numpy(nodes)] = to_numpy(fitted[:, 0, :])
     return asarray_like(extended, F, dtype=F.dtype)
-
-
-def _affine_fit(points: Array, rows: Array, values: Array, d: int) -> Array:
-    """Return at one point a neighbourhood the affine function that fits ``values`` at the rows by least squares."""
-    xp = namespace(rows)
-    U, lengths, directions, centers = tangent_coordinates(rows, d)
-    coordinates = ((points[:, None, :] - centers) @ xp.matrix_transpose(directions)) / xp.where(lengths > 0, lengths, 1)
-    fitted = xp.mean(values, axis=1, keepdims=True) + coordinates @ (xp.matrix_transpose(U) @ values)
-    return fitted[:, 0, :]
 
 
 def _take_groups(values: Array, groups: Array) -> Array:
@@ -383,11 +346,9 @@ def _take_groups(values: Array, groups: Array) -> Array:
     return xp.reshape(xp.take(values, xp.reshape(groups, (-1,)), axis=0), (*groups.shape, values.shape[1]))
 
 
-# --------------------------------------------------------------------------------------------------------------- checks
-
-
-def _check_dimensions(n_dimensions: object, n_features: int) -> int:
-    d = check_int(n_dimensions, "n_dimensions")
+def _check_dimensions(n_dimensions: object, X: Array, neighbors: Any) -> int:
+    """Return the dimension of the manifold; raise an error if the rows, or their neighbours, are too few for it."""
+    d, (n, n_features) = check_int(n_dimensions, "n_dimensions"), X.shape
     if d > n_features:
         raise InputError(
             f"a manifold of {d} dimensions needs rows of at least {d} columns, but X has {n_features}",
@@ -397,10 +358,6 @@ def _check_dimensions(n_dimensions: object, n_features: int) -> int:
             value=d,
             n_features=n_features,
         )
-    return d
-
-
-def _check_neighbors(neighbors: Any, n: int, d: int) -> None:
     if neighbors.shape != (n, n):
         raise InputError(
             f"the graph has {neighbors.shape[0]} nodes, but X has {n} rows",
@@ -419,3 +376,4 @@ def _check_neighbors(neighbors: Any, n: int, d: int) -> None:
             n_neighbors=int(counts[row]),
             n_needed=needed,
         )
+    return d

@@ -10,7 +10,8 @@ spread             (I - α D^-½WD^-½)⁻¹ Y, labels spread over the graph
 =================  ==============================================================================
 
 Arrays are NumPy, torch or CuPy arrays, and the operator is of the same library; a SciPy operator is applied to any
-array, on the host.
+array, on the host. `nystrom` extends eigenvectors to new points, and `combine_graphs` weighs graphs by how smooth their
+common functions are.
 """
 
 from __future__ import annotations
@@ -219,8 +220,7 @@ def spread(Y: Array, graph: AffinityGraph, alpha: float, *, tol: float = 1e-8, m
     return inner._replace(solution=xp.where(degrees > 0, root / (1 - alpha), 1) * inner.solution)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Values of nodes extended to new points: eigenvectors by the Nyström formula.
+# --------------------------------------------------------------------------------------------------------- new points
 
 
 def nystrom(F: Array, values: Array, kind: str, *, recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -> Array:
@@ -236,9 +236,7 @@ def nystrom(F: Array, values: Array, kind: str, *, recipe: Any, X_new: Array, X:
     relative = values[None, :] / _positive(degrees)[:, None]  # λ / d(x)
     shrink = {"random_walk": (1 - values)[None, :], "association": -relative}.get(kind, 1 - relative)
     average = matmul(W, F) / _positive(degrees)[:, None]
-    extended = average / xp.where(
-        shrink > 1e-3, shrink, 1
-    )  # an eigenvector that is not smooth is averaged, not amplified
+    extended = average / xp.where(shrink > 1e-3, shrink, 1)  # what is not smooth is averaged, not amplified
     return replace_coincident_rows(extended, F, W, to_numpy(degrees) == 0, X_new, X)
 
 
@@ -303,8 +301,7 @@ def coincident_rows(W: Sparse, X_new: Array, X: Array) -> np.ndarray:
     return source
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# One graph from several on the same nodes: L = Σ_g μ_g L_g, with weights μ chosen without labels.
+# ----------------------------------------------------------------------------------------------- one graph from several
 #
 # Combined Laplacians were proposed for learning from labels, which then choose the weights [Argyriou, Herbster & Pontil
 # 2005]. Without any, the weights are those of the functions that are smooth on all graphs together [Nie, Li & Li 2016]:
@@ -312,35 +309,21 @@ def coincident_rows(W: Sparse, X_new: Array, X: Array) -> np.ndarray:
 #     minimise  Σ_g √tr(Y'L_gY)   subject to   Y'Y = I, Y'1 = 0,        each L_g divided by its mean degree
 #
 # The concave root lies below its tangent, 1/(2√e_g) tr(Y'L_gY) + const, with e_g = tr(Y'L_gY) at the last Y. So the
-# smallest eigenvectors Y of Σ_g μ_g L_g with μ_g ∝ 1/√e_g never raise the sum, and a graph on which the shared
+# smallest eigenvectors Y of L = Σ_g μ_g L_g with μ_g ∝ 1/√e_g never raise the sum, and a graph on which the shared
 # functions vary more has a smaller weight. Minimising Σ_g μ_g tr(Y'L_gY) over μ as well would select a single graph.
 #
-# References
-# ----------
-# A. Argyriou, M. Herbster, M. Pontil, "Combining graph Laplacians for semi-supervised learning", Advances in Neural
-# Information Processing Systems 18, 2005.
-# F. Nie, J. Li, X. Li, "Parameter-free auto-weighted multiple graph learning", International Joint Conference on
-# Artificial Intelligence 2016.
+# A. Argyriou, M. Herbster, M. Pontil, "Combining graph Laplacians for semi-supervised learning", NIPS 18, 2005.
+# F. Nie, J. Li, X. Li, "Parameter-free auto-weighted multiple graph learning", IJCAI 2016.
 
 SMALLEST_ENERGY = 1e-8  # per function: a graph with as many components as functions would have an infinite weight
 
 
 class CombinedGraph(NamedTuple):
-    """The combination of several graphs.
+    """The combination of several graphs."""
 
-    Attributes
-    ----------
-    graph : AffinityGraph
-        Its weights are Σ_g μ_g W_g / d̄_g, with d̄_g the mean degree of graph g.
-    weights : ndarray of shape (n_graphs,)
-        μ, which sums to one.
-    objectives : ndarray of shape (n_iterations,)
-        Σ_g √tr(Y'L_gY) after each iteration.
-    """
-
-    graph: AffinityGraph
-    weights: np.ndarray
-    objectives: np.ndarray
+    graph: AffinityGraph  # with the weights Σ_g μ_g W_g / d̄_g, d̄_g the mean degree of graph g
+    weights: np.ndarray  # (n_graphs,), μ, which sums to one
+    objectives: np.ndarray  # Σ_g √tr(Y'L_gY) after each iteration
 
 
 def combine_graphs(
@@ -404,15 +387,8 @@ def _weighted_sum(graphs: Sequence[AffinityGraph], factors: np.ndarray) -> Affin
     rows = xp.concat([row_indices(graph.weights) for graph in graphs])
     columns = xp.concat([csr_parts(graph.weights)[1] for graph in graphs])
     data = xp.concat([float(factor) * csr_parts(graph.weights)[0] for graph, factor in zip(graphs, factors)])
-    return AffinityGraph(from_coo(rows, columns, data, shape), loops=_weighted_loops(graphs, factors))
-
-
-def _weighted_loops(graphs: Sequence[AffinityGraph], factors: np.ndarray) -> Array | None:
-    total = None
-    for graph, factor in zip(graphs, factors):
-        if graph.loops is not None:
-            total = float(factor) * graph.loops + (0 if total is None else total)
-    return total
+    loops = [float(factor) * graph.loops for graph, factor in zip(graphs, factors) if graph.loops is not None]
+    return AffinityGraph(from_coo(rows, columns, data, shape), loops=sum(loops) if loops else None)
 
 
 def _check_graphs(graphs: Sequence[AffinityGraph | MatrixLike]) -> list[AffinityGraph]:

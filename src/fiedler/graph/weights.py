@@ -106,9 +106,9 @@ def weigh_graph(graph: AffinityGraph, weights: np.ndarray | None) -> AffinityGra
 def expand_graph(graph: AffinityGraph, nodes: np.ndarray) -> AffinityGraph:
     """Return a graph of all copies of the nodes of a graph without self-loops, whose contraction is that graph.
 
-    ``nodes`` is the node of which each row is a copy; every one occurs. An edge of weight w between nodes with a ≥ b copies
-    becomes a edges of weight w / a, in which each copy of the second node has about equally many; so there are not a · b of
-    them. Kernel constants are left out.
+    ``nodes`` is the node of which each row is a copy; every one occurs. An edge of weight w between nodes with a ≥ b
+    copies becomes a edges of weight w / a, in which each copy of the second node has about equally many; so there are
+    not a · b of them. Kernel constants are left out.
     """
     data, columns, _ = csr_parts(graph.weights)
     rows, columns = (to_numpy(ends).astype(np.int64) for ends in (row_indices(graph.weights), columns))
@@ -164,7 +164,7 @@ class CopiedRows(NamedTuple):
         return np.bincount(self.nodes, weights, minlength=len(self.first)).astype(np.float64)
 
     def join(self, X: Array, X_new: Array) -> tuple[np.ndarray, CopiedRows]:
-        """Return which new rows differ from all others, and all rows, these being further nodes; X are the different rows."""
+        """Return which new rows differ from all others, and all rows, with these as further nodes of ``X``."""
         n_nodes, n_rows = len(self.first), len(self.nodes)
         first, nodes = different_rows(append_rows(X, X_new))
         if not np.array_equal(first[:n_nodes], np.arange(n_nodes)):  # some old rows are equal, but were not joined
