@@ -467,7 +467,7 @@ def _sample_each_class(labels: np.ndarray, rate: float, rng: np.random.RandomSta
 # ------------------------------------------------------------------------------------- constraints as edges of a graph
 
 
-def overwrite_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGraph:
+def overwrite_edges(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGraph:
     """Give must-links the largest weight of the graph (1 if it has no edges), and remove the edges of cannot-links."""
     W = to_scipy(graph.weights)
     max_weight = float(W.data.max()) if W.nnz else 1.0
@@ -476,7 +476,7 @@ def overwrite_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> A
     return _with_host_weights(graph, sp.csr_array(untouched + max_weight * must))
 
 
-def add_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGraph:
+def add_constraints(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGraph:
     """Add edges of positive weight for must-links and of negative weight for cannot-links.
 
     The weights of either kind at a row sum to about ``strength`` times the mean degree, independently of the number of
@@ -495,12 +495,12 @@ def add_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> Affinit
     W, n = to_scipy(graph.weights), graph.n_nodes
     unit = constraints.strength * (abs(W).sum() / n or 1.0)
     cannot = symmetric_pairs(constraints.cannot_link, n)
-    must_weights, cannot_weights = balanced_link_weights(constraints)
+    must_weights, cannot_weights = constraint_weights(constraints)
     linked = W - W.multiply(cannot) + unit * (must_weights - cannot_weights)
     return _with_host_weights(graph, sp.csr_array(linked), signed=bool(cannot.nnz) or graph.signed)
 
 
-def has_repulsion(graph: AffinityGraph, constraints: PairwiseConstraints | None) -> bool:
+def has_cannot_links(graph: AffinityGraph, constraints: PairwiseConstraints | None) -> bool:
     """Whether the negative weights of a graph are cannot-links."""
     links = constraints is not None and constraints.strength > 0 and len(constraints.cannot_link) > 0
     return links and graph.has_negative_weights
@@ -535,7 +535,7 @@ def symmetric_pairs(pairs: np.ndarray, n: int) -> sp.csr_array:
     return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
 
 
-def balanced_link_weights(constraints: PairwiseConstraints) -> tuple[sp.csr_array, sp.csr_array]:
+def constraint_weights(constraints: PairwiseConstraints) -> tuple[sp.csr_array, sp.csr_array]:
     """Return ½(1/m_i + 1/m_j) for must-links and for cannot-links, m_i the number of pairs of that kind at row i."""
     balanced = []
     for pairs in (constraints.must_link, constraints.cannot_link):

@@ -62,7 +62,7 @@ from .kernels import LowRankAffinity
 from .labels import check_node_labels, consecutive
 
 MATRIX_SOLVERS = ("arpack", "shift_invert")  # need a matrix, or miss a null space of several dimensions
-MAX_REPELLED_ROWS = 4000  # rows with a repelling edge, of which a dense matrix is decomposed
+MAX_CANNOT_LINK_ROWS = 4000  # rows with a repelling edge, of which a dense matrix is decomposed
 MASS_IS_DEGREE = {"ratio": False, "ncut": True}  # whether the mass of a node is its degree
 
 # ------------------------------------------------------------------------------------------------ cuts of hard labels
@@ -342,7 +342,7 @@ def cut_eigenvectors(
     if isinstance(graph, AffinityGraph) and not graph.has_negative_weights and unshifted:
         return smallest_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
     if isinstance(graph, AffinityGraph) and problem.repelling:  # those of D⁺ - W would concentrate on cannot-links
-        return repelled_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
+        return cannot_link_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
     root = to_numpy(problem.inverse_root).astype(np.float64)[:, None]
     diagonal = to_numpy(problem.degrees).astype(np.float64)[:, None] * root**2
     reference = problem.degrees
@@ -358,7 +358,7 @@ def cut_eigenvectors(
     return asarray_like(root * to_numpy(vectors), reference, dtype=reference.dtype)
 
 
-def repelled_eigenpairs(graph: AffinityGraph, k: int, *, kind: str, **options: Any) -> EigenResult:
+def cannot_link_eigenpairs(graph: AffinityGraph, k: int, *, kind: str, **options: Any) -> EigenResult:
     """Return the ``k`` smallest eigenpairs of L⁺ v = λ (M + L⁻) v; M is D for 'random_walk', else the mean degree.
 
     With N = M^-½ L⁺ M^-½ and R = (I + M^-½ L⁻ M^-½)^-½, which differs from I only where edges repel, the problem is RNR
@@ -378,13 +378,13 @@ def repelled_eigenpairs(graph: AffinityGraph, k: int, *, kind: str, **options: A
     mass = np.where(degrees > 0, degrees, mean) if kind == "random_walk" else np.full_like(degrees, mean)
     root = 1 / np.sqrt(mass)[:, None]
     rows = np.flatnonzero(repel.diagonal())
-    if len(rows) > MAX_REPELLED_ROWS:
+    if len(rows) > MAX_CANNOT_LINK_ROWS:
         raise InputError(
             f"{len(rows)} rows have cannot-links",
-            f"use cannot-links of at most {MAX_REPELLED_ROWS} rows",
+            f"use cannot-links of at most {MAX_CANNOT_LINK_ROWS} rows",
             code="too_many_rows",
             n_rows=len(rows),
-            max_rows=MAX_REPELLED_ROWS,
+            max_rows=MAX_CANNOT_LINK_ROWS,
         )
     E = root[rows] * repel[rows][:, rows].toarray() * root[rows].T
     values, vectors = eigh(0.5 * (E + E.T)) if len(rows) else (np.empty(0), E)

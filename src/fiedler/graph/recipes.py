@@ -554,7 +554,7 @@ def is_transformer(graph: Any) -> bool:
     return hasattr(graph, "fit_transform") and not isinstance(graph, type)
 
 
-def learns_from_pairs(graph: Any) -> bool:
+def learns_from_constraints(graph: Any) -> bool:
     """Whether a recipe uses pairwise constraints itself."""
     return bool(getattr(graph, ARGUMENT_FLAGS["constraints"], False))
 
@@ -578,6 +578,6 @@ def link_new_points(recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -
     )
 
 
-def is_pairwise(graph: Any) -> bool:
+def is_precomputed(graph: Any) -> bool:
     """Whether ``X`` is the affinity matrix itself, for scikit-learn's ``pairwise`` tag."""
     return isinstance(graph, str) and graph == "precomputed"
