@@ -150,12 +150,8 @@ class CommunitySearch:
         edges = self.edges
         between = sum_entries(labels[edges.rows], labels[edges.columns], edges.weights, (k, k))
         between[np.arange(k), np.arange(k)] += self.sums(labels, self.loops, k)
-        volumes = self.relative_volumes(labels, k)
+        volumes = self.sums(labels, self.edges.degrees, k) / self.edges.total
         return between / self.edges.total - gamma * np.outer(volumes, volumes)
-
-    def relative_volumes(self, labels: np.ndarray, k: int) -> np.ndarray:
-        """Return the volumes of the communities over 2m."""
-        return self.sums(labels, self.edges.degrees, k) / self.edges.total
 
     def evolve(self, population: list[CommunityResult], gamma: float) -> CommunityResult:
         """Recombine partitions, the best first, as long as the result is better than all of them."""
@@ -194,7 +190,7 @@ class CommunitySearch:
 
         Unlike `cuts.normalized_cut` it rejects empty communities, and negative weights are not in the volumes.
         """
-        volumes = self.relative_volumes(labels, self.k)
+        volumes = self.sums(labels, self.edges.degrees) / self.edges.total
         return sum_of_cut_ratios(volumes - np.diag(self.cohesion(labels, self.k, 0.0)), volumes)
 
     def lower_resolution(self, current: CommunityResult, spectral: Iterable[np.ndarray]) -> CommunityResult:
@@ -213,7 +209,7 @@ class CommunitySearch:
 
     def cut_without_tails(self, labels: np.ndarray) -> float:
         """Return the normalised cut; infinite if a community is far smaller than the others."""
-        volumes = self.relative_volumes(labels, self.k)
+        volumes = self.sums(labels, self.edges.degrees) / self.edges.total
         return self.normalized_cut(labels) if volumes.min() >= MIN_RELATIVE_VOLUME / self.k else np.inf
 
     def without_empty(self, current: CommunityResult) -> CommunityResult:

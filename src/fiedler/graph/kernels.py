@@ -131,27 +131,11 @@ class RowPairs:
         return a[:, None] * b[None, :] if self.rows is None else a[self.rows] * b[self.columns]
 
 
-def _binary(pairs: RowPairs, constants: KernelConstants) -> Array:
-    return namespace(pairs.distances).ones_like(pairs.distances)
-
-
-def _heat(pairs: RowPairs, constants: KernelConstants) -> Array:
-    return _decay(0.5 * (pairs.distances / constants.bandwidth) ** 2)
-
-
 def _decay(exponents: Array) -> Array:
     """Compute exp(-x); a weight so small that the inverse of a degree could overflow is zero."""
     xp = namespace(exponents)
     weights, limits = xp.exp(-exponents), xp.finfo(exponents.dtype)
     return xp.where(weights * limits.eps >= limits.smallest_normal, weights, 0)
-
-
-def _dot(pairs: RowPairs, constants: KernelConstants) -> Array:
-    return pairs.products()
-
-
-def _polynomial(pairs: RowPairs, constants: KernelConstants) -> Array:
-    return (pairs.products() + 1) ** constants.degree
 
 
 def _cosine(pairs: RowPairs, constants: KernelConstants) -> Array:
@@ -170,10 +154,10 @@ def _local(pairs: RowPairs, constants: KernelConstants) -> Array:
 
 Kernel = Callable[[RowPairs, KernelConstants], Array]
 KERNELS: dict[str, Kernel] = {
-    "binary": _binary,
-    "heat": _heat,
-    "dot": _dot,
-    "polynomial": _polynomial,
+    "binary": lambda pairs, constants: namespace(pairs.distances).ones_like(pairs.distances),
+    "heat": lambda pairs, constants: _decay(0.5 * (pairs.distances / constants.bandwidth) ** 2),
+    "dot": lambda pairs, constants: pairs.products(),
+    "polynomial": lambda pairs, constants: (pairs.products() + 1) ** constants.degree,
     "cosine": _cosine,
     "local": _local,
 }

@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     from .affinity import AffinityGraph
 
 
+LAPLACIANS = dict.fromkeys(("combinatorial", "symmetric", "random_walk", "signed"))
+
+
 def weighted_degrees(weights: Sparse, *, signed: bool) -> Array:
     """Return d_i = Σ_j w_ij, or Σ_j |w_ij| on a signed graph."""
     if not signed:
@@ -73,46 +76,6 @@ def power_of_degrees(degrees: Array, power: float) -> Array:
     xp = namespace(degrees)
     connected = degrees >= xp.finfo(degrees.dtype).smallest_normal
     return xp.where(connected, xp.where(connected, degrees, 1) ** power, 0)
-
-
-def _loopless_degrees(graph: AffinityGraph) -> Array:
-    """Return the diagonal of D - W: degrees without the self-loops, which are on the diagonal of W as well."""
-    return graph.degrees if graph.loops is None else graph.degrees - graph.loops
-
-
-def _normalized_diagonal(graph: AffinityGraph) -> Array:
-    """Return the diagonal of I - D⁻¹W: 1 for a node with edges, 0 for an isolated one, minus w_ii / d_i."""
-    if graph.loops is not None:
-        return _loopless_degrees(graph) * power_of_degrees(graph.degrees, -1.0)
-    return namespace(graph.degrees).astype(graph.degrees > 0, graph.degrees.dtype)
-
-
-def _combinatorial(graph: AffinityGraph) -> Sparse:
-    return add_diagonal(with_data(graph.weights, -csr_parts(graph.weights)[0]), _loopless_degrees(graph))
-
-
-def _symmetric(graph: AffinityGraph) -> Sparse:
-    inverse_root = power_of_degrees(graph.degrees, -0.5)
-    return add_diagonal(scale_rows_columns(graph.weights, -inverse_root, inverse_root), _normalized_diagonal(graph))
-
-
-def _random_walk(graph: AffinityGraph) -> Sparse:
-    return add_diagonal(
-        scale_rows_columns(graph.weights, -power_of_degrees(graph.degrees, -1.0)), _normalized_diagonal(graph)
-    )
-
-
-def _signed(graph: AffinityGraph) -> Sparse:
-    absolute = weighted_degrees(graph.weights, signed=True)
-    return add_diagonal(with_data(graph.weights, -csr_parts(graph.weights)[0]), absolute)
-
-
-LAPLACIANS = {
-    "combinatorial": _combinatorial,
-    "symmetric": _symmetric,
-    "random_walk": _random_walk,
-    "signed": _signed,
-}
 
 
 def laplacian(graph: AffinityGraph, kind: LaplacianKind = "combinatorial") -> Sparse:
@@ -146,10 +109,19 @@ def laplacian(graph: AffinityGraph, kind: LaplacianKind = "combinatorial") -> Sp
             code="not_a_graph",
             parameter="graph",
         )
-    return choose(LAPLACIANS, kind, option="kind")(graph)
-
-
-# ------------------------------------------------------------------------------------- input of the eigensolvers
+    choose(LAPLACIANS, kind, option="kind")
+    W, degrees = graph.weights, graph.degrees
+    if kind == "signed":
+        return add_diagonal(with_data(W, -csr_parts(W)[0]), weighted_degrees(W, signed=True))
+    # A self-loop is in the degree and on the diagonal of W, so that it is not on the diagonal of D - W.
+    diagonal = degrees if graph.loops is None else degrees - graph.loops
+    if kind == "combinatorial":
+        return add_diagonal(with_data(W, -csr_parts(W)[0]), diagonal)
+    inverse, root = power_of_degrees(degrees, -1.0), power_of_degrees(degrees, -0.5)
+    # The diagonal of I - D⁻¹W is 1 for a node with edges, 0 for an isolated one, minus w_ii / d_i.
+    diagonal = namespace(degrees).astype(degrees > 0, degrees.dtype) if graph.loops is None else diagonal * inverse
+    scaled = scale_rows_columns(W, -inverse) if kind == "random_walk" else scale_rows_columns(W, -root, root)
+    return add_diagonal(scaled, diagonal)
 
 
 def spectral_form(graph: AffinityGraph, kind: LaplacianKind = "symmetric") -> SpectralForm:
@@ -157,7 +129,6 @@ def spectral_form(graph: AffinityGraph, kind: LaplacianKind = "symmetric") -> Sp
 
     ``random_walk`` is solved through the symmetric one: L_rw v = λ v for v = D^-1/2 u. [vonLuxburg07, Prop. 3]
     """
-    choose(LAPLACIANS, kind, option="kind")
     count, component, sign = balanced_components(graph)
     normalized = kind in ("symmetric", "random_walk")
     degrees = graph.degrees

@@ -135,8 +135,20 @@ class PairSearch:
     def __init__(self, X: Array, labels: np.ndarray) -> None:
         n = X.shape[0]
         self.cells = split_into_cells(X, min(MAX_CELLS, int(n**0.5)), labels=labels)
-        self.centers = _centers(self.cells)
-        self.distances, self.reach = self._measure_cells()
+        rows, starts = self.cells.rows, self.cells.starts
+        if sp.issparse(rows):  # the first row of each cell, since a mean is not sparse
+            self.centers = rows[starts[:-1]].astype(np.float64)
+        else:
+            xp = namespace(rows)
+            of_cells = (xp.astype(rows[self.cells.slice(g), :], xp.float64) for g in range(len(self.cells)))
+            self.centers = xp.stack([xp.mean(members, axis=0) for members in of_cells])
+        distances, reach = [], []  # between the centres, and of every cell towards every other
+        for g in range(len(self.cells)):
+            directions = self._directions(g, np.arange(len(self.cells)))
+            distances.append(np.sqrt(to_numpy(sq_row_norms(directions))))
+            offsets = self._offsets(self.cells.slice(g), g, directions)
+            reach.append(_divide(to_numpy(namespace(offsets).max(offsets, axis=0)), distances[-1]))
+        self.distances, self.reach = np.array(distances), np.array(reach)
         self.bounds = np.maximum(self.distances - self.reach - self.reach.T, 0)
         self.nearest_cells = np.argsort(self.distances, axis=1, kind="stable")
         self.max_pairs = int((FREE_WORK + WORK_PER_ROW * n * np.log2(n)) / (X.shape[1] + PAIR_OVERHEAD))
@@ -163,9 +175,12 @@ class PairSearch:
         while waiting:
             unfinished = []
             for g in waiting:
-                cells = self.nearest_cells[g]
-                needed = (self.bounds[g, cells] < state.longest_best(g)) & ~visited[g, cells]
-                cells = cells[needed & state.has_outside_rows(g, cells)]
+                cells, labels_of_cell = self.nearest_cells[g], state.labels[self.cells.slice(g)]
+                longest = float(state.best[labels_of_cell].max())  # of the best pairs of the components in cell g
+                needed = (self.bounds[g, cells] < longest) & ~visited[g, cells]
+                asking, only = state.labels[state.queries(g)], state.only_label[cells]
+                is_outside = (only != asking[0]) | (asking != asking[0]).any()
+                cells = cells[needed & (only != NO_TARGET) & is_outside]
                 if len(cells) and self.n_pairs > max_pairs:
                     self.is_exact = False
                 elif len(cells):
@@ -180,17 +195,6 @@ class PairSearch:
         """Log the number of comparisons and whether they were enough."""
         how = "exactly" if self.is_exact else "approximately"
         log.info("connect: components joined %s after comparing %d pairs of rows", how, self.n_pairs)
-
-    def _measure_cells(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances between the centres, and the reach of every cell towards every other."""
-        distances, reach = [], []
-        for g in range(len(self.cells)):
-            directions = self._directions(g, np.arange(len(self.cells)))
-            lengths = np.sqrt(to_numpy(sq_row_norms(directions)))
-            offsets = self._offsets(self.cells.slice(g), g, directions)
-            distances.append(lengths)
-            reach.append(_divide(to_numpy(namespace(offsets).max(offsets, axis=0)), lengths))
-        return np.array(distances), np.array(reach)
 
     def _directions(self, g: int, cells: np.ndarray) -> Array:
         """Return c_h - c_g for some cells h."""
@@ -289,17 +293,6 @@ class _Round:
         """Return the rows of cell g for which a pair is wanted."""
         return np.flatnonzero(self.is_query[self.cells.slice(g)]) + self.cells.starts[g]
 
-    def longest_best(self, g: int) -> float:
-        """Return the length of the longest of the best pairs of the components in cell g."""
-        return float(self.best[self.labels[self.cells.slice(g)]].max())
-
-    def has_outside_rows(self, g: int, cells: np.ndarray) -> np.ndarray:
-        """Whether cells have rows that a query in cell g can be joined to."""
-        labels = self.labels[self.queries(g)]
-        others = self.only_label[cells]
-        alone = (labels == labels[0]).all()
-        return (others != NO_TARGET) & ((others != labels[0]) | (not alone))
-
     def first_visits(self, distances: np.ndarray, nearest_cells: np.ndarray) -> np.ndarray:
         """Return, for each component without a pair, its cell nearest to one with rows outside, and that one."""
         cell_of = np.repeat(np.arange(len(self.cells)), np.diff(self.cells.starts))
@@ -323,15 +316,6 @@ class _Round:
         valid = np.flatnonzero(valid & (distances < self.best[inside]))
         first = valid[_shortest_of_each(inside[valid], distances[valid])]
         self.best[inside[first]], self.pairs[inside[first]] = distances[first], pairs[first]
-
-
-def _centers(cells: Cells) -> Array:
-    """Return the mean of every cell in double precision; of sparse cells the first row, since a mean is not sparse."""
-    if sp.issparse(cells.rows):
-        return cells.rows[cells.starts[:-1]].astype(np.float64)
-    xp = namespace(cells.rows)
-    means = [xp.mean(xp.astype(cells.rows[cells.slice(g), :], xp.float64), axis=0) for g in range(len(cells))]
-    return xp.stack(means)
 
 
 def _shortest_of_each(labels: np.ndarray, distances: np.ndarray) -> np.ndarray:
@@ -366,10 +350,6 @@ class MergeTree(NamedTuple):
     distances: np.ndarray  # (n - 1,)
 
 
-def _distance_lengths(distances: np.ndarray, ends: np.ndarray, nearest: np.ndarray) -> np.ndarray:
-    return distances
-
-
 def _mutual_lengths(distances: np.ndarray, ends: np.ndarray, nearest: np.ndarray) -> np.ndarray:
     """Compute max(d_ij, c_i, c_j)."""
     core = nearest[:, min(CORE_NEIGHBOR, nearest.shape[1]) - 1]
@@ -384,7 +364,7 @@ def _local_lengths(distances: np.ndarray, ends: np.ndarray, nearest: np.ndarray)
     return distances / np.sqrt(scales[ends].prod(axis=1))
 
 
-LENGTHS = {"distance": _distance_lengths, "mutual": _mutual_lengths, "local": _local_lengths}
+LENGTHS = {"distance": lambda distances, ends, nearest: distances, "mutual": _mutual_lengths, "local": _local_lengths}
 
 
 def spanning_tree(
