@@ -87,29 +87,23 @@ def group_by_strongest_neighbor(
     """
     targets, strengths = _strongest_neighbors(graph, degrees, rng)
     groups = _components(targets)
-    n_groups = int(groups.max()) + 1
-    if n_groups < min_groups:
-        order = np.argsort(-strengths, kind="stable")
-        groups = _components(_keep_strongest(targets, order, min_groups))
-    return groups
+    if int(groups.max()) + 1 >= min_groups:
+        return groups
+    order = np.argsort(-strengths, kind="stable")
 
+    def groups_of_first(count: int) -> np.ndarray:
+        kept = np.arange(len(targets), dtype=targets.dtype)
+        kept[order[:count]] = targets[order[:count]]
+        return _components(kept)
 
-def _keep_strongest(targets: np.ndarray, order: np.ndarray, n_groups: int) -> np.ndarray:
-    """Keep so many pointers, in the given order, that about ``n_groups`` components remain (bisection)."""
-    low, high = 0, len(order)
-    while high - low > max(1, n_groups // 100):
+    low, high = 0, len(order)  # bisection of the number of pointers
+    while high - low > max(1, min_groups // 100):
         middle = (low + high) // 2
-        if int(_components(_first_pointers(targets, order, middle)).max()) + 1 >= n_groups:
+        if int(groups_of_first(middle).max()) + 1 >= min_groups:
             low = middle
         else:
             high = middle
-    return _first_pointers(targets, order, low)
-
-
-def _first_pointers(targets: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
-    kept = np.arange(len(targets), dtype=targets.dtype)
-    kept[order[:count]] = targets[order[:count]]
-    return kept
+    return groups_of_first(low)
 
 
 def _components(targets: np.ndarray) -> np.ndarray:

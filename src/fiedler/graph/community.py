@@ -38,12 +38,12 @@ from .._validation import check_n_clusters, check_positive, check_seed
 from ..core.arrays import asarray_like, first_best, is_numpy, namespace, normalize_rows, to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans
-from ..core.sparse import csr_parts, row_sums, sum_entries, to_scipy, with_data
+from ..core.sparse import csr_parts, row_indices, row_sums, sum_entries, to_scipy, with_data
 from ..errors import InputError, ignore_warnings, shown
 from .affinity import AffinityGraph
 from .coarsen import MIN_GAIN, Hierarchy, WeightedEdges, coarsen
-from .cuts import cluster_cuts, sum_of_cut_ratios
-from .labels import check_node_labels
+from .cuts import sum_of_cut_ratios
+from .labels import check_node_labels, consecutive
 
 RESOLUTION = 0.5  # γ at which the search starts
 EIGENVECTORS_PER_CLUSTER = (1.0, 1.5, 2.0)  # groups are not always the K slowest modes
@@ -306,14 +306,19 @@ def modularity(graph: AffinityGraph | MatrixLike, labels: LabelsLike, *, resolut
         raise InputError(
             "modularity is defined for non-negative weights, but the graph has negative ones", code="negative_weights"
         )
-    cuts, _, volumes = cluster_cuts(graph, labels)
+    codes = consecutive(check_node_labels(labels, graph.n_nodes))
+    volumes = np.bincount(codes, to_numpy(graph.degrees))
     total = float(volumes.sum())
     if total <= 0:
         raise InputError(
             "the graph has no edges, so its modularity is undefined", "use more neighbours", code="no_edges"
         )
-    shares = volumes / total
-    return float(np.sum((volumes - cuts) / total - check_positive(resolution, "resolution") * shares**2))
+    data, columns, _ = csr_parts(graph.weights)
+    xp, placed = namespace(data), asarray_like(codes, data)
+    same = xp.take(placed, row_indices(graph.weights)) == xp.take(placed, columns)
+    inside = float(xp.sum(xp.where(same, data, 0), dtype=xp.float64))
+    inside += 0.0 if graph.loops is None else float(to_numpy(graph.loops).sum())
+    return inside / total - check_positive(resolution, "resolution") * float(np.sum((volumes / total) ** 2))
 
 
 def communities(

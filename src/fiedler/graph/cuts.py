@@ -97,7 +97,7 @@ def ratio_cut(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> float:
     >>> ratio_cut(path, [0, 1, 1])  # 1/1 + 1/2
     1.5
     """
-    cuts, sizes, _ = cluster_cuts(graph, labels)
+    cuts, sizes, _ = _cluster_cuts(graph, labels)
     return sum_of_cut_ratios(cuts, sizes)
 
 
@@ -118,7 +118,7 @@ def normalized_cut(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> flo
     >>> normalized_cut(path, [0, 1, 1])  # 1/1 + 1/5
     1.2
     """
-    cuts, _, volumes = cluster_cuts(graph, labels)
+    cuts, _, volumes = _cluster_cuts(graph, labels)
     return sum_of_cut_ratios(cuts[volumes > 0], volumes[volumes > 0])
 
 
@@ -150,7 +150,7 @@ def min_max_cut(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> float:
             code="negative_weights",
             parameter="graph",
         )
-    cuts, _, volumes = cluster_cuts(graph, labels)
+    cuts, _, volumes = _cluster_cuts(graph, labels)
     within = volumes - cuts
     rounding = 1e-12 * volumes  # of a difference that is zero
     return sum_of_cut_ratios(cuts, np.where(within > rounding, within, 0.0))
@@ -186,7 +186,7 @@ def average_association(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -
     return float(np.sum(weight / np.bincount(codes)))
 
 
-def cluster_cuts(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _cluster_cuts(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return, for every cluster, the weight of the edges that leave it, its size and its volume (sum of degrees)."""
     graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
     codes = consecutive(check_node_labels(labels, graph.n_nodes))

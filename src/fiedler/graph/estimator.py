@@ -1,4 +1,4 @@
-"""`GraphEstimatorMixin`, shared by all estimators with a ``graph`` parameter."""
+"""Mixins of estimators: `GraphEstimatorMixin` for a ``graph`` parameter, `ClustererMixin` for those that predict."""
 
 from __future__ import annotations
 
@@ -144,10 +144,6 @@ def warn_if_disconnected(graph: AffinityGraph) -> None:
         n_components=n_components,
         stacklevel=4,
     )
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# What clusterers with ``predict`` share: ``fit_predict`` with all arguments of ``fit``, and a score without labels.
 
 
 class ClustererMixin(ClusterMixin):
