@@ -529,9 +529,6 @@ class AffinityGraph:
         }
 
 
-# ---------------------------------------------------------------------------------------------------------- helpers
-
-
 def _freeze(weights: Sparse) -> Sparse:
     """Return the matrix behind read-only views, if it is SciPy's; the caller's arrays stay writable."""
     if not sp.issparse(weights):
@@ -549,7 +546,7 @@ def _read_only(array: Array | None) -> Array | None:
     return array
 
 
-# ----- Graphs of networkx and igraph, and the cells of AnnData objects, as an affinity graph or as rows.
+# ------------------------------------------------------------------------------------------ objects of other libraries
 
 CONNECTIVITIES, PRINCIPAL_COMPONENTS = "connectivities", "X_pca"
 
@@ -557,46 +554,28 @@ CONNECTIVITIES, PRINCIPAL_COMPONENTS = "connectivities", "X_pca"
 def rows_or_graph(X: Any) -> Any:
     """Return the graph of an object of networkx or igraph, the graph or rows of AnnData, and anything else as it is.
 
-    Examples
-    --------
-    >>> rows_or_graph([[1.0, 2.0]])
-    [[1.0, 2.0]]
+    Edges without a ``weight`` have weight 1.
     """
     library = type(X).__module__.partition(".")[0]
-    if library == "networkx" and hasattr(X, "adj"):
-        return from_networkx(X)
-    if library == "igraph" and hasattr(X, "get_edgelist"):
-        return from_igraph(X)
     if library == "anndata" and hasattr(X, "obsp"):
         return cells_of(X)
-    return X
-
-
-def from_networkx(graph: Any) -> AffinityGraph:
-    """Return the graph of a networkx object; edges without a ``weight`` have weight 1."""
-    networkx = import_optional("networkx", extra="table", purpose="graphs of networkx")
-    _check_undirected(graph.is_directed(), "networkx")
-    return AffinityGraph.from_matrix(networkx.to_scipy_sparse_array(graph, weight="weight", dtype=np.float64))
-
-
-def from_igraph(graph: Any) -> AffinityGraph:
-    """Return the graph of an igraph object; without an edge attribute ``weight``, edges have weight 1."""
-    _check_undirected(graph.is_directed(), "igraph")
-    edges = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
-    weights = np.array(graph.es["weight"] if "weight" in graph.es.attributes() else np.ones(len(edges)), dtype=float)
-    n = graph.vcount()
-    half = sp.csr_array((weights, (edges[:, 0], edges[:, 1])), shape=(n, n))
-    return AffinityGraph.from_matrix(half + half.T)
-
-
-def _check_undirected(is_directed: bool, library: str) -> None:
-    if is_directed:
+    is_networkx, is_igraph = library == "networkx" and hasattr(X, "adj"), library == "igraph" and hasattr(X, "es")
+    if not (is_networkx or is_igraph):
+        return X
+    if X.is_directed():
         raise InputError(
             f"the graph of {library} is directed, and clusters are those of undirected graphs",
-            "pass graph.to_undirected()" if library == "networkx" else "pass graph.as_undirected()",
+            "pass graph.to_undirected()" if is_networkx else "pass graph.as_undirected()",
             code="directed_graph",
             parameter="X",
         )
+    if is_networkx:
+        networkx = import_optional("networkx", extra="table", purpose="graphs of networkx")
+        return AffinityGraph.from_matrix(networkx.to_scipy_sparse_array(X, weight="weight", dtype=np.float64))
+    edges = np.array(X.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+    weights = np.array(X.es["weight"] if "weight" in X.es.attributes() else np.ones(len(edges)), dtype=float)
+    half = sp.csr_array((weights, (edges[:, 0], edges[:, 1])), shape=(X.vcount(), X.vcount()))
+    return AffinityGraph.from_matrix(half + half.T)
 
 
 def choose_representation(adata: Any, *, allow_graph: bool = True) -> str:
@@ -609,18 +588,25 @@ def choose_representation(adata: Any, *, allow_graph: bool = True) -> str:
 def cells_of(adata: Any, use_rep: str | None = None) -> Any:
     """Return the graph of the cells of an AnnData object, or their rows.
 
-    Parameters
-    ----------
-    adata : AnnData
-    use_rep : str, optional
-        The rows in ``adata.obsm``, or ``"X"``. By default the graph in ``adata.obsp["connectivities"]``, else the rows
-        in ``adata.obsm["X_pca"]``, else ``adata.X``.
+    These are the rows in ``adata.obsm[use_rep]``, or ``"X"``; by default the graph in ``adata.obsp["connectivities"]``,
+    else the rows in ``adata.obsm["X_pca"]``, else ``adata.X``.
     """
     use_rep = use_rep or choose_representation(adata)
     if use_rep == CONNECTIVITIES and CONNECTIVITIES in adata.obsp:
         return AffinityGraph.from_matrix(adata.obsp[CONNECTIVITIES])
     if use_rep == "X":
-        return _matrix_of(adata)
+        try:
+            rows = adata.X[:] if adata.isbacked else adata.X
+        except KeyError:  # of a file without X
+            rows = None
+        if rows is None:
+            raise InputError(
+                "the AnnData object has no X",
+                f"choose one of {list(adata.obsm.keys())} in obsm with use_rep" if adata.obsm else "add X",
+                code="no_matrix",
+                parameter="use_rep",
+            )
+        return sp.csr_array(rows) if sp.issparse(rows) else np.asarray(rows)
     if use_rep not in adata.obsm:
         raise InputError(
             f"there is no {use_rep!r} in adata.obsm",
@@ -631,22 +617,6 @@ def cells_of(adata: Any, use_rep: str | None = None) -> Any:
             options=[*adata.obsm.keys(), "X"],
         )
     return np.asarray(adata.obsm[use_rep])
-
-
-def _matrix_of(adata: Any) -> Any:
-    """Return the matrix ``adata.X``."""
-    try:
-        rows = adata.X[:] if adata.isbacked else adata.X
-    except KeyError:  # of a file without X
-        rows = None
-    if rows is None:
-        raise InputError(
-            "the AnnData object has no X",
-            f"choose one of {list(adata.obsm.keys())} in obsm with use_rep" if adata.obsm else "add X",
-            code="no_matrix",
-            parameter="use_rep",
-        )
-    return sp.csr_array(rows) if sp.issparse(rows) else np.asarray(rows)
 
 
 def refuse_affinity_as_rows(X: Any) -> None:

@@ -85,11 +85,19 @@ def group_by_strongest_neighbor(
 
     If these are fewer than ``min_groups``, only the strongest pointers are used, as many as give that number.
     """
-    targets, strengths = _strongest_neighbors(graph, degrees, rng)
+    n = graph.n_nodes
+    inverse_roots = power_of_degrees(degrees, -0.5)
+    jitter = asarray_like(1 - JITTER * rng.random_sample(n), inverse_roots, dtype=inverse_roots.dtype)
+    scaled = scale_rows_columns(graph.weights, right=inverse_roots * jitter)  # √d_i does not matter within a row
+    values, columns, _ = csr_parts(scaled)
+    xp, rows, maxima = namespace(values), row_indices(scaled), row_maxima(scaled)
+    hits = xp.nonzero((values > 0) & (values == xp.take(maxima, rows)))[0]
+    targets = np.arange(n, dtype=np.int32)  # a node without neighbours points to itself
+    targets[to_numpy(xp.take(rows, hits))] = to_numpy(xp.take(columns, hits))
     groups = _components(targets)
     if int(groups.max()) + 1 >= min_groups:
         return groups
-    order = np.argsort(-strengths, kind="stable")
+    order = np.argsort(-to_numpy(maxima * inverse_roots), kind="stable")  # the strongest first
 
     def groups_of_first(count: int) -> np.ndarray:
         kept = np.arange(len(targets), dtype=targets.dtype)
@@ -111,22 +119,6 @@ def _components(targets: np.ndarray) -> np.ndarray:
     n = len(targets)
     pointers = sp.csr_array((np.ones(n, dtype=np.int8), targets, np.arange(n + 1, dtype=np.int32)), shape=(n, n))
     return connected_components(pointers, directed=False)[1]
-
-
-def _strongest_neighbors(
-    graph: AffinityGraph, degrees: Array, rng: np.random.RandomState
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the j with the largest w_ij / √(d_i d_j) for every node i, or i without neighbours, and that weight."""
-    n = graph.n_nodes
-    inverse_roots = power_of_degrees(degrees, -0.5)
-    jitter = asarray_like(1 - JITTER * rng.random_sample(n), inverse_roots, dtype=inverse_roots.dtype)
-    scaled = scale_rows_columns(graph.weights, right=inverse_roots * jitter)  # √d_i does not matter within a row
-    values, columns, _ = csr_parts(scaled)
-    xp, rows, maxima = namespace(values), row_indices(scaled), row_maxima(scaled)
-    hits = xp.nonzero((values > 0) & (values == xp.take(maxima, rows)))[0]
-    targets = np.arange(n, dtype=np.int32)
-    targets[to_numpy(xp.take(rows, hits))] = to_numpy(xp.take(columns, hits))
-    return targets, to_numpy(maxima * inverse_roots)
 
 
 def repelling_pairs(graph: AffinityGraph) -> np.ndarray:

@@ -153,7 +153,8 @@ def known_labels(y: LabelsLike, n: int) -> tuple[np.ndarray, np.ndarray]:
             code="missing_labels",
             parameter="y",
         )
-    known = np.array([not _is_unknown(label) for label in labels])
+    is_number = [isinstance(label, numbers.Real) for label in labels]
+    known = np.array([str(y) != str(UNKNOWN) and not (real and y == UNKNOWN) for y, real in zip(labels, is_number)])
     return known, np.array([str(label) for label in labels[known]])
 
 
@@ -212,10 +213,6 @@ def spread_over_groups(labels: np.ndarray, groups: np.ndarray) -> np.ndarray:
             row=row,
         )
     return of_group[groups]
-
-
-def _is_unknown(label: Any) -> bool:
-    return (isinstance(label, numbers.Real) and label == UNKNOWN) or str(label) == str(UNKNOWN)
 
 
 def class_cliques(classes: np.ndarray) -> sp.csr_array:

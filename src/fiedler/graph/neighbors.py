@@ -110,7 +110,16 @@ def _as_euclidean(X: Array, queries: Array | None, metric: str) -> tuple[Array, 
 
     The third result converts Euclidean distances back, or is None.
     """
-    _check_metric(metric)
+    names = sorted({*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"]} - {"precomputed"})
+    if not callable(metric) and not (isinstance(metric, str) and metric in names):
+        raise InputError(
+            f"metric={shown(metric)} is not known{did_you_mean(metric, names)}",
+            "choose 'euclidean', 'cosine' or another metric of scikit-learn's NearestNeighbors",
+            code="unknown_option",
+            parameter="metric",
+            value=metric,
+            options=names,
+        )
     if metric != "cosine":
         if metric != "euclidean" and (is_foreign(X) or sp.issparse(X)):
             kind = "sparse" if sp.issparse(X) else "device"
@@ -123,20 +132,6 @@ def _as_euclidean(X: Array, queries: Array | None, metric: str) -> tuple[Array, 
             )
         return X, queries, None
     return unit_rows(X), None if queries is None else unit_rows(queries), lambda d: 0.5 * d * d
-
-
-def _check_metric(metric: Any) -> None:
-    """Raise an error unless ``metric`` is a function or a name that scikit-learn's NearestNeighbors knows."""
-    names = sorted({*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"]} - {"precomputed"})
-    if not callable(metric) and not (isinstance(metric, str) and metric in names):
-        raise InputError(
-            f"metric={shown(metric)} is not known{did_you_mean(metric, names)}",
-            "choose 'euclidean', 'cosine' or another metric of scikit-learn's NearestNeighbors",
-            code="unknown_option",
-            parameter="metric",
-            value=metric,
-            options=names,
-        )
 
 
 def unit_rows(X: Array) -> Array:

@@ -134,20 +134,27 @@ def spectral_form(graph: AffinityGraph, kind: LaplacianKind = "symmetric") -> Sp
     degrees = graph.degrees
     xp = namespace(degrees)
     null_values = xp.where(degrees > 0, xp.sqrt(degrees), 1) if normalized else xp.ones_like(degrees)
+    data, indices, _ = csr_parts(graph.weights)
+    upper = 2.0 if normalized else 1.0
+    if (
+        not normalized and data.shape[0]
+    ):  # max d_i + d_j over the edges, a bound of the spectrum [Anderson & Morley 1985]
+        upper = float(xp.max(degrees[row_indices(graph.weights)] + degrees[indices]))
+
+    def null_vectors(k: int) -> Array:
+        """Return orthonormal null vectors of the largest components: sign times ``null_values``, 0 elsewhere."""
+        values, basis = to_numpy(null_values).astype(np.float64), np.zeros((len(component), min(k, count)))
+        for c in range(min(k, count)):
+            members = component == c
+            basis[members, c] = sign[members] * values[members] / np.linalg.norm(values[members])
+        return asarray_like(basis, null_values, dtype=null_values.dtype)
+
     return SpectralForm(
         matrix=laplacian(graph, "symmetric" if normalized else kind),
-        null_vectors=lambda k: _null_vectors(null_values, component, sign, min(k, count)),
-        upper=2.0 if normalized else _largest_edge_degree(graph),
+        null_vectors=null_vectors,
+        upper=upper,
         row_scale=xp.where(degrees > 0, 1 / null_values, 1) if kind == "random_walk" else None,
     )
-
-
-def _largest_edge_degree(graph: AffinityGraph) -> float:
-    """Return the maximum of d_i + d_j over the edges, a bound of the spectrum of D - W. [Anderson & Morley 1985]"""
-    _, indices, _ = csr_parts(graph.weights)
-    if indices.shape[0] == 0:
-        return 1.0
-    return float(namespace(indices).max(graph.degrees[row_indices(graph.weights)] + graph.degrees[indices]))
 
 
 def component_labels(weights: Sparse) -> tuple[int, np.ndarray]:
@@ -181,16 +188,6 @@ def balanced_components(graph: AffinityGraph) -> tuple[int, np.ndarray, np.ndarr
     renumber = np.full(count, -1)
     renumber[kept] = np.arange(len(kept))
     return len(kept), renumber[component], sign
-
-
-def _null_vectors(null_values: Array, component: np.ndarray, sign: np.ndarray, count: int) -> Array:
-    """Return orthonormal null vectors of the ``count`` largest components: sign times ``null_values``, 0 elsewhere."""
-    values = to_numpy(null_values).astype(np.float64)
-    basis = np.zeros((len(component), count))
-    for c in range(count):
-        members = component == c
-        basis[members, c] = sign[members] * values[members] / np.linalg.norm(values[members])
-    return asarray_like(basis, null_values, dtype=null_values.dtype)
 
 
 # ---------------------------------------------------------------------------------------------- the Hessian operator

@@ -86,9 +86,15 @@ def mst_bridges(X: Array, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         search = PairSearch(X, labels)
         while labels.max() > 0:
             pairs, distances = search.closest_pairs(labels, int(np.argmax(np.bincount(labels))))
-            tree, labels = _join(labels, pairs, distances)
-            bridges.append(pairs[tree])
-            for _ in tree:
+            # The pairs that form a forest over the components, shortest first: a pair can be the closest of both of its
+            # components, and equal distances can close a cycle.
+            n, by_length = int(labels.max()) + 1, np.argsort(distances, kind="stable")
+            ends = np.sort(labels[pairs[by_length]], axis=1)
+            distinct, rank = np.unique(ends @ [n, 1], return_index=True)  # the shortest pair of each two
+            forest = minimum_spanning_tree(from_coo(*np.divmod(distinct, n), rank + 1.0, (n, n)))
+            bridges.append(pairs[by_length[forest.data.astype(np.int64) - 1]])
+            labels = connected_components(forest, directed=False)[1][labels]
+            for _ in bridges[-1]:
                 tick()
     search.log_result()
     edges = np.sort(np.concatenate(bridges), axis=1)
@@ -106,20 +112,6 @@ def nearest_bridges(X: Array, labels: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 BRIDGES = {"mst": mst_bridges, "nearest": nearest_bridges}
-
-
-def _join(labels: np.ndarray, pairs: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of pairs that form a forest over the components, shortest first, and the new components.
-
-    A pair can be the closest of both of its components, and equal distances can close a cycle.
-    """
-    n = int(labels.max()) + 1
-    by_length = np.argsort(distances, kind="stable")
-    ends = np.sort(labels[pairs[by_length]], axis=1)
-    distinct, rank = np.unique(ends[:, 0] * n + ends[:, 1], return_index=True)  # the shortest pair of each two
-    joined = from_coo(*np.divmod(distinct, n), rank + 1.0, (n, n))
-    tree = minimum_spanning_tree(joined)
-    return by_length[tree.data.astype(np.int64) - 1], connected_components(tree, directed=False)[1][labels]
 
 
 # ---------------------------------------------------------------------------------------------------- branch and bound
@@ -419,19 +411,13 @@ def whole_sizes(weights: np.ndarray) -> list[int]:
     >>> whole_sizes(np.array([0.6, 0.9]))
     [2, 3]
     """
-    unit = max(common_unit(weights), float(weights.sum()) / MAX_TOTAL)
-    return [max(round(weight / unit), 1) for weight in weights.tolist()]
-
-
-def common_unit(weights: np.ndarray) -> float:
-    """Return the largest number of which all weights are multiples, by Euclid's algorithm, up to rounding."""
     unit, tolerance = 0.0, UNIT_TOLERANCE * float(weights.max())
-    for weight in np.unique(weights).tolist():
-        rest = unit
-        unit = weight
+    for weight in np.unique(weights).tolist():  # the largest number of which all are multiples, by Euclid's algorithm
+        unit, rest = weight, unit
         while rest > tolerance:
             unit, rest = rest, unit % rest
-    return unit
+    unit = max(unit, float(weights.sum()) / MAX_TOTAL)
+    return [max(round(weight / unit), 1) for weight in weights.tolist()]
 
 
 class _Sizes:

@@ -91,17 +91,13 @@ def split_into_cells(X: Array, n_cells: int, *, n_iter: int = 0, labels: np.ndar
     nearest = nearest_centers(X, centers)
     order = np.argsort(nearest, kind="stable") if labels is None else np.lexsort((labels, nearest))
     sizes = np.bincount(nearest, minlength=n_cells)
-    cell, sizes = _cut(sizes, max(1, MAX_RELATIVE_SIZE * n // n_cells))
-    return Cells(take_rows(X, order), take_rows(centers, cell), order, np.concatenate([[0], np.cumsum(sizes)]))
-
-
-def _cut(sizes: np.ndarray, max_size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cut cells into equal pieces of at most ``max_size`` rows; return the cell and the size of each piece."""
-    n_pieces = -(-sizes // max_size)  # none of an empty cell
-    cell = np.repeat(np.arange(len(sizes)), n_pieces)
+    n_pieces = -(
+        -sizes // max(1, MAX_RELATIVE_SIZE * n // n_cells)
+    )  # of a cell that is too large; none of an empty one
+    cell = np.repeat(np.arange(n_cells), n_pieces)
     piece = np.arange(len(cell)) - np.repeat(np.cumsum(n_pieces) - n_pieces, n_pieces)
-    ends = lambda piece: piece * sizes[cell] // n_pieces[cell]  # noqa: E731
-    return cell, ends(piece + 1) - ends(piece)
+    starts = np.cumsum(sizes)[cell] - sizes[cell] + piece * sizes[cell] // n_pieces[cell]
+    return Cells(take_rows(X, order), take_rows(centers, cell), order, np.append(starts, n))
 
 
 def _means(X: Array, nearest: np.ndarray, centers: Array) -> Array:

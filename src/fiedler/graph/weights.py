@@ -197,25 +197,18 @@ def canonical_order(X: Array) -> np.ndarray:
     array([2, 0, 1])
     """
     rows = X if sp.issparse(X) else to_numpy(X)
-    order, _ = order_of_equal_rows(rows)
-    distances = _distances_from_mean(rows).astype(np.float32)
-    return order[np.argsort(distances[order], kind="stable")]
-
-
-def _distances_from_mean(X: np.ndarray | sp.csr_array) -> np.ndarray:
-    """Return the distances of rows from their mean, rounded to single precision, relative to the largest entry."""
-    scale = float(abs(X).max()) or 1.0
+    n, scale = X.shape[0], float(abs(rows).max()) or 1.0
+    blocks = [slice(0, n)] if sp.issparse(X) else list(row_blocks(n, 24 * X.shape[1], rows))
+    scaled = lambda block: rows[block].astype(np.float64) / scale  # noqa: E731
+    mean = np.asarray(sum(scaled(block).sum(axis=0) for block in blocks) / n).ravel()
+    mean = mean.astype(np.float32).astype(np.float64)
     if sp.issparse(X):
-        rows = X.astype(np.float64) / scale
-        mean = _rounded(rows.sum(axis=0) / X.shape[0])
-        return np.sqrt(np.maximum(sq_row_norms(rows) - 2 * (rows @ mean) + mean @ mean, 0))
-    parts, of_part = list(row_blocks(X.shape[0], 24 * X.shape[1], X)), lambda part: X[part].astype(np.float64) / scale
-    mean = _rounded(sum(of_part(part).sum(axis=0) for part in parts) / X.shape[0])
-    return np.concatenate([np.sqrt(((of_part(part) - mean) ** 2).sum(axis=1)) for part in parts])
-
-
-def _rounded(values: np.ndarray) -> np.ndarray:
-    return np.asarray(values).ravel().astype(np.float32).astype(np.float64)
+        sq_distances = sq_row_norms(scaled(blocks[0])) - 2 * (scaled(blocks[0]) @ mean) + mean @ mean
+    else:
+        sq_distances = np.concatenate([((scaled(block) - mean) ** 2).sum(axis=1) for block in blocks])
+    distances = np.sqrt(np.maximum(sq_distances, 0)).astype(np.float32)
+    order, _ = order_of_equal_rows(rows)
+    return order[np.argsort(distances[order], kind="stable")]
 
 
 # ----------------------------------------------------------------------------------------------------------- new rows
