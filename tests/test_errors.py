@@ -164,7 +164,7 @@ def test_a_model_without_labels_cannot_be_drawn():
 
 
 def test_cannot_links_of_too_many_rows(monkeypatch):
-    monkeypatch.setattr(repulsion, "MAX_REPELLED_ROWS", 1)
+    monkeypatch.setattr(repulsion, "MAX_CANNOT_LINK_ROWS", 1)
     with pytest.raises(InputError, match="use cannot-links of at most 1 rows") as caught:
         SpectralClustering(2, GRAPH).fit(X, constraints=PAIRS)
     assert caught.value.code == "too_many_rows"

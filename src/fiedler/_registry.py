@@ -44,7 +44,7 @@ RECORDS = {
     "FitHistory": "fiedler._records",
     "GaussianOfRows": "fiedler.table.completion",
     "Gaussians": "fiedler.mixture.covariance",
-    "LowRankAffinity": "fiedler.graph.landmark_graph",
+    "LowRankAffinity": "fiedler.graph.kernels",
     "NClustersChoice": "fiedler.manifold.n_clusters",
     "PairwiseConstraints": "fiedler.graph.constraints",
     "Profiles": "fiedler.table.profiles",
@@ -147,7 +147,7 @@ _ROWS = (
     Estimator("KNNGraph", "graph.recipes", "Graphs"),
     Estimator("RadiusGraph", "graph.recipes", "Graphs"),
     Estimator("FullGraph", "graph.recipes", "Graphs"),
-    Estimator("LandmarkGraph", "graph.landmark_graph", "Graphs"),
+    Estimator("LandmarkGraph", "graph.kernels", "Graphs"),
     Estimator("LabelGraph", "graph.labels", "Graphs"),
 )
 # fmt: on

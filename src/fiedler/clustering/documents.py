@@ -32,7 +32,7 @@ from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, group_means
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin
-from ..graph.recipes import is_pairwise, self_tuned
+from ..graph.recipes import is_precomputed, self_tuned
 from ..graph.weights import check_relative_weights
 from ..mixture.gaussian import GaussianMixture
 
@@ -176,7 +176,7 @@ class LPIClustering(
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
         self._soft = choose(ASSIGN, self.assign, option="assign")
-        if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
+        if isinstance(X, AffinityGraph) or is_precomputed(self.graph):
             raise InputError(
                 "LPIClustering maps documents by their terms and cannot be fitted to affinities",
                 "fit it to the documents and pass the affinities as graph=",

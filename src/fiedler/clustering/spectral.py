@@ -28,8 +28,8 @@ from ..core.fitting import in_blocks, report_progress, restore_on_failure
 from ..core.kmeans import kmeans, nearest_center
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import ConstraintsLike, check_constraints, group_means, has_repulsion
-from ..graph.cuts import association_eigenpairs, repelled_eigenpairs
+from ..graph.constraints import ConstraintsLike, check_constraints, group_means, has_cannot_links
+from ..graph.cuts import association_eigenpairs, cannot_link_eigenpairs
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin
 from ..graph.weights import check_relative_weights, weigh_graph
 
@@ -175,7 +175,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         if weights is not None:
             graph = self._weigh(graph, weights)
         rng = check_seed(self.random_state)
-        eigenpairs = self._eigenpairs(graph, n_clusters, cut, rng, repels=has_repulsion(graph, pairs))
+        eigenpairs = self._eigenpairs(graph, n_clusters, cut, rng, repels=has_cannot_links(graph, pairs))
         self.embedding_ = cut.scale_rows(eigenpairs.vectors)
         if pairs is not None and pairs.hard:
             self.embedding_ = group_means(self.embedding_, pairs.groups)
@@ -190,7 +190,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         options = check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter)
         if cut.matrix == "association":  # weights of cannot-links are negative in W, and need no other problem
             return association_eigenpairs(graph, k, random_state=rng, **options)
-        solve = repelled_eigenpairs if repels else smallest_eigenpairs
+        solve = cannot_link_eigenpairs if repels else smallest_eigenpairs
         return solve(graph, k, kind=cut.matrix, random_state=rng, **options)
 
     def _weigh(self, graph: Any, weights: np.ndarray) -> AffinityGraph:

@@ -28,7 +28,7 @@ from ..core.fitting import report_progress, restore_on_failure
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
-from ..graph.hessian import extend_affinely, hessian, hessian_form, n_neighbors_needed
+from ..graph.operators import extend_affinely, hessian, hessian_form, n_neighbors_needed
 from ..graph.recipes import KNNGraph
 from ..graph.smoothing import link_degrees, replace_coincident_rows
 

@@ -59,11 +59,11 @@ from ..core.parallel import check_memory
 from ..core.sparse import csr_parts, matmul, to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, add_links, check_constraints, split_by_sign
-from ..graph.cuts import repelled_eigenpairs
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, add_constraints, check_constraints, split_by_sign
+from ..graph.cuts import cannot_link_eigenpairs
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.labels import known_labels
-from ..graph.recipes import KNNGraph, build_affinity, learns_from_pairs
+from ..graph.recipes import KNNGraph, build_affinity, learns_from_constraints
 from ..graph.weights import weigh_graph
 from .eigenmaps import drop_constant, eigenmap
 
@@ -205,7 +205,7 @@ def _eigenmap(problem: _LPIProblem, n_components: int) -> np.ndarray:
     if problem.repel is not None:
         W = to_scipy(graph.weights) - to_scipy(problem.repel.weights)[linked][:, linked]
         signed = AffinityGraph(sp.csr_array(W), signed=True)
-        functions = repelled_eigenpairs(signed, k + 1, kind="random_walk", random_state=problem.rng).vectors
+        functions = cannot_link_eigenpairs(signed, k + 1, kind="random_walk", random_state=problem.rng).vectors
         if problem.center:  # orthogonal in D + L⁻, and (D + L⁻)1 = D1
             functions = drop_constant(functions, k + 1, degrees[linked])
     else:
@@ -413,8 +413,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 code="negative_weights",
                 parameter="graph",
             )
-        if pairs is not None and not learns_from_pairs(recipe):
-            graph = add_links(graph, pairs)
+        if pairs is not None and not learns_from_constraints(recipe):
+            graph = add_constraints(graph, pairs)
         graph = weigh_graph(graph, weights)
         self.n_features_in_ = rows.shape[1]
         self._fit_X = None  # transform does not need the training rows

@@ -61,11 +61,17 @@ from ..core.sparse import csr_parts, matmul, reorder_for_locality
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import contract
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, add_links, check_constraints, has_repulsion
+from ..graph.constraints import (
+    ConstraintsLike,
+    PairwiseConstraints,
+    add_constraints,
+    check_constraints,
+    has_cannot_links,
+)
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_disconnected
-from ..graph.landmark_graph import LandmarkGraph, LowRankAffinity
-from ..graph.recipes import is_pairwise, self_tuned
+from ..graph.kernels import LandmarkGraph, LowRankAffinity
+from ..graph.recipes import is_precomputed, self_tuned
 from ..graph.smoothing import coincident_rows, replace_coincident_rows
 from ..graph.weights import check_relative_weights, weigh_graph
 
@@ -359,7 +365,7 @@ class NLE(
             max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
             check_bool(self.polish, "polish")
             rng = check_seed(self.random_state)
-            repelling = isinstance(graph, AffinityGraph) and has_repulsion(graph, pairs)
+            repelling = isinstance(graph, AffinityGraph) and has_cannot_links(graph, pairs)
             problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=repelling)
             self._signed = self.signed
             _check_weights_differ(nodes.graph, problem)
@@ -452,10 +458,10 @@ class NLE(
             self._fit_recipe, self._fit_X = recipe, None
             rows = check_data(X, estimator=self, min_samples=2)
             return recipe._build(rows), rows
-        if is_pairwise(recipe) and not isinstance(X, AffinityGraph):
+        if is_precomputed(recipe) and not isinstance(X, AffinityGraph):
             self._fit_recipe, self._fit_X = recipe, None
             graph = AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)
-            graph = graph if pairs is None else add_links(graph, pairs)
+            graph = graph if pairs is None else add_constraints(graph, pairs)
             warn_if_disconnected(graph)
             return graph, None
         return self._build_graph(X, y, pairs), self._fit_X

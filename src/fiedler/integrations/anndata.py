@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import RandomState
 from .._validation import import_optional
 from ..core.arrays import to_numpy
-from ..graph.foreign import cells_of
+from ..graph.affinity import cells_of
 from ..manifold.estimator import ManifoldClustering
 
 

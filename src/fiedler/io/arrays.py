@@ -12,8 +12,7 @@ import scipy.sparse as sp
 
 from .._validation import first_few, import_optional
 from ..errors import FiedlerError, FileFormatError, InputError, unreadable_for_lack_of_memory, warn
-from ..graph.affinity import AffinityGraph
-from ..graph.foreign import cells_of, choose_representation
+from ..graph.affinity import AffinityGraph, cells_of, choose_representation
 from .record import Input, Roles, encode_labels, number_rows, table_options_error
 
 UNKNOWN_NAMES = ("-1",)  # names that mean an unknown class in arrays of labels

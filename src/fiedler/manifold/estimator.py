@@ -48,13 +48,12 @@ from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_colum
 from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
 from ..errors import InputError, ignore_warnings, warn
-from ..graph.affinity import AffinityGraph
-from ..graph.constraints import ConstraintsLike, add_links, attractive_part, check_constraints
+from ..graph.affinity import AffinityGraph, refuse_affinity_as_rows, rows_or_graph
+from ..graph.constraints import ConstraintsLike, add_constraints, attractive_part, check_constraints
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_clusters_are_empty
-from ..graph.foreign import refuse_affinity_as_rows, rows_or_graph
 from ..graph.labels import UNKNOWN
 from ..graph.neighbors import APPROXIMATE_ABOVE, Edges
-from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_pairwise, nested_graphs, self_tuned
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_precomputed, nested_graphs, self_tuned
 from ..graph.sizes import SizeBounds, check_size_bounds
 from ..graph.smoothing import link_degrees, link_weights, replace_coincident_rows
 from ..graph.weights import (
@@ -388,7 +387,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             self.n_features_in_, self.feature_names_in_ = len(columns), self.encoder_.feature_names_in_
         elif not isinstance(X, AffinityGraph):
             frame, X = X, check_data(X, estimator=self, min_samples=2)
-            if is_frame(frame) and not is_pairwise(self.graph) and not sp.issparse(X):
+            if is_frame(frame) and not is_precomputed(self.graph) and not sp.issparse(X):
                 self._completer = completer_of(column_names(frame), X)
         n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
         supervision = PartialSupervision.from_fit_arguments(y, check_constraints(constraints, X), n_samples)
@@ -540,7 +539,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         self._fit_X, self._fit_recipe = X, recipe
         edges, graphs = nested_graphs(recipe, X, sizes)
         if supervision.pairs is not None:
-            graphs = [add_links(graph, supervision.pairs) for graph in graphs]
+            graphs = [add_constraints(graph, supervision.pairs) for graph in graphs]
         return {f"{size} neighbours": graph for size, graph in zip(sizes, graphs)}, edges
 
     def _n_clusters_is_auto(self) -> bool:

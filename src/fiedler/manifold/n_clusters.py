@@ -46,9 +46,9 @@ from ..errors import InputError, shown
 from ..graph.affinity import AffinityGraph
 from ..graph.community import MultilevelSearch, modularity, search_hierarchy
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin
-from ..graph.landmark_graph import LandmarkGraph
+from ..graph.kernels import LandmarkGraph
 from ..graph.neighbors import APPROXIMATE_ABOVE
-from ..graph.recipes import as_affinity, default_recipe, is_pairwise
+from ..graph.recipes import as_affinity, default_recipe, is_precomputed
 from ..graph.weights import canonical_order, check_relative_weights, different_rows, weigh_graph
 from ..metrics import adjusted_rand_index
 from .choice import rand_index
@@ -345,7 +345,7 @@ class _Data(NamedTuple):
                 parameter="estimator",
             )  # fmt: skip
         parameter = getattr(estimator, "graph", None) if isinstance(estimator, GraphEstimatorMixin) else None
-        if isinstance(X, AffinityGraph) or is_pairwise(parameter):
+        if isinstance(X, AffinityGraph) or is_precomputed(parameter):
             if estimator is not None and not isinstance(estimator, GraphEstimatorMixin):
                 raise InputError(
                     f"{type(estimator).__name__} cannot cluster a graph", "pass rows", code="rows_required"

@@ -43,7 +43,7 @@ from ..errors import InputError, SingularCovarianceError, ignore_warnings
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import coarsen
 from ..graph.community import MultilevelSearch
-from ..graph.constraints import PairwiseConstraints, add_links, attractive_part
+from ..graph.constraints import PairwiseConstraints, add_constraints, attractive_part
 from ..graph.neighbors import Edges
 from ..graph.recipes import default_recipe
 from ..graph.tree import EdgeLength, cut_tree, genie_merges, spanning_trees
@@ -114,7 +114,7 @@ class View:
     ) -> View:
         """Search the neighbours of rows that have been transformed already."""
         edges, graph = default_recipe(rows.shape[0], connect="mst", n_jobs=n_jobs).build_with_edges(rows)
-        graph = weigh_graph(graph if pairs is None else add_links(graph, pairs), weights)
+        graph = weigh_graph(graph if pairs is None else add_constraints(graph, pairs), weights)
         return cls(name, transformer, rows, edges, attractive_part(graph), graph, weights)
 
 

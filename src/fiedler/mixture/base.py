@@ -54,7 +54,7 @@ from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_cons
 from ..graph.cuts import spectral_labels
 from ..graph.estimator import GraphEstimatorMixin, warn_if_clusters_are_empty
 from ..graph.labels import check_partial_labels, spread_over_groups
-from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
+from ..graph.recipes import as_affinity, is_precomputed, link_new_points, self_tuned
 from ..graph.smoothing import link_degrees
 from ..graph.weights import check_sample_weight
 from .covariance import SHAPES, Gaussians, default_ridge, draw, log_joint, n_parameters
@@ -223,7 +223,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self
         """
         with report_progress(self), restore_on_failure(self):
-            if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
+            if isinstance(X, AffinityGraph) or is_precomputed(self.graph):
                 raise InputError(
                     "densities need the rows themselves, not their affinities",
                     "fit on data and pass the affinities as graph=",

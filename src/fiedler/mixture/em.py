@@ -43,7 +43,7 @@ from ..core.fitting import stage
 from ..core.parallel import map_rows
 from ..core.sparse import Sparse, from_scipy_like, matmul
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import PairwiseConstraints, balanced_link_weights, group_means
+from ..graph.constraints import PairwiseConstraints, constraint_weights, group_means
 from .covariance import Gaussians, estimate, log_joint, prepare
 from .statistics import mean_origin
 
@@ -396,7 +396,7 @@ def make_links(constraints: PairwiseConstraints | None, reference: Array) -> Lin
     """Build the links in the array library of ``reference``; None if there are no pairs with an effect."""
     if constraints is None or (constraints.strength == 0 and not constraints.hard) or constraints.n_pairs == 0:
         return None
-    must, cannot = balanced_link_weights(constraints)
+    must, cannot = constraint_weights(constraints)
     total = np.asarray((must + cannot).sum(axis=1)).ravel()
     return Links(
         from_scipy_like(must - cannot, reference),
@@ -415,7 +415,7 @@ def group_links(constraints: PairwiseConstraints | None, groups: np.ndarray, ref
     """
     if constraints is None or constraints.strength == 0 or constraints.n_pairs == 0:
         return None
-    must, cannot = balanced_link_weights(constraints)
+    must, cannot = constraint_weights(constraints)
     members = sp.csr_array((np.ones(len(groups)), (groups, np.arange(len(groups)))))
     pairs = sp.coo_array(members @ (must - cannot) @ members.T)
     between = pairs.row != pairs.col

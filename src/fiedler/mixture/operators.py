@@ -20,7 +20,7 @@ from ..core.solvers import SEEDED_RESTARTS
 from ..core.sparse import Sparse, csr_parts, diagonal, from_scipy_like, is_sparse, matmul, row_sums, to_scipy, with_data
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.hessian import hessian
+from ..graph.operators import hessian
 from ..graph.smoothing import heat_flow, iterate
 from .em import Links
 

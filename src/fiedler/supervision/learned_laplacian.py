@@ -35,11 +35,11 @@ from ..core.fitting import ProgressMixin, report_progress, restore_on_failure
 from ..core.sparse import Sparse, to_scipy
 from ..errors import InputError, InputTypeError, shown
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, overwrite_links
-from ..graph.kernels import KernelConstants, pairwise_distances
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, overwrite_edges
+from ..graph.kernels import KernelConstants, check_complete_graph, pairwise_distances
 from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest
-from ..graph.recipes import FullGraph, KNNGraph, check_complete_graph
+from ..graph.recipes import FullGraph, KNNGraph
 from .objective import (
     METRIC_FAMILIES,
     DenseWeights,
@@ -338,7 +338,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         graph = selected.graph
         constants = replace(graph.constants or KernelConstants(), metric=metric, neighbors=selected.n_neighbors)
         graph = graph._with_weights(graph.weights, constants=constants)
-        return overwrite_links(graph, pairs) if check_bool(self.inject, "inject") and pairs.n_pairs else graph
+        return overwrite_edges(graph, pairs) if check_bool(self.inject, "inject") and pairs.n_pairs else graph
 
     @property
     def _n_features_out(self) -> int:

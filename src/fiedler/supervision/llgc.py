@@ -29,7 +29,7 @@ from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.labels import UNKNOWN, as_column, check_classes, known_labels
 from ..graph.operators import power_of_degrees
-from ..graph.recipes import learns_from_pairs, self_tuned
+from ..graph.recipes import learns_from_constraints, self_tuned
 from ..graph.smoothing import link_degrees, replace_coincident_rows, spread
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         ``constraints`` are for a graph that learns from pairs, such as :class:`LearnedLaplacian`, which also learns
         from the labels.
         """
-        if constraints is not None and not learns_from_pairs(self._recipe()):
+        if constraints is not None and not learns_from_constraints(self._recipe()):
             raise InputError(
                 "LLGC spreads labels; only a graph that learns can use pairs",
                 "set graph=LearnedLaplacian(), or leave out constraints",
