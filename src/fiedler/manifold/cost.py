@@ -169,7 +169,7 @@ def _search_seconds(n: int, d: int, nnz: float | None, device: str) -> float:
 
 
 def _estimate_blocks(n: int, d: int, k: int, itemsize: int, nnz: float | None, n_workers: int) -> FitCost:
-    """Estimate a fit in blocks, as ``benchmarks/bench_out_of_core.py`` measured it on ten million rows of 50 columns."""
+    """Estimate a fit in blocks, as ``benchmarks/bench_out_of_core.py`` measured it on ten million rows."""
     if nnz is not None:
         raise InputError(
             "the cost of sparse rows in blocks is not known", "leave out nnz_per_row", parameter="nnz_per_row"
