@@ -100,7 +100,8 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
     },
     "Candidate": {
         "family": TEXT,
-        "graph": TEXT,
+        "n_neighbors": maybe(integer()),
+        "covariance_type": maybe(one_of("full", "tied")),
         "detail": TEXT,
         "n_clusters": size("k"),
         "labels": integers("n", low=-1),
@@ -253,7 +254,7 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
         "_candidates": many(record("Candidate")),
         "_n_added": integer(),
         "_n_compared": maybe(integer()),
-        "_why_no_mixture": maybe(TEXT),
+        "_no_mixture_reason": maybe(TEXT),
         "view_": TEXT,
         "consensus_": maybe(real()),
         "_profiles": maybe(record("Profiles", k="k")),

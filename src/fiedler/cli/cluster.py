@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -21,7 +21,7 @@ from ..core.arrays import normalize_rows
 from ..core.fitting import format_seconds
 from ..errors import InputError
 from ..io import Input, read_blocks, read_input
-from ..manifold import BlockCost, FitCost, ManifoldClustering, estimate
+from ..manifold import FitCost, ManifoldClustering, estimate
 from ..manifold.choice import EFFORTS
 from ..manifold.cost import format_bytes
 from ..manifold.explain import describe_columns
@@ -369,8 +369,8 @@ def cluster_blocks(
     n_rows, n_columns = data.rows.shape
     if not np.isnan(n_rows) and is_local:
         options: dict[str, Any] = {"effort": effort, "dtype": data.rows.dtype, "n_workers": n_cores()}
-        cost = cast("BlockCost", estimate(n_rows, n_columns, n_clusters, **options))
-        seconds_needed, disk = format_seconds(cost.seconds), format_bytes(cost.disk_bytes)
+        cost = estimate(n_rows, n_columns, n_clusters, **options)
+        seconds_needed, disk = format_seconds(cost.seconds), format_bytes(cost.disk_bytes or 0)
         output.note(f"clustering {n_rows} rows will take about {seconds_needed} and {disk} of disk")
     with output.working(f"clustering {source} in {data.rows.numblocks[0]} blocks"):
         started = time.perf_counter()

@@ -228,13 +228,17 @@ class WeightedEdges:
         """Compute what the nodes on a boundary gain from each community, of which the volumes are given."""
         xp, k = namespace(self.weights), int(volumes.shape[0])
         leaving = xp.take(labels, self.rows) != xp.take(labels, self.columns)
-        crossing = float(xp.sum(self.weights[leaving], dtype=xp.float64))
-        listed = xp.nonzero(leaving | (self.weights < 0) if self.has_negative else leaving)[0]
+        listed = xp.nonzero(leaving)[0]
+        weights = xp.take(self.weights, listed)
+        crossing = float(xp.sum(weights, dtype=xp.float64))
+        if self.has_negative:
+            listed = xp.nonzero(leaving | (self.weights < 0))[0]
+            weights = xp.take(self.weights, listed)
         rows, targets = xp.take(self.rows, listed), xp.take(labels, xp.take(self.columns, listed))
         first = xp.concat([xp.ones_like(rows[:1], dtype=xp.bool), rows[1:] != rows[:-1]])
         nodes, position = xp.nonzero(first)[0], xp.cumulative_sum(xp.astype(first, xp.int64)) - 1
         nodes = xp.take(rows, nodes)
-        weight_to = sum_entries(position, targets, xp.take(self.weights, listed), (int(nodes.shape[0]), k))
+        weight_to = sum_entries(position, targets, weights, (int(nodes.shape[0]), k))
 
         degrees, own = xp.take(self.degrees, nodes), xp.take(labels, nodes)
         own_weight = xp.take(self.strengths, nodes) - xp.sum(weight_to, axis=1)

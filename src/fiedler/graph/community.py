@@ -84,7 +84,9 @@ class CommunitySearch:
     ) -> CommunitySearch:
         """Return the search on a graph in SciPy, see `WeightedEdges.of`."""
         loops = np.zeros(graph.n_nodes) if graph.loops is None else graph.loops
-        return cls(WeightedEdges.of(graph, attracting), graph.weights, loops, k, rng)
+        edges = WeightedEdges.of(graph, attracting)
+        places = {"rows": edges.rows.astype(np.intp), "columns": edges.columns.astype(np.intp)}  # converted only once
+        return cls(replace(edges, **places), graph.weights, loops, k, rng)
 
     def sums(self, labels: np.ndarray, values: np.ndarray, k: int | None = None) -> np.ndarray:
         """Return the sums of values over the communities."""
@@ -105,7 +107,7 @@ class CommunitySearch:
         """Regroup the halves of all communities, or merge two and split a third; return the first improvement."""
         halves = self.bisect(current.labels, gamma)
         between = self.cohesion(halves, 2 * self.k, gamma)
-        trials = [_agglomerate(between, self.k)[halves]]
+        trials = [_agglomerate(between[None], self.k)[0][halves]]
         triples = _best_exchanges(_split_gains(between), 2 * self.cohesion(current.labels, self.k, gamma))
         for target, merged, split in triples:  # the second half of ``split`` takes the number of ``merged``
             joined = np.where(current.labels == merged, target, current.labels)
@@ -178,10 +180,10 @@ class CommunitySearch:
         if n_cells <= self.k:
             return cells
         cohesion = self.cohesion(cells, n_cells, gamma)
-        tries = [_move_cells(_agglomerate(cohesion, self.k), cohesion, self.k)]
-        for _ in range(N_JITTERED_MERGES):
-            jitter = np.exp(self.rng.standard_normal(cohesion.shape))
-            tries.append(_move_cells(_agglomerate(cohesion * (jitter + jitter.T), self.k), cohesion, self.k))
+        jitter = np.exp(self.rng.standard_normal((N_JITTERED_MERGES, *cohesion.shape)))
+        jittered = cohesion * (jitter + jitter.transpose(0, 2, 1))
+        merged = _agglomerate(np.concatenate([cohesion[None], jittered]), self.k)
+        tries = [_move_cells(labels, cohesion, self.k) for labels in merged]
         # The cohesion within groups of cells adds up to their modularity.
         return first_best(tries, lambda labels: float(cohesion[labels[:, None] == labels[None, :]].sum()))[cells]
 
@@ -251,18 +253,18 @@ def _best_exchanges(split: np.ndarray, merge: np.ndarray) -> list[tuple[int, int
     return [(int(a[p]), int(b[p]), int(order[w])) for p, w in zip(pair, which) if np.isfinite(gains[p, w])]
 
 
-def _agglomerate(cohesion: np.ndarray, k: int) -> np.ndarray:
-    """Merge cells greedily; return the new label 0..k-1 of each."""
-    n = len(cohesion)
-    gains, labels = cohesion.copy(), np.arange(n)
-    np.fill_diagonal(gains, -np.inf)
+def _agglomerate(cohesions: np.ndarray, k: int) -> list[np.ndarray]:
+    """Merge cells greedily, for several cohesions (t, n, n) at once; return the new labels 0..k-1 of the cells."""
+    n_tries, n, _ = cohesions.shape
+    gains, labels, tries = cohesions.copy(), np.tile(np.arange(n), (n_tries, 1)), np.arange(n_tries)
+    gains[:, np.arange(n), np.arange(n)] = -np.inf
     for _ in range(n - k):
-        i, j = divmod(int(gains.argmax()), n)
-        gains[i] += gains[j]  # cohesion adds up over merged cells
-        gains[:, i] = gains[i]
-        gains[j] = gains[:, j] = gains[i, i] = -np.inf
-        labels[labels == j] = i
-    return np.unique(labels, return_inverse=True)[1]
+        i, j = np.divmod(gains.reshape(n_tries, -1).argmax(axis=1), n)
+        merged = gains[tries, i] + gains[tries, j]  # cohesion adds up over merged cells
+        gains[tries, i] = gains[tries, :, i] = merged
+        gains[tries, j] = gains[tries, :, j] = gains[tries, i, i] = -np.inf
+        labels[labels == j[:, None]] = np.repeat(i, (labels == j[:, None]).sum(axis=1))
+    return [np.unique(one, return_inverse=True)[1] for one in labels]
 
 
 def _move_cells(labels: np.ndarray, cohesion: np.ndarray, k: int) -> np.ndarray:

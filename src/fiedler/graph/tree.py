@@ -41,7 +41,7 @@ import heapq
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -426,8 +426,9 @@ class _Sizes:
     def __init__(self, sizes: Sequence[int]) -> None:
         """Begin with clusters of these sizes."""
         self.largest = sum(sizes)
-        self.counts: dict[int, int] = defaultdict(int)
-        self.sums: dict[int, int] = defaultdict(int)
+        is_short = self.largest <= 10**6  # else most entries of a list would stay zero
+        self.counts: Any = [0] * (self.largest + 1) if is_short else defaultdict(int)
+        self.sums: Any = [0] * (self.largest + 1) if is_short else defaultdict(int)
         self.n_clusters = self.n_rows = 0
         self.spread = 0  # Σ_{i<j} |c_i - c_j|
         for size, count in zip(*np.unique(np.array(sizes, dtype=np.int64), return_counts=True)):
@@ -449,10 +450,10 @@ class _Sizes:
     def _add(self, size: int, count: int) -> None:
         self.n_clusters += count
         self.n_rows += count * size
-        position = size
+        position, added, counts, sums = size, count * size, self.counts, self.sums
         while position <= self.largest:
-            self.counts[position] += count
-            self.sums[position] += count * size
+            counts[position] += count
+            sums[position] += added
             position += position & -position
 
     def _sum_of_differences(self, size: int) -> int:

@@ -72,18 +72,19 @@ from .candidates import (
     MAX_SEARCHES,
     ROWS,
     Candidate,
+    Graphs,
     PartitionScorer,
     candidates_table,
     graph_candidates,
     mixture_candidates,
+    reason_against_mixtures,
     refine_mixture,
     select_by_cut,
     select_by_likelihood,
-    why_no_mixture,
 )
 from .choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from .explain import ExplainMixin
-from .memberships import Landmarks, PartialSupervision, farthest, outlier_scores, walk_memberships
+from .memberships import Landmarks, PartialSupervision, outlier_scores, select_outliers, walk_memberships
 from .n_clusters import NClustersChoice, count_clusters, subgraph
 from .report_text import format_report
 from .update import SPARSE_NEIGHBORS, UpdateMixin
@@ -497,8 +498,8 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         """Cluster validated rows, or nodes of a graph, with weights, and label a share of them outliers."""
         self._fit_weights = None if weights is None else relative_weights(weights)
         search_graphs, edges = self._build_graphs(X, y, supervision)
-        search_graphs = {name: weigh_graph(graph, self._fit_weights) for name, graph in search_graphs.items()}
-        graphs = {name: attractive_part(graph) for name, graph in search_graphs.items()}
+        search_graphs = {size: weigh_graph(graph, self._fit_weights) for size, graph in search_graphs.items()}
+        graphs = {size: attractive_part(graph) for size, graph in search_graphs.items()}
         self.evidence_ = self._count(graphs, supervision, bounds, rng) if self._n_clusters_is_auto() else None
         self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
         effort, low_dimensional = self._effort(supervision.n_known)
@@ -518,21 +519,19 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         comparer = Comparer(
             effort, self.n_clusters_, low_dimensional, seed, supervision.pairs, supervision.n_known, self.n_jobs
         )
-        comparison = comparer.compare(rows, scorer, candidates, leader)
+        comparison = comparer.compare(rows, scorer, candidates, candidates.index(leader))
         self._store_choice(comparison.candidates, comparison.chosen, comparison.n_compared)
         self._fit_X, self._view = comparison.view.rows, comparison.view.transformer
         self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, supervision, bounds)
         self._score_outliers(comparison.view.edges, share, supervision)
 
-    def _build_graphs(
-        self, X: Any, y: Any, supervision: PartialSupervision
-    ) -> tuple[dict[str, AffinityGraph], Edges | None]:
-        """Build the graphs by name, the sparsest first, with given pairs; store what new points need.
+    def _build_graphs(self, X: Any, y: Any, supervision: PartialSupervision) -> tuple[Graphs, Edges | None]:
+        """Build the graphs, the sparsest first, with given pairs; store what new points need.
 
         The second result are the nearest neighbours from which the default graphs are built.
         """
         if not self._graph_is_default() or isinstance(X, AffinityGraph):
-            return {"the graph": self._build_graph(X, y, supervision.pairs, validated=True)}, None
+            return {None: self._build_graph(X, y, supervision.pairs, validated=True)}, None
         check_rows_differ(X)
         sizes = sorted({min(size, X.shape[0] - 1) for size in GRAPH_SIZES})
         recipe = self_tuned(sizes[-1], connect="mst", n_jobs=self.n_jobs)
@@ -540,14 +539,14 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         edges, graphs = nested_graphs(recipe, X, sizes)
         if supervision.pairs is not None:
             graphs = [add_constraints(graph, supervision.pairs) for graph in graphs]
-        return {f"{size} neighbours": graph for size, graph in zip(sizes, graphs)}, edges
+        return dict(zip(sizes, graphs)), edges
 
     def _n_clusters_is_auto(self) -> bool:
         return isinstance(self.n_clusters, str) and self.n_clusters == "auto"
 
     def _count(
         self,
-        graphs: dict[str, AffinityGraph],
+        graphs: Graphs,
         supervision: PartialSupervision,
         bounds: SizeBounds | None,
         rng: np.random.RandomState,
@@ -584,8 +583,8 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
     def _find_candidates(
         self,
-        graphs: dict[str, AffinityGraph],
-        search_graphs: dict[str, AffinityGraph],
+        graphs: Graphs,
+        search_graphs: Graphs,
         supervision: PartialSupervision,
         bounds: SizeBounds | None,
         max_searches: int,
@@ -593,17 +592,17 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     ) -> tuple[PartitionScorer, list[Candidate], Candidate]:
         """Return the scorer, communities and mixtures, and the communities that lead."""
         n_clusters, n_known = self.n_clusters_, supervision.n_known
-        self._why_no_mixture = why_no_mixture(self._fit_X, n_clusters)
-        X = self._fit_X if self._why_no_mixture is None else None
+        self._no_mixture_reason = reason_against_mixtures(self._fit_X, n_clusters)
+        X = self._fit_X if self._no_mixture_reason is None else None
         agreement = supervision.agreement if n_known else None
         scorer = PartitionScorer(graphs, n_clusters, X, agreement, self._fit_weights, bounds)
         starts = supervision.spread(list(graphs.values())[-1], n_clusters)
-        candidates, hierarchies = graph_candidates(
+        candidates, searches = graph_candidates(
             scorer, search_graphs, starts=starts, max_searches=max_searches, rng=rng, n_jobs=self.n_jobs
         )
         leader = select_by_cut(candidates, n_known)
         if X is not None:
-            seed, hierarchy = int(rng.randint(2**31 - 1)), hierarchies[leader.graph]
+            seed, hierarchy = int(rng.randint(2**31 - 1)), searches[leader.n_neighbors].hierarchy
             candidates += mixture_candidates(
                 scorer, leader, hierarchy, constraints=supervision.pairs, random_state=seed
             )
@@ -681,7 +680,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             return
         labels = to_numpy(self.labels_).copy()
         known = np.zeros(len(labels), dtype=bool) if supervision.labels is None else supervision.labels != UNKNOWN
-        labels[farthest(self.outlier_score_, share, known, self._fit_weights)] = OUTLIER
+        labels[select_outliers(self.outlier_score_, share, known, self._fit_weights)] = OUTLIER
         self.labels_ = asarray_like(labels, self.memberships_, dtype=self.labels_.dtype)
 
     def _store_profiles(self, X: Any, columns: Sequence[Column] | None, weights: np.ndarray | None) -> None:
@@ -761,7 +760,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         report = format_report(
             self._candidates,
             chosen,
-            self._why_no_mixture,
+            self._no_mixture_reason,
             Q,
             n_uncertain,
             labels=labels,

@@ -51,7 +51,7 @@ from ..graph.neighbors import APPROXIMATE_ABOVE
 from ..graph.recipes import as_affinity, default_recipe, is_precomputed
 from ..graph.weights import canonical_order, check_relative_weights, different_rows, weigh_graph
 from ..metrics import adjusted_rand_index
-from .choice import rand_index
+from ..metrics.scores import weighted_ari
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Clusterability: whether rows have more than one cluster, by the spectrum of their graph compared with a Gaussian's.
@@ -522,5 +522,5 @@ def _agreement(
         if weights is None:
             table.append([adjusted_rand_index(*pair) for pair in pairs])
         else:
-            table.append([rand_index(*pair, weights[shared]) for pair in pairs])
+            table.append([weighted_ari(*pair, weights[shared]) for pair in pairs])
     return np.array(table).T

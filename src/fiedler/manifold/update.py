@@ -52,9 +52,9 @@ from ..graph.kernels import LOCAL_NEIGHBOR, KernelConstants, RowPairs, edge_weig
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph
 from ..graph.smoothing import resolvent
 from ..graph.weights import CopiedRows, GrownGraph, NeighborLists, grow_graph, relative_weights
+from ..metrics.scores import match_clusters, weighted_ari
 from ..table.profiles import Profiles
 from .candidates import ROWS, Candidate, mean_normalized_cut
-from .choice import match_clusters, rand_index
 from .explain import entries_of
 from .memberships import WALK, PartialSupervision
 from .views import COMMUNITIES
@@ -439,7 +439,7 @@ def better_communities(
         search = MultilevelSearch.on(graph, n_clusters, rng, COARSE_NODES)
         found.append(to_numpy(search.find(n_clusters, rng).labels).astype(np.int64))
     best = first_best(found, cut_of, lowest=True)
-    is_another = rand_index(best, labels) < SAME_ABOVE
+    is_another = weighted_ari(best, labels) < SAME_ABOVE
     is_better = is_another and cut_of(best) < CLEARLY_LOWER * cut_of(labels)
     return match_clusters(best, labels, n_clusters) if is_better else None
 

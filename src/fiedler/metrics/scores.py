@@ -100,7 +100,7 @@ def match_labels(labels_true: LabelsLike, labels_pred: LabelsLike) -> np.ndarray
     """
     y_true, y_pred = check_pair(labels_true, labels_pred)
     classes, clusters = np.unique(y_true), np.unique(y_pred)
-    rows, columns = linear_sum_assignment(contingency_matrix(y_true, y_pred), maximize=True)
+    rows, columns = match_counts(contingency_matrix(y_true, y_pred))
     class_of = dict(zip(clusters[columns].tolist(), classes[rows].tolist()))
     return np.array([class_of.get(label, -1) for label in y_pred.tolist()])
 
@@ -128,7 +128,28 @@ def clustering_accuracy(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
     """
     y_true, y_pred = check_pair(labels_true, labels_pred)
     counts = contingency_matrix(y_true, y_pred)
-    return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(y_true))
+    return float(counts[match_counts(counts)].sum() / len(y_true))
+
+
+def match_counts(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and columns of a contingency table, matched one to one so that their entries have the largest sum."""
+    rows, columns = linear_sum_assignment(counts, maximize=True)
+    return rows, columns
+
+
+def count_together(a: np.ndarray, b: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the number, or the weight, of rows with each pair of labels 0, 1, ..., shape (size, size)."""
+    counts = np.zeros((size, size))
+    np.add.at(counts, (a, b), 1 if weights is None else weights)
+    return counts
+
+
+def match_clusters(
+    labels: np.ndarray, reference: np.ndarray, n_clusters: int, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Renumber the clusters of a partition so that as many rows as possible have the label of the reference."""
+    _, matched = match_counts(count_together(labels, reference, n_clusters, weights))
+    return matched[labels]
 
 
 # ---------------------------------------------------------------------------------------------- agreement of partitions
@@ -181,6 +202,24 @@ def adjusted_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
     0.5714
     """
     return float(adjusted_rand_score(*_numbered(labels_true, labels_pred)))
+
+
+def weighted_ari(a: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """Return the adjusted Rand index of labels 0, 1, ...: without any checks, for hundreds of pairs of partitions.
+
+    A pair of rows of weights m_i and m_j counts m_i m_j times.
+    """
+    width = int(b.max()) + 1
+    together, in_a, in_b, total = (_n_pairs(labels, weights) for labels in (a * width + b, a, b, np.zeros_like(a)))
+    expected, largest = in_a * in_b / total, (in_a + in_b) / 2
+    return 1.0 if largest == expected else (together - expected) / (largest - expected)
+
+
+def _n_pairs(labels: np.ndarray, weights: np.ndarray | None) -> float:
+    """Count the pairs of different rows with the same label: [(Σ_i m_i)² - Σ_i m_i²] / 2, added over the labels."""
+    counts = np.bincount(labels, weights).astype(np.float64)
+    own = counts if weights is None else np.bincount(labels, weights**2)
+    return float(np.sum(counts**2 - own)) / 2
 
 
 def balanced_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:

@@ -40,13 +40,14 @@ from ..manifold.candidates import (
     MAX_SEARCHES,
     ROWS,
     Candidate,
+    Graphs,
     communities_of_search,
     has_settled,
     mixture_candidates,
     n_searches,
+    reason_against_mixtures,
     select_by_cut,
     select_by_likelihood,
-    why_no_mixture,
 )
 from ..manifold.choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from ..manifold.estimator import GRAPH_SIZES, ManifoldClustering
@@ -214,11 +215,11 @@ class _Fit:
         """Search communities and mixtures on the contracted graphs; return partitions of their nodes."""
         rows, model = coarse.graph.cells.rows, self.model
         stand_in = None if rows.is_sparse else np.broadcast_to(np.float32(0), (rows.n_rows, rows.n_features))
-        model._why_no_mixture = why_no_mixture(stand_in, model.n_clusters_)
+        model._no_mixture_reason = reason_against_mixtures(stand_in, model.n_clusters_)
 
         def search() -> dict[str, Array]:
-            has_mixtures = model._why_no_mixture is None
-            graphs = {f"{size} neighbours": coarse.connected(size) for size in coarse.graph.sizes}
+            has_mixtures = model._no_mixture_reason is None
+            graphs: Graphs = {size: coarse.connected(size) for size in coarse.graph.sizes}
             scorer = BlockScorer(graphs, model.n_clusters_, coarse=coarse, estimates_mixtures=has_mixtures)
             candidates = self._find_communities(scorer, effort, seed)
             place = candidates.index(select_by_cut(candidates))
@@ -226,7 +227,7 @@ class _Fit:
                 leader = candidates[place]
                 leader = candidates[place] = replace(leader, icl=scorer.likelihood(leader.labels))
                 # made again, since the searches may be those of an earlier run
-                hierarchy = search_hierarchy(graphs[leader.graph], model.n_clusters_, np.random.RandomState(seed))
+                hierarchy = search_hierarchy(graphs[leader.n_neighbors], model.n_clusters_, np.random.RandomState(seed))
                 candidates += mixture_candidates(scorer, leader, hierarchy, constraints=None, random_state=seed)
             return pack_candidates(candidates) | {"leader": np.array(place)}
 
@@ -362,7 +363,8 @@ def _build_graph(rows: RowBlocks, sample: Array, prefix: str, seed: int) -> Grap
 def _refined(coarse: CoarseGraphs, chosen: Candidate, seed: int) -> str:
     """Return the step with the labels of all nodes: communities are refined, other partitions are not."""
     gamma = None if math.isnan(chosen.resolution) else chosen.resolution
-    return refine(coarse, chosen.labels, int(chosen.graph.split()[0]), gamma, seed)
+    assert chosen.n_neighbors is not None
+    return refine(coarse, chosen.labels, chosen.n_neighbors, gamma, seed)
 
 
 def _load_view(path: Path) -> Any:

@@ -25,9 +25,9 @@ from fiedler.manifold.candidates import (
     agrees_as_well,
     mean_normalized_cut,
     n_searches,
+    reason_against_mixtures,
     select_by_cut,
     select_by_likelihood,
-    why_no_mixture,
 )
 from fiedler.manifold.memberships import WALK, PartialSupervision
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy, normalized_cut, normalized_mutual_information
@@ -45,7 +45,8 @@ def moons():
 
 
 def a_candidate(family="communities", cut=1.0, n_clusters=2, icl=np.nan, agreement=np.nan, resolution=0.5):
-    return Candidate(family, "g", "", np.zeros(4, dtype=int), n_clusters, cut, 0.5, icl, resolution, agreement, 0.0)
+    scores = {"n_clusters": n_clusters, "cut": cut, "icl": icl, "resolution": resolution, "agreement": agreement}
+    return Candidate(family, np.zeros(4, dtype=int), 0.0, **scores)
 
 
 def test_lower_resolution_is_selected_only_for_a_much_lower_cut():
@@ -110,9 +111,9 @@ def test_completed_likelihood_uses_the_gaussian_of_each_rows_cluster(shape, blob
 
 @pytest.mark.parametrize(("n", "enough"), [(17, False), (18, True)])
 def test_mixtures_need_as_many_rows_as_parameters(n, enough):
-    assert (why_no_mixture(np.zeros((n, 3)), 3) is None) is enough  # three covariances of six entries each
-    assert "no dense rows" in why_no_mixture(sp.csr_array((1000, 3)), 3)
-    assert "no dense rows" in why_no_mixture(None, 3)
+    assert (reason_against_mixtures(np.zeros((n, 3)), 3) is None) is enough  # three covariances of six entries each
+    assert "no dense rows" in reason_against_mixtures(sp.csr_array((1000, 3)), 3)
+    assert "no dense rows" in reason_against_mixtures(None, 3)
 
 
 def test_nested_graphs_are_the_graphs_built_one_by_one(blobs):

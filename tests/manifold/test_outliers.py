@@ -6,7 +6,7 @@ from sklearn.datasets import make_blobs
 from fiedler import KNNGraph, ManifoldClustering
 from fiedler.core.arrays import to_numpy
 from fiedler.graph.neighbors import k_nearest
-from fiedler.manifold.memberships import OUTLIER_WALK, farthest, outlier_scores
+from fiedler.manifold.memberships import OUTLIER_WALK, outlier_scores, select_outliers
 
 
 @pytest.fixture
@@ -58,7 +58,9 @@ def test_rows_whose_label_is_known_are_no_outliers(rows):
 
 
 def test_the_farthest_rows():
-    assert_array_equal(farthest(np.array([1.0, 3.0, 2.0, 5.0]), 0.5, np.array([False, False, False, True])), [1, 2])
+    assert_array_equal(
+        select_outliers(np.array([1.0, 3.0, 2.0, 5.0]), 0.5, np.array([False, False, False, True])), [1, 2]
+    )
 
 
 def test_repeated_rows_have_finite_scores():

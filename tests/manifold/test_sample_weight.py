@@ -17,9 +17,9 @@ from fiedler.core.kmeans import kmeans
 from fiedler.errors import InputError
 from fiedler.graph.weights import weigh_graph
 from fiedler.manifold.candidates import PartitionScorer
-from fiedler.manifold.choice import match_clusters, rand_index
-from fiedler.manifold.memberships import farthest
+from fiedler.manifold.memberships import select_outliers
 from fiedler.metrics import adjusted_rand_index
+from fiedler.metrics.scores import match_clusters, weighted_ari
 from fiedler.mixture.statistics import group_statistics
 from fiedler.supervision import suggest_pairs
 
@@ -48,10 +48,10 @@ def test_the_rand_index_of_weighted_rows_is_that_of_repeated_rows_without_pairs_
     expected = m[in_a].sum() * m[in_b].sum() / m.sum()
     printed = (m[in_a & in_b].sum() - expected) / ((m[in_a].sum() + m[in_b].sum()) / 2 - expected)
 
-    assert_allclose(rand_index(a, b, counts.astype(float)), printed)
-    assert_allclose(rand_index(a, b, 3.0 * counts), printed)
-    assert_allclose(rand_index(a, b, np.ones(40)), adjusted_rand_score(a, b))
-    assert_allclose(rand_index(a, b), adjusted_rand_score(a, b))
+    assert_allclose(weighted_ari(a, b, counts.astype(float)), printed)
+    assert_allclose(weighted_ari(a, b, 3.0 * counts), printed)
+    assert_allclose(weighted_ari(a, b, np.ones(40)), adjusted_rand_score(a, b))
+    assert_allclose(weighted_ari(a, b), adjusted_rand_score(a, b))
 
 
 def test_clusters_are_matched_by_the_weight_of_their_rows():
@@ -88,8 +88,10 @@ def test_kmeans_of_weighted_rows_finds_the_centres_of_repeated_rows(metric, repe
 def test_the_share_of_outliers_is_by_weight():
     scores, kept = np.array([4.0, 3.0, 2.0, 1.0]), np.zeros(4, dtype=bool)
 
-    assert_array_equal(farthest(scores, 0.5, kept, np.array([1.0, 4.0, 1.0, 4.0])), [0, 1])
-    assert_array_equal(farthest(scores, 0.5, kept, np.array([1.0, 1.0, 1.0, 1.0])), farthest(scores, 0.5, kept))
+    assert_array_equal(select_outliers(scores, 0.5, kept, np.array([1.0, 4.0, 1.0, 4.0])), [0, 1])
+    assert_array_equal(
+        select_outliers(scores, 0.5, kept, np.array([1.0, 1.0, 1.0, 1.0])), select_outliers(scores, 0.5, kept)
+    )
 
 
 def test_the_likelihood_of_weighted_rows_is_that_of_repeated_rows(repeated):
