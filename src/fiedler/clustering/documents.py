@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import check_data, check_fraction, check_int, check_labels, check_n_clusters, check_seed, choose
 from ..core.arrays import namespace, normalize_rows, random_subset, sq_row_norms, take_rows, to_numpy
-from ..core.fitting import report_progress, restore_on_failure
+from ..core.fitting import fit_method
 from ..core.kmeans import kmeans, nearest_center
 from ..embedding.lpi import LPI
 from ..errors import InputError
@@ -144,6 +144,7 @@ class LPIClustering(
         self.n_init = n_init
         self.random_state = random_state
 
+    @fit_method
     def fit(
         self,
         X: MatrixLike,
@@ -170,11 +171,6 @@ class LPIClustering(
         -------
         self
         """
-        with report_progress(self), restore_on_failure(self):
-            self._fit(X, y, sample_weight, constraints)
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
         self._soft = choose(ASSIGN, self.assign, option="assign")
         if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
             raise InputError(
@@ -209,6 +205,7 @@ class LPIClustering(
             self.labels_, self.cluster_centers_ = self.mixture_.labels_, self.mixture_.means_
             self.n_iter_, self.converged_ = self.mixture_.n_iter_, self.mixture_.converged_
             self.memberships_, self.history_ = self.mixture_.memberships_, self.mixture_.history_
+        return self
 
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of each document.

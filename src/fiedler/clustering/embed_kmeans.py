@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Array, LabelsLike, MatrixLike, RandomState, SupportsShape, Transformer
 from .._validation import check_data, check_int, check_n_clusters, check_seed, choose
 from ..core.arrays import convert_rows, is_numpy, namespace, normalize_rows
-from ..core.fitting import restore_on_failure
+from ..core.fitting import fit_method
 from ..core.kmeans import IS_SPHERICAL, kmeans, nearest_center
 from ..errors import InputError, shown
 from ..graph.estimator import ClustererMixin
@@ -85,6 +85,7 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         self.n_init = n_init
         self.random_state = random_state
 
+    @fit_method
     def fit(
         self,
         X: MatrixLike,
@@ -107,11 +108,6 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         -------
         self
         """
-        with restore_on_failure(self):
-            self._fit(X, y, sample_weight)
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._spherical = choose(IS_SPHERICAL, self.metric, option="metric")
         if self.embedding is not None and not hasattr(self.embedding, "fit_transform"):
             raise InputError(
@@ -130,15 +126,10 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         if self.embedder_ is not None:
             self.embedding_ = self.embedder_.fit_transform(X, y)
             rows = check_data(self.embedding_)  # the output of any transformer, not validated yet
-        options: dict[str, Any] = {
-            "metric": self.metric,
-            "n_init": self.n_init,
-            "sample_weight": weights,
-            "random_state": rng,
-        }
-        best = kmeans(rows, k, **options)
+        best = kmeans(rows, k, metric=self.metric, n_init=self.n_init, sample_weight=weights, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.inertia_, self.n_iter_, self.converged_ = best.inertia, best.n_iter, best.converged
+        return self
 
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of each new row.

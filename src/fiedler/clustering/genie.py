@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Array, LabelsLike, MatrixLike, SupportsShape
 from .._validation import check_data, check_fraction, check_int, check_n_clusters, check_n_jobs, choose
 from ..core.arrays import asarray_like, convert_rows, namespace, take_rows
-from ..core.fitting import ProgressMixin, report_progress, restore_on_failure
+from ..core.fitting import ProgressMixin, fit_method
 from ..graph.estimator import ClustererMixin
 from ..graph.neighbors import k_nearest
 from ..graph.tree import (
@@ -112,6 +112,7 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @fit_method
     def fit(
         self,
         X: MatrixLike,
@@ -134,12 +135,8 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
         -------
         self
         """
-        with report_progress(self), restore_on_failure(self):
-            rows: Array = check_data(X, estimator=self, min_samples=2)
-            self._fit(rows, check_sample_weight(sample_weight, rows.shape[0]))
-        return self
-
-    def _fit(self, X: Array, weights: np.ndarray | None) -> None:
+        X = check_data(X, estimator=self, min_samples=2)
+        weights = check_sample_weight(sample_weight, X.shape[0])
         n_clusters = check_n_clusters(self.n_clusters, X.shape[0])
         n_neighbors, n_jobs = check_int(self.n_neighbors, "n_neighbors"), check_n_jobs(self.n_jobs)
         threshold = check_fraction(self.gini_threshold, "gini_threshold")
@@ -153,6 +150,7 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
         self.children_, self.distances_ = add_copies(merges, copies.nodes)
         self.labels_ = asarray_like(cut_tree(self._merge_tree(), n_clusters), X)
         self.n_clusters_, self.n_leaves_, self._fit_X = n_clusters, X.shape[0], X
+        return self
 
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of the training row nearest to each new point.

@@ -24,7 +24,7 @@ from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, Sup
 from .._validation import check_n_clusters, check_seed, choose
 from ..core.arrays import namespace, normalize_rows
 from ..core.eigen import EigenSolver, LaplacianKind, check_eigen_options, smallest_eigenpairs
-from ..core.fitting import in_blocks, report_progress, restore_on_failure
+from ..core.fitting import dispatch_blocks, fit_method
 from ..core.kmeans import kmeans, nearest_center
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
@@ -134,7 +134,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.eigen_max_iter = eigen_max_iter
         self.random_state = random_state
 
-    @in_blocks
+    @fit_method
     def fit(
         self,
         X: MatrixLike | AffinityGraph,
@@ -162,11 +162,6 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         -------
         self
         """
-        with report_progress(self), restore_on_failure(self):
-            self._fit(X, y, sample_weight, constraints)
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
         cut = choose(RELAXATIONS, self.cut, option="cut")
         pairs = check_constraints(constraints, X)
         graph = self._build_graph(X, y, pairs)
@@ -185,6 +180,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.converged_ = eigenpairs.converged
         self.n_connected_components_ = graph.components()[0]
         self.graph_, self._eigenvectors, self._fit_cut = graph, eigenpairs.vectors, self.cut
+        return self
 
     def _eigenpairs(self, graph: Any, k: int, cut: _Cut, rng: np.random.RandomState, *, repels: bool) -> EigenResult:
         options = check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter)
@@ -205,7 +201,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             )
         return weigh_graph(graph, weights)
 
-    @in_blocks
+    @dispatch_blocks
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of each new point: the centre nearest to its Nyström coordinates.
 

@@ -24,7 +24,7 @@ from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import check_bool, check_dense, check_int
 from ..core.arrays import Array, asarray_like, fix_signs, namespace, to_numpy
 from ..core.eigen import DENSE_UP_TO, LaplacianKind, check_eigen_options, smallest_eigenpairs
-from ..core.fitting import report_progress, restore_on_failure
+from ..core.fitting import fit_method
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
@@ -176,6 +176,7 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         self.eigen_max_iter = eigen_max_iter
         self.random_state = random_state
 
+    @fit_method
     def fit(self, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None) -> Self:
         """Build the graph on the rows of ``X`` and compute its smoothest functions.
 
@@ -185,19 +186,17 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         y : array of shape (n,), optional
             For graphs built from labels, such as :class:`LabelGraph`.
         """
-        with restore_on_failure(self):
-            graph = self._build_graph(X, y)
-            n_components = check_int(self.n_components, "n_components")
-            normalized = check_bool(self.normalized, "normalized")
-            with report_progress(self):
-                pairs = eigenmap(
-                    graph, n_components, normalized=normalized, random_state=self.random_state,
-                    **check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter),
-                )  # fmt: skip
-            self.n_connected_components_ = graph.components()[0]
-            self.embedding_, self.eigenvalues_ = pairs.vectors, pairs.values
-            self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
-            self._kind, self.graph_ = "random_walk" if normalized else "combinatorial", graph
+        graph = self._build_graph(X, y)
+        n_components = check_int(self.n_components, "n_components")
+        normalized = check_bool(self.normalized, "normalized")
+        pairs = eigenmap(
+            graph, n_components, normalized=normalized, random_state=self.random_state,
+            **check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter),
+        )  # fmt: skip
+        self.n_connected_components_ = graph.components()[0]
+        self.embedding_, self.eigenvalues_ = pairs.vectors, pairs.values
+        self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
+        self._kind, self.graph_ = "random_walk" if normalized else "combinatorial", graph
         return self
 
     def fit_transform(self, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None) -> Array:
@@ -302,6 +301,7 @@ class HessianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Tra
         self.eigen_max_iter = eigen_max_iter
         self.random_state = random_state
 
+    @fit_method
     def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Fit quadratic functions to the neighbourhoods of the rows and compute the embedding.
 
@@ -311,23 +311,21 @@ class HessianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Tra
         y : array of shape (n,), optional
             For graphs built from labels, such as :class:`LabelGraph`.
         """
-        with restore_on_failure(self):
-            self._require_rows(X)
-            rows = check_dense(X, estimator=self, min_samples=2)
-            n_components = _check_components(self.n_components, *rows.shape)
-            options = check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter)
-            graph = self._build_graph(rows, y, validated=True)
-            form = hessian_form(hessian(rows, graph, n_components))
-            if options["method"] == "auto" and sp.issparse(form.matrix) and rows.shape[0] > DENSE_UP_TO:
-                options["method"] = "shift_invert"
-            with report_progress(self):
-                pairs = smallest_eigenpairs(form, n_components + 1, random_state=self.random_state, **options)
-            self.n_connected_components_ = graph.components()[0]
-            self.eigenvalues_, self.embedding_ = (
-                asarray_like(part, rows, dtype=rows.dtype) for part in _split_off_constant(pairs)
-            )
-            self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
-            self.graph_ = graph
+        self._require_rows(X)
+        rows = check_dense(X, estimator=self, min_samples=2)
+        n_components = _check_components(self.n_components, *rows.shape)
+        options = check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter)
+        graph = self._build_graph(rows, y, validated=True)
+        form = hessian_form(hessian(rows, graph, n_components))
+        if options["method"] == "auto" and sp.issparse(form.matrix) and rows.shape[0] > DENSE_UP_TO:
+            options["method"] = "shift_invert"
+        pairs = smallest_eigenpairs(form, n_components + 1, random_state=self.random_state, **options)
+        self.n_connected_components_ = graph.components()[0]
+        self.eigenvalues_, self.embedding_ = (
+            asarray_like(part, rows, dtype=rows.dtype) for part in _split_off_constant(pairs)
+        )
+        self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
+        self.graph_ = graph
         return self
 
     def fit_transform(self, X: MatrixLike, y: LabelsLike | None = None) -> Array:

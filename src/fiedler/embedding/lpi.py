@@ -53,7 +53,7 @@ from ..core.arrays import (
     to_numpy,
 )
 from ..core.eigen import generalized_eigenpairs, widest_gap
-from ..core.fitting import report_progress, restore_on_failure
+from ..core.fitting import fit_method
 from ..core.linear import least_squares
 from ..core.parallel import check_memory
 from ..core.sparse import csr_parts, matmul, to_scipy
@@ -371,6 +371,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.tol = tol
         self.random_state = random_state
 
+    @fit_method
     def fit(self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None) -> Self:
         """Learn the map from documents.
 
@@ -383,10 +384,9 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             Must-links become edges; cannot-links repel, with solver 'regression' for up to 4000 rows. ``hard`` makes no
             difference: a linear map gives different coordinates to different documents.
         """
-        with restore_on_failure(self), report_progress(self):
-            self._require_rows(X)
-            rows = check_data(X, estimator=self, min_samples=2)
-            return self._fit(rows, y, allow_fewer=False, pairs=check_constraints(constraints, rows))
+        self._require_rows(X)
+        rows = check_data(X, estimator=self, min_samples=2)
+        return self._fit(rows, y, allow_fewer=False, pairs=check_constraints(constraints, rows))
 
     def _fit(
         self,

@@ -54,7 +54,7 @@ from ..core.arrays import (
     take_rows,
     to_numpy,
 )
-from ..core.fitting import report_progress, restore_on_failure, track_progress
+from ..core.fitting import fit_method, track_progress
 from ..core.kmeans import kmeans
 from ..core.parallel import map_rows
 from ..core.sparse import csr_parts, matmul, reorder_for_locality
@@ -327,6 +327,7 @@ class NLE(
         self.polish = polish
         self.random_state = random_state
 
+    @fit_method
     def fit(
         self,
         X: MatrixLike | AffinityGraph,
@@ -349,28 +350,26 @@ class NLE(
             Must-links become edges of positive weight; cannot-links become edges of negative weight, which count
             against a cluster that contains both ends. Rows connected by hard must-links become one node.
         """
-        with restore_on_failure(self):
-            pairs = check_constraints(constraints, X)
-            graph, rows = self._affinity(X, y, pairs)
-            weights = check_relative_weights(sample_weight, graph.n_nodes)
-            graph = graph if weights is None else weigh_graph(_with_edges(graph), weights)
-            nodes = _make_nodes(graph, pairs.groups if pairs is not None and pairs.hard else None, weights)
-            k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
-            max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
-            check_bool(self.polish, "polish")
-            rng = check_seed(self.random_state)
-            repelling = isinstance(graph, AffinityGraph) and has_repulsion(graph, pairs)
-            problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=repelling)
-            self._signed = self.signed
-            _check_weights_differ(nodes.graph, problem)
-            update = Update(problem, rng)
-            with report_progress(self):
-                starts = track_progress(self._starts(rows, nodes, problem, k, rng), "starts", self.n_init)
-                results = (run_updates(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
-                polished = (self._polish(result, problem, k) for result in results)
-                best = first_best(polished, lambda result: result.value, lowest=True)
-            best = best.expand(nodes.node_of_row)
-            self._store(best.numbered_by_first_row() if isinstance(self.init, str) else best, graph, problem)
+        pairs = check_constraints(constraints, X)
+        graph, rows = self._affinity(X, y, pairs)
+        weights = check_relative_weights(sample_weight, graph.n_nodes)
+        graph = graph if weights is None else weigh_graph(_with_edges(graph), weights)
+        nodes = _make_nodes(graph, pairs.groups if pairs is not None and pairs.hard else None, weights)
+        k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
+        max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
+        check_bool(self.polish, "polish")
+        rng = check_seed(self.random_state)
+        repelling = isinstance(graph, AffinityGraph) and has_repulsion(graph, pairs)
+        problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=repelling)
+        self._signed = self.signed
+        _check_weights_differ(nodes.graph, problem)
+        update = Update(problem, rng)
+        starts = track_progress(self._starts(rows, nodes, problem, k, rng), "starts", self.n_init)
+        results = (run_updates(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
+        polished = (self._polish(result, problem, k) for result in results)
+        best = first_best(polished, lambda result: result.value, lowest=True)
+        best = best.expand(nodes.node_of_row)
+        self._store(best.numbered_by_first_row() if isinstance(self.init, str) else best, graph, problem)
         return self
 
     def fit_transform(

@@ -41,7 +41,7 @@ from ..core.arrays import (
     row_norms,
     sq_row_norms,
 )
-from ..core.fitting import report_progress, restore_on_failure
+from ..core.fitting import fit_method
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
 from ..core.sparse import matmul
@@ -181,6 +181,7 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         self.graph = graph
         self.random_state = random_state
 
+    @fit_method
     def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Compute the map.
 
@@ -194,12 +195,8 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         -------
         self
         """
-        with restore_on_failure(self), report_progress(self):
-            self._require_rows(X)
-            self._fit(check_data(X, estimator=self, min_samples=2))
-        return self
-
-    def _fit(self, X: Array) -> None:
+        self._require_rows(X)
+        X = check_data(X, estimator=self, min_samples=2)
         scatter = choose(SCATTERS, self.by, option="by")
         if self.graph is not None and self.by != "edges":
             raise InputError(
@@ -226,6 +223,7 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         self.mean_ = projection.mean
         self.components_ = (projection.components @ namespace(Z).astype(factors, projection.components.dtype)).T
         self._fit_X = None  # transform does not need the training rows
+        return self
 
     def _recipe(self) -> Any:
         """Return the graph parameter, or the recipe of the default graph."""
@@ -302,6 +300,7 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = isinstance(self.center, bool | np.bool_) and not self.center
         return tags
 
+    @fit_method
     def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Compute the mean.
 
@@ -315,11 +314,10 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        with restore_on_failure(self):
-            check_bool(self.center, "center")
-            rows = self._check(X, reset=True)
-            mean = mean_row(rows)
-            self.mean_ = mean if self.center else 0 * mean
+        check_bool(self.center, "center")
+        rows = self._check(X, reset=True)
+        mean = mean_row(rows)
+        self.mean_ = mean if self.center else 0 * mean
         return self
 
     def transform(self, X: MatrixLike) -> Array:

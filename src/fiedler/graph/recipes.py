@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, clone
 from .._typing import MatrixLike
 from .._validation import check_bool, check_data, check_int, check_positive, choose, is_foreign
 from ..core.arrays import Array, arange, asarray_like, is_on_host, namespace, normalize_rows, to_numpy
-from ..core.fitting import in_blocks
+from ..core.fitting import dispatch_blocks
 from ..core.parallel import check_memory
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, row_indices, with_data
 from ..errors import InputError, InputTypeError, shown
@@ -73,7 +73,7 @@ class _Recipe(BaseEstimator):
     connect: BridgeRule | None
     signed: bool
 
-    @in_blocks
+    @dispatch_blocks
     def build(self, X: MatrixLike) -> AffinityGraph:
         """Build the graph on the rows of ``X``.
 

@@ -43,7 +43,7 @@ from ..core.arrays import (
     softmax,
     to_numpy,
 )
-from ..core.fitting import in_blocks, print_line, report_progress, restore_on_failure
+from ..core.fitting import dispatch_blocks, fit_method, print_line
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
 from ..core.sparse import is_sparse, matmul, to_scipy
@@ -194,7 +194,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     _model: Gaussians
     _projection: Projection | None
 
-    @in_blocks
+    @fit_method
     def fit(
         self,
         X: MatrixLike,
@@ -222,15 +222,14 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         -------
         self
         """
-        with report_progress(self), restore_on_failure(self):
-            if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
-                raise InputError(
-                    "densities need the rows themselves, not their affinities",
-                    "fit on data and pass the affinities as graph=",
-                    code="rows_required",
-                )
-            X = check_data(X, estimator=self, min_samples=2)
-            result = self._fit(X, y, sample_weight, constraints)
+        if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
+            raise InputError(
+                "densities need the rows themselves, not their affinities",
+                "fit on data and pass the affinities as graph=",
+                code="rows_required",
+            )
+        X = check_data(X, estimator=self, min_samples=2)
+        result = self._fit(X, y, sample_weight, constraints)
         self._warn_about_fit(result, self._n_used(), stacklevel=4)
         return self
 
@@ -438,7 +437,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------ after the fit
 
-    @in_blocks
+    @dispatch_blocks
     def predict_proba(self, X: MatrixLike, *, use_graph: bool = False) -> Array:
         """Compute the probability of every cluster for each new point.
 
@@ -497,7 +496,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def _neighbor_weight(self, log_joint: Array, graph: AffinityGraph) -> float:
         return natural_lam(log_joint, graph)
 
-    @in_blocks
+    @dispatch_blocks
     def predict(self, X: MatrixLike) -> Array:
         """Return the most probable cluster of each new point."""
         proba = self.predict_proba(X)

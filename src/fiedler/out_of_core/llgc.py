@@ -14,7 +14,6 @@ import numpy as np
 
 from .._validation import check_positive, choose
 from ..core.arrays import Array, normalize_row_sums
-from ..core.fitting import report_progress, restore_on_failure
 from ..errors import InputError, warn
 from ..graph.labels import UNKNOWN
 from ..supervision.llgc import LLGC, NORMALIZE, check_alpha, check_any_label
@@ -37,8 +36,7 @@ def fit(model: LLGC, X: Any, y: Any, *, constraints: Any = None) -> LLGC:
     if model.normalize is not None:
         choose(NORMALIZE, model.normalize, option="normalize")
     about = describe(model, X, SEED) | {"y": token(y)}
-    with report_progress(model), restore_on_failure(model):
-        n_undecided = run_steps(about, lambda run: _Fit(model, run).fit(X, y))
+    n_undecided = run_steps(about, lambda run: _Fit(model, run).fit(X, y))
     if n_undecided:
         warn(
             f"no label reaches {n_undecided} row(s), which stay undecided (-1)",

@@ -22,7 +22,6 @@ import numpy as np
 
 from .._validation import check_int, check_n_clusters, check_seed
 from ..core.arrays import Array, fix_signs, one_hot, softmax
-from ..core.fitting import report_progress, restore_on_failure
 from ..core.pca import Projection, check_n_components
 from ..errors import InputError, SingularCovarianceError
 from ..graph.labels import UNKNOWN, check_partial_labels
@@ -53,8 +52,7 @@ def fit(
     given = {LABELS: _known(y), WEIGHTS: sample_weight, INIT: None if isinstance(model.init, str) else model.init}
     about = describe(model, X, None if model.random_state is None else [int(seed) for seed in seeds])
     about |= {name: token(values) for name, values in given.items()}
-    with report_progress(model), restore_on_failure(model):
-        result, n_found = run_steps(about, lambda run: _Fit(model, run, X, given, seeds).fit())
+    result, n_found = run_steps(about, lambda run: _Fit(model, run, X, given, seeds).fit())
     model._warn_about_fit(result, n_found, stacklevel=4)
     return model
 

@@ -31,7 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_bool, check_data, check_dense, check_int, check_nonnegative, check_seed, choose
 from ..core.arrays import Array, convert_rows, namespace, take_rows, to_numpy
-from ..core.fitting import ProgressMixin, report_progress, restore_on_failure
+from ..core.fitting import ProgressMixin, fit_method
 from ..core.sparse import Sparse, to_scipy
 from ..errors import InputError, InputTypeError, shown
 from ..graph.affinity import AffinityGraph
@@ -189,15 +189,15 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @fit_method
     def fit(self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None) -> Self:
         """Learn from the rows of ``X``, pairs of rows, and labels ``y`` of some rows (-1 where unknown)."""
-        with restore_on_failure(self):
-            learned = self._learn(check_data(X, estimator=self, min_samples=2), y, constraints)
-            self.metric_, self.graph_, self.constraints_ = learned.metric, learned.graph, learned.constraints
-            self.penalty_, self.scale_, self.evidence_ = learned.penalty, learned.scale, learned.evidence
-            descent = learned.descent
-            self.history_, self.n_iter_, self.converged_ = descent.history, descent.n_iter, descent.converged
-            self.n_failures_ = descent.n_failures
+        learned = self._learn(check_data(X, estimator=self, min_samples=2), y, constraints)
+        self.metric_, self.graph_, self.constraints_ = learned.metric, learned.graph, learned.constraints
+        self.penalty_, self.scale_, self.evidence_ = learned.penalty, learned.scale, learned.evidence
+        descent = learned.descent
+        self.history_, self.n_iter_, self.converged_ = descent.history, descent.n_iter, descent.converged
+        self.n_failures_ = descent.n_failures
         return self
 
     def build(self, X: MatrixLike, y: LabelsLike | None = None, constraints: ConstraintsLike = None) -> AffinityGraph:
@@ -246,8 +246,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         pairs = _combine_constraints(X, y, constraints, rng)
         rows = _standardize(X, rng)
         objective = self._objective(rows.X, pairs, recipes[0])
-        with report_progress(self):
-            scale, candidates = self._minimize(objective)
+        scale, candidates = self._minimize(objective)
         embeddings = {penalty: objective.metric.embed(run.theta, rows.X) for penalty, run in candidates.items()}
         ranking = None if self._learns_from_pairs() else ranking_from_pairs(pairs, rng)
         selected = _select_graph(embeddings, recipes, ranking)

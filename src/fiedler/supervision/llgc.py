@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_int, check_positive, choose
 from ..core.arrays import Array, asarray_like, eps, identity, namespace, normalize_row_sums, positive_part, to_numpy
-from ..core.fitting import in_blocks, report_progress, restore_on_failure
+from ..core.fitting import dispatch_blocks, fit_method
 from ..core.linear import SolveResult, conjugate_gradient
 from ..core.sparse import is_nearly_dense, matmul, to_dense
 from ..errors import InputError, shown, warn
@@ -239,7 +239,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    @in_blocks
+    @fit_method
     def fit(
         self,
         X: MatrixLike | AffinityGraph,
@@ -268,35 +268,33 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
                 code="labels_required",
                 parameter="y",
             )
-        with restore_on_failure(self):
-            self._landmark_distributions = None
-            y = as_column(y)
-            graph = self._build_graph(X, y, check_constraints(constraints, X))
-            if graph.has_negative_weights:
-                raise InputError(
-                    "the graph has negative weights, but LLGC requires non-negative weights",
-                    "build the graph without signed=True",
-                    code="negative_weights",
-                )
-            known, codes = self._encode_labels(y, graph.n_nodes)
-            reference = graph.degrees
-            Y = np.zeros((graph.n_nodes, len(self.classes_)))
-            Y[known, codes] = 1
-            with report_progress(self):
-                result = spread_labels(
-                    asarray_like(Y, reference, dtype=reference.dtype), graph, alpha,
-                    tol=check_positive(self.tol, "tol"), max_iter=check_int(self.max_iter, "max_iter"),
-                )  # fmt: skip
-            self.n_iter_, self.converged_ = max(result.iterations, 1), result.converged
-            F = positive_part(result.solution)  # non-negative up to rounding
-            if rescale:
-                F = rescale(F, asarray_like(Y.mean(axis=0), F, dtype=F.dtype))
-            self.label_distributions_, self.graph_ = normalize_row_sums(F), graph
-            self.transduction_ = self._decode(to_numpy(self.label_distributions_))
+        self._landmark_distributions = None
+        y = as_column(y)
+        graph = self._build_graph(X, y, check_constraints(constraints, X))
+        if graph.has_negative_weights:
+            raise InputError(
+                "the graph has negative weights, but LLGC requires non-negative weights",
+                "build the graph without signed=True",
+                code="negative_weights",
+            )
+        known, codes = self._encode_labels(y, graph.n_nodes)
+        reference = graph.degrees
+        Y = np.zeros((graph.n_nodes, len(self.classes_)))
+        Y[known, codes] = 1
+        result = spread_labels(
+            asarray_like(Y, reference, dtype=reference.dtype), graph, alpha,
+            tol=check_positive(self.tol, "tol"), max_iter=check_int(self.max_iter, "max_iter"),
+        )  # fmt: skip
+        self.n_iter_, self.converged_ = max(result.iterations, 1), result.converged
+        F = positive_part(result.solution)  # non-negative up to rounding
+        if rescale:
+            F = rescale(F, asarray_like(Y.mean(axis=0), F, dtype=F.dtype))
+        self.label_distributions_, self.graph_ = normalize_row_sums(F), graph
+        self.transduction_ = self._decode(to_numpy(self.label_distributions_))
         self._warn_if_undecided()
         return self
 
-    @in_blocks
+    @dispatch_blocks
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the class probabilities of new points: the weighted mean of their neighbours'.
 
@@ -307,7 +305,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         undecided = xp.sum(distributions, axis=1)[:, None] == 0
         return xp.where(undecided, 1 / distributions.shape[1], distributions)
 
-    @in_blocks
+    @dispatch_blocks
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the class of each new point; -1 where no label reaches."""
         return self._decode(to_numpy(self._distributions(X)))
