@@ -13,7 +13,7 @@ association  -Σ_k W(A_k, A_k) / |A_k|               those of -W                
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,9 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._records import EigenResult
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
-from .._validation import check_n_clusters, check_seed, choose
+from .._validation import Check, Integer, Options, check_n_clusters, check_seed
 from ..core.arrays import namespace, normalize_rows
-from ..core.eigen import EigenSolver, LaplacianKind, check_eigen_options, smallest_eigenpairs
+from ..core.eigen import EIGEN_CHECKS, EigenSolver, LaplacianKind, eigen_options, smallest_eigenpairs
 from ..core.fitting import dispatch_blocks, fit_method
 from ..core.kmeans import kmeans, nearest_center
 from ..errors import InputError
@@ -113,6 +113,14 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     1.0
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "n_clusters": Integer(),
+        "cut": Options(RELAXATIONS),
+        "n_init": Integer(),
+        **EIGEN_CHECKS,
+        "random_state": check_seed,
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -162,7 +170,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         -------
         self
         """
-        cut = choose(RELAXATIONS, self.cut, option="cut")
+        cut = RELAXATIONS[self.cut]
         pairs = check_constraints(constraints, X)
         graph = self._build_graph(X, y, pairs)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
@@ -183,7 +191,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         return self
 
     def _eigenpairs(self, graph: Any, k: int, cut: _Cut, rng: np.random.RandomState, *, repels: bool) -> EigenResult:
-        options = check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter)
+        options = eigen_options(self)
         if cut.matrix == "association":  # weights of cannot-links are negative in W, and need no other problem
             return association_eigenpairs(graph, k, random_state=rng, **options)
         solve = repelled_eigenpairs if repels else smallest_eigenpairs

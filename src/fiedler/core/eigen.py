@@ -30,7 +30,19 @@ import scipy.sparse.linalg as spla
 from .._foreign_warnings import ignore_foreign_warnings
 from .._records import EigenResult
 from .._typing import MatrixLike, RandomState
-from .._validation import as_array, check_int, check_positive, check_seed, choose, is_foreign, is_sparse_tensor
+from .._validation import (
+    Check,
+    Integer,
+    NoneOr,
+    Options,
+    as_array,
+    check_int,
+    check_positive,
+    check_seed,
+    choose,
+    is_foreign,
+    is_sparse_tensor,
+)
 from ..errors import InputError, NotConvergedWarning, NotEnoughMemoryError, shown, warn
 from .arrays import Array, asarray_like, eps, fix_signs, namespace, to_numpy
 from .linear import cholesky
@@ -301,15 +313,16 @@ def smallest_eigenpairs(
     return _finish(form, problem, unit, method, *_solve(problem, method))
 
 
-def check_eigen_options(eigen_solver: object, eigen_tol: object, eigen_max_iter: object) -> dict[str, Any]:
-    """Validate the options of an estimator under its names and return them under those of `smallest_eigenpairs`."""
-    if not (isinstance(eigen_solver, str) and eigen_solver == "auto"):
-        choose(EIGEN_SOLVERS, eigen_solver, option="eigen_solver", also=["auto"])
-    return {
-        "method": eigen_solver,
-        "tol": check_positive(eigen_tol, "eigen_tol"),
-        "max_iter": None if eigen_max_iter is None else check_int(eigen_max_iter, "eigen_max_iter"),
-    }
+EIGEN_CHECKS: dict[str, Check] = {  # of estimators with these parameters
+    "eigen_solver": Options(["auto", *EIGEN_SOLVERS]),
+    "eigen_tol": check_positive,
+    "eigen_max_iter": NoneOr(Integer()),
+}
+
+
+def eigen_options(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator under their names in `smallest_eigenpairs`."""
+    return {"method": estimator.eigen_solver, "tol": estimator.eigen_tol, "max_iter": estimator.eigen_max_iter}
 
 
 def _exact_unit(bound: float) -> float:

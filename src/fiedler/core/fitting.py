@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import array_api_compat
 
 from .._foreign_warnings import ignore_foreign_warnings
+from .._validation import validate_parameters
 from ..errors import InputError
 
 try:
@@ -91,11 +92,16 @@ def block_version(estimator: Any, name: str) -> Callable[..., Any]:
 
 
 def fit_method(fit: Method) -> Method:
-    """Decorate the ``fit`` of an estimator: it takes blocks, reports progress, and restores the model if it fails."""
+    """Decorate the ``fit`` of an estimator.
+
+    It checks the parameters, calls the block version for a Dask array, reports progress and, if it fails, leaves the
+    model as it was.
+    """
 
     @wraps(fit)
     def decorated(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         with ignore_foreign_warnings(), report_progress(self), restore_on_failure(self):
+            validate_parameters(self)
             version = block_version(self, fit.__name__) if is_dask_array(X) else fit
             return version(self, X, *args, **kwargs)
 

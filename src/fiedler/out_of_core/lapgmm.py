@@ -43,7 +43,6 @@ START = "start"  # the name of the first memberships
 
 def fit(model: LapGMM, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None) -> LapGMM:
     """Fit LapGMM to a Dask array."""
-    model._check_options()
     _check_supported(model, y, sample_weight, constraints)
     seed = draw_seed(model.random_state)
     init = None if isinstance(model.init, str) else model.init
