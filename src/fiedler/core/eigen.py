@@ -138,17 +138,6 @@ def largest_eigenvalue(
     """Return a tight upper bound of the largest eigenvalue of a symmetric operator, by the Lanczos method.
 
     The bound is the Ritz value plus its residual.
-
-    Parameters
-    ----------
-    product : callable
-        v -> A v for arrays of shape (n, 1).
-    start : array of shape (n, 1)
-        A random vector.
-    tol : float, default=1e-6
-        Relative residual at which to stop.
-    n_steps : int, default=100
-        Maximum number of steps, each of which stores a vector for orthogonalisation.
     """
     xp = namespace(start)
     vector = start / xp.sqrt(xp.sum(start**2))
@@ -204,24 +193,13 @@ EigenSolver: TypeAlias = Literal["auto", "chebyshev", "dense", "lobpcg", "arpack
 
 @dataclass(frozen=True)
 class SpectralForm:
-    """A symmetric eigenproblem with bounds on its spectrum.
+    """A symmetric eigenproblem with bounds on its spectrum."""
 
-    Attributes
-    ----------
-    matrix : sparse matrix, array or LinearOperator
-    upper, lower : float
-        Bounds on the eigenvalues.
-    null_vectors : callable, optional
-        Returns at most k orthonormal null vectors for an integer k.
-    row_scale : array of shape (n,), optional
-        Factors by which the rows of the eigenvectors are multiplied before they are returned.
-    """
-
-    matrix: Any
+    matrix: Any  # sparse matrix, array or LinearOperator
     upper: float
     lower: float = 0.0
-    null_vectors: Callable[[int], Array] | None = None
-    row_scale: Array | None = None
+    null_vectors: Callable[[int], Array] | None = None  # returns at most k orthonormal null vectors for an integer k
+    row_scale: Array | None = None  # (n,), by which the rows of the eigenvectors are multiplied in the end
 
 
 class HasSpectralForm(Protocol):

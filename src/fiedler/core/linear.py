@@ -34,24 +34,9 @@ def conjugate_gradient(
     max_iter: int = 1000,
     warns: bool = True,
 ) -> SolveResult:
-    """Solve A X = B for symmetric positive definite A by conjugate gradients, with Jacobi preconditioning.
+    """Solve A X = B for symmetric positive definite A by conjugate gradients, preconditioned by the diagonal of A.
 
-    Parameters
-    ----------
-    product : callable
-        X -> A X for (n, k) arrays.
-    right : array of shape (n, k)
-        The right-hand sides B.
-    diagonal : array of shape (n,), optional
-        The diagonal of A; without it, there is no preconditioning.
-    start : array of shape (n, k), optional
-        Initial solution; default B divided by the diagonal.
-    tol : float, default=1e-8
-        Tolerance on ‖B - A X‖ / ‖B‖ of each column.
-    max_iter : int, default=1000
-        Maximum number of iterations.
-    warns : bool, default=True
-        Whether to warn if a column exceeds the tolerance.
+    ``product`` is X -> A X for (n, k) arrays, and ``tol`` is on ‖B - A X‖ / ‖B‖ of each column.
     """
     xp = namespace(right)
     precondition = lambda R: R if diagonal is None else R / diagonal[:, None]  # noqa: E731
@@ -116,25 +101,8 @@ def least_squares(
     All columns share one search space: on the documents of TDT2, thirty columns took 23 iterations together, but 78
     one by one. The gradients are stored as an orthonormal basis times coefficients [Ji & Li 2017: BCGrQ], from which
     directions that have converged are dropped. The iteration starts from zero, so that it finds the shortest of several
-    minimisers. Stopping early is itself a regularisation, so there is no warning.
-
-    Parameters
-    ----------
-    product, adjoint : callable
-        X -> A X and R -> A'R for arrays with at most as many columns as ``right``.
-    right : array of shape (n, k)
-        The right-hand sides B.
-    damp : float, default=0
-        Weight of the penalty.
-    tol : float, default=1e-6
-        Tolerance on the gradient A'(B - AX) - damp X of each column, relative to its initial value.
-    max_iter : int, default=200
-        Maximum number of iterations.
-
-    Returns
-    -------
-    SolveResult
-        With the relative gradients as ``residuals``.
+    minimisers. Stopping early is itself a regularisation, so there is no warning. ``tol`` is on the gradient of each
+    column relative to its initial value; these are the residuals of the result.
     """
     xp = namespace(right)
     gradient = adjoint(right)
@@ -236,13 +204,7 @@ def prepare_rows(Z: Array) -> Array:
 
 
 def affine_map(matrix: Array, offsets: Array) -> Callable[[Array], Array]:
-    """Return the function from prepared rows to ``matrix @ rows.T + offsets``, shape (m, b).
-
-    Parameters
-    ----------
-    matrix : array of shape (m, d)
-    offsets : array of shape (m,)
-    """
+    """Return the function from prepared rows to ``matrix @ rows.T + offsets``, shape (m, b)."""
     xp, left = namespace(matrix), _with_ones(matrix)
     left[:, matrix.shape[1]] = offsets
     if not _uses_tensor_cores(matrix):

@@ -79,19 +79,7 @@ from ..graph.weights import check_relative_weights, weigh_graph
 def multiplicative_update(
     Q: Array, numerator: Array, denominator: Array, *, epsilon: float, floor: float = 0.0, power: float = 0.5
 ) -> Array:
-    """Return Q ∘ (numerator / (denominator + epsilon))^power, with no entry below ``floor``.
-
-    Parameters
-    ----------
-    Q, numerator, denominator : array of shape (n, k)
-        Non-negative.
-    epsilon : float
-        Added to ``denominator``, in its unit, to avoid division by zero.
-    floor : float, default=0
-        Smallest value of an entry. A positive value keeps entries from becoming zero, which they would stay.
-    power : float, default=0.5
-        ½ for quadratic objectives with orthogonal columns, 1 for the factorisations of Lee and Seung.
-    """
+    """Return Q ∘ (numerator / (denominator + epsilon))^power, with no entry below ``floor``."""
     xp = namespace(Q)
     ratio = numerator / (denominator + epsilon)
     updated = Q * (xp.sqrt(ratio) if power == 0.5 else ratio**power)
