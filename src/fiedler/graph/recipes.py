@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from .._typing import GraphLike, LabelsLike, MatrixLike
 from .._validation import check_bool, check_data, check_int, check_positive, choose, did_you_mean, is_foreign
 from ..core.arrays import Array, arange, asarray_like, namespace, normalize_rows, positive_part, to_numpy
-from ..core.fitting import in_blocks
+from ..core.fitting import dispatch_blocks
 from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
 from ..errors import InputError, InputTypeError, shown
 from .affinity import AffinityGraph, BridgeRule
@@ -61,7 +61,7 @@ class _Recipe(BaseEstimator):
     connect: BridgeRule | None
     signed: bool
 
-    @in_blocks
+    @dispatch_blocks
     def build(self, X: MatrixLike) -> AffinityGraph:
         """Build the graph on the rows of ``X``.
 

@@ -29,7 +29,7 @@ from .._typing import MatrixLike
 from .._validation import check_int
 from ..core.arrays import Array, asarray_like, eps, is_numpy, namespace, take_rows, to_numpy
 from ..core.eigen import smallest_eigenpairs, spectral_bounds
-from ..core.linear import SolveResult, conjugate_gradient
+from ..core.linear import SolveResult, chebyshev_factors, conjugate_gradient
 from ..core.sparse import Sparse, csr_parts, from_coo, is_sparse, matmul, row_indices
 from ..errors import InputError, NotConvergedWarning, shown, warn
 from .affinity import AffinityGraph
@@ -137,8 +137,8 @@ def heat_flow(F: Array, L: Sparse, time: float) -> Array:
     shifted = lambda Y: _apply(L, Y) / half - Y  # noqa: E731
     previous, current = F, shifted(F)
     total = coefficients[0] * previous + (coefficients[1] * current if len(coefficients) > 1 else 0)
-    for coefficient in coefficients[2:]:
-        previous, current = current, 2 * shifted(current) - previous
+    for coefficient, (ahead, back) in zip(coefficients[2:], chebyshev_factors(1.0)):
+        previous, current = current, ahead * shifted(current) - back * previous
         total = total + coefficient * current
     return total
 

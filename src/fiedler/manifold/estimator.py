@@ -43,7 +43,7 @@ from ..core.arrays import (
     take_rows,
     to_numpy,
 )
-from ..core.fitting import in_blocks, report_progress, restore_on_failure
+from ..core.fitting import dispatch_blocks, fit_method, print_line
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_columns
 from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
@@ -312,7 +312,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @in_blocks
+    @fit_method
     def fit(
         self,
         X: MatrixLike | AffinityGraph,
@@ -343,8 +343,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         -------
         self
         """
-        # K-means on repeated rows is one start among others.
-        with report_progress(self), restore_on_failure(self), ignore_warnings(ConvergenceWarning):
+        with ignore_warnings(ConvergenceWarning):  # k-means on repeated rows is one start among others
             self._fit(X, y, sample_weight, constraints)
         self._warn_and_print()
         return self
@@ -363,7 +362,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             n_found = len(np.unique(to_numpy(self.labels_)[to_numpy(self.labels_) >= 0]))
             warn_if_clusters_are_empty(n_found, self.n_clusters_, "use fewer clusters or fewer outliers", stacklevel=2)
         if self.verbose:
-            print(self.report())
+            print_line(self.report())
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
         rng = check_seed(self.random_state)
@@ -695,7 +694,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
     # ------------------------------------------------------------------------------------------------ after the fit
 
-    @in_blocks
+    @dispatch_blocks
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the memberships of new points: the mean of their neighbours', weighted as in the graph.
 
@@ -721,7 +720,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         mean = matmul(W, F) / xp.where(sums > 0, sums, 1)
         return replace_coincident_rows(mean, F, W, to_numpy(degrees) == 0, X, self._fit_X)
 
-    @in_blocks
+    @dispatch_blocks
     def predict(self, X: MatrixLike) -> Array:
         """Return the most probable cluster of each new point.
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from .._validation import check_n_clusters, check_nonnegative
 from ..core.arrays import Array, one_hot
-from ..core.fitting import is_dask_array, report_progress, restore_on_failure
+from ..core.fitting import is_dask_array
 from ..core.kmeans import kmeans, nearest_center
 from ..core.parallel import MAX_NODES
 from ..errors import InputError
@@ -43,13 +43,11 @@ START = "start"  # the name of the first memberships
 
 def fit(model: LapGMM, X: Any, y: Any = None, sample_weight: Any = None, *, constraints: Any = None) -> LapGMM:
     """Fit LapGMM to a Dask array."""
-    model._check_options()
     _check_supported(model, y, sample_weight, constraints)
     seed = draw_seed(model.random_state)
     init = None if isinstance(model.init, str) else model.init
     about = describe(model, X, seed) | {"init": token(init)}
-    with report_progress(model), restore_on_failure(model):
-        result, n_found = run_steps(about, lambda run: _Fit(model, run, seed).fit(X, init))
+    result, n_found = run_steps(about, lambda run: _Fit(model, run, seed).fit(X, init))
     model._warn_about_fit(result, n_found, stacklevel=4)
     return model
 

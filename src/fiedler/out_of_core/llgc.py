@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import check_positive, choose
 from ..core.arrays import Array, normalize_row_sums
-from ..core.fitting import report_progress, restore_on_failure
 from ..errors import InputError, warn
 from ..graph.labels import UNKNOWN
-from ..supervision.llgc import LLGC, NORMALIZE, check_alpha, check_any_label
+from ..supervision.llgc import LLGC, check_any_label
 from .graph import OWN, BlockGraph, GraphBlocks, n_iterations, walk
 from .memberships import collect_block
 from .neighbor_graph import build_recipe, draw_sample
@@ -34,11 +32,8 @@ def fit(model: LLGC, X: Any, y: Any, *, constraints: Any = None) -> LLGC:
         raise InputError("LLGC does not take constraints with Dask arrays", "leave them out", code="not_out_of_core")
     if y is None:
         raise InputError("LLGC requires y to be passed, but the target y is None", code="labels_required")
-    if model.normalize is not None:
-        choose(NORMALIZE, model.normalize, option="normalize")
     about = describe(model, X, SEED) | {"y": token(y)}
-    with report_progress(model), restore_on_failure(model):
-        n_undecided = run_steps(about, lambda run: _Fit(model, run).fit(X, y))
+    n_undecided = run_steps(about, lambda run: _Fit(model, run).fit(X, y))
     if n_undecided:
         warn(
             f"no label reaches {n_undecided} row(s), which stay undecided (-1)",
@@ -60,7 +55,7 @@ class _Fit:
     def fit(self, X: Any, y: Any) -> int:
         """Run the steps and store the results; return the number of rows that no label reaches."""
         model, run = self.model, self.run
-        alpha, tol = check_alpha(model.alpha), check_positive(model.tol, "tol")
+        alpha, tol = float(model.alpha), float(model.tol)
         rows = RowBlocks.store(run, X)
         store_values(rows, y, "y", check_labels)
         classes, counts = self._classes(rows)

@@ -30,7 +30,7 @@ from sklearn.base import clone
 
 from .._validation import check_int, check_n_clusters, check_n_jobs, check_rows_differ, choose
 from ..core.arrays import Array, take_rows
-from ..core.fitting import is_dask_array, report_progress, restore_on_failure
+from ..core.fitting import is_dask_array
 from ..core.parallel import MAX_NODE_BYTES, MAX_NODES
 from ..errors import InputError, StorageError
 from ..graph.community import MultilevelSearch, search_hierarchy
@@ -74,8 +74,7 @@ def fit(
     """Cluster the rows of a Dask array; ``labels_`` and ``memberships_`` are Dask arrays with its blocks."""
     _check_options(model, y, sample_weight, constraints)
     seed = draw_seed(model.random_state)
-    with report_progress(model), restore_on_failure(model):
-        run_steps(describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
+    run_steps(describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
     model._warn_and_print()
     return model
 

@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import check_int, check_n_clusters, check_seed
+from .._validation import check_n_clusters, check_seed
 from ..core.arrays import Array, fix_signs, one_hot, softmax
-from ..core.fitting import report_progress, restore_on_failure
 from ..core.pca import Projection, check_n_components
 from ..errors import InputError, SingularCovarianceError
 from ..graph.labels import UNKNOWN, check_partial_labels
@@ -45,16 +44,14 @@ def fit(
 ) -> BaseMixture:
     """Fit a mixture to a Dask array; parameters as in :meth:`fiedler.GaussianMixture.fit`."""
     _check_supported(model, constraints)
-    model._check_options()
     rng = check_seed(model.random_state)
     if model.pca is not None:
         rng.randint(2**31 - 1)  # as in memory, where it is the seed of the principal components
-    seeds = rng.randint(2**31 - 1, size=check_int(model.n_init, "n_init"))
+    seeds = rng.randint(2**31 - 1, size=model.n_init)
     given = {LABELS: _known(y), WEIGHTS: sample_weight, INIT: None if isinstance(model.init, str) else model.init}
     about = describe(model, X, None if model.random_state is None else [int(seed) for seed in seeds])
     about |= {name: token(values) for name, values in given.items()}
-    with report_progress(model), restore_on_failure(model):
-        result, n_found = run_steps(about, lambda run: _Fit(model, run, X, given, seeds).fit())
+    result, n_found = run_steps(about, lambda run: _Fit(model, run, X, given, seeds).fit())
     model._warn_about_fit(result, n_found, stacklevel=4)
     return model
 

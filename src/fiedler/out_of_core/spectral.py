@@ -21,7 +21,7 @@ from .._validation import check_int, check_n_clusters, check_positive, choose
 from ..clustering.spectral import RELAXATIONS, SpectralClustering
 from ..core.arrays import Array
 from ..core.eigen import smallest_eigenpairs
-from ..core.fitting import report_progress, restore_on_failure, stage
+from ..core.fitting import stage
 from ..core.kmeans import kmeans, nearest_center
 from ..errors import InputError, NotConvergedWarning, warn
 from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks, read_groups
@@ -59,8 +59,7 @@ def fit(
             parameter="cut",
         )
     seed = draw_seed(model.random_state)
-    with report_progress(model), restore_on_failure(model):
-        run_steps(describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
+    run_steps(describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
     if not model.converged_:
         warn(
             f"the eigenvectors did not converge: the largest residual is {model.eigen_residuals_.max():.1e}",
