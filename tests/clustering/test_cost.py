@@ -228,7 +228,7 @@ def test_invalid_sizes(arguments, options, message):
 
 
 def test_the_steps_of_the_walk_in_blocks_are_counted():
-    walk = pytest.importorskip("fiedler.out_of_core.graph")
+    walk = pytest.importorskip("fiedler.out_of_core.walk")
 
     assert walk.n_iterations(WALK) == WALK_STEPS
 

@@ -48,9 +48,9 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 # Modules with a function for each method of a class, by class; those of `ANY_ESTIMATOR` are for all classes.
 MODULES = {
     "GaussianMixture": "fiedler.out_of_core.mixture",
-    "KNNGraph": "fiedler.out_of_core.neighbor_graph",
-    "LapGMM": "fiedler.out_of_core.lapgmm",
-    "LLGC": "fiedler.out_of_core.llgc",
+    "KNNGraph": "fiedler.out_of_core.graph",
+    "LapGMM": "fiedler.out_of_core.mixture",
+    "LLGC": "fiedler.out_of_core.walk",
     "ManifoldClustering": "fiedler.out_of_core.manifold",
     "SpectralClustering": "fiedler.out_of_core.spectral",
 }

@@ -22,12 +22,12 @@ import socket
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +39,7 @@ from ..errors import InputError, StorageError
 
 MANIFEST, LOCK, ID = "manifest.json", "lock", "id"
 DROPPED = "dropped"  # the file in the place of the blocks of a finished step that are not needed any more
-FORMAT = 2
+FORMAT = 3
 LOCAL_HEADER = "<4s5H3I2H"  # of a member of a zip archive; the last two numbers are the lengths of name and extra field
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 DAMAGED = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, struct.error)  # errors of damaged archives
@@ -47,17 +47,10 @@ NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Sliced(NamedTuple):
-    """An array whose parts are for other blocks, each of which reads its own part and no more.
-
-    Attributes
-    ----------
-    array : array or CSR matrix
-    starts : ndarray of shape (n_parts + 1,)
-        Part i is ``array[starts[i]:starts[i + 1]]``.
-    """
+    """An array whose parts are for other blocks, each of which reads its own part and no more."""
 
     array: Array
-    starts: np.ndarray
+    starts: np.ndarray  # part i is ``array[starts[i]:starts[i + 1]]``
 
     @classmethod
     def sorted_by(cls, array: Array, parts: np.ndarray, n_parts: int) -> Sliced:
@@ -75,14 +68,9 @@ class FinishedWork(NamedTuple):
 
 
 class Workspace:
-    """The files of a fit.
+    """The files of a fit, in a folder that all workers must see under the same name.
 
-    Parameters
-    ----------
-    folder : path
-        The work directory, which all workers must see under the same name.
-    owner : TemporaryDirectory, optional
-        Deletes the directory when no object of this process refers to it any more.
+    A temporary folder is deleted when no object of this process refers to its owner any more.
     """
 
     def __init__(self, folder: str | os.PathLike[str], owner: TemporaryDirectory[str] | None = None) -> None:
@@ -97,22 +85,21 @@ class Workspace:
         owner = TemporaryDirectory(prefix="fiedler-", dir=parent)
         return cls(owner.name, owner)
 
-    # --------------------------------------------------------------------------------------------------- the manifest
-
     def claim(self, made_from: Mapping[str, Any]) -> bool:
-        """Check that the blocks in the directory were made from the same data and options, or note these down.
-
-        Returns
-        -------
-        bool
-            Whether there was a manifest already.
-        """
+        """Check that the blocks here were made from the same data and options, if there are any; return whether."""
         manifest = {"format": FORMAT, **made_from}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             found = self._read_manifest()
         except FileNotFoundError:
-            self._refuse_foreign_files()
+            # In a directory with other files, it would be hard to tell these from blocks.
+            if any(not name.startswith(".") and name != LOCK for name in os.listdir(self.folder)):
+                raise InputError(
+                    f"the work directory {str(self.folder)!r} contains files that are not those of a fit",
+                    "choose an empty or a new directory",
+                    code="not_a_work_directory",
+                    file=str(self.folder),
+                ) from None
             with self.writing(), atomic_write(self.folder / MANIFEST) as draft:
                 draft.write_text(json.dumps({**manifest, ID: secrets.token_hex(8)}, indent=1), encoding="utf-8")
             return False
@@ -122,8 +109,9 @@ class Workspace:
             draft.unlink(missing_ok=True)
         differing = [name for name in {**manifest, **found} if name != ID and manifest.get(name) != found.get(name)]
         if differing:
+            names = " and ".join(differing)
             raise InputError(
-                f"the work directory {str(self.folder)!r} contains blocks of a fit with other {_join(differing)}",
+                f"the work directory {str(self.folder)!r} contains blocks of a fit with other {names}",
                 "choose another directory, or delete this one",
                 code="other_work",
                 file=str(self.folder),
@@ -180,18 +168,6 @@ class Workspace:
             yield
         finally:
             path.unlink(missing_ok=True)
-
-    def _refuse_foreign_files(self) -> None:
-        """Raise an error if the directory is not empty: it would be hard to tell blocks from other files."""
-        if any(not name.startswith(".") and name != LOCK for name in os.listdir(self.folder)):
-            raise InputError(
-                f"the work directory {str(self.folder)!r} contains files that are not those of a fit",
-                "choose an empty or a new directory",
-                code="not_a_work_directory",
-                file=str(self.folder),
-            )
-
-    # ------------------------------------------------------------------------------------------------------ the blocks
 
     def path(self, step: str, block: int = 0) -> Path:
         """Return the file of a block."""
@@ -280,14 +256,12 @@ class Workspace:
 
     def is_intact(self, step: str, block: int) -> bool:
         """Whether the file of a block is complete; one that is not is deleted."""
-        path = self.path(step, block)
         try:
-            with zipfile.ZipFile(path) as archive:
+            with self._reading(step, block) as path, zipfile.ZipFile(path) as archive:
                 if archive.testzip() is None:
                     return True
-        except (*DAMAGED, OSError) as error:
-            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a seek beyond the end
-                raise
+        except StorageError:
+            pass
         self.discard(step, block)
         return False
 
@@ -358,19 +332,13 @@ def _read_rows(archive: zipfile.ZipFile, path: Path, member: str, start: int, st
         file.seek(archive.getinfo(member).header_offset)
         *_, name_length, extra_length = struct.unpack(LOCAL_HEADER, file.read(struct.calcsize(LOCAL_HEADER)))
         file.seek(name_length + extra_length, os.SEEK_CUR)
-        shape, dtype = _read_array_header(file)
+        version = np.lib.format.read_magic(file)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read_header(file)
         row_bytes = dtype.itemsize * math.prod(shape[1:])
         file.seek(start * row_bytes, os.SEEK_CUR)
         content = file.read((stop - start) * row_bytes)
     return np.frombuffer(content, dtype=dtype).reshape(stop - start, *shape[1:])
-
-
-def _read_array_header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype]:
-    """Read the shape and the type of an array that follows in a file."""
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    return shape, dtype
 
 
 def _take(archive: Any, name: str) -> Any:
@@ -378,7 +346,3 @@ def _take(archive: Any, name: str) -> Any:
         return archive[name]
     data, indices, indptr, shape = (archive[f"{name}.{part}"] for part in SPARSE_PARTS)
     return checked_csr(data, indices, indptr, shape=tuple(shape.tolist()))
-
-
-def _join(names: Iterable[str]) -> str:
-    return " and ".join(names)
