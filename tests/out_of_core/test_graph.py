@@ -90,7 +90,7 @@ def test_blocks_find_nearly_all_neighbors_and_symmetric_weights(rows, run):
 
     exact = k_nearest(X, 9).columns.reshape(-1, 9)
     weights, nodes = assemble(graph, 9)
-    found = np.concatenate([run.workspace.read_one(graph.neighbors, block, "nodes") for block in range(6)])[nodes]
+    found = np.concatenate([run.workspace.read_one("neighbors", block, "nodes") for block in range(6)])[nodes]
     back = np.argsort(nodes)
     recall = np.mean([len(set(back[some]) & set(true)) for some, true in zip(found, exact)]) / 9
     assert graph.cells.n_blocks == 6
@@ -104,7 +104,7 @@ def test_the_graph_of_the_groups_is_the_contracted_graph(rows, run):
     X, _ = rows
     graph = build(run, X, 4)
 
-    coarse = graph.contract(400, "", 0)
+    coarse = graph.contract(400, 0)
 
     weights, nodes = assemble(graph, 9)
     groups = coarse.groups_of(nodes)
@@ -119,7 +119,7 @@ def test_the_graph_of_the_groups_is_the_contracted_graph(rows, run):
 def test_without_groups_every_row_is_a_node(rows, run):
     X, _ = rows
 
-    coarse = build(run, X, 3).contract(10_000, "", 0)
+    coarse = build(run, X, 3).contract(10_000, 0)
 
     assert not coarse.is_coarse
     assert coarse.affinity(5).n_nodes == 3000
@@ -129,7 +129,7 @@ def test_without_groups_every_row_is_a_node(rows, run):
 def test_moves_raise_the_modularity_of_labels_of_groups(rows, run, rng):
     X, y = rows
     graph = build(run, X, 4)
-    coarse = graph.contract(300, "", 0)
+    coarse = graph.contract(300, 0)
     weights, nodes = assemble(graph, 9)
     groups = coarse.groups_of(nodes)
     labels = np.zeros(coarse.groups.starts[-1], dtype=np.int64)

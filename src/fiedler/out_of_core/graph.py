@@ -32,7 +32,7 @@ from ..graph.neighbors import unit_rows
 from ..graph.recipes import SYMMETRIZE, KNNGraph, SymmetrizeRule
 from .neighbors import NO_NODE, search_neighbors
 from .partition import CellBlocks, Layout, RowBlocks, select_values, stack
-from .run import Run, describe, run_steps
+from .run import Run, refuse, run_steps
 from .store import Workspace
 
 OWN = "own"  # the array with the values of all nodes of a block
@@ -195,7 +195,6 @@ class GraphBlocks:
     """Nested graphs of all rows, in blocks."""
 
     cells: CellBlocks
-    neighbors: str  # the step with the lists of neighbours
     step: str
     sizes: tuple[int, ...]  # the numbers of neighbours of the graphs, the largest last
 
@@ -212,7 +211,7 @@ class GraphBlocks:
         neighbors, step = search_neighbors(cells, sizes[-1], prefix, metric), f"{prefix}graph"
         options = {"layout": cells.layout, "neighbors": neighbors, "sizes": sizes, "rule": rule}
         cells.run.map(step, weigh_block, cells.n_blocks, **options)
-        return cls(cells, neighbors, step, sizes)
+        return cls(cells, step, sizes)
 
     @property
     def largest(self) -> StoredGraph:
@@ -223,16 +222,15 @@ class GraphBlocks:
         """Return the values that a step has written for some nodes, in a step of its own; see `select_values`."""
         return select_values(self.cells.run, step, source, (OWN,), nodes, self.cells.layout.starts)[0]
 
-    def contract(self, max_nodes: int, prefix: str, random_state: int) -> CoarseGraphs:
+    def contract(self, max_nodes: int, random_state: int) -> CoarseGraphs:
         """Group nodes until about ``max_nodes`` groups are left, each within a block, and contract the graphs."""
         run, n_blocks, share = self.cells.run, self.cells.n_blocks, max_nodes / self.cells.layout.starts[-1]
-        step, contraction = f"{prefix}groups", f"{prefix}contraction"
         options = {"graph": self.largest, "max_share": min(1.0, share), "random_state": random_state}
-        run.map(step, group_block, n_blocks, **options)
-        counts = [int(count) for count in run.read_all(step, "n_groups", n_blocks)]
-        groups = Groups(step, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
-        run.map(contraction, contract_block, n_blocks, graph=self.step, groups=groups, sizes=self.sizes)
-        return CoarseGraphs(self, groups, contraction)
+        run.map("groups", group_block, n_blocks, **options)
+        counts = [int(count) for count in run.read_all("groups", "n_groups", n_blocks)]
+        groups = Groups("groups", np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+        run.map("contraction", contract_block, n_blocks, graph=self.step, groups=groups, sizes=self.sizes)
+        return CoarseGraphs(self, groups)
 
 
 # ---------------------------------------------------------------------------------------------------- contracted graphs
@@ -300,7 +298,6 @@ class CoarseGraphs:
 
     graph: GraphBlocks
     groups: Groups
-    contraction: str  # the step with the contracted weights
 
     @property
     def is_coarse(self) -> bool:
@@ -310,7 +307,7 @@ class CoarseGraphs:
     def affinity(self, size: int) -> AffinityGraph:
         """Return the contracted graph of ``size`` neighbours."""
         cells = self.graph.cells
-        blocks = [*cells.run.read_all(self.contraction, f"weights {size}", cells.n_blocks)]
+        blocks = [*cells.run.read_all("contraction", f"weights {size}", cells.n_blocks)]
         weights = sp.csr_array(sp.vstack(blocks, format="csr"))
         weights = sp.csr_array(0.5 * (weights + weights.T))  # the two sides were summed in another order
         loops = weights.diagonal()
@@ -445,13 +442,7 @@ def check_recipe(recipe: Any) -> None:
         ("connect", recipe.connect is None, "use connect=None"),
         ("method", recipe.method in ("auto", "cells"), "use method='auto'"),
     ):
-        if not is_supported:
-            raise InputError(
-                f"KNNGraph({name}={getattr(recipe, name)!r}) does not work with Dask arrays",
-                hint,
-                code="not_out_of_core",
-                parameter=name,
-            )
+        refuse(f"KNNGraph({{}}={getattr(recipe, name)!r}) does not work", [(name, not is_supported, hint)])
 
 
 def draw_sample(rows: RowBlocks, random_state: int) -> tuple[np.ndarray, Array]:
@@ -515,7 +506,7 @@ def build(recipe: KNNGraph, X: Any) -> GraphInBlocks:
         empty = sp.csr_array((0, rows.n_rows), dtype=rows.dtype)
         return GraphInBlocks(rows.as_dask(result, "weights", (rows.n_rows,), rows.dtype, empty), rows.n_rows)
 
-    return run_steps(recipe, describe(recipe, X, SEED), script)
+    return run_steps(recipe, X, SEED, script)
 
 
 def number_block(

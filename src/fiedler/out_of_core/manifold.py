@@ -63,7 +63,7 @@ from .graph import CoarseGraphs, GraphBlocks, Groups, refine
 from .mixture import read_statistics, statistics_arrays, sum_statistics
 from .neighbors import search_method
 from .partition import CellBlocks, Layout, RowBlocks, select_values
-from .run import Run, describe, draw_seed, run_steps
+from .run import Run, draw_seed, refuse, run_steps
 from .store import Workspace
 from .walk import compute_memberships
 
@@ -80,7 +80,7 @@ def fit(
     """Cluster the rows of a Dask array; ``labels_`` and ``memberships_`` are Dask arrays with its blocks."""
     _check_options(model, y, sample_weight, constraints)
     seed = draw_seed(model.random_state)
-    run_steps(model, describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
+    run_steps(model, X, seed, lambda run: _Fit(model, run, seed).fit(X))
     model._warn_and_print()
     return model
 
@@ -89,8 +89,8 @@ def _check_options(model: ManifoldClustering, y: Any, sample_weight: Any, constr
     """Raise an error for options that have no block version."""
     choose(EFFORTS, model.effort, option="effort")
     check_n_jobs(model.n_jobs)
+    has_labels = y is not None and (is_dask_array(y) or UNKNOWN in np.asarray(y))
     unsupported = {
-        "labels y": y is not None and (is_dask_array(y) or UNKNOWN in np.asarray(y)),
         "sample_weight": sample_weight is not None,
         "constraints": constraints is not None,
         "outliers": bool(model.outliers),
@@ -98,14 +98,9 @@ def _check_options(model: ManifoldClustering, y: Any, sample_weight: Any, constr
         "max_cluster_size": model.max_cluster_size is not None,
         "graph": not model._graph_is_default(),
     }
-    for name, is_given in unsupported.items():
-        if is_given:
-            raise InputError(
-                f"ManifoldClustering does not take {name} with Dask arrays",
-                "leave it out, or pass X.compute() if the rows fit into memory",
-                code="not_out_of_core",
-                parameter=name.split()[-1],
-            )
+    hint = "leave it out, or pass X.compute() if the rows fit into memory"
+    refuse("ManifoldClustering does not take labels {}", [("y", has_labels, hint)])
+    refuse("ManifoldClustering does not take {}", [(name, given, hint) for name, given in unsupported.items()])
 
 
 class Sample(NamedTuple):
@@ -141,18 +136,20 @@ class _Fit:
         rows = RowBlocks.store(self.run, X)
         if rows.n_rows < 2:
             raise InputError("X has only one row", "give at least two rows", code="too_few_rows", n_samples=1)
-        sample = self._draw_sample(rows, seed)
+        max_landmarks, max_nodes, row_bytes = MAX_LANDMARKS, MAX_NODES, rows.dtype.itemsize * rows.n_features
+        if not rows.is_sparse:
+            max_landmarks = min(MAX_LANDMARKS, MAX_LANDMARK_BYTES // row_bytes)
+            max_nodes = min(MAX_NODES, MAX_NODE_BYTES // row_bytes)
+        numbers = rows.draw(max(MIN_LANDMARKS, max_landmarks), np.random.RandomState(seed))
+        sample = Sample(numbers, rows.select(numbers, "sample"))
         check_rows_differ(sample.rows)
         graph = _build_graph(rows, sample.rows, "", seeds[0])
-        row_bytes = rows.dtype.itemsize * rows.n_features
-        max_nodes = MAX_NODES if rows.is_sparse else min(MAX_NODES, MAX_NODE_BYTES // row_bytes)
-        coarse = graph.contract(max_nodes, "", seeds[1])
+        coarse = graph.contract(max_nodes, seeds[1])
         model.evidence_ = self._count(sample.rows, seeds[2])
-        model.n_clusters_ = (
-            check_n_clusters(model.n_clusters, rows.n_rows, or_else="'auto'")
-            if model.evidence_ is None
-            else model.evidence_.n_clusters
-        )
+        if model.evidence_ is None:
+            model.n_clusters_ = check_n_clusters(model.n_clusters, rows.n_rows, or_else="'auto'")
+        else:
+            model.n_clusters_ = model.evidence_.n_clusters
         effort, low_dimensional = self._effort(sample.rows, rows.n_rows)
         found, leader = self._find_candidates(coarse, effort, seeds[3])
         if effort is None:
@@ -162,12 +159,6 @@ class _Fit:
             choice = self._choose_by_comparison(comparer, coarse, found, leader, sample, seeds)
         result = compute_memberships(choice.graph, choice.labels, choice.compared, choice.consensus, model.n_clusters_)
         self._store(rows, result, sample.numbers, choice)
-
-    def _draw_sample(self, rows: RowBlocks, seed: int) -> Sample:
-        row_bytes = rows.dtype.itemsize * rows.n_features
-        size = MAX_LANDMARKS if rows.is_sparse else min(MAX_LANDMARKS, MAX_LANDMARK_BYTES // row_bytes)
-        numbers = rows.draw(max(MIN_LANDMARKS, size), np.random.RandomState(seed))
-        return Sample(numbers, rows.select(numbers, "sample"))
 
     def _count(self, sample: Array, seed: int) -> NClustersChoice | None:
         """Choose the number of clusters by the sample."""
@@ -208,7 +199,7 @@ class _Fit:
 
         def search() -> dict[str, Array]:
             has_mixtures = model._why_no_mixture is None
-            graphs = {name: coarse.connected(size) for name, size in _names(coarse.graph).items()}
+            graphs = {f"{size} neighbours": coarse.connected(size) for size in coarse.graph.sizes}
             scorer = BlockScorer(graphs, model.n_clusters_, coarse=coarse, estimates_mixtures=has_mixtures)
             candidates = self._find_communities(scorer, effort, seed)
             place = candidates.index(select_by_cut(candidates))
@@ -329,15 +320,10 @@ def _build_graph(rows: RowBlocks, sample: Array, prefix: str, seed: int) -> Grap
     return GraphBlocks.build(cells, sizes, prefix)
 
 
-def _names(graph: GraphBlocks) -> dict[str, int]:
-    """Return the names of the graphs, as candidates have them, and their numbers of neighbours."""
-    return {f"{size} neighbours": size for size in graph.sizes}
-
-
 def _refined(coarse: CoarseGraphs, chosen: Candidate, seed: int) -> str:
     """Return the step with the labels of all nodes: communities are refined, other partitions are not."""
     gamma = None if math.isnan(chosen.resolution) else chosen.resolution
-    return refine(coarse, chosen.labels, _names(coarse.graph)[chosen.graph], gamma, seed)
+    return refine(coarse, chosen.labels, int(chosen.graph.split()[0]), gamma, seed)
 
 
 def _load_view(path: Path) -> Any:

@@ -18,8 +18,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import count
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ from ..mixture.lapgmm import LAM_GRIDS, LapGMM, evidence_bound, smoothing_step
 from ..mixture.statistics import Statistics, centered, component_blocks, weighted_statistics
 from .graph import OWN, BlockGraph, GraphBlocks, StoredGraph, build_recipe, draw_sample, modularity, refine
 from .partition import Layout, RowBlocks, select_values, store_values
-from .run import Run, describe, draw_seed, run_steps, token
+from .run import Run, draw_seed, refuse, run_steps
 from .store import Workspace
 
 SAMPLE_BYTES = 2**27  # of the rows from which a start is made, at most
@@ -73,15 +74,6 @@ def fit(
     return model
 
 
-def _refuse(options: Iterable[tuple[str, bool, str]], cannot: str) -> None:
-    """Raise an error for the first option that is used, given as its name, whether it is, and what to do instead."""
-    for name, is_used, hint in options:
-        if is_used:
-            raise InputError(
-                f"{name} has a value that {cannot} with Dask arrays", hint, code="not_out_of_core", parameter=name
-            )
-
-
 # ------------------------------------------------------------------------------------------- statistics and components
 
 STATISTICS = ("counts", "sums", "second_moments", "origin")
@@ -99,11 +91,7 @@ def read_statistics(workspace: Workspace, step: str, block: int = 0) -> Statisti
 
 def sum_statistics(run: Run, step: str, blocks: Iterable[int]) -> Statistics:
     """Add the statistics of blocks, always in the same order."""
-    first, *others = blocks
-    total = read_statistics(run.workspace, step, first)
-    for block in others:
-        total = total + read_statistics(run.workspace, step, block)
-    return total
+    return reduce(add, (read_statistics(run.workspace, step, block) for block in blocks))
 
 
 def components_arrays(model: Gaussians) -> dict[str, Array]:
@@ -216,7 +204,7 @@ def _fit_gaussian_mixture(
             "pass a recipe such as KNNGraph(), for the sample of the start",
         ),
     )
-    _refuse(unsupported, "cannot be used")
+    refuse("{} has a value that cannot be used", unsupported)
     model._check_options()
     rng = check_seed(model.random_state)
     if model.pca is not None:
@@ -226,9 +214,8 @@ def _fit_gaussian_mixture(
         y = np.asarray(y)
         y = y if y.ndim == 1 and y.dtype.kind in "iuf" and (y == UNKNOWN).any() else None
     given = {LABELS: y, WEIGHTS: sample_weight, INIT: None if isinstance(model.init, str) else model.init}
-    about = describe(model, X, None if model.random_state is None else [int(seed) for seed in seeds])
-    about |= {name: token(values) for name, values in given.items()}
-    return run_steps(model, about, lambda run: _GaussianFit(model, run, X, given, seeds).fit())
+    known_seeds = None if model.random_state is None else [int(seed) for seed in seeds]
+    return run_steps(model, X, known_seeds, lambda run: _GaussianFit(model, run, X, given, seeds).fit(), **given)
 
 
 @dataclass(eq=False)
@@ -248,8 +235,10 @@ class _GaussianFit:
         rows = RowBlocks.store(run, self.X)
         k = check_n_clusters(model.n_clusters, rows.n_rows)
         given = tuple(name for name, values in self.given.items() if values is not None)
+        # labels or memberships of a start are checked when they are used
+        checks = {WEIGHTS: check_weights, LABELS: partial(check_labels, n_clusters=k), INIT: np.asarray}
         for name in given:
-            store_values(rows, self.given[name], name, partial(CHECKS[name], n_clusters=k))
+            store_values(rows, self.given[name], name, checks[name])
         settings = Settings.of(model, rows, k, given)
         hooks = GaussianHooks(run, rows, settings, self._total_weight(rows), count())
         result = self._best_of_starts(hooks, [int(seed) for seed in seeds])
@@ -308,14 +297,6 @@ class _GaussianFit:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
-    """Sums over all rows: the log-likelihood, and the statistics of the components."""
-
-    likelihood: float
-    statistics: Statistics
-
-
-@dataclass(frozen=True, eq=False)
 class GaussianHooks:
     """The steps of EM, see :class:`fiedler.mixture.em.Hooks`; the memberships are represented by their statistics."""
 
@@ -334,19 +315,19 @@ class GaussianHooks:
         """Compute the components from the sums over all blocks."""
         return gaussians(state.resp, **self.settings.of_components), state
 
-    def expect(self, model: Gaussians) -> Sums:
-        """Compute the sums over all blocks, with memberships from the components.
+    def expect(self, model: Gaussians) -> tuple[float, Statistics]:
+        """Compute the likelihood and the statistics of all blocks, with memberships from the components.
 
         Those of single-precision rows are computed in double precision where too many digits would cancel.
         """
         step = f"em-{next(self.numbers):04d}"
         self.run.once(f"{step}-components", lambda: components_arrays(model))
         sums = self._sums(step, f"{step}-components", self.rows.dtype)
-        if self.rows.dtype == np.float64 or keeps_digits(sums.statistics, **self.settings.of_components):
+        if self.rows.dtype == np.float64 or keeps_digits(sums[1], **self.settings.of_components):
             return sums
         return self._sums(f"{step}-double", f"{step}-components", np.dtype(np.float64))
 
-    def _sums(self, step: str, components: str, dtype: np.dtype) -> Sums:
+    def _sums(self, step: str, components: str, dtype: np.dtype) -> tuple[float, Statistics]:
         def total() -> dict[str, Array]:
             blocks, options = self.rows.blocks, {"settings": self.settings, "components": components, "dtype": dtype}
             self.run.map(f"{step}-blocks", expect_block, blocks, **options)
@@ -355,15 +336,15 @@ class GaussianHooks:
 
         (likelihood,) = self.run.once(step, total, "likelihood")
         self.run.drop(f"{step}-blocks")
-        return Sums(float(likelihood), read_statistics(self.run.workspace, step))
+        return float(likelihood), read_statistics(self.run.workspace, step)
 
-    def refine(self, sums: Sums, state: EMState) -> EMState:
+    def refine(self, sums: tuple[float, Statistics], state: EMState) -> EMState:
         """Return the state with the new statistics."""
-        return replace(state, resp=sums.statistics)
+        return replace(state, resp=sums[1])
 
-    def score(self, sums: Sums, state: EMState, last: Statistics) -> Step:
+    def score(self, sums: tuple[float, Statistics], state: EMState, last: Statistics) -> Step:
         """Return the likelihood; the change of the memberships is not known."""
-        return Step(sums.likelihood, sums.likelihood, 0.0, math.nan)
+        return Step(sums[0], sums[0], 0.0, math.nan)
 
     def finish(self, model: Gaussians, state: EMState) -> Gaussians:
         """Return the components from which the memberships were computed."""
@@ -398,7 +379,7 @@ def result_block(workspace: Workspace, block: int, *, settings: Settings, compon
     return {"memberships": resp, "labels": labels, "counts": np.bincount(labels, minlength=settings.k)}
 
 
-def check_weights(values: np.ndarray, n_clusters: int) -> np.ndarray:
+def check_weights(values: np.ndarray) -> np.ndarray:
     """Return the weights of the rows of a block."""
     if values.ndim == 1 and values.dtype.kind in "biuf" and np.isfinite(values).all() and (values >= 0).all():
         return values.astype(np.float64)
@@ -414,14 +395,6 @@ def check_labels(values: np.ndarray, n_clusters: int) -> np.ndarray:
     """Return the known clusters of the rows of a block, of which all or none may be known."""
     labels = check_partial_labels(np.append(values, UNKNOWN), len(values) + 1, n_clusters)
     return np.full(len(values), UNKNOWN) if labels is None else np.asarray(labels)[:-1]
-
-
-def check_start(values: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return labels or memberships, which are checked when they are used."""
-    return values
-
-
-CHECKS = {WEIGHTS: check_weights, LABELS: check_labels, INIT: check_start}
 
 
 # -------------------------------------------------------------------------------------------------------------- LapGMM
@@ -442,10 +415,9 @@ def _fit_lapgmm(model: LapGMM, X: Any, y: Any, sample_weight: Any, constraints: 
         ("n_init", model.n_init != 1, "use n_init=1"),
         ("init", is_named and model.init not in LAPGMM_STARTS, f"use one of {', '.join(LAPGMM_STARTS)}, or labels"),
     )
-    _refuse(unsupported, "LapGMM cannot use")
+    refuse("{} has a value that LapGMM cannot use", unsupported)
     seed, init = draw_seed(model.random_state), None if is_named else model.init
-    about = describe(model, X, seed) | {"init": token(init)}
-    return run_steps(model, about, lambda run: _LapGMMFit(model, run, seed).fit(X, init))
+    return run_steps(model, X, seed, lambda run: _LapGMMFit(model, run, seed).fit(X, init), init=init)
 
 
 @dataclass(eq=False)
@@ -493,7 +465,7 @@ class _LapGMMFit:
 
     def _communities(self, graph: GraphBlocks, k: int, rng: np.random.RandomState, seed: int) -> str:
         """Search communities of the contracted graph; return the step with the refined labels of the nodes."""
-        coarse = graph.contract(MAX_NODES, "", seed)
+        coarse = graph.contract(MAX_NODES, seed)
 
         def search() -> dict[str, Array]:
             found = communities(coarse.affinity(graph.sizes[-1]), k, random_state=rng)

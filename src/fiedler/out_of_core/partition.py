@@ -56,9 +56,9 @@ class RowBlocks:
     is_sparse: bool
 
     @classmethod
-    def store(cls, run: Run, X: Any, step: str = "rows") -> RowBlocks:
+    def store(cls, run: Run, X: Any) -> RowBlocks:
         """Compute the blocks of a Dask array, check them, and write them to files."""
-        blocks = input_blocks(X)
+        step, blocks = "rows", input_blocks(X)
         width = None if np.isnan(X.shape[1]) else int(X.shape[1])
         run.map_delayed(step, check_block, blocks, n_features=width, dtype=float_type(X.dtype))
         shapes = np.array([*run.read_all(step, "shape", len(blocks))])
@@ -132,8 +132,7 @@ class RowBlocks:
             _read_block,
             workspace=self.run.workspace,
             identity=self.run.workspace.identity,  # another fit in the same directory has other values
-            step=step,
-            array=name,
+            source=(step, name),
             empty=empty,
             blocks=self.blocks,
             chunks=(tuple(self.sizes.tolist()), *((size,) for size in width)),
@@ -143,17 +142,11 @@ class RowBlocks:
 
 
 def _read_block(
-    *,
-    workspace: Workspace,
-    step: str,
-    array: str,
-    empty: Array,
-    blocks: list[int],
-    identity: str | None,
-    block_id: tuple[int, ...],
+    *, workspace: Workspace, identity: str, source: tuple[str, str], empty: Array, blocks: list[int], block_id: Any
 ) -> np.ndarray:
     """Read the values of one block of a Dask array; blocks without rows have no file."""
-    return workspace.read_one(step, block_id[0], array) if block_id[0] in blocks else empty
+    (step, name), block = source, block_id[0]
+    return workspace.read_one(step, block, name) if block in blocks else empty
 
 
 def select_values(
@@ -306,7 +299,6 @@ class CellBlocks:
     """Rows in blocks of nearby rows."""
 
     rows: RowBlocks  # in the blocks of the input
-    step: str  # that divided them
     layout: Layout
 
     @classmethod
@@ -321,7 +313,7 @@ class CellBlocks:
         counts = np.zeros((len(rows.sizes), n_blocks), dtype=np.int64)
         counts[rows.blocks] = [*run.read_all(step, "counts", rows.blocks)]
         run.once(f"{prefix}layout", lambda: {"counts": counts})
-        return cls(rows, step, Layout.read(run.workspace, step, f"{prefix}layout"))
+        return cls(rows, Layout.read(run.workspace, step, f"{prefix}layout"))
 
     @property
     def run(self) -> Run:
@@ -344,8 +336,8 @@ class CellBlocks:
 
     def nodes_of(self, numbers: np.ndarray) -> np.ndarray:
         """Return the nodes of some rows, given by their numbers."""
-        starts, step = self.rows.starts, f"{self.step}-places"
-        home, rank = select_values(self.rows.run, step, self.step, ("home", "rank"), numbers, starts)
+        starts, step = self.rows.starts, self.layout.step
+        home, rank = select_values(self.run, f"{step}-places", step, ("home", "rank"), numbers, starts)
         origin = np.searchsorted(starts, numbers, side="right") - 1
         return self.layout.nodes(origin, home.astype(np.int64), rank.astype(np.int64))
 

@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -283,7 +283,9 @@ class Run:
         unknown = [block for block in there if (step, block) not in self._checked]
         intact = {block for block in there if (step, block) in self._checked}
         if unknown:
-            self._check(step, unknown)
+            task = (Workspace.is_intact, self.workspace, step)  # deletes a damaged block
+            submit = lambda block: self.client.submit(*task, block, key=_key(f"check-{step}"), pure=False)  # noqa: E731
+            self._finish_all(step, unknown, submit, lambda block: None)
             intact |= set(unknown) & self.workspace.finished(step)
             damaged = sorted(set(unknown) - intact)
             if damaged:
@@ -293,19 +295,9 @@ class Run:
             log.info("%s: found %d of %d blocks", step, len(intact), len(blocks))
         return [block for block in blocks if block not in intact]
 
-    def _check(self, step: str, blocks: list[int]) -> None:
-        """Delete the blocks that are damaged."""
-        waiting = blocks
-        while waiting:
-            submit = lambda block: self.client.submit(  # noqa: E731
-                Workspace.is_intact, self.workspace, step, block, key=_key(f"check-{step}"), pure=False
-            )
-            waiting = self._wait({submit(block): block for block in waiting}, lambda block: None)
-
     def _make(self, step: str, blocks: Sequence[int], submit: Callable[[int], Any]) -> None:
-        """Submit the tasks of the blocks that are missing, and again those whose workers are lost."""
-        missing, n_losses, started = self._missing(step, blocks), 0, time.perf_counter()
-        waiting = missing
+        """Make the blocks that are missing."""
+        missing, started = self._missing(step, blocks), time.perf_counter()
 
         def finish(block: int) -> None:
             self._checked.add((step, block))
@@ -314,20 +306,26 @@ class Run:
 
         with stage(step, len(blocks)) as tick:
             tick(len(blocks) - len(missing))
-            while waiting:
-                lost = self._wait({submit(block): block for block in waiting}, finish)
-                n_losses += bool(lost)
-                if n_losses > MAX_LOSSES:
-                    raise SchedulerError(
-                        f"the workers of block {lost[0]} of the step {step!r} were lost {n_losses} times",
-                        "they may need more memory than they have: give them more, or use smaller blocks",
-                        code="workers_lost",
-                        step=step,
-                        block=lost[0],
-                    )
-                waiting = lost
+            self._finish_all(step, missing, submit, finish)
         if missing:
             log.info("%s: made %d blocks in %.1f s", step, len(missing), time.perf_counter() - started)
+
+    def _finish_all(
+        self, step: str, blocks: list[int], submit: Callable[[int], Any], finish: Callable[[int], None]
+    ) -> None:
+        """Submit the tasks of blocks and wait for them; submit again those whose workers are lost."""
+        n_losses = 0
+        while blocks:
+            blocks = self._wait({submit(block): block for block in blocks}, finish)
+            n_losses += bool(blocks)
+            if n_losses > MAX_LOSSES:
+                raise SchedulerError(
+                    f"the workers of block {blocks[0]} of the step {step!r} were lost {n_losses} times",
+                    "they may need more memory than they have: give them more, or use smaller blocks",
+                    code="workers_lost",
+                    step=step,
+                    block=blocks[0],
+                )
 
     def _wait(self, futures: dict[Any, int], finish: Callable[[int], None]) -> list[int]:
         """Wait for tasks; return the blocks whose workers were lost too often for the scheduler."""
@@ -385,14 +383,24 @@ def _make(source: Any, workspace: Workspace, step: str, work: Work, block: int, 
 # ------------------------------------------------------------------------------------------------------------ the fit
 
 
-def run_steps(model: BaseEstimator, made_from: Mapping[str, Any], script: Callable[[Run], T]) -> T:
-    """Run the steps of the fit of a model in the work directory that is configured, or in a temporary one.
+def run_steps(
+    model: BaseEstimator, X: Any, seed: int | list[int] | None, script: Callable[[Run], T], **given: Any
+) -> T:
+    """Run the steps of the fit of a model to a Dask array in the work directory that is configured, or a temporary one.
 
-    ``made_from`` describes the data and options as numbers and strings, by which the blocks of another fit are
-    recognised. ``script`` calls the steps; it is called again if a block is missing or damaged, and must then do the
-    same.
+    ``script`` calls the steps; it is called again if a block is missing or damaged, and must then do the same. By the
+    array, the parameters, the seed and other values that are ``given``, the blocks of another fit are recognised.
     """
-    workdir = _CONFIG.get().workdir
+    workdir, skipped = _CONFIG.get().workdir, ("n_jobs", "verbose", "random_state")
+    options = {name: _token(value) for name, value in model.get_params().items() if name not in skipped}
+    sizes = [None if np.isnan(size) else int(size) for size in X.chunks[0]]
+    made_from = {
+        "method": type(model).__name__,
+        "data": [str(X.name), str(X.dtype), sizes],  # the name depends on the contents
+        "options": options | {"random_state": seed},
+        "version of fiedler": __version__,
+        **{name: _token(value) for name, value in given.items()},
+    }
     with report_progress(model), restore_on_failure(model), running_client() as client:
         workspace = Workspace.temporary() if workdir is None else Workspace(workdir)
         with workspace.writing():
@@ -473,24 +481,20 @@ def _probe(mark: str) -> Callable[[], tuple[str | None, bool]]:
     return probe
 
 
+def refuse(problem: str, options: Iterable[tuple[str, object, str]]) -> None:
+    """Raise an error for the first option that is used: its name, whether it is, and what to do instead."""
+    for name, is_used, hint in options:
+        if is_used:
+            sentence = f"{problem.format(name)} with Dask arrays"
+            raise InputError(sentence, hint, code="not_out_of_core", parameter=name)
+
+
 def draw_seed(random_state: Any) -> int | None:
     """Return a seed from a random state, by which a fit that goes on is recognised; None if none is given."""
     return None if random_state is None else int(check_seed(random_state).randint(2**31 - 1))
 
 
-def describe(model: BaseEstimator, X: Any, seed: int | list[int] | None) -> dict[str, Any]:
-    """Return what the blocks of a fit are made from: the name of a Dask array, which depends on its contents, etc."""
-    skipped = ("n_jobs", "verbose", "random_state")
-    params = {name: token(value) for name, value in model.get_params().items() if name not in skipped}
-    return {
-        "method": type(model).__name__,
-        "data": [str(X.name), str(X.dtype), [None if np.isnan(size) else int(size) for size in X.chunks[0]]],
-        "options": params | {"random_state": seed},
-        "version of fiedler": __version__,
-    }
-
-
-def token(value: Any) -> Any:
+def _token(value: Any) -> Any:
     """Return a number or string itself, and for other values, such as arrays, a string that depends on the contents."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value

@@ -23,10 +23,10 @@ from ..core.arrays import Array
 from ..core.eigen import smallest_eigenpairs
 from ..core.fitting import stage
 from ..core.kmeans import kmeans, nearest_center
-from ..errors import InputError, NotConvergedWarning, warn
+from ..errors import NotConvergedWarning, warn
 from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks, Groups, StoredGraph, build_recipe, draw_sample
 from .partition import Layout, RowBlocks
-from .run import Run, describe, draw_seed, run_steps
+from .run import Run, draw_seed, refuse, run_steps
 from .store import Workspace
 
 MAX_NODES = 50_000  # of the contracted graph
@@ -41,23 +41,15 @@ def fit(
     model: SpectralClustering, X: Any, y: Any = None, *, sample_weight: Any = None, constraints: Any = None
 ) -> SpectralClustering:
     """Cluster the rows of a Dask array; ``labels_`` and ``embedding_`` are Dask arrays with its blocks."""
-    for name, given in {"sample_weight": sample_weight, "constraints": constraints}.items():
-        if given is not None:
-            raise InputError(
-                f"SpectralClustering does not take {name} with Dask arrays",
-                "leave it out",
-                code="not_out_of_core",
-                parameter=name,
-            )
-    if choose(RELAXATIONS, model.cut, option="cut").matrix != "random_walk":
-        raise InputError(
-            f"cut={model.cut!r} does not work with Dask arrays",
-            "use 'ncut' or 'njw'",
-            code="not_out_of_core",
-            parameter="cut",
-        )
+    given = {"sample_weight": sample_weight, "constraints": constraints}
+    refuse(
+        "SpectralClustering does not take {}",
+        [(name, value is not None, "leave it out") for name, value in given.items()],
+    )
+    has_no_walk = choose(RELAXATIONS, model.cut, option="cut").matrix != "random_walk"
+    refuse(f"{{}}={model.cut!r} does not work", [("cut", has_no_walk, "use 'ncut' or 'njw'")])
     seed = draw_seed(model.random_state)
-    run_steps(model, describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
+    run_steps(model, X, seed, lambda run: _Fit(model, run, seed).fit(X))
     if not model.converged_:
         warn(
             f"the eigenvectors did not converge: the largest residual is {model.eigen_residuals_.max():.1e}",
@@ -83,7 +75,7 @@ class _Fit:
         rows = RowBlocks.store(run, X)
         k = check_n_clusters(model.n_clusters, rows.n_rows)
         graph = build_recipe(rows, model._recipe(), seed)
-        coarse = graph.contract(MAX_NODES, "", seed)
+        coarse = graph.contract(MAX_NODES, seed)
         values, residuals, step = self._eigenvectors(coarse, k, seed)
         numbers, landmarks = draw_sample(graph.cells.rows, seed)
         vectors = graph.select(graph.cells.nodes_of(numbers), step, "landmarks")[:, :k]

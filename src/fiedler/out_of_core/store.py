@@ -43,6 +43,7 @@ FORMAT = 3
 LOCAL_HEADER = "<4s5H3I2H"  # of a member of a zip archive; the last two numbers are the lengths of name and extra field
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 DAMAGED = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, struct.error)  # errors of damaged archives
+UNUSABLE = "the work directory {} cannot be used: "
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -80,9 +81,9 @@ class Workspace:
         return {"folder": self.folder, "_owner": None}  # the copies of workers do not delete anything
 
     @classmethod
-    def temporary(cls, parent: str | os.PathLike[str] | None = None) -> Self:
+    def temporary(cls) -> Self:
         """Create a directory that exists as long as this object and the results that read from it."""
-        owner = TemporaryDirectory(prefix="fiedler-", dir=parent)
+        owner = TemporaryDirectory(prefix="fiedler-")
         return cls(owner.name, owner)
 
     def claim(self, made_from: Mapping[str, Any]) -> bool:
@@ -104,7 +105,7 @@ class Workspace:
                 draft.write_text(json.dumps({**manifest, ID: secrets.token_hex(8)}, indent=1), encoding="utf-8")
             return False
         except OSError as error:
-            raise error if isinstance(error, StorageError) else self._unusable(error) from None
+            raise error if isinstance(error, StorageError) else self._error(f"{UNUSABLE}{error}") from None
         for draft in self.folder.rglob(".*.npz"):  # of blocks that were being written when a fit was killed
             draft.unlink(missing_ok=True)
         differing = [name for name in {**manifest, **found} if name != ID and manifest.get(name) != found.get(name)]
@@ -133,15 +134,12 @@ class Workspace:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise self._unusable(f"its {MANIFEST} is damaged")
+            raise self._error(f"{UNUSABLE}its {MANIFEST} is damaged")
         return found
 
-    def _unusable(self, reason: object) -> StorageError:
-        return StorageError(
-            f"the work directory {str(self.folder)!r} cannot be used: {reason}",
-            "choose another one",
-            file=str(self.folder),
-        )
+    def _error(self, problem: str, hint: str = "choose another one", code: str | None = None) -> StorageError:
+        """Return an error of this directory, whose name is put into the sentence."""
+        return StorageError(problem.format(repr(str(self.folder))), hint, code=code, file=str(self.folder))
 
     def count_finished(self) -> FinishedWork:
         """Return how much of a fit is done already."""
@@ -157,12 +155,8 @@ class Workspace:
                 file.write(own)
         except FileExistsError:
             if _is_running(path):
-                raise StorageError(
-                    f"another fit is working in {str(self.folder)!r}",
-                    f"wait for it, or choose another directory; if there is none, delete {str(path)!r}",
-                    code="locked",
-                    file=str(self.folder),
-                ) from None
+                hint = f"wait for it, or choose another directory; if there is none, delete {str(path)!r}"
+                raise self._error("another fit is working in {}", hint, "locked") from None
             path.write_text(own, encoding="utf-8")
         try:
             yield
@@ -192,18 +186,10 @@ class Workspace:
             if isinstance(error, StorageError | FileExistsError):
                 raise
             if error.errno in NO_SPACE:
-                raise StorageError(
-                    f"the disk of the work directory {str(self.folder)!r} is full",
-                    "free some space and run the same fit again: it goes on from the blocks that are finished",
-                    code="disk_full",
-                    file=str(self.folder),
-                ) from None
-            raise StorageError(
-                f"the work directory {str(self.folder)!r} cannot be written to: {error.strerror or error}",
-                "choose another one",
-                code="not_writable",
-                file=str(self.folder),
-            ) from None
+                hint = "free some space and run the same fit again: it goes on from the blocks that are finished"
+                raise self._error("the disk of the work directory {} is full", hint, "disk_full") from None
+            problem = f"the work directory {{}} cannot be written to: {error.strerror or error}"
+            raise self._error(problem, code="not_writable") from None
 
     def read(self, step: str, block: int, *names: str) -> tuple[Any, ...]:
         """Read some arrays of a block and compare their checksums."""
@@ -226,24 +212,20 @@ class Workspace:
         """Yield the file of a block; errors say that it is missing or damaged."""
         try:
             yield self.path(step, block)
+            return
         except FileNotFoundError:
-            raise StorageError(
-                f"block {block} of the step {step!r} is missing in {str(self.folder)!r}",
-                "run the same fit again, which makes it again",
-                code="missing_block",
-                step=step,
-                block=block,
-            ) from None
+            code, problem = "missing_block", f"is missing in {str(self.folder)!r}"
         except (*DAMAGED, OSError) as error:
             if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a seek beyond the end
                 raise
-            raise StorageError(
-                f"block {block} of the step {step!r} in {str(self.folder)!r} is damaged: {error}",
-                "run the same fit again, which makes it again",
-                code="damaged_block",
-                step=step,
-                block=block,
-            ) from None
+            code, problem = "damaged_block", f"in {str(self.folder)!r} is damaged: {error}"
+        raise StorageError(
+            f"block {block} of the step {step!r} {problem}",
+            "run the same fit again, which makes it again",
+            code=code,
+            step=step,
+            block=block,
+        )
 
     def read_one(self, step: str, block: int, name: str) -> Any:
         """Read one array of a block."""

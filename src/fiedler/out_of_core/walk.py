@@ -34,7 +34,7 @@ from ..manifold.memberships import WALKS
 from ..supervision.llgc import LLGC, NORMALIZE, check_alpha, check_any_label
 from .graph import OWN, GraphBlocks, StoredGraph, build_recipe, draw_sample
 from .partition import Layout, RowBlocks, select_values, store_values
-from .run import Run, describe, run_steps, token
+from .run import Run, refuse, run_steps
 from .store import Workspace
 
 TOLERANCE = 1e-5  # by which errors are reduced
@@ -181,14 +181,12 @@ def end_block(workspace: Workspace, block: int, *, layout: Layout, walked: str, 
 
 def fit(model: LLGC, X: Any, y: Any, *, constraints: Any = None) -> LLGC:
     """Spread the labels ``y``, an array or a Dask array, over the rows of a Dask array."""
-    if constraints is not None:
-        raise InputError("LLGC does not take constraints with Dask arrays", "leave them out", code="not_out_of_core")
+    refuse("LLGC does not take {}", [("constraints", constraints is not None, "leave them out")])
     if y is None:
         raise InputError("LLGC requires y to be passed, but the target y is None", code="labels_required")
     if model.normalize is not None:
         choose(NORMALIZE, model.normalize, option="normalize")
-    about = describe(model, X, SEED) | {"y": token(y)}
-    n_undecided = run_steps(model, about, lambda run: _spread_labels(model, run, X, y))
+    n_undecided = run_steps(model, X, SEED, lambda run: _spread_labels(model, run, X, y), y=y)
     if n_undecided:
         warn(
             f"no label reaches {n_undecided} row(s), which stay undecided (-1)",
