@@ -51,9 +51,9 @@ Tick = Callable[..., None]
 # those of `ANY_ESTIMATOR` are for all classes.
 MODULES = {
     "GaussianMixture": "fiedler.out_of_core.mixture",
-    "KNNGraph": "fiedler.out_of_core.neighbor_graph",
-    "LapGMM": "fiedler.out_of_core.lapgmm",
-    "LLGC": "fiedler.out_of_core.llgc",
+    "KNNGraph": "fiedler.out_of_core.graph",
+    "LapGMM": "fiedler.out_of_core.mixture",
+    "LLGC": "fiedler.out_of_core.walk",
     "ManifoldClustering": "fiedler.out_of_core.manifold",
     "SpectralClustering": "fiedler.out_of_core.spectral",
 }

@@ -132,6 +132,10 @@ def _union(implied: PairwiseConstraints, given: PairwiseConstraints) -> Pairwise
 
 WALK = 0.7  # γ: a walk takes 2.3 steps on average
 
+# γ, and whether the votes take part: the first walks after which no cluster has lost its last row, in memory and in
+# blocks. The last ones keep the labels as they are.
+WALKS = ((WALK, True), (WALK / 2, True), (WALK / 4, False), (0.0, False))
+
 
 def walk_memberships(
     labels: np.ndarray,
@@ -169,8 +173,8 @@ def walk_memberships(
     shares = certain
     if votes is not None:
         shares = consensus * certain + (1 - consensus) * asarray_like(votes, reference, dtype=reference.dtype)
-    for start, walk in ((shares, WALK), (shares, WALK / 2), (certain, WALK / 4), (certain, 0.0)):
-        stops = resolvent(supervision.clamp(start), graph, walk, tol=1e-6)
+    for gamma, with_votes in WALKS:
+        stops = resolvent(supervision.clamp(shares if with_votes else certain), graph, gamma, tol=1e-6)
         Q = normalize_row_sums(positive_part(stops))  # up to rounding, rows sum to one already
         if supervision.pairs is not None and supervision.pairs.hard:
             Q = group_means(Q, supervision.pairs.groups)
