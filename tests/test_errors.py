@@ -24,10 +24,10 @@ from fiedler.graph import LabelGraph, LandmarkGraph, communities
 from fiedler.graph import cuts as repulsion
 from fiedler.graph.operators import laplacian
 from fiedler.graph.smoothing import heat_flow, resolvent
-from fiedler.io import read_input
+from fiedler.io import read_documents, read_input
 from fiedler.report import read_summary
 from fiedler.supervision import ConstrainedKFold, LearnedLaplacian, PairwiseConstraints, suggest_pairs
-from fiedler.text import DocumentVectorizer, read_documents
+from fiedler.text import DocumentVectorizer
 
 RNG = np.random.RandomState(0)
 X = np.concatenate([RNG.normal(size=(15, 3)), RNG.normal(size=(15, 3)) + 8])

@@ -249,7 +249,7 @@ ESTIMATORS: dict[str, Estimator] = {
         _row("LMNN", "baselines.metric_learning", "Baselines", {"max_iter": 10}, top_level=False),
         _row("MPCKMeans", "baselines.mpckmeans", "Baselines", _THREE, top_level=False),
         _row("TransductiveSVM", "baselines.tsvm", "Baselines", {}, top_level=False),
-        _row("DocumentVectorizer", "text.vectorize", "Text", top_level=False),
+        _row("DocumentVectorizer", "text.documents", "Text", top_level=False),
         _row("TableEncoder", "table.encoder", "Tables", {}, top_level=False),
         _row("TableCompleter", "table.completion", "Tables", {}, top_level=False),
         _row("KNNGraph", "graph.recipes", "Graphs", {"n_neighbors": 5}, {"n_neighbors": 5, "weight": "local"}),

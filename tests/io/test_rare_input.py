@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 from fiedler.errors import FiedlerError, FileFormatError, InputError
 from fiedler.io import read_blocks, read_input
 from fiedler.io.arrays import _read_image
-from fiedler.io.arrow_files import read_parts
+from fiedler.io.blocks import Arrow, read_rows
 
 
 def table(tmp_path, content, name="rows.csv"):
@@ -164,7 +164,7 @@ def test_batches_before_the_first_row_are_skipped(tmp_path):
     feather = pytest.importorskip("pyarrow.feather")
     feather.write_feather(pa.table({"a": np.arange(8.0)}), tmp_path / "a.feather", "uncompressed", chunksize=2)
 
-    assert_array_equal(read_parts(str(tmp_path / "a.feather"), [0, 1, 2, 3], ["a"], 5, 7)[:, 0], [5, 6])
+    assert_array_equal(read_rows(str(tmp_path / "a.feather"), Arrow, [0, 1, 2, 3], ["a"], 5, 7)[:, 0], [5, 6])
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .._files import DRAFT_PREFIX, draft_name, remove_drafts
-from .._tables import COMPRESSIONS
 from ..errors import InputError
+from ..io.formats import COMPRESSIONS
 from ..persistence import read_notes
 
 FINISHED = ".fiedler-finished"  # the folder of results that have to be moved to their places
