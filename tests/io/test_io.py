@@ -19,6 +19,7 @@ from fiedler.datasets import load
 from fiedler.errors import FiedlerError, FiedlerWarning, InputError
 from fiedler.io import Input, read_input
 from fiedler.io.record import encode_labels
+from fiedler.table.values import read_values
 
 
 def write_file(path, content):
@@ -524,6 +525,23 @@ def test_a_table_is_the_same_in_every_form(form, tmp_path):
     expected = read_input(write_file(tmp_path / "expected.csv", CUSTOMERS))
     assert (data.kind, data.id_name, data.row_names[:2]) == ("mixed", "id", ["C0", "C1"])
     assert_array_equal(data.encoder.fit_transform(data.X), expected.encoder.fit_transform(expected.X))
+
+
+def test_columns_are_read_once_to_plan_encode_and_describe_them(tmp_path, monkeypatch):
+    calls = []
+
+    def count(cells, **options):
+        calls.append(cells)
+        return read_values(cells, **options)
+
+    monkeypatch.setattr("fiedler.table.columns.read_values", count)
+    data = read_input(write_file(tmp_path / "t.csv", CUSTOMERS), drop=["vip"])
+    data.encoder.fit_columns(data.X, data.plan)
+    kinds = [column.kind for column in data.read_columns()]
+
+    assert list(data.columns) == ["city", "since", "amount", "vip", "country"]
+    assert kinds == ["category", "date", "id", "category", "constant"]  # the amounts count rows
+    assert len(calls) == 6  # each column once, the dropped one to describe it
 
 
 def test_a_table_that_is_not_utf8_is_read_with_a_warning(tmp_path):

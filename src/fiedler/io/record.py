@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import FileFormatError, InputError
 from ..table import TableEncoder
-from ..table.columns import Column, Requests, plan_columns
+from ..table.columns import Column, Requests, plan_columns, recognise_columns
 from ..table.values import is_missing, to_word
 from ..text.documents import check_documents
 
@@ -108,6 +108,14 @@ class Input(NamedTuple):
         return {
             name: cells for name, cells in self.table.columns.items() if name not in (self.id_name, self.label_name)
         }
+
+    def read_columns(self, requests: Requests | None = None) -> list[Column]:
+        """Return what `columns` contain; those of the plan are not read again."""
+        planned = {column.name: column for column in self.plan or ()}
+        cells = self.columns or {}
+        others = {name: column for name, column in cells.items() if name not in planned}
+        read = planned | {one.name: one for one in recognise_columns(others, requests or Requests())}
+        return [read[name] for name in cells]
 
     @property
     def is_partially_labeled(self) -> bool:
@@ -236,7 +244,7 @@ def _mixed_rows(table: Table, roles: Roles, file: str, result: Input) -> Input:
             column=columns[0].name,
         )
     plain = not roles.weight and all(
-        one.kind == "number" and not one.values.how and not one.values.is_missing.any() for one in columns
+        one.kind == "number" and one.values.is_plain and not one.values.is_missing.any() for one in columns
     )
     if plain:
         X = np.stack([column.values.cells for column in columns], axis=1)

@@ -1,4 +1,4 @@
-"""How the columns of a table are used: what each contains, and which are left out.
+"""The columns of a table, from any library of data frames: what each contains, and which are left out.
 
 | kind     | what it is                                                        | used as                              |
 |----------|-------------------------------------------------------------------|--------------------------------------|
@@ -23,15 +23,10 @@ import scipy.sparse as sp
 
 from .._validation import as_array, did_you_mean, first_few, import_optional, is_foreign
 from ..core.arrays import to_numpy
-from ..errors import InputError, InputTypeError, shown, warn
-from .values import Values, ValueType, Words, read_values
+from ..errors import InputError, InputTypeError, shown
+from .values import Values, ValueType, Words, describe_notation, read_values
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The columns of a data frame, whichever library it comes from, and of arrays and dictionaries.
-
-MAX_SAMPLED_ROWS = 10_000  # from which a distribution of rows is estimated
-MIN_PRESENT_ROWS = 10  # of every column among these
-EXAMPLES = {"number": "1234.5", "date": "2024-12-31"}  # of cells that are read without further ado
+# -------------------------------------------------------------------------------- cells of frames, dictionaries, arrays
 
 
 def is_frame(X: Any) -> bool:
@@ -54,24 +49,22 @@ def is_mixed(X: Any) -> bool:
     if not is_frame(X) or getattr(X, "sparse", None) is not None:  # pandas' sparse frames are numbers
         return False
     try:
+        if hasattr(X, "items"):  # pandas: the first column of words decides, without a copy of all columns
+            return not all(_are_finite_numbers(np.asarray(column)) for _, column in X.items())
         array = np.asarray(X)
-        if array.dtype.kind in "Mm" or array.ndim != 2:
-            return True
-        return not bool(np.isfinite(array if array.dtype.kind in "biufc" else array.astype(np.float64)).all())
+        return array.ndim != 2 or not _are_finite_numbers(array)
     except (ValueError, TypeError, OverflowError):
         return True
 
 
-def table_cells(X: Any, estimator: str = "TableEncoder") -> dict[str, Any]:
-    """Return the cells of every column by name.
+def _are_finite_numbers(array: np.ndarray) -> bool:
+    if array.dtype.kind in "Mm":
+        return False
+    return bool(np.isfinite(array if array.dtype.kind in "biufc" else array.astype(np.float64)).all())
 
-    Parameters
-    ----------
-    X : data frame, dict of columns, or array of shape (n, d)
-        The columns of an array are called x0, x1, ...
-    estimator : str
-        For which they are, in errors.
-    """
+
+def table_cells(X: Any, estimator: str = "TableEncoder") -> dict[str, Any]:
+    """Return the cells of every column by name; those of an array are called x0, x1, ..."""
     if sp.issparse(X):
         raise InputError(
             f"{estimator} does not take sparse rows",
@@ -158,72 +151,7 @@ def n_rows_of(cells: Mapping[str, Any]) -> int:
     return len(next(iter(cells.values())))
 
 
-# ----------------------------------------------------------------------------------------------- new rows for a model
-
-
-def by_name(X: Any, cells: dict[str, Any], names: Sequence[str], estimator: str) -> dict[str, Any]:
-    """Return the columns of ``X`` by the names of the fit; an array must have as many, in the same order."""
-    if is_table(X):
-        return cells
-    if len(cells) != len(names):
-        raise InputError(
-            f"X has {len(cells)} features, but {estimator} is expecting {len(names)} features as input",
-            code="wrong_n_features",
-            parameter="X",
-        )
-    return dict(zip(names, cells.values()))
-
-
-def check_columns(cells: Mapping[str, Any], names: Sequence[str], consequence: str) -> None:
-    """Warn about columns that a table lacks; raise an error if it has none of them."""
-    lacking = [name for name in names if name not in cells]
-    if len(lacking) == len(names):
-        raise InputError(
-            f"the table has none of the columns {first_few([repr(name) for name in lacking], 10)}",
-            "use a table with the columns of the fit",
-            code="wrong_columns",
-            parameter="X",
-        )
-    if lacking:
-        warn(
-            f"the table has no column {first_few([repr(name) for name in lacking], 10)}",
-            consequence,
-            code="missing_column",
-            stacklevel=3,
-            columns=lacking,
-        )
-
-
-def not_of_kind(column: str, row: int, cell: Any, kind: str, how: str = "") -> InputError:
-    """Make the error for a cell that cannot be read like those of the fit."""
-    like, cell = EXAMPLES.get(kind, "") if not how else "", cell.item() if isinstance(cell, np.generic) else cell
-    return InputError(
-        f"column {column!r}, row {row}: {cell!r} is not a {kind}{f' {how}' if how else ''}, as in the fit",
-        f"write it like {like}, or leave it empty" if like else "correct it, or leave it empty",
-        code="not_like_fit",
-        column=column,
-        row=row,
-        value=cell,
-        kind=f"{kind} {how}".strip(),
-    )
-
-
-def sample_rows(rows: np.ndarray) -> np.ndarray:
-    """Return the rows from which a distribution is estimated: some of many, with some values of every column."""
-    order = np.random.RandomState(0).permutation(len(rows))
-    chosen = order[:MAX_SAMPLED_ROWS]
-    present = ~np.isnan(rows)
-    lacking = np.flatnonzero(present[chosen].sum(axis=0) < MIN_PRESENT_ROWS)
-    added = [order[present[order, column]][:MIN_PRESENT_ROWS] for column in lacking]
-    return np.unique(np.concatenate([chosen, *added]))
-
-
-def float_type(X: Any) -> type[np.floating]:
-    """Return float32 for arrays of float32, and float64 for all other tables."""
-    return np.float32 if isinstance(X, np.ndarray) and X.dtype == np.float32 else np.float64
-
-
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------ how columns are used
 
 Kind = Literal["number", "date", "category", "text", "vector", "id", "constant", "empty", "dropped"]
 
@@ -233,26 +161,17 @@ MIN_ROWS_OF_ID = 20  # fewer rows may all differ by chance
 MIN_WORDS_OF_TEXT = 4  # on average, of free text
 MIN_LEVELS_OF_TEXT = 20
 MIN_LEVELS_OF_ID = 20  # different whole numbers of a column that is called an id
-AS_ASKED = "as asked"  # the reason of a kind that was requested
 LEFT_OUT: tuple[Kind, ...] = ("id", "constant", "empty", "dropped")
 
 
 class Column(NamedTuple):
-    """A column of a table.
-
-    Attributes
-    ----------
-    name : str
-    kind : {'number', 'date', 'category', 'text', 'vector', 'id', 'constant', 'empty', 'dropped'}
-    values : Values
-    reason : str
-        Why it is used in this way, in a few words.
-    """
+    """A column of a table: what it contains, and why it is used in this way, in a few words."""
 
     name: str
     kind: Kind
     values: Values
     reason: str = ""
+    is_requested: bool = False  # whether a person has said what it contains
 
     @property
     def is_used(self) -> bool:
@@ -261,15 +180,7 @@ class Column(NamedTuple):
 
 
 class Requests(NamedTuple):
-    """What a person says about the columns of a table.
-
-    Attributes
-    ----------
-    drop, category, number, text : tuple of str
-        Columns that are left out, and those that are taken for a kind whatever they look like.
-    weight : dict of str to float
-        Factors of the columns that count more, or less, than the others.
-    """
+    """What a person says about columns: those to leave out, those of a kind whatever they look like, and weights."""
 
     drop: tuple[str, ...] = ()
     category: tuple[str, ...] = ()
@@ -303,16 +214,7 @@ class Requests(NamedTuple):
 
 
 def plan_columns(cells: Mapping[str, Any], requests: Requests, locations: Sequence[str] | None = None) -> list[Column]:
-    """Decide how every column is used; all problems are in one error.
-
-    Parameters
-    ----------
-    cells : dict of str to cells
-        The cells of the columns by name.
-    requests : Requests
-    locations : sequence of str, optional
-        Where each row is, for errors; by default ``row 0`` and so on.
-    """
+    """Decide how every column is used; all problems are in one error, which says where the rows are (``locations``)."""
     requests.check(list(cells))
     columns = [_plan(name, column, requests) for name, column in cells.items()]
     wrong = [column for column in columns if column.values.n_mistakes]
@@ -351,9 +253,9 @@ def _describe_mistakes(column: Column, cells: Any, locations: Sequence[str] | No
     shown = ", ".join(f"{cells[row]!r} ({where(row)})" for row in values.mistakes)
     kind = KIND_NAMES[values.type]
     more = "" if values.n_mistakes <= len(values.mistakes) else f" and {values.n_mistakes - len(values.mistakes)} more"
-    if column.reason == AS_ASKED:
+    if column.is_requested:
         return f"column {column.name!r} is to be taken for {values.type}, but {shown}{more} is not {kind}"
-    if values.in_several_ways:
+    if values.has_mixed_notations:
         return f"column {column.name!r} has {values.type} in several notations: {shown}{more} differ from the others"
     return f"column {column.name!r}: {shown}{more} is not {kind}, as the other cells are"
 
@@ -374,7 +276,7 @@ def _plan(name: str, cells: Any, requests: Requests) -> Column:
         return Column(name, "constant", values, "all values are equal")
     for kind in ("category", "text"):
         if name in getattr(requests, kind):
-            return Column(name, kind, values, AS_ASKED)
+            return Column(name, kind, values, "as asked", is_requested=True)
     if name in requests.number:
         if values.type != "numbers":
             raise InputError(
@@ -383,24 +285,25 @@ def _plan(name: str, cells: Any, requests: Requests) -> Column:
                 code="not_numbers",
                 column=name,
             )
-        return Column(name, "number", values, AS_ASKED)
+        return Column(name, "number", values, "as asked", is_requested=True)
     return Column(name, *_recognise(name, values, n_distinct))
 
 
 def _recognise(name: str, values: Values, n_distinct: int) -> tuple[Kind, Values, str]:
     """Return the kind of a column, its values and the reason."""
+    how = describe_notation(values.notation, values.unit)
     n_present = int((~values.is_missing).sum())
     all_differ = n_distinct == n_present and n_present >= MIN_ROWS_OF_ID
     if values.type == "vectors":
         return "vector", values, f"{values.cells.shape[1]} numbers each"
     if values.type == "dates":
-        return "date", values, f"{values.how}; could be {values.doubt}" if values.doubt else values.how
+        return "date", values, f"{how}; could be {values.alternative}" if values.alternative else how
     if values.type == "numbers":
         if all_differ and _counts_rows(values.cells):
             return "id", values, "another number in every row"
         if ID_NAME.search(name) and n_distinct >= MIN_LEVELS_OF_ID and _are_whole(values.cells):
             return "id", values, "whole numbers with the name of an id"
-        return "number", values, values.how
+        return "number", values, how
     if n_distinct >= MIN_LEVELS_OF_TEXT and _mean_words(values.cells) >= MIN_WORDS_OF_TEXT:
         return "text", values, "sentences"
     if all_differ:

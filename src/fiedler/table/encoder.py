@@ -24,7 +24,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,22 +31,17 @@ from .._validation import check_int, first_few
 from ..core.fitting import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, shown, warn
 from ..text import DocumentVectorizer
-from .columns import (
-    Column,
-    Requests,
-    by_name,
-    check_columns,
+from .columns import Column, Requests, format_plan, is_table, n_rows_of, plan_columns
+from .completion import (
+    GaussianOfRows,
+    TableTransformer,
+    fit_gaussian,
     float_type,
-    format_plan,
-    is_table,
-    n_rows_of,
-    not_of_kind,
-    plan_columns,
+    read_like_fit,
     sample_rows,
-    table_cells,
+    warn_about_missing_columns,
 )
-from .completion import GaussianOfRows, fit_gaussian
-from .values import Values, ValueType, read_values, standardize
+from .values import Values, read_values, standardize
 
 OTHER = "(other)"
 CATEGORY_SCALE = 0.5  # c
@@ -60,8 +54,8 @@ class ColumnEncoding(NamedTuple):
     ----------
     name, kind : str
         The column, and what it contains.
-    how : str
-        How its cells were read.
+    notation, unit : str
+        How its cells are written, as in :class:`~fiedler.table.values.Values`.
     center : ndarray of shape (width,)
     scale : float
         The divisor, which includes the weight of the column.
@@ -77,7 +71,8 @@ class ColumnEncoding(NamedTuple):
 
     name: str
     kind: str
-    how: str
+    notation: str
+    unit: str
     center: np.ndarray
     scale: float
     levels: list[str]
@@ -93,6 +88,29 @@ class ColumnEncoding(NamedTuple):
             return [f"{self.name}={level}" for level in [*self.levels, *([OTHER] if self.has_other else [])]]
         width = len(self.center)
         return [self.name] if self.kind in ("number", "date") else [f"{self.name} {i}" for i in range(width)]
+
+    def read(self, cells: Any) -> Values:
+        """Read the cells of a new table as those of the fit were read."""
+        if self.kind in ("category", "text"):
+            return read_values(cells, as_words=True)
+        values = read_like_fit(self.name, self.kind, cells, self.notation, self.unit)
+        if values.is_missing.all():
+            return self.nothing(len(values.cells))
+        if self.kind == "vector" and values.cells.shape[1] != len(self.center):
+            raise InputError(
+                f"the vectors of column {self.name!r} have {values.cells.shape[1]} numbers instead of "
+                f"{len(self.center)}",
+                "use the vectors of the same model",
+                code="wrong_n_features",
+                column=self.name,
+            )
+        return values
+
+    def nothing(self, n: int) -> Values:
+        """Return the values of a column that a table of n rows does not have."""
+        if self.kind in ("category", "text"):
+            return Values("words", np.full(n, None, dtype=object))
+        return Values("numbers", np.full((n, len(self.center)), np.nan))
 
     def encode(self, values: Values) -> np.ndarray:
         """Return the numbers of all cells, of shape (n, width); NaN where a cell is missing."""
@@ -161,7 +179,17 @@ def fit_column(column: Column, weight: float, max_levels: int, n_text_components
         width = max(1, min(n_text_components, min(terms.shape) - 1))
         components = TruncatedSVD(width, random_state=0).fit(terms)
     unscaled = ColumnEncoding(
-        column.name, column.kind, values.how, np.zeros(width), 1.0, levels, has_other, known, vectorizer, components
+        column.name,
+        column.kind,
+        values.notation,
+        values.unit,
+        np.zeros(width),
+        1.0,
+        levels,
+        has_other,
+        known,
+        vectorizer,
+        components,
     )
     raw = unscaled.encode(values)
     return unscaled._replace(center=np.nanmean(raw, axis=0), scale=(_spread(raw) or 1.0) / weight)
@@ -194,7 +222,7 @@ def smoothing_matrix(gaussian: GaussianOfRows, encodings: Sequence[ColumnEncodin
 # -------------------------------------------------------------------------------------------------------- the encoder
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(TableTransformer):
     """Turn the rows of a table with columns of any kind into vectors.
 
     Numbers, dates, categories, free text and vectors are recognised, and each column gets the same weight. Columns that
@@ -292,11 +320,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def read(self, X: Any) -> list[Column]:
         """Return the columns of a table with their cells, and how each is used."""
-        cells = table_cells(X)
-        if n_rows_of(cells) < 2:
-            raise InputError(
-                f"a table needs at least two rows; got n_samples={n_rows_of(cells)}", code="too_few_rows", parameter="X"
-            )
+        cells = self._read_table(X)
         return plan_columns(cells, self._requests(X, cells))
 
     def fit_columns(self, X: Any, columns: Sequence[Column]) -> np.ndarray:
@@ -365,13 +389,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _encode(self, X: Any) -> np.ndarray:
         """Return the encoded rows with estimates where values are missing."""
-        cells = self._by_name(X, table_cells(X))
-        n = n_rows_of(cells)
-        names = [encoding.name for encoding in self.encodings_]
-        check_columns(cells, names, "its values are estimated from the other columns")
+        cells = self._read_new(X)
+        if hasattr(self, "feature_names_in_") and not is_table(X):
+            warn(
+                "X does not have valid feature names, but TableEncoder was fitted with feature names",
+                "its columns are taken in the order of the fit",
+                code="no_feature_names",
+            )
+        n, names = n_rows_of(cells), [encoding.name for encoding in self.encodings_]
+        warn_about_missing_columns(cells, names, "its values are estimated from the other columns")
         values = [
-            _read_like(encoding, cells[encoding.name]) if encoding.name in cells else _nothing(encoding, n)
-            for encoding in self.encodings_
+            encoding.read(cells[name]) if name in cells else encoding.nothing(n)
+            for name, encoding in zip(names, self.encodings_)
         ]
         self._warn_about_new_words(values)
         pairs = zip(self.encodings_, values)
@@ -398,25 +427,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return Requests(drop, category, number, text, dict(self.weight or {}))
 
-    def _set_names(self, X: Any, names: list[str]) -> None:
-        self.n_features_in_ = len(names)
-        self.__dict__.pop("feature_names_in_", None)
-        if is_table(X):
-            self.feature_names_in_ = np.array(names, dtype=object)
-
-    def _by_name(self, X: Any, cells: dict[str, Any]) -> dict[str, Any]:
-        """Return columns by the names of the fit, with a warning if those of an array are taken for them."""
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        named = by_name(X, cells, names, type(self).__name__)
-        if hasattr(self, "feature_names_in_") and not is_table(X):
-            warn(
-                "X does not have valid feature names, but TableEncoder was fitted with feature names",
-                "its columns are taken in the order of the fit",
-                code="no_feature_names",
-                stacklevel=4,
-            )
-        return named
-
     def _warn_about_new_words(self, values: Sequence[Values]) -> None:
         new = {
             encoding.name: words
@@ -435,8 +445,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
 
@@ -452,35 +460,3 @@ def _names(given: Sequence[str], parameter: str) -> tuple[str, ...]:
             value=given,
         )
     return tuple(given)
-
-
-TYPES: dict[str, ValueType] = {"number": "numbers", "date": "dates", "vector": "vectors"}
-
-
-def _nothing(encoding: ColumnEncoding, n: int) -> Values:
-    """Return the values of a column that a table does not have."""
-    if encoding.kind in ("category", "text"):
-        return Values("words", np.full(n, None, dtype=object))
-    return Values("numbers", np.full((n, len(encoding.center)), np.nan))
-
-
-def _read_like(encoding: ColumnEncoding, cells: Any) -> Values:
-    """Read the cells of a column as those of the fit were read."""
-    if encoding.kind in ("category", "text"):
-        return read_values(cells, as_words=True)
-    expected = TYPES[encoding.kind]
-    values = read_values(cells, expected=expected, how=encoding.how)
-    if values.is_missing.all() and not values.n_mistakes:
-        return _nothing(encoding, len(values.cells))
-    if values.type != expected or values.n_mistakes:
-        row = values.mistakes[0] if values.mistakes else int(np.flatnonzero(~values.is_missing)[0])
-        raise not_of_kind(encoding.name, row, cells[row], encoding.kind, encoding.how)
-    if encoding.kind == "vector" and values.cells.shape[1] != len(encoding.center):
-        raise InputError(
-            f"the vectors of column {encoding.name!r} have {values.cells.shape[1]} numbers instead of "
-            f"{len(encoding.center)}",
-            "use the vectors of the same model",
-            code="wrong_n_features",
-            column=encoding.name,
-        )
-    return values
