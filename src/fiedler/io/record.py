@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import FileFormatError, InputError
+from ..errors import FiedlerError, FileFormatError, InputError, unreadable_for_lack_of_memory
 from ..table import TableEncoder
 from ..table.columns import Column, Requests, plan_columns, recognise_columns
 from ..table.values import is_missing, to_word
@@ -180,11 +181,31 @@ def number_rows(n_rows: int) -> list[str]:
     return [str(row) for row in range(n_rows)]
 
 
-def table_options_error(source: str) -> InputError:
-    """Make the error for options that name columns of a source without columns."""
-    return InputError(
-        f"{source} has no named columns", "labels, id, text and drop are for tables", code="no_columns", file=source
-    )
+def refuse_roles(roles: Roles, source: str) -> None:
+    """Raise an error for options that name columns of a source without columns."""
+    if roles != Roles():
+        problem, hint = f"{source} has no named columns", "labels, id, text and drop are for tables"
+        raise InputError(problem, hint, code="no_columns", file=source)
+
+
+@contextmanager
+def reading(file: str, problem: str, hint: str, code: str, **fields: Any) -> Iterator[None]:
+    """Raise one kind of error for all the ways in which libraries fail to read a damaged file.
+
+    In the problem, ``{error}`` and ``{kind}`` stand for the message and the class of the library's own error. A lack of
+    memory or of a library is no evidence of damage, and the system has its own message for files without permission.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise unreadable_for_lack_of_memory(file) from None
+    except (FiedlerError, ImportError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        problem = problem.replace("{error}", str(error)).replace("{kind}", type(error).__name__)
+        raise FileFormatError(f"{file!r} {problem}", hint, code=code, file=file, **fields) from None
 
 
 # ------------------------------------------------------------------------------------------------- rows of a table
@@ -203,13 +224,9 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
     if roles.labels is not None:
         labels, class_names = encode_labels(table.columns[roles.labels])
         if not class_names:
-            raise InputError(
-                f"{file!r}, column {roles.labels!r} contains no label",
-                "choose another column of labels, or none",
-                code="no_labels",
-                file=file,
-                column=roles.labels,
-            )
+            problem = f"{file!r}, column {roles.labels!r} contains no label"
+            hint = "choose another column of labels, or none"
+            raise InputError(problem, hint, code="no_labels", file=file, column=roles.labels)
     about: dict[str, Any] = {"labels": labels, "class_names": class_names, "label_name": roles.labels}
     weights = None if roles.row_weight is None else _weights(table, roles.row_weight, file)
     about |= {"id_name": roles.id, "table": table, "weights": weights}
@@ -236,13 +253,9 @@ def _mixed_rows(table: Table, roles: Roles, file: str, result: Input) -> Input:
     columns = plan_columns(cells, requests, [f"{file!r}, {location}" for location in table.locations])
     if len(table.columns) == 1 and columns[0].values.type == "words":
         shown = table.columns[columns[0].name][0]
-        raise InputError(
-            f"{file!r} has a single column, {columns[0].name!r}, and {shown!r} in it is not a number",
-            "separate columns by a comma, semicolon, tab or |, or give the column a role as labels, id or text",
-            code="single_column_not_numeric",
-            file=file,
-            column=columns[0].name,
-        )
+        problem = f"{file!r} has a single column, {columns[0].name!r}, and {shown!r} in it is not a number"
+        hint = "separate columns by a comma, semicolon, tab or |, or give the column a role as labels, id or text"
+        raise InputError(problem, hint, code="single_column_not_numeric", file=file, column=columns[0].name)
     plain = not roles.weight and all(
         one.kind == "number" and one.values.is_plain and not one.values.is_missing.any() for one in columns
     )
@@ -281,24 +294,14 @@ def _check_roles(table: Table, roles: Roles, file: str) -> None:
     for name in filter(None, (roles.labels, roles.id, roles.text, roles.row_weight, *roles.drop, *roles.features)):
         if name not in table.columns:
             columns = list(table.columns)
-            raise InputError(
-                f"{file!r} has no column {name!r}",
-                f"its columns are {', '.join(map(repr, columns)) or 'none'}",
-                code="no_such_column",
-                file=file,
-                column=name,
-                columns=columns,
-            )
+            problem = f"{file!r} has no column {name!r}"
+            hint = f"its columns are {', '.join(map(repr, columns)) or 'none'}"
+            raise InputError(problem, hint, code="no_such_column", file=file, column=name, columns=columns)
     named = [*filter(None, (roles.labels, roles.id, roles.text, roles.row_weight)), *set(roles.drop)]
     duplicate = next((name for name in named if named.count(name) > 1), None)
     if duplicate is not None:
-        raise InputError(
-            f"{file!r}, column {duplicate!r} is given two roles",
-            "give it one",
-            code="two_roles",
-            file=file,
-            column=duplicate,
-        )
+        problem = f"{file!r}, column {duplicate!r} is given two roles"
+        raise InputError(problem, "give it one", code="two_roles", file=file, column=duplicate)
 
 
 def _weights(table: Table, column: str, file: str) -> np.ndarray:
@@ -314,13 +317,9 @@ def _numbers(table: Table, column: str, file: str) -> np.ndarray:
     """Return a column as floats; the error names the location of the first cell that is not a finite number."""
     cells = table.columns[column]
     if any(isinstance(cell, list | dict) for cell in cells[:1]):
-        raise InputError(
-            f"{file!r}, column {column!r} contains lists",
-            "save them as an NPY file, or leave the column out with drop",
-            code="nested_column",
-            file=file,
-            column=column,
-        )
+        problem = f"{file!r}, column {column!r} contains lists"
+        hint = "save them as an NPY file, or leave the column out with drop"
+        raise InputError(problem, hint, code="nested_column", file=file, column=column)
     try:
         if isinstance(cells, list) and not _is_plain("".join(cell for cell in cells if isinstance(cell, str))):
             raise ValueError

@@ -66,12 +66,8 @@ def _are_finite_numbers(array: np.ndarray) -> bool:
 def table_cells(X: Any, estimator: str = "TableEncoder") -> dict[str, Any]:
     """Return the cells of every column by name; those of an array are called x0, x1, ..."""
     if sp.issparse(X):
-        raise InputError(
-            f"{estimator} does not take sparse rows",
-            "pass them to the clusterer as they are",
-            code="sparse_not_supported",
-            parameter="X",
-        )
+        problem = f"{estimator} does not take sparse rows"
+        raise InputError(problem, "pass them to the clusterer as they are", code="sparse_not_supported", parameter="X")
     if isinstance(X, Mapping):
         columns = list(X.items())
     elif is_frame(X):
@@ -79,10 +75,8 @@ def table_cells(X: Any, estimator: str = "TableEncoder") -> dict[str, Any]:
     else:
         array = to_numpy(X) if is_foreign(X) else as_array(X)
         if array is None:
-            raise InputError(
-                f"a table has rows and columns; got {shown(X)}", "pass rows of one length", code="wrong_shape",
-                parameter="X",
-            )  # fmt: skip
+            problem = f"a table has rows and columns; got {shown(X)}"
+            raise InputError(problem, "pass rows of one length", code="wrong_shape", parameter="X")
         columns = _array_columns(array)
     cells = {str(name): column for name, column in columns}
     if single := next((name for name, column in cells.items() if not hasattr(column, "__len__")), None):
@@ -103,28 +97,19 @@ def _frame_columns(X: Any) -> list[tuple[Any, Any]]:
         frame = narwhals.from_native(X, eager_only=True)
         columns = [(series.name, _series_cells(series, narwhals)) for series in frame.iter_columns()]
     except (TypeError, ValueError) as error:
-        raise InputTypeError(
-            f"this {type(X).__name__} cannot be read as a table: {error}",
-            "pass a data frame of pandas, polars or pyarrow; call .collect() on a lazy one",
-            code="not_a_table",
-            parameter="X",
-        ) from None
+        problem = f"this {type(X).__name__} cannot be read as a table: {error}"
+        hint = "pass a data frame of pandas, polars or pyarrow; call .collect() on a lazy one"
+        raise InputTypeError(problem, hint, code="not_a_table", parameter="X") from None
     return columns if names is None else [(name, cells) for name, (_, cells) in zip(names, columns)]
 
 
 def _array_columns(array: np.ndarray) -> list[tuple[Any, Any]]:
     if array.ndim == 2 and not array.shape[1]:
-        raise InputError(
-            f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.",
-            code="no_columns",
-            parameter="X",
-        )
+        problem = f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
+        raise InputError(problem, code="no_columns", parameter="X")
     if array.ndim != 2:
-        raise InputError(
-            f"a table has rows and columns; got an array of shape {array.shape}. Reshape your data",
-            code="wrong_shape",
-            parameter="X",
-        )
+        problem = f"a table has rows and columns; got an array of shape {array.shape}. Reshape your data"
+        raise InputError(problem, code="wrong_shape", parameter="X")
     if np.iscomplexobj(array):
         raise InputError("Complex data not supported", "use real numbers", code="wrong_dtype", parameter="X")
     return [(f"x{j}", array[:, j]) for j in range(array.shape[1])]
@@ -193,24 +178,17 @@ class Requests(NamedTuple):
         asked = [*self.drop, *self.category, *self.number, *self.text]
         for name in [*asked, *self.weight]:
             if name not in names:
-                raise InputError(
-                    f"there is no column {name!r}{did_you_mean(name, names)}",
-                    f"the columns are {first_few([repr(one) for one in names], 20)}",
-                    code="no_such_column",
-                    column=name,
-                    columns=list(names),
-                )
+                problem = f"there is no column {name!r}{did_you_mean(name, names)}"
+                hint = f"the columns are {first_few([repr(one) for one in names], 20)}"
+                raise InputError(problem, hint, code="no_such_column", column=name, columns=list(names))
         twice = next((name for name in asked if asked.count(name) > 1), None)
         if twice is not None:
             raise InputError(f"column {twice!r} is given two kinds", "give it one", code="two_roles", column=twice)
         for name, factor in self.weight.items():
             if not (np.isfinite(factor) and factor > 0):
-                raise InputError(
-                    f"the weight of column {name!r} is {factor!r}",
-                    "use a positive number, or leave the column out",
-                    code="invalid_weight",
-                    column=name,
-                )
+                problem = f"the weight of column {name!r} is {factor!r}"
+                hint = "use a positive number, or leave the column out"
+                raise InputError(problem, hint, code="invalid_weight", column=name)
 
 
 def plan_columns(cells: Mapping[str, Any], requests: Requests, locations: Sequence[str] | None = None) -> list[Column]:
@@ -220,20 +198,15 @@ def plan_columns(cells: Mapping[str, Any], requests: Requests, locations: Sequen
     wrong = [column for column in columns if column.values.n_mistakes]
     problems = [_describe_mistakes(column, cells[column.name], locations) for column in wrong]
     if problems:
-        raise InputError(
-            "; ".join(problems),
-            "correct these cells or empty them, or choose categories for the columns (as_category), or drop them",
-            code="mixed_column",
-            columns=[column.name for column in wrong],
-        )
+        problem = "; ".join(problems)
+        hint = "correct these cells or empty them, or choose categories for the columns (as_category), or drop them"
+        raise InputError(problem, hint, code="mixed_column", columns=[column.name for column in wrong])
     if not any(column.is_used for column in columns):
         listed = first_few([f"{column.name!r} ({column.reason})" for column in columns])
         is_equal = all(column.kind in ("constant", "empty") for column in columns)
-        raise InputError(
-            f"no column is left to compare rows by: {listed}",
-            "check the data" if is_equal else "drop fewer columns, or choose categories for some (as_category)",
-            code="no_values_differ" if is_equal else "no_features",
-        )
+        problem = f"no column is left to compare rows by: {listed}"
+        hint = "check the data" if is_equal else "drop fewer columns, or choose categories for some (as_category)"
+        raise InputError(problem, hint, code="no_values_differ" if is_equal else "no_features")
     return columns
 
 
@@ -279,12 +252,8 @@ def _plan(name: str, cells: Any, requests: Requests) -> Column:
             return Column(name, kind, values, "as asked", is_requested=True)
     if name in requests.number:
         if values.type != "numbers":
-            raise InputError(
-                f"column {name!r} was to be taken for numbers, but contains {values.type}",
-                "leave that out",
-                code="not_numbers",
-                column=name,
-            )
+            problem = f"column {name!r} was to be taken for numbers, but contains {values.type}"
+            raise InputError(problem, "leave that out", code="not_numbers", column=name)
         return Column(name, "number", values, "as asked", is_requested=True)
     return Column(name, *_recognise(name, values, n_distinct))
 

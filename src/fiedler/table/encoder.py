@@ -97,13 +97,11 @@ class ColumnEncoding(NamedTuple):
         if values.is_missing.all():
             return self.nothing(len(values.cells))
         if self.kind == "vector" and values.cells.shape[1] != len(self.center):
-            raise InputError(
+            problem = (
                 f"the vectors of column {self.name!r} have {values.cells.shape[1]} numbers instead of "
-                f"{len(self.center)}",
-                "use the vectors of the same model",
-                code="wrong_n_features",
-                column=self.name,
+                f"{len(self.center)}"
             )
+            raise InputError(problem, "use the vectors of the same model", code="wrong_n_features", column=self.name)
         return values
 
     def nothing(self, n: int) -> Values:
@@ -391,11 +389,8 @@ class TableEncoder(TableTransformer):
         """Return the encoded rows with estimates where values are missing."""
         cells = self._read_new(X)
         if hasattr(self, "feature_names_in_") and not is_table(X):
-            warn(
-                "X does not have valid feature names, but TableEncoder was fitted with feature names",
-                "its columns are taken in the order of the fit",
-                code="no_feature_names",
-            )
+            problem = "X does not have valid feature names, but TableEncoder was fitted with feature names"
+            warn(problem, "its columns are taken in the order of the fit", code="no_feature_names")
         n, names = n_rows_of(cells), [encoding.name for encoding in self.encodings_]
         warn_about_missing_columns(cells, names, "its values are estimated from the other columns")
         values = [
@@ -419,12 +414,8 @@ class TableEncoder(TableTransformer):
         if is_array and all(column.dtype.kind in "biuf" for column in cells.values()):
             number = tuple(name for name in cells if name not in {*drop, *category, *text})
         if not isinstance(self.weight, Mapping | None):
-            raise InputError(
-                f"weight must be a dictionary from names of columns to numbers; got {shown(self.weight)}",
-                code="invalid_parameter",
-                parameter="weight",
-                value=self.weight,
-            )
+            problem = f"weight must be a dictionary from names of columns to numbers; got {shown(self.weight)}"
+            raise InputError(problem, code="invalid_parameter", parameter="weight", value=self.weight)
         return Requests(drop, category, number, text, dict(self.weight or {}))
 
     def _warn_about_new_words(self, values: Sequence[Values]) -> None:
@@ -435,13 +426,8 @@ class TableEncoder(TableTransformer):
         }
         if new:
             listed = "; ".join(f"{name!r}: {first_few([repr(word) for word in words])}" for name, words in new.items())
-            warn(
-                f"there are values that did not occur before, in column {listed}",
-                "they count as missing",
-                code="new_categories",
-                stacklevel=3,
-                columns=new,
-            )
+            problem = f"there are values that did not occur before, in column {listed}"
+            warn(problem, "they count as missing", code="new_categories", stacklevel=3, columns=new)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -452,11 +438,7 @@ class TableEncoder(TableTransformer):
 def _names(given: Sequence[str], parameter: str) -> tuple[str, ...]:
     """Return names of columns; a single string is a mistake."""
     if isinstance(given, str) or not isinstance(given, Iterable) or not all(isinstance(name, str) for name in given):
-        raise InputError(
-            f"{parameter} must be a list of names of columns; got {shown(given)}",
-            f"pass [{shown(given)}]" if isinstance(given, str) else "pass a list of strings, such as ['id']",
-            code="invalid_parameter",
-            parameter=parameter,
-            value=given,
-        )
+        problem = f"{parameter} must be a list of names of columns; got {shown(given)}"
+        hint = f"pass [{shown(given)}]" if isinstance(given, str) else "pass a list of strings, such as ['id']"
+        raise InputError(problem, hint, code="invalid_parameter", parameter=parameter, value=given)
     return tuple(given)

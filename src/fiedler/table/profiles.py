@@ -247,11 +247,7 @@ def name_cluster(terms: Terms, contrasts: Sequence[Contrast], n_more: int = 0) -
 
 
 def profile_rows(
-    X: Any,
-    labels: np.ndarray,
-    n_clusters: int,
-    names: Iterable[str] | None = None,
-    weights: np.ndarray | None = None,
+    X: Any, labels: np.ndarray, n_clusters: int, names: Iterable[str] | None = None, weights: np.ndarray | None = None
 ) -> Profiles:
     """Return the profiles of an array or sparse matrix of finite numbers.
 

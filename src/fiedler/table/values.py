@@ -466,10 +466,6 @@ def standardize(values: np.ndarray, center: np.ndarray, scale: np.ndarray | floa
         result = (values - center) / scale
     if np.isinf(result).any():
         largest = float(np.nanmax(np.abs(values)))
-        raise InputError(
-            f"{where} has values of magnitude {largest:.1e}, too far from those of the fit",
-            "check their unit",
-            code="values_too_far",
-            largest=largest,
-        )
+        problem = f"{where} has values of magnitude {largest:.1e}, too far from those of the fit"
+        raise InputError(problem, "check their unit", code="values_too_far", largest=largest)
     return result

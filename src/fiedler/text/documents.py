@@ -62,26 +62,17 @@ def as_documents(texts: Iterable[str] | Documents) -> Documents:
     if isinstance(texts, Documents):
         return texts
     if isinstance(texts, str):
-        raise InputError(
-            "documents must be a list with one text each; got a single text",
-            "pass a list, or use read_documents to read a path",
-            code="single_text",
-        )
+        problem = "documents must be a list with one text each; got a single text"
+        raise InputError(problem, "pass a list, or use read_documents to read a path", code="single_text")
     if isinstance(texts, Mapping) or hasattr(texts, "columns") or not isinstance(texts, Iterable):
-        raise InputTypeError(
-            f"documents must be a list of texts; got {type(texts).__name__}",
-            "of a table, pass one column",
-            code="invalid_documents",
-        )
+        problem = f"documents must be a list of texts; got {type(texts).__name__}"
+        raise InputTypeError(problem, "of a table, pass one column", code="invalid_documents")
     texts = list(texts)
     for position, text in enumerate(texts):
         if not isinstance(text, str):
-            raise InputTypeError(
-                f"document {position} is {type(text).__name__}, not text",
-                "convert it, or use '' for an empty document",
-                code="invalid_document",
-                row=position,
-            )
+            problem = f"document {position} is {type(text).__name__}, not text"
+            hint = "convert it, or use '' for an empty document"
+            raise InputTypeError(problem, hint, code="invalid_document", row=position)
     return Documents(texts, [str(position) for position in range(len(texts))])
 
 
@@ -92,13 +83,8 @@ def check_documents(texts: Iterable[str] | Documents, source: str = "the list") 
         raise InputError(f"{source} contains no documents", "pass at least one", code="no_documents")
     empty = [name for text, name in zip(*documents) if not text.strip()]
     if empty:
-        warn(
-            f"{len(empty)} document(s) are empty ({first_few(empty)}); they are kept and are similar to no other",
-            code="empty_documents",
-            n_documents=len(empty),
-            names=empty,
-            stacklevel=3,
-        )
+        problem = f"{len(empty)} document(s) are empty ({first_few(empty)}); they are kept and are similar to no other"
+        warn(problem, code="empty_documents", n_documents=len(empty), names=empty, stacklevel=3)
     seen: set[str] = set()
     duplicates = []
     for text, name in zip(*documents):
@@ -107,13 +93,8 @@ def check_documents(texts: Iterable[str] | Documents, source: str = "the list") 
         elif text.strip():
             seen.add(text)
     if duplicates:
-        warn(
-            f"{len(duplicates)} document(s) are copies of others ({first_few(duplicates)}); all are kept",
-            code="duplicate_documents",
-            n_documents=len(duplicates),
-            names=duplicates,
-            stacklevel=3,
-        )
+        problem = f"{len(duplicates)} document(s) are copies of others ({first_few(duplicates)}); all are kept"
+        warn(problem, code="duplicate_documents", n_documents=len(duplicates), names=duplicates, stacklevel=3)
     return documents
 
 
@@ -226,12 +207,8 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         except (TypeError, ValueError):  # not two numbers
             valid = False
         if not valid:
-            raise InputError(
-                f"ngram_range={self.ngram_range!r} must be two integers, 1 <= shortest <= longest",
-                code="invalid_parameter",
-                parameter="ngram_range",
-                value=self.ngram_range,
-            )
+            problem = f"ngram_range={self.ngram_range!r} must be two integers, 1 <= shortest <= longest"
+            raise InputError(problem, code="invalid_parameter", parameter="ngram_range", value=self.ngram_range)
         shared = {
             "stop_words": self.stop_words,
             "ngram_range": self.ngram_range,
@@ -241,12 +218,9 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         if self.n_hash_features is None:
             return CountVectorizer(min_df=self.min_df, max_df=self.max_df, **shared)
         if self.min_df != 1 or self.max_df != 1.0:
-            raise InputError(
-                "min_df and max_df need a vocabulary, which hashing does not store",
-                "leave out min_df and max_df, or n_hash_features",
-                code="incompatible_parameters",
-                parameter="n_hash_features",
-            )
+            problem = "min_df and max_df need a vocabulary, which hashing does not store"
+            hint = "leave out min_df and max_df, or n_hash_features"
+            raise InputError(problem, hint, code="incompatible_parameters", parameter="n_hash_features")
         return HashingVectorizer(
             n_features=check_int(self.n_hash_features, "n_hash_features"), alternate_sign=False, norm=None, **shared
         )
@@ -256,11 +230,9 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         try:
             counter.build_analyzer()
         except re.error as error:
+            problem = f"token_pattern={self.token_pattern!r} is not a regular expression: {error}"
             raise InputError(
-                f"token_pattern={self.token_pattern!r} is not a regular expression: {error}",
-                code="invalid_parameter",
-                parameter="token_pattern",
-                value=self.token_pattern,
+                problem, code="invalid_parameter", parameter="token_pattern", value=self.token_pattern
             ) from error
         except (TypeError, ValueError) as error:
             raise InputError(f"stop_words or token_pattern is invalid: {error}", code="invalid_parameter") from error
@@ -269,12 +241,9 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         except (TypeError, ValueError) as error:  # scikit-learn's error for an invalid parameter is both
             if isinstance(error, TypeError) or _has_terms(counter, texts):
                 raise InputError(str(error).rstrip("."), code="invalid_parameter") from error
-            raise InputError(
-                f"no term remains in {len(texts)} document(s)",
-                "relax stop_words, min_df, max_df or token_pattern",
-                code="no_terms",
-                n_documents=len(texts),
-            ) from error
+            problem = f"no term remains in {len(texts)} document(s)"
+            hint = "relax stop_words, min_df, max_df or token_pattern"
+            raise InputError(problem, hint, code="no_terms", n_documents=len(texts)) from error
 
     def _to_unit_rows(self, counts: sp.csr_matrix) -> sp.csr_array:
         """Weight the terms and scale the rows to unit length; warn if there are rows of zeros."""
@@ -392,19 +361,11 @@ def describe_clusters(
     labels = check_labels(labels, n_samples=X.shape[0])
     n_terms, n_documents = check_int(n_terms, "n_terms"), check_int(n_documents, "n_documents")
     if len(terms) != X.shape[1]:
-        raise InputError(
-            f"terms has {len(terms)} names, but counts has {X.shape[1]} columns",
-            "pass one name per column",
-            code="wrong_length",
-            parameter="terms",
-        )
+        problem = f"terms has {len(terms)} names, but counts has {X.shape[1]} columns"
+        raise InputError(problem, "pass one name per column", code="wrong_length", parameter="terms")
     if X.nnz and X.data.min() < 0:
-        raise InputError(
-            "counts has negative entries",
-            "pass term counts, not coordinates",
-            code="negative_counts",
-            parameter="counts",
-        )
+        problem = "counts has negative entries"
+        raise InputError(problem, "pass term counts, not coordinates", code="negative_counts", parameter="counts")
     clusters = [cluster for cluster in np.unique(labels) if not (labels.dtype.kind in "if" and cluster == -1)]
     if not clusters:
         return []
