@@ -325,30 +325,14 @@ def _arrow_cells(column: Any) -> Any:
 
 
 class Format(NamedTuple):
-    """What can be read of the files with an ending.
+    """What can be read of the files with an ending."""
 
-    Attributes
-    ----------
-    table : callable, optional
-        From the text and the name of a file, if ``is_text``, otherwise from its path, to a :class:`Table`.
-    rows : callable, optional
-        From a path and roles to an :class:`Input`, for files that are not tables.
-    is_text : bool
-        Whether the content is text, in some encoding and perhaps compressed; without a table, it is one document.
-    has_bare_texts : bool
-        Whether a row may be a text without the name of a column.
-    parts : type, optional
-        How some rows of a table are read at a time.
-    blocks : callable, optional
-        From a path and a number of rows to a Dask array, for files that are not tables.
-    """
-
-    table: Callable[..., Table] | None = None
-    rows: Callable[..., Input] | None = None
-    is_text: bool = False
-    has_bare_texts: bool = False
-    parts: Parts | None = None
-    blocks: Callable[[Path, int | None], Any] | None = None
+    table: Callable[..., Table] | None = None  # from text and name of a file, if it is text, otherwise from its path
+    rows: Callable[..., Input] | None = None  # from path and roles, of files that are not tables
+    is_text: bool = False  # in some encoding, and perhaps compressed; without a table, it is one document
+    has_bare_texts: bool = False  # whether a row of a table may be a text without the name of a column
+    parts: Parts | None = None  # how some rows of a table are read at a time
+    blocks: Callable[[Path, int | None], Any] | None = None  # from path and number of rows, of files without columns
 
     @property
     def has_documents(self) -> bool:

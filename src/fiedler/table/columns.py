@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -77,7 +77,15 @@ def table_cells(X: Any, estimator: str = "TableEncoder") -> dict[str, Any]:
         if array is None:
             problem = f"a table has rows and columns; got {shown(X)}"
             raise InputError(problem, "pass rows of one length", code="wrong_shape", parameter="X")
-        columns = _array_columns(array)
+        if array.ndim == 2 and not array.shape[1]:
+            problem = f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
+            raise InputError(problem, code="no_columns", parameter="X")
+        if array.ndim != 2:
+            problem = f"a table has rows and columns; got an array of shape {array.shape}. Reshape your data"
+            raise InputError(problem, code="wrong_shape", parameter="X")
+        if np.iscomplexobj(array):
+            raise InputError("Complex data not supported", "use real numbers", code="wrong_dtype", parameter="X")
+        columns = [(f"x{j}", array[:, j]) for j in range(array.shape[1])]
     cells = {str(name): column for name, column in columns}
     if single := next((name for name, column in cells.items() if not hasattr(column, "__len__")), None):
         raise InputError(f"the column {single!r} is not a list of cells", code="wrong_shape", parameter="X")
@@ -101,18 +109,6 @@ def _frame_columns(X: Any) -> list[tuple[Any, Any]]:
         hint = "pass a data frame of pandas, polars or pyarrow; call .collect() on a lazy one"
         raise InputTypeError(problem, hint, code="not_a_table", parameter="X") from None
     return columns if names is None else [(name, cells) for name, (_, cells) in zip(names, columns)]
-
-
-def _array_columns(array: np.ndarray) -> list[tuple[Any, Any]]:
-    if array.ndim == 2 and not array.shape[1]:
-        problem = f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
-        raise InputError(problem, code="no_columns", parameter="X")
-    if array.ndim != 2:
-        problem = f"a table has rows and columns; got an array of shape {array.shape}. Reshape your data"
-        raise InputError(problem, code="wrong_shape", parameter="X")
-    if np.iscomplexobj(array):
-        raise InputError("Complex data not supported", "use real numbers", code="wrong_dtype", parameter="X")
-    return [(f"x{j}", array[:, j]) for j in range(array.shape[1])]
 
 
 def _series_cells(series: Any, narwhals: Any) -> Any:
@@ -233,18 +229,16 @@ def _describe_mistakes(column: Column, cells: Any, locations: Sequence[str] | No
     return f"column {column.name!r}: {shown}{more} is not {kind}, as the other cells are"
 
 
-def _is_array(cells: Any) -> bool:
-    return isinstance(cells, np.ndarray) and cells.dtype.kind != "O"
-
-
 def _plan(name: str, cells: Any, requests: Requests) -> Column:
     if name in requests.drop:
         return Column(name, "dropped", Values("words", np.empty(0, dtype=object)), "dropped")
-    expected: ValueType | None = "numbers" if name in requests.number and not _is_array(cells) else None
+    is_typed = isinstance(cells, np.ndarray) and cells.dtype.kind != "O"
+    expected: ValueType | None = "numbers" if name in requests.number and not is_typed else None
     values = read_values(cells, as_words=name in requests.category or name in requests.text, expected=expected)
     if values.is_missing.all():
         return Column(name, "empty", values, "no values")
-    n_distinct = count_distinct(values)
+    present = values.cells[~values.is_missing]
+    n_distinct = len(set(present)) if values.type == "words" else len(np.unique(present, axis=0))
     if n_distinct == 1 and name not in requests.number:
         return Column(name, "constant", values, "all values are equal")
     for kind in ("category", "text"):
@@ -255,54 +249,32 @@ def _plan(name: str, cells: Any, requests: Requests) -> Column:
             problem = f"column {name!r} was to be taken for numbers, but contains {values.type}"
             raise InputError(problem, "leave that out", code="not_numbers", column=name)
         return Column(name, "number", values, "as asked", is_requested=True)
-    return Column(name, *_recognise(name, values, n_distinct))
+    kind, reason = _recognise(name, values, present, n_distinct)
+    return Column(name, kind, values, reason)
 
 
-def _recognise(name: str, values: Values, n_distinct: int) -> tuple[Kind, Values, str]:
-    """Return the kind of a column, its values and the reason."""
+def _recognise(name: str, values: Values, present: np.ndarray, n_distinct: int) -> tuple[Kind, str]:
+    """Return the kind of a column and the reason, from its values that are not missing."""
     how = describe_notation(values.notation, values.unit)
-    n_present = int((~values.is_missing).sum())
+    n_present = len(present)
     all_differ = n_distinct == n_present and n_present >= MIN_ROWS_OF_ID
     if values.type == "vectors":
-        return "vector", values, f"{values.cells.shape[1]} numbers each"
+        return "vector", f"{values.cells.shape[1]} numbers each"
     if values.type == "dates":
-        return "date", values, f"{how}; could be {values.alternative}" if values.alternative else how
+        return "date", f"{how}; could be {values.alternative}" if values.alternative else how
     if values.type == "numbers":
-        if all_differ and _counts_rows(values.cells):
-            return "id", values, "another number in every row"
-        if ID_NAME.search(name) and n_distinct >= MIN_LEVELS_OF_ID and _are_whole(values.cells):
-            return "id", values, "whole numbers with the name of an id"
-        return "number", values, how
-    if n_distinct >= MIN_LEVELS_OF_TEXT and _mean_words(values.cells) >= MIN_WORDS_OF_TEXT:
-        return "text", values, "sentences"
+        if all_differ and (np.diff(present) == 1).all():  # 1, 2, 3, ... or from another number on
+            return "id", "another number in every row"
+        if ID_NAME.search(name) and n_distinct >= MIN_LEVELS_OF_ID and (present == np.round(present)).all():
+            return "id", "whole numbers with the name of an id"
+        return "number", how
+    if n_distinct >= MIN_LEVELS_OF_TEXT and np.mean([len(text.split()) for text in present]) >= MIN_WORDS_OF_TEXT:
+        return "text", "sentences"
     if all_differ:
-        return "id", values, "another value in every row"
+        return "id", "another value in every row"
     if n_distinct > MAX_DISTINCT_SHARE * n_present and n_present >= MIN_ROWS_OF_ID:
-        return "id", values, f"{n_distinct} different values in {n_present} rows"
-    return "category", values, f"{n_distinct} different values"
-
-
-def count_distinct(values: Values) -> int:
-    """Return the number of different values, without missing ones."""
-    present = values.cells[~values.is_missing]
-    if values.type == "words":
-        return len(set(present))
-    return len(np.unique(present, axis=0))
-
-
-def _are_whole(numbers: np.ndarray) -> bool:
-    present = numbers[~np.isnan(numbers)]
-    return bool((present == np.round(present)).all())
-
-
-def _counts_rows(numbers: np.ndarray) -> bool:
-    """Whether numbers are 1, 2, 3, ... or begin with another one."""
-    return bool((np.diff(numbers[~np.isnan(numbers)]) == 1).all())
-
-
-def _mean_words(words: Iterable[str | None]) -> float:
-    counts = [len(word.split()) for word in words if word is not None]
-    return float(np.mean(counts))
+        return "id", f"{n_distinct} different values in {n_present} rows"
+    return "category", f"{n_distinct} different values"
 
 
 def format_plan(columns: Sequence[Column]) -> str:

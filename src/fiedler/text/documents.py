@@ -19,7 +19,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -209,21 +209,16 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         if not valid:
             problem = f"ngram_range={self.ngram_range!r} must be two integers, 1 <= shortest <= longest"
             raise InputError(problem, code="invalid_parameter", parameter="ngram_range", value=self.ngram_range)
-        shared = {
-            "stop_words": self.stop_words,
-            "ngram_range": self.ngram_range,
-            "token_pattern": self.token_pattern,
-            "dtype": np.float64,
-        }
+        shared = {name: getattr(self, name) for name in ("stop_words", "ngram_range", "token_pattern")}
+        shared["dtype"] = np.float64
         if self.n_hash_features is None:
             return CountVectorizer(min_df=self.min_df, max_df=self.max_df, **shared)
         if self.min_df != 1 or self.max_df != 1.0:
             problem = "min_df and max_df need a vocabulary, which hashing does not store"
             hint = "leave out min_df and max_df, or n_hash_features"
             raise InputError(problem, hint, code="incompatible_parameters", parameter="n_hash_features")
-        return HashingVectorizer(
-            n_features=check_int(self.n_hash_features, "n_hash_features"), alternate_sign=False, norm=None, **shared
-        )
+        n_features = check_int(self.n_hash_features, "n_hash_features")
+        return HashingVectorizer(n_features=n_features, alternate_sign=False, norm=None, **shared)
 
     def _count_terms(self, counter: CountVectorizer | HashingVectorizer, texts: list[str]) -> sp.csr_matrix:
         """Fit the counter and count, with errors of scikit-learn turned into ours."""
@@ -251,16 +246,11 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         X = normalize_rows(sp.csr_array(weighted))
         empty = np.flatnonzero(np.diff(X.indptr) == 0)
         if len(empty):
-            rows = first_few([str(row) for row in empty])
-            warn(
-                f"{len(empty)} document(s) contain no known term (rows {rows}); they are kept as rows of zeros, "
-                "similar to no other",
-                code="no_known_terms",
-                category=NoKnownTermsWarning,
-                n_documents=len(empty),
-                rows=empty.tolist(),
-                stacklevel=3,
-            )
+            rows, n = first_few([str(row) for row in empty]), len(empty)
+            problem = f"{n} document(s) contain no known term (rows {rows}); they are kept as rows of zeros"
+            problem += ", similar to no other"
+            about = {"n_documents": n, "rows": empty.tolist()}
+            warn(problem, code="no_known_terms", category=NoKnownTermsWarning, stacklevel=3, **about)
         return X
 
     def __sklearn_tags__(self) -> Tags:
@@ -273,9 +263,8 @@ def _has_terms(counter: CountVectorizer, texts: list[str]) -> bool:
     """Whether a term is within the limits on document frequency, or the limits contradict each other."""
     analyze = counter.build_analyzer()
     frequencies = Counter(term for text in texts for term in set(analyze(text)))
-    low, high = (
-        limit * len(texts) if isinstance(limit, float) else limit for limit in (counter.min_df, counter.max_df)
-    )
+    limits = (counter.min_df, counter.max_df)
+    low, high = (limit * len(texts) if isinstance(limit, float) else limit for limit in limits)
     return low > high or any(low <= frequency <= high for frequency in frequencies.values())
 
 
@@ -369,12 +358,16 @@ def describe_clusters(
     clusters = [cluster for cluster in np.unique(labels) if not (labels.dtype.kind in "if" and cluster == -1)]
     if not clusters:
         return []
-    members = [np.flatnonzero(labels == cluster) for cluster in clusters]
-    scores = class_tfidf(X, members)
-    return [
-        _describe(cluster, rows, _top_terms(score, n_terms), _central_rows(X[rows], n_documents), terms)
-        for cluster, rows, score in zip(clusters, members, scores)
-    ]
+    members, descriptions = [np.flatnonzero(labels == cluster) for cluster in clusters], []
+    for cluster, rows, score in zip(clusters, members, class_tfidf(X, members)):
+        top = [column for column in np.argsort(-score, kind="stable")[:n_terms] if score[column] > 0]
+        ranked = [(str(terms[column]), float(score[column])) for column in top]
+        name = ", ".join(term for term, _ in ranked[:3]) or "no terms"
+        unit_rows = normalize_rows(X[rows])
+        similarity = unit_rows @ np.asarray(unit_rows.sum(axis=0)).ravel()  # to the mean direction
+        central = rows[np.argsort(-similarity, kind="stable")[:n_documents]].tolist()
+        descriptions.append(ClusterDescription(cluster.item(), len(rows), name, ranked, central))
+    return descriptions
 
 
 def class_tfidf(X: sp.csr_array, members: list[np.ndarray]) -> np.ndarray:
@@ -383,25 +376,3 @@ def class_tfidf(X: sp.csr_array, members: list[np.ndarray]) -> np.ndarray:
     frequency = normalize_row_sums(counts)
     total = frequency.sum(axis=0)
     return frequency * np.log1p(1 / np.where(total > 0, total, 1))
-
-
-def _top_terms(score: np.ndarray, n_terms: int) -> list[tuple[int, float]]:
-    """Return the columns with the highest positive scores; ties in column order."""
-    order = np.argsort(-score, kind="stable")[:n_terms]
-    return [(int(column), float(score[column])) for column in order if score[column] > 0]
-
-
-def _central_rows(X: sp.csr_array, n_documents: int) -> np.ndarray:
-    """Return the positions of the rows whose direction is closest to the mean of the unit rows."""
-    unit_rows = normalize_rows(X)
-    similarity = unit_rows @ np.asarray(unit_rows.sum(axis=0)).ravel()
-    return np.argsort(-similarity, kind="stable")[:n_documents]
-
-
-def _describe(
-    cluster: Any, rows: np.ndarray, top_terms: list[tuple[int, float]], central: np.ndarray, names: Sequence[str]
-) -> ClusterDescription:
-    terms = [(str(names[column]), score) for column, score in top_terms]
-    name = ", ".join(term for term, _ in terms[:3]) or "no terms"
-    label = cluster.item() if isinstance(cluster, np.generic) else cluster
-    return ClusterDescription(label, len(rows), name, terms, rows[central].tolist())
