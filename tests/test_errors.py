@@ -23,10 +23,10 @@ from fiedler.graph import LabelGraph, LandmarkGraph, communities
 from fiedler.graph import cuts as repulsion
 from fiedler.graph.operators import laplacian
 from fiedler.graph.smoothing import heat_flow, resolvent
-from fiedler.io import read_input
+from fiedler.io import read_documents, read_input
 from fiedler.report import read_summary
 from fiedler.supervision import ConstrainedKFold, LearnedLaplacian, PairwiseConstraints, suggest_pairs
-from fiedler.text import DocumentVectorizer, read_documents
+from fiedler.text import DocumentVectorizer
 from fiedler_papers.baselines import GNMF, LMNN, MMC, MPCKMeans, NMFClustering, TransductiveSVM
 
 RNG = np.random.RandomState(0)

@@ -164,8 +164,8 @@ COLUMN = {"kind": "number", "levels": ["a"], "has_other": True, "vectorizer": No
             {"columns": 2},
             "memberships are missing",
         ),
-        ("TableCompleter", {"_names": ["a"]}, {"columns": 2}, "do not have a name each"),
-        ("TableCompleter", {"_names": ["a", "a"]}, {"columns": 2}, "do not have a name each"),
+        ("TableCompleter", {"feature_names_in_": ["a"]}, {"columns": 2}, "do not have a name each"),
+        ("TableCompleter", {"feature_names_in_": ["a", "a"]}, {"columns": 2}, "do not have a name each"),
         (
             "TableEncoder",
             {"encodings_": [Encoding()], "uses_": {}},

@@ -141,7 +141,7 @@ _ROWS = (
     Estimator("Directions", "embedding.whitening", "Embeddings"),
     Estimator("LearnedLaplacian", "supervision.learned_laplacian", "Supervision"),
     Estimator("LLGC", "supervision.llgc", "Supervision"),
-    Estimator("DocumentVectorizer", "text.vectorize", "Text", top_level=False),
+    Estimator("DocumentVectorizer", "text.documents", "Text", top_level=False),
     Estimator("TableEncoder", "table.encoder", "Tables", top_level=False),
     Estimator("TableCompleter", "table.completion", "Tables", top_level=False),
     Estimator("KNNGraph", "graph.recipes", "Graphs"),

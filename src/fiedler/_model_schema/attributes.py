@@ -111,7 +111,8 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
     "ColumnEncoding": {
         "name": TEXT,
         "kind": one_of("number", "date", "category", "text", "vector"),
-        "how": TEXT,
+        "notation": TEXT,
+        "unit": TEXT,
         "center": floats("w"),
         "scale": real(),
         "levels": many(TEXT),
@@ -429,7 +430,6 @@ ATTRIBUTES: dict[str, dict[str, Spec]] = {
     "TableCompleter": {
         "n_features_in_": size("columns"),
         "feature_names_in_": optional(strings("columns")),
-        "_names": many(TEXT),
         "center_": floats("columns"),
         "scale_": floats("columns"),
         "gaussian_": maybe(record("GaussianOfRows", d="columns")),

@@ -84,9 +84,8 @@ def _check_table(state: Mapping[str, Any], sizes: Sizes) -> None:
 
 
 def _check_completer(state: Mapping[str, Any], sizes: Sizes) -> None:
-    _require(
-        len(state["_names"]) == sizes["columns"] == len(set(state["_names"])), "its columns do not have a name each"
-    )
+    names = list(state.get("feature_names_in_", range(sizes["columns"])))
+    _require(len(names) == sizes["columns"] == len(set(names)), "its columns do not have a name each")
 
 
 def _require(holds: bool, otherwise: str) -> None:

@@ -24,7 +24,6 @@ from ..io import Input, read_blocks, read_input
 from ..manifold import FitCost, ManifoldClustering, estimate
 from ..manifold.choice import EFFORTS
 from ..manifold.cost import format_bytes
-from ..manifold.explain import describe_columns
 from ..manifold.report_text import UNCERTAIN_BELOW
 from ..out_of_core import config_context, on_landmarks
 from ..out_of_core.partition import add_moments, check_block, float_type, input_blocks
@@ -32,6 +31,7 @@ from ..out_of_core.run import check_workers, parse_memory, running_client
 from ..out_of_core.store import Workspace
 from ..report import summarize
 from ..table.columns import Requests
+from ..table.profiles import profile_table
 from .fitting import (
     FittedClustering,
     NClusters,
@@ -240,7 +240,7 @@ def _columns(data: Input, fitted: FittedClustering) -> dict[str, Any]:
         names = [encoding.name for encoding in data.encoder.encodings_]
         encoder = data.encoder
         requests = Requests((), tuple(encoder.as_category), tuple(encoder.as_number), tuple(encoder.as_text))
-    return {"original": describe_columns(data.columns, fitted.labels, fitted.n_clusters, requests, names)}
+    return {"original": profile_table(data.read_columns(requests), fitted.labels, fitted.n_clusters, names)}
 
 
 def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, folder: Path) -> list[str | Table]:

@@ -74,7 +74,8 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
         with naming_texts_without_terms(data, lambda: vectorizer.empty_rows_):
             steps, rows = [("terms", vectorizer)], vectorizer.fit_transform(rows)
     if data.encoder is not None:
-        steps, rows = [("table", data.encoder)], data.encoder.fit_transform(rows)
+        plan = data.encoder.read(rows) if data.plan is None else data.plan
+        steps, rows = [("table", data.encoder)], data.encoder.fit_columns(rows, plan)
     check_range(rows.data if sp.issparse(rows) else rows, "the input")
     if data.kind == "table" and data.feature_names is not None:  # passes these rows on, and completes new ones
         completer = completer_of(data.feature_names, rows)

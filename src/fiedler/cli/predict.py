@@ -20,8 +20,8 @@ from ..core.arrays import to_numpy
 from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..io import Input, read_input
 from ..io.arrays import H5AD, is_image
+from ..io.formats import is_table_file
 from ..io.record import encode_labels, number_rows
-from ..io.tables import table_ending
 from ..manifold import UpdateResult
 from ..metrics import score_table
 from ..persistence import load, read_notes
@@ -126,7 +126,7 @@ def _reading_options(
     Images that were not resized in the fit have one size, to which new ones are resized with a warning.
     """
     is_folder_of_tables = Path(source).is_dir() and notes.get("kind") in ("table", "mixed")
-    if source == "-" or is_folder_of_tables or table_ending(Path(source)) is not None:
+    if source == "-" or is_folder_of_tables or is_table_file(Path(source)):
         text = text or notes.get("text")
         is_new = not text and _reads_tables(fitted)
         features = [] if text or is_new else notes.get("feature_names") or []

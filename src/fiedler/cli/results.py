@@ -25,9 +25,9 @@ from typing import Any, TextIO
 import numpy as np
 
 from .._files import DRAFT_PREFIX, atomic_write, draft_name, remove_drafts
-from .._tables import COMPRESSIONS
 from ..errors import InputError
 from ..io import Input
+from ..io.formats import COMPRESSIONS
 from ..persistence import read_notes, save
 from ..report import write_report, write_summary
 from .output import printable

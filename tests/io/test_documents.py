@@ -1,5 +1,7 @@
 import csv
+import gzip
 import json
+import lzma
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ from fiedler.errors import (
     InputTypeError,
     MissingDependencyError,
 )
-from fiedler.text import read_documents
+from fiedler.io import read_documents, read_input
 
 TEXTS = ["The river rose overnight.", "Banks raised rates, again.", "A naïve café owner sold the café."]
 
@@ -37,21 +39,34 @@ def test_folder_is_read_recursively_in_order_of_names(folder):
     assert documents.texts == [TEXTS[1], TEXTS[0], TEXTS[2]]
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "txt", "list"])
+KINDS = ["csv", "tsv", "jsonl", "ndjson", "jsonl.gz", "csv.xz", "parquet", "feather", "arrow", "ipc", "xlsx", "txt"]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "list"])
 def test_every_source_gives_every_text(kind, tmp_path):
     path = tmp_path / f"documents.{kind}"
-    if kind == "csv":
+    lines = "\n\n".join(json.dumps({"text": text, "n": 1}) for text in TEXTS)
+    if kind in ("csv", "tsv", "csv.xz"):
         write_csv(path, TEXTS)
-    elif kind == "jsonl":
-        path.write_text("\n\n".join(json.dumps({"text": text, "n": 1}) for text in TEXTS))
-    elif kind == "parquet":
-        parquet = pytest.importorskip("pyarrow.parquet")
-        parquet.write_table(pytest.importorskip("pyarrow").table({"id": [1, 2, 3], "text": TEXTS}), path)
+        path.write_bytes(lzma.compress(path.read_bytes()) if kind == "csv.xz" else path.read_bytes())
+    elif kind in ("jsonl", "ndjson"):
+        path.write_text(lines)
+    elif kind == "jsonl.gz":
+        path.write_bytes(gzip.compress(lines.encode()))
+    elif kind in ("parquet", "feather", "arrow", "ipc"):
+        table = pytest.importorskip("pyarrow").table({"id": [1, 2, 3], "text": TEXTS})
+        parquet, feather = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow.feather")
+        parquet.write_table(table, path) if kind == "parquet" else feather.write_feather(table, path)
+    elif kind == "xlsx":
+        pytest.importorskip("openpyxl")
+        pd.DataFrame({"id": [1, 2, 3], "text": TEXTS}).to_excel(path, index=False)
     elif kind == "txt":
         path.write_text(TEXTS[2], encoding="utf-8")
     documents = read_documents(TEXTS if kind == "list" else path)
     assert documents.texts == (TEXTS[2:] if kind == "txt" else TEXTS)
     assert len(documents.names) == len(documents.texts)
+    if kind != "list":
+        assert documents.texts == read_input(path, text=None if kind == "txt" else "text").X
 
 
 def test_line_break_within_a_csv_field_is_kept(tmp_path):
@@ -74,14 +89,44 @@ def test_column_is_given_or_the_only_one(tmp_path):
         read_documents(path, column="titel")
 
 
-def test_undecodable_bytes_are_replaced_with_a_warning_that_names_the_files(folder):
+def test_texts_that_are_not_utf8_are_read_as_windows_1252_with_a_warning_that_names_the_files(folder):
+    (folder / "bad.txt").write_bytes("caf\xe9 talk".encode("latin-1"))
+    with pytest.warns(FiedlerWarning, match=r"^'bad.txt' is not UTF-8, and was read as Windows-1252") as caught:
+        documents = read_documents(folder)
+    assert caught[0].message.code == "not_utf8"
+    assert documents.texts[documents.names.index("bad.txt")] == "caf\xe9 talk"
+    (folder / "worse.txt").write_bytes(b"\xe9t\xe9")
+    with pytest.warns(FiedlerWarning, match=r"^2 files \(bad.txt, worse.txt\) are not UTF-8, and were read") as caught:
+        read_documents(folder)
+    assert (len(caught), caught[0].message.fields["files"]) == (1, ["bad.txt", "worse.txt"])
+
+
+def test_bytes_that_are_not_in_a_given_encoding_are_replaced_with_a_warning_that_names_the_files(folder):
     (folder / "bad.txt").write_bytes("caf\xe9 talk".encode("latin-1"))
     message = r"1 file\(s\) contain bytes that are not utf-8 \(bad.txt\).*encoding="
     with pytest.warns(FiedlerWarning, match=message) as caught:
-        documents = read_documents(folder)
+        documents = read_documents(folder, encoding="utf-8")
     assert caught[0].message.code == "wrong_encoding"
     assert documents.texts[documents.names.index("bad.txt")] == "caf\ufffd talk"
     assert "caf\xe9 talk" in read_documents(folder, encoding="latin-1").texts
+
+
+@pytest.mark.filterwarnings("ignore:.*Windows-1252")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32", "cp1252"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.txt", "a.csv.gz"])
+def test_encodings_are_the_same_for_documents_and_rows(name, encoding, tmp_path):
+    text = {"a.jsonl": '{"text": "Zürich"}\n', "a.txt": "Zürich"}.get(name, "text\nZürich\n").encode(encoding)
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    column = {} if name == "a.txt" else {"text": "text"}
+
+    assert read_documents(tmp_path / name).texts == ["Zürich"]
+    assert read_input(tmp_path / name, **column).X == ["Zürich"]
+
+
+def test_binary_content_is_no_text(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\x89PNG\0\xff")
+    with pytest.raises(FileFormatError, match=r"'a.txt' is not UTF-8 text \(byte 0\)"):
+        read_documents(tmp_path)
 
 
 def test_empty_and_duplicate_documents_are_kept_with_warnings():
@@ -121,7 +166,7 @@ def test_json_lines_with_byte_order_mark_and_windows_line_ends(tmp_path):
 
 def test_warnings_point_to_the_caller(folder):
     (folder / "bad.txt").write_bytes(b"caf\xe9")
-    with pytest.warns(UserWarning, match="not utf-8") as caught:
+    with pytest.warns(UserWarning, match="not UTF-8") as caught:
         read_documents(folder)
     assert caught[0].filename == __file__
 
@@ -140,7 +185,7 @@ def test_warnings_point_to_the_caller(folder):
         (
             "a.docx",
             "x",
-            "not a supported source of documents; pass a folder or a file that ends in .csv, .jsonl, .parquet, .txt",
+            r"not a supported source of documents; pass a folder or a file that ends in .csv, .tsv, .*jsonl.*, .txt$",
         ),
         ("a.csv", "text\n", "contains no documents"),
         ("a.parquet", "no parquet", "cannot be read as Parquet"),
