@@ -94,8 +94,7 @@ def print_version(requested: bool) -> None:
 
 def application(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=print_version, is_eager=True, help="Show the version and exit."),
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Cluster data that lie on a manifold."""

@@ -141,10 +141,7 @@ class _Recorder:
 
 
 def transform(
-    topic_model: Any,
-    documents: str | Sequence[str],
-    embeddings: np.ndarray | None = None,
-    **options: Any,
+    topic_model: Any, documents: str | Sequence[str], embeddings: np.ndarray | None = None, **options: Any
 ) -> tuple[list[int], np.ndarray | None]:
     """Return the topics of new documents and the probabilities of all topics.
 
