@@ -80,7 +80,7 @@ def test_parameters_become_options(error, sentence):
     [
         ("increase max_iter or tol", ""),
         ("set bandwidth to a number, or remove the duplicates", "; remove the duplicates"),
-        ("use more neighbours, or KNNGraph(connect='mst')", "; use more neighbours"),
+        ("use more neighbours, or KNNGraph(connect='mst'), or fewer rows", "; fewer rows"),
         ("its columns are 'first_name', 'size=3'", "; its columns are 'first_name', 'size=3'"),
         ("choose another --out, or replace them with --force", "; choose another --out"),
         ("correct it, or use as_category", "; correct it"),

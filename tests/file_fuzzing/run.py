@@ -38,7 +38,7 @@ READERS = (
     "persistence.py",
     "graph/files.py",
     "graph/weights.py",
-    "report/summary.py",
+    "report/page.py",
 )
 TRACED = tuple(str(Path(fiedler.__file__).parent / name) for name in READERS)
 

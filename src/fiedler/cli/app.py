@@ -111,24 +111,28 @@ def print_version(requested: bool) -> None:
 
 def application(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=print_version, is_eager=True, help="Show the version and exit."),
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Cluster data that lie on a manifold."""
 
 
+def is_group(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter is a group of options."""
+    return is_dataclass(parameter.annotation)
+
+
 def flat_parameters(command: Command) -> list[inspect.Parameter]:
     """Return the parameters of a command, with those of a group of options, a dataclass, in place of the group."""
     parameters = inspect.signature(command, eval_str=True).parameters.values()
-    groups = [flat_parameters(one.annotation) if is_dataclass(one.annotation) else [one] for one in parameters]
+    groups = [flat_parameters(one.annotation) if is_group(one) else [one] for one in parameters]
     return [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for group in groups for one in group]
 
 
 def with_error_handling(command: Command) -> Command:
     """Wrap a command so that errors are shown as one sentence or, with ``--debug``, as a traceback."""
     signature = inspect.signature(command, eval_str=True)
-    groups = {name: one.annotation for name, one in signature.parameters.items() if is_dataclass(one.annotation)}
+    groups = {name: one.annotation for name, one in signature.parameters.items() if is_group(one)}
 
     @wraps(command)
     def run(debug: bool = False, **options: Any) -> None:

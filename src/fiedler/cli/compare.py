@@ -140,12 +140,7 @@ class UnsupervisedScorer:
 
 
 def _fit_and_score(
-    data: Input,
-    prepared: PreparedRows,
-    method: str,
-    n_clusters: NClusters,
-    seed: int,
-    scorer: UnsupervisedScorer,
+    data: Input, prepared: PreparedRows, method: str, n_clusters: NClusters, seed: int, scorer: UnsupervisedScorer
 ) -> dict[str, Any]:
     """Return a method's row of the table, or the reason why it could not be fitted."""
     supervised = data if accepts(method, "labels") else data._replace(labels=None)

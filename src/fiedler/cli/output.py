@@ -64,7 +64,8 @@ IN_WORDS = {
 QUOTED = r"'[^']*'|\"[^\"]*\""
 OPTION_NAME = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 OF_ANOTHER_COMMAND = re.compile(r"fiedler [a-z]+( --?[a-z][a-z-]*( [\w.]+)?)+")  # such as fiedler cluster -k 3
-PYTHON = re.compile(r"\w=|\w\(|[a-z]_[a-z]|\b(bandwidth|init|radius|tol)\b")  # what no command has an option for
+# What no command has an option for.
+PYTHON = re.compile(r"\w=|\w\(|[a-z]_[a-z]|\b(bandwidth|init|neighbours|radius|tol)\b")
 CLAUSE = re.compile(r", or |; ")
 
 

@@ -431,12 +431,7 @@ class ConfusionDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        model: BaseEstimator,
-        X: MatrixLike | AffinityGraph | None,
-        y: LabelsLike,
-        *,
-        ax: Axes | None = None,
+        cls, model: BaseEstimator, X: MatrixLike | AffinityGraph | None, y: LabelsLike, *, ax: Axes | None = None
     ) -> Self:
         """Compare the clusters that a model gives to ``X`` with the classes ``y``.
 

@@ -165,12 +165,7 @@ class GraphDisplay(Display):
         assert rows.graph is not None
         edges, weights = _sample_edges(rows.graph, check_int(max_edges, "max_edges"))
         return cls(
-            layout.points,
-            edges,
-            weights,
-            labels=rows.labels,
-            n_edges=rows.graph.n_edges,
-            axis_names=layout.axis_names,
+            layout.points, edges, weights, labels=rows.labels, n_edges=rows.graph.n_edges, axis_names=layout.axis_names
         )
 
     def plot(self, ax: Axes | None = None, *, size: float | None = None) -> Self:
