@@ -152,7 +152,7 @@ def cluster(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Cluster rows; write labels.csv, model.npz, summary.json and report.html."""
+    """Cluster rows; write labels.csv, model.safetensors, summary.json and report.html."""
     output, n_clusters = Output(quiet, json), parse_n_clusters(k)
     choose(methods(), method, option="method")
     choose(EFFORTS, effort, option="effort")

@@ -63,7 +63,7 @@ KIND_NAMES = {
 
 def predict(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A model.npz written by fiedler cluster, or its folder.")
+        Path, typer.Argument(metavar="MODEL", help="A model.safetensors written by fiedler cluster, or its folder.")
     ],
     source: Source,
     id: Id = None,

@@ -23,7 +23,8 @@ from ..errors import InputError
 from ..persistence import read_notes
 
 FINISHED = ".fiedler-finished"  # the folder of results that have to be moved to their places
-LABELS_FILE, MODEL_FILE, SUMMARY_FILE, PAGE_FILE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
+FILES = ("labels.csv", "model.safetensors", "summary.json", "report.html")
+LABELS_FILE, MODEL_FILE, SUMMARY_FILE, PAGE_FILE = FILES
 
 TABLE_FILE = "table.csv"  # of --append
 
