@@ -82,11 +82,11 @@ coverage: $(VENV)/.dev
 	mkdir -p out && $(BIN)/coverage json --quiet -o out/coverage.json
 	$(BIN)/python .ci/check_coverage.py out/coverage.json
 
-# Mutations of files, guided by coverage. A second run goes on after the last one; findings are in out/fuzz-files.
+# Mutations of model and graph files; findings are in out/fuzz-files.
 N ?= 1000000
 FUZZ_JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 fuzz-files: $(VENV)/.dev
-	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m file_fuzzing.run --n $(N) --jobs $(FUZZ_JOBS)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/file_fuzzing.py --n $(N) --jobs $(FUZZ_JOBS)
 
 # FUZZ_EXAMPLES examples in JOBS processes. A unit of the record is not run again; FUZZ_OPTIONS=--again repeats those with
 # a defect. The summary ends with an error if there is one; otherwise the table of the documentation is written.

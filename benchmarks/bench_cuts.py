@@ -31,7 +31,7 @@ K = 10
 
 def load_graph(size):
     """Return a connected graph of ten neighbours with binary float64 weights; build it on the first call."""
-    path = OUT / f"uniform_{size}.npz"
+    path = OUT / f"uniform_{size}.safetensors"
     if not path.exists():
         OUT.mkdir(parents=True, exist_ok=True)
         X = np.random.RandomState(0).uniform(size=(size, 3)) * [1.0, 0.8, 0.6]

@@ -22,7 +22,7 @@ N_PAIRS = 10
 
 def load_graph(size):
     """Return a graph of 15 neighbours with binary float64 weights; build it on the first call."""
-    path = OUT / f"graph_{size}.npz"
+    path = OUT / f"graph_{size}.safetensors"
     if not path.exists():
         OUT.mkdir(parents=True, exist_ok=True)
         X, _ = tanh_manifold(size, random_state=0, dtype=np.float32)

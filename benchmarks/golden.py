@@ -268,7 +268,7 @@ def commands() -> Iterator[tuple[str, Any]]:
                 for path in sorted(folder.rglob("*")):
                     if path.is_file() and known.get(path) != path.read_bytes():
                         shown = path.relative_to(folder)
-                        if path.suffix in (".fiedler", ".png", ".npz"):
+                        if path.suffix in (".png", ".npz", ".safetensors"):
                             yield f"$ {line} > {shown}", "written"
                         else:
                             yield f"$ {line} > {shown}", neutral(path.read_text(encoding="utf-8", errors="replace"))

@@ -2,9 +2,9 @@
 Saving and loading models
 =========================
 
-:func:`fiedler.save` writes a fitted model, or a pipeline that ends in one, to an ``.npz`` file of arrays and plain
-values. :func:`fiedler.load` reads it without running any code from the file. The loaded model has the same attributes
-and makes the same predictions.
+:func:`fiedler.save` writes a fitted model, or a pipeline that ends in one, to a ``.safetensors`` file of arrays and
+plain values. :func:`fiedler.load` reads it without running any code from the file. The loaded model has the same
+attributes and makes the same predictions.
 """
 
 import tempfile
@@ -27,14 +27,14 @@ model = make_pipeline(StandardScaler(), ManifoldClustering(3, random_state=0)).f
 # Notes can be saved with the model: plain values, such as the names of the columns.
 
 folder = Path(tempfile.mkdtemp())
-fiedler.save(model, folder / "wine.npz", notes={"rows": "every second wine"})
-print(f"{(folder / 'wine.npz').stat().st_size / 1024:.0f} kB")
-print(fiedler.persistence.read_notes(folder / "wine.npz"))
+fiedler.save(model, folder / "wine.safetensors", notes={"rows": "every second wine"})
+print(f"{(folder / 'wine.safetensors').stat().st_size / 1024:.0f} kB")
+print(fiedler.persistence.read_notes(folder / "wine.safetensors"))
 
 # %%
 # Load the model and predict.
 
-loaded = fiedler.load(folder / "wine.npz")
+loaded = fiedler.load(folder / "wine.safetensors")
 X_new = wine.X[1::2]
 print("the same predictions:", bool(np.array_equal(loaded.predict_proba(X_new), model.predict_proba(X_new))))
 
@@ -44,9 +44,9 @@ ClustersDisplay.from_estimator(loaded[-1], rows, layout="pca", y=wine.y[1::2])
 # %%
 # A file that is not a model of fiedler, or that was modified, raises an error.
 
-np.savez(folder / "other.npz", X=wine.X)
+(folder / "changed.safetensors").write_bytes((folder / "wine.safetensors").read_bytes()[:-1])
 try:
-    fiedler.load(folder / "other.npz")
+    fiedler.load(folder / "changed.safetensors")
 except ValueError as error:
     print(str(error).replace(str(folder), "..."))
 plt.show()

@@ -11,7 +11,7 @@ import pytest
 from fiedler import AffinityGraph
 from toys import BACKENDS, uneven_weights
 
-collect_ignore_glob = ["typing/*", "file_fuzzing/*"]  # for type checkers, never run; what test_file_fuzzing.py uses
+collect_ignore_glob = ["typing/*"]  # for type checkers, never run
 
 
 def pytest_collection_finish():

@@ -309,11 +309,11 @@ def test_pickles_and_model_files_give_the_same_result(model, X, tmp_path):
     assert_array_equal(result(pickle.loads(pickle.dumps(fitted)), X), result(fitted, X))
     if type(model).__name__ == "TransductiveSVM":  # contains machines of scikit-learn
         with pytest.raises(InputTypeError, match="SVC"):
-            fiedler.save(fitted, tmp_path / "model.npz")
+            fiedler.save(fitted, tmp_path / "model.safetensors")
         return
-    fiedler.save(fitted, tmp_path / "model.npz")
+    fiedler.save(fitted, tmp_path / "model.safetensors")
 
-    assert_array_equal(result(fiedler.load(tmp_path / "model.npz"), X), result(fitted, X))
+    assert_array_equal(result(fiedler.load(tmp_path / "model.safetensors"), X), result(fitted, X))
 
 
 def test_data_frames_and_pipelines(model, X):
@@ -425,7 +425,7 @@ def test_recipes_agree_on_all_back_ends(recipe, foreign):
 
 
 def test_recipes_survive_pickling_and_model_files(recipe, tmp_path):
-    fiedler.save(recipe, tmp_path / "recipe.npz")
+    fiedler.save(recipe, tmp_path / "recipe.safetensors")
 
-    for copy in (pickle.loads(pickle.dumps(recipe)), fiedler.load(tmp_path / "recipe.npz")):
+    for copy in (pickle.loads(pickle.dumps(recipe)), fiedler.load(tmp_path / "recipe.safetensors")):
         assert repr(copy) == repr(recipe)

@@ -133,7 +133,7 @@ def getting_started(tmp_path_factory):
 def test_getting_started_runs(getting_started):
     names, folder = getting_started
     assert 0.925 < fiedler.metrics.clustering_accuracy(names["digits"].y[:1500], names["labels"]) < 0.935
-    assert [path.name for path in folder.iterdir()] == ["digits.npz"]
+    assert [path.name for path in folder.iterdir()] == ["digits.safetensors"]
 
 
 def test_report_on_the_page_is_the_output_of_the_program(getting_started):
@@ -185,7 +185,7 @@ def test_python_blocks_of_the_page_on_model_files_run(tmp_path, monkeypatch):
     X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0, 0], [9, 9]], 20, axis=0)
     names = {"model": fiedler.GaussianMixture(2, random_state=0).fit(X)}
     exec("\n".join(code_blocks(DOCS / "models.md", "python")), names)
-    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -177,8 +177,8 @@ def write(name, content):
 
 
 FILES = [
-    (lambda: fiedler.load("nothing.npz"), DataNotFoundError, "file_not_found"),
-    (lambda: AffinityGraph.load("nothing.npz"), DataNotFoundError, "file_not_found"),
+    (lambda: fiedler.load("nothing.safetensors"), DataNotFoundError, "file_not_found"),
+    (lambda: AffinityGraph.load("nothing.safetensors"), DataNotFoundError, "file_not_found"),
     (lambda: read_summary("nothing.json"), DataNotFoundError, "file_not_found"),
     (lambda: read_documents("nothing.txt"), DataNotFoundError, "file_not_found"),
     (lambda: fiedler.load("."), FileFormatError, "not_a_model_file"),

@@ -22,4 +22,4 @@ def test_blocks_of_the_readme_run_in_order(tmp_path, monkeypatch, capsys):
     assert len(blocks) >= 5
     assert names["fiedler"].metrics.clustering_accuracy(names["digits"].y[:1500], names["labels"]) > 0.85
     assert "rows" in capsys.readouterr().out
-    assert (tmp_path / "digits-model.npz").exists()
+    assert (tmp_path / "digits-model.safetensors").exists()

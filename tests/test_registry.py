@@ -53,8 +53,8 @@ def test_an_estimator_is_one_row(toy, tmp_path):
     assert any(isinstance(one, toy) for one in check_instances())
     assert "QuantileClustering" in stub()
     assert "QuantileClustering" in api_reference()
-    fiedler.save(toy().fit(X), tmp_path / "model.npz")
-    assert fiedler.load(tmp_path / "model.npz").predict(X).tolist() == [0, 0, 1, 1, 2, 2]
+    fiedler.save(toy().fit(X), tmp_path / "model.safetensors")
+    assert fiedler.load(tmp_path / "model.safetensors").predict(X).tolist() == [0, 0, 1, 1, 2, 2]
 
 
 def test_the_estimator_of_the_guide_passes_the_checks(toy):

@@ -1,65 +1,93 @@
-"""Save fitted models to one file that contains arrays and plain values, and nothing that can be executed.
+"""Files of fitted models, pipelines and graphs: arrays and plain values in the safetensors format, and no code.
 
-The file is an ``.npz`` archive: the arrays of the model, numbered, and one more array of bytes with a JSON text that
-says where each of them belongs. Reading it never unpickles and never imports what the file names: classes are looked up
-in :mod:`fiedler._registry`, and sparse matrices are checked entry by entry before compiled code uses them. Arrays of
-torch and CuPy are copied to the host; a model that was fitted on a device is a NumPy model when it is read.
+Arrays are the tensors of the file. Everything else is one JSON text in its metadata, with the version of the format and
+a SHA-256 checksum of the whole file. In the JSON text, None, booleans, numbers, strings and lists stand for themselves;
+any other value is an object with one key, which is a row of :data:`DECODERS`. An instance of a class is the name of the
+class, the parameters of its constructor and its other attributes.
 
-A node of the JSON text is a plain value (None, bool, number, string), a list, or an object with a ``kind``, which is a
-key of :data:`CODECS`.
+Files are not trusted. The safetensors library compares the sizes in the header with that of the file before anything is
+allocated, and nothing is decompressed, unpickled or evaluated. Classes are looked up in :mod:`fiedler._registry`; their
+constructors take the parameters, and attributes are set without running any code of the class. What compiled code would
+use unchecked (the indices of sparse matrices, random states, vocabularies) is checked here, and in the method
+``__check_restored__`` of a class that has one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
-import math
 import os
-from collections.abc import Callable
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from safetensors import SafetensorError, safe_open
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from ._archive import Archive, SizeLimit, check_ending, is_storable_dtype, open_archive, write_archive
-from ._model_schema import Sizes, check_state, check_steps
+from ._files import atomic_write, check_path
 from ._registry import storable_classes
 from ._validation import is_foreign
 from ._version import __version__, versions
 from .core.arrays import to_numpy
 from .core.fitting import is_dask_array
-from .core.sparse import checked_csr, is_sparse, to_scipy
-from .errors import FileFormatError, InputTypeError
+from .core.sparse import checked_csr, csr_parts, is_sparse, to_scipy
+from .errors import DataNotFoundError, FileFormatError, InputError, InputTypeError, unreadable_for_lack_of_memory
 
-MODEL_FORMAT = "fiedler model"
+ENDING = ".safetensors"
 FORMAT_VERSION = 1  # raised when an older fiedler could not read what a newer one writes
-JSON_MEMBER = "json"  # name of the array with the JSON text
+METADATA_KEY = "fiedler"
+MAX_HEADER = 100_000_000  # bytes; the safetensors library refuses to read more
+MAX_EMPTY_AXIS = 2**20  # of an array without entries, whose shape the size of the file does not limit
 
+# The name of a dtype in a safetensors header.
+TENSOR_DTYPES = {"bool": "BOOL"} | {f"float{size}": f"F{size}" for size in (16, 32, 64)}
+TENSOR_DTYPES |= {f"{name}{size}": f"{name[0].upper()}{size}" for name in ("int", "uint") for size in (8, 16, 32, 64)}
 
-JSON_LIMIT = SizeLimit(10_000_000, 20)  # of the JSON text, in addition to that of the archive
-LIMITS = {JSON_MEMBER: JSON_LIMIT}
-CONTENT_KEYS = ("format", "version", "written_by", "notes", "model")
+SCALAR_TYPES = {name: np.dtype(name).type for name in TENSOR_DTYPES}
+
+# How arrays of fixed-length strings are stored: the kind of their node and the type of one character.
+TEXT_KINDS: dict[str, tuple[str, type[np.generic]]] = {"U": ("unicode", np.uint32), "S": ("bytes", np.uint8)}
+
+NO_CHECKSUM = "0" * 64  # in place of the checksum while it is computed
+CHECKSUM = re.compile(rb'\{"__metadata__": \{"fiedler": "\{\\"sha256\\": \\"([0-9a-f]{64})\\"')
 
 CALLBACK_ATTRIBUTES = ("_skl_callbacks", "_parent_callback_ctx")  # of scikit-learn; not part of a model
+
+
+class FileKind(NamedTuple):
+    """A kind of files, the function that writes them, and the codes of errors about a file and about its content."""
+
+    name: str
+    written_by: str
+    code: str
+    content_code: str
+
+
+MODEL = FileKind("model", "fiedler.save", "not_a_model_file", "invalid_model")
+GRAPH = FileKind("graph", "AffinityGraph.save", "invalid_graph_file", "invalid_graph_file")
 
 
 # ----------------------------------------------------------------------------------------------------- public functions
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> None:
-    """Write a fitted model to one ``.npz`` file, completely or not at all.
+    """Write a fitted model to one ``.safetensors`` file, completely or not at all.
 
     Parameters
     ----------
     model : estimator
         An estimator of fiedler, or a scikit-learn pipeline that ends in one.
     path : path
-        Must end in ``.npz``.
+        Must end in ``.safetensors``.
     notes : dict, optional
         Plain values (None, bool, numbers, strings, lists of these) to store with it, for :func:`read_notes`.
 
@@ -68,12 +96,11 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, notes: dict[str,
     >>> import fiedler, tempfile, pathlib
     >>> X, y = fiedler.datasets.two_moons(n_samples=200, random_state=0)
     >>> model = fiedler.SpectralClustering(2, random_state=0).fit(X)
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "moons.npz"
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "moons.safetensors"
     >>> fiedler.save(model, path)
     >>> bool((fiedler.load(path).predict(X) == model.predict(X)).all())
     True
     """
-    check_ending(path, "model file")
     if not isinstance(model, BaseEstimator):
         raise InputTypeError(
             f"a model file contains an estimator; got {type(model).__name__}",
@@ -87,37 +114,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, notes: dict[str,
             code="invalid_notes",
             parameter="notes",
         )
-    writer = _Writer()
-    content = {
-        "format": MODEL_FORMAT,
-        "version": FORMAT_VERSION,
-        "written_by": ", ".join(f"{name} {number}" for name, number in versions().items()),
-        "notes": notes or {},
-        "model": writer.node(model, type(model).__name__),
-    }
-    _check_readable(content["model"], writer.arrays)
-    arrays: dict[str, Any] = {JSON_MEMBER: np.frombuffer(json.dumps(content).encode(), np.uint8), **writer.arrays}
-    write_archive(path, arrays, LIMITS)
-
-
-def _check_readable(node: Any, arrays: dict[str, np.ndarray]) -> None:
-    """Raise an error if :func:`load` would refuse the model, so that no file is written that cannot be read."""
-    try:
-        _Reader(_Arrays(arrays)).value(node)
-    except ValueError as error:
-        raise InputTypeError(
-            f"the model cannot be saved: {error}", "fit it again", code="not_storable", parameter="model"
-        ) from error
-
-
-class _Arrays(NamedTuple):
-    """Arrays in the place of an archive."""
-
-    arrays: dict[str, np.ndarray]
-
-    def read(self, name: str) -> np.ndarray:
-        """Return an array."""
-        return self.arrays[name]
+    write_object(model, path, MODEL, notes)
 
 
 def load(path: str | os.PathLike[str]) -> BaseEstimator:
@@ -134,30 +131,12 @@ def load(path: str | os.PathLike[str]) -> BaseEstimator:
     Examples
     --------
     >>> import fiedler
-    >>> fiedler.load("nothing.npz")
+    >>> fiedler.load("nothing.safetensors")
     Traceback (most recent call last):
     ...
-    fiedler.errors.DataNotFoundError: there is no model file 'nothing.npz'
+    fiedler.errors.DataNotFoundError: there is no model file 'nothing.safetensors'
     """
-    with open_archive(path, "model file", code="not_a_model_file", limits=LIMITS) as archive:
-        return _read_model(archive, path)
-
-
-def _read_model(archive: Archive, path: str | os.PathLike[str]) -> BaseEstimator:
-    """Read the model in an archive; errors name the file ``path``."""
-    content = _read_content(archive, path)
-    try:
-        reader = _Reader(archive)
-        model = reader.value(content["model"])
-        reader.check_all_read()
-        if not isinstance(model, BaseEstimator):
-            raise ValueError("it contains no estimator")
-    except MemoryError:
-        raise
-    except Exception as error:  # a crafted node may lead to any
-        reason = " ".join(str(error).split())  # scikit-learn's have several lines
-        raise _invalid_file(path, f"is not a valid model file: {reason}", code="invalid_model") from error
-    return model
+    return read_object(path, MODEL, BaseEstimator)
 
 
 def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -170,33 +149,153 @@ def read_notes(path: str | os.PathLike[str]) -> dict[str, Any]:
     Examples
     --------
     >>> import fiedler, tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "graph.npz"
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "graph.safetensors"
     >>> fiedler.save(fiedler.KNNGraph(5), path, notes={"columns": ["a", "b"]})
     >>> fiedler.persistence.read_notes(path)["columns"]
     ['a', 'b']
     """
-    with open_archive(path, "model file", code="not_a_model_file", limits=LIMITS) as archive:
-        content = _read_content(archive, path)
-    return {**content["notes"], "written_by": content["written_by"]}
+    with _open_file(path, MODEL) as (content, _):
+        if not _are_valid_notes(notes := content["notes"]):
+            raise _invalid(path, "is damaged: its notes are not a dictionary of plain values", "invalid_notes")
+        return {**notes, "written_by": content["written_by"]}
 
 
-def _invalid_file(path: str | os.PathLike[str], problem: str, *, code: str) -> FileFormatError:
-    return FileFormatError(f"{str(path)!r} {problem}", code=code, file=str(path))
+def _are_valid_notes(notes: Any) -> bool:
+    return isinstance(notes, dict) and all(_is_text(name) and _is_plain(notes[name]) for name in notes)
 
 
-def _read_content(archive: Archive, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read and check the JSON text of the file, except for the model in it."""
+def _is_plain(value: Any) -> bool:
+    is_list = isinstance(value, list) and all(map(_is_plain, value))
+    return is_list or value is None or isinstance(value, bool | int | float) or _is_text(value)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is a string that can be printed; one with half of a surrogate pair cannot."""
+    return isinstance(value, str) and value == value.encode(errors="ignore").decode()
+
+
+# ------------------------------------------------------------------------------------------------------------ the file
+
+
+def write_object(value: Any, path: str | os.PathLike[str], kind: FileKind, notes: dict[str, Any] | None = None) -> None:
+    """Write an object to a file, or nothing if writing fails."""
+    check_path(path)
+    if not str(path).endswith(ENDING):
+        raise InputError(
+            f"a {kind.name} file must end in {ENDING}; got {str(path)!r}",
+            code="wrong_ending",
+            parameter="path",
+            value=str(path),
+            file=str(path),
+        )
+    encoder = _Encoder()
     try:
-        content = _parse_json(archive.read(JSON_MEMBER))
-        version, written_by, notes = content["version"], content["written_by"], content["notes"]
-        if content["format"] != MODEL_FORMAT or type(version) is not int or version < 1:
-            raise ValueError
+        node = encoder.encode(value, type(value).__name__)
+    except ValueError as error:  # which reading the file would raise
+        problem = f"the {kind.name} cannot be saved: {error}"
+        raise InputTypeError(problem, code="not_storable", parameter=kind.name) from error
+    content = {
+        "sha256": NO_CHECKSUM,  # first, as CHECKSUM expects it
+        "format": f"fiedler {kind.name}",
+        "version": FORMAT_VERSION,
+        "written_by": ", ".join(f"{name} {number}" for name, number in versions().items()),
+        "notes": notes or {},
+        "object": node,
+    }
+    header = _header(content, encoder.arrays)
+    if len(header) > MAX_HEADER:
+        problem = f"the {kind.name} cannot be saved: all but its arrays takes more than {MAX_HEADER:,} bytes"
+        raise InputError(problem, code="not_storable", parameter=kind.name)
+    header = len(header).to_bytes(8, "little") + header
+    checksum = hashlib.sha256(header)
+    buffers = [array.reshape(-1).view(np.uint8).data for array in encoder.arrays.values()]
+    for buffer in buffers:
+        checksum.update(buffer)
+    with atomic_write(path) as draft, open(draft, "wb") as file:
+        file.write(header.replace(NO_CHECKSUM.encode(), checksum.hexdigest().encode(), 1))
+        for buffer in buffers:
+            file.write(buffer)
+
+
+def _header(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """Return the JSON header of a safetensors file, padded to a multiple of eight bytes."""
+    entries: dict[str, Any] = {"__metadata__": {METADATA_KEY: json.dumps(content)}}
+    start = 0
+    for name, array in arrays.items():
+        stop = start + array.nbytes
+        entries[name] = {"dtype": TENSOR_DTYPES[array.dtype.name], "shape": array.shape, "data_offsets": [start, stop]}
+        start = stop
+    header = json.dumps(entries).encode()
+    return header + b" " * (-len(header) % 8)
+
+
+def read_object(path: str | os.PathLike[str], kind: FileKind, cls: type) -> Any:
+    """Read an object of a class, or of one of its subclasses, from a file."""
+    with _open_file(path, kind) as (content, tensors):
+        try:
+            value = _Decoder(tensors).decode(content["object"])
+            if not isinstance(value, cls):
+                raise ValueError(f"it contains no {'estimator' if kind is MODEL else kind.name}")
+        except MemoryError:
+            raise
+        except Exception as error:  # a crafted file may lead to any
+            reason = " ".join(str(error).split())  # scikit-learn's have several lines
+            reason = f"it lacks or does not know {reason}" if isinstance(error, KeyError) else reason
+            raise _invalid(path, f"is not a valid {kind.name} file: {reason}", kind.content_code) from error
+    return value
+
+
+@contextmanager
+def _open_file(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Check a file and yield its JSON text and its tensors; errors name the file."""
+    check_path(path)
+    name = str(path)
+    try:
+        with open(path, "rb") as file:
+            problem = _problem(file, kind)
+        if problem is not None:
+            raise _invalid(path, f"is not a {kind.name} file, or it is damaged: {problem}", kind.code)
+        with safe_open(path, framework="np") as tensors:
+            yield _check_content(tensors, path, kind), tensors
+    except FileNotFoundError:
+        raise DataNotFoundError(f"there is no {kind.name} file {name!r}", code="file_not_found", file=name) from None
     except MemoryError:
-        raise
-    except Exception:  # no such array, no JSON, or not of this format
-        raise _invalid_file(
-            path, "is not a model file: it was not written by fiedler.save", code="not_a_model_file"
-        ) from None
+        raise unreadable_for_lack_of_memory(name) from None
+    except SafetensorError as error:
+        raise _invalid(path, f"is not a {kind.name} file, or it is damaged: {error}", kind.code) from None
+    except (IsADirectoryError, PermissionError) as error:  # Windows denies the permission to open a folder
+        if not os.path.isdir(path):
+            raise
+        raise _invalid(path, f"is a folder, not a {kind.name} file", kind.code) from error
+
+
+def _problem(file: BinaryIO, kind: FileKind) -> str | None:
+    """Return what is wrong with the beginning or the checksum of a file, or None."""
+    size = os.fstat(file.fileno()).st_size
+    start = file.read(8)
+    length = int.from_bytes(start, "little")
+    if len(start) < 8 or length > min(size - 8, MAX_HEADER):
+        return "it is not in the safetensors format"
+    header = file.read(length)
+    match = CHECKSUM.match(header)
+    if match is None:
+        return f"it was not written by {kind.written_by}"
+    checksum = hashlib.sha256(start + header[: match.start(1)] + NO_CHECKSUM.encode() + header[match.end(1) :])
+    while chunk := file.read(2**20):
+        checksum.update(chunk)
+    return None if checksum.hexdigest().encode() == match[1] else "its checksum is wrong"
+
+
+def _check_content(tensors: Any, path: str | os.PathLike[str], kind: FileKind) -> dict[str, Any]:
+    """Return the JSON text of a file, in which all parts are present; its object is not decoded yet."""
+    try:
+        content = json.loads(tensors.metadata()[METADATA_KEY])
+        version, written_by = content["version"], content["written_by"]
+        is_complete = content.keys() >= {"notes", "object"} and _is_text(written_by)
+        if content["format"] != f"fiedler {kind.name}" or type(version) is not int or version < 1 or not is_complete:
+            raise ValueError
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise _invalid(path, f"is not a {kind.name} file: it was not written by {kind.written_by}", kind.code) from None
     if version > FORMAT_VERSION:
         raise FileFormatError(
             f"{str(path)!r} has format {version}, written by {written_by}, but fiedler {__version__} reads formats up "
@@ -206,101 +305,42 @@ def _read_content(archive: Archive, path: str | os.PathLike[str]) -> dict[str, A
             file=str(path),
             version=version,
         )
-    if not _are_valid_notes(notes):
-        raise _invalid_file(path, "is damaged: its notes are not a dictionary of plain values", code="invalid_notes")
-    if sorted(content) != sorted(CONTENT_KEYS) or not _is_text(written_by):
-        raise _invalid_file(path, "is damaged: its JSON text has missing or unknown parts", code="not_a_model_file")
     return content
 
 
-def _parse_json(text: np.ndarray) -> Any:
-    """Parse a JSON text of ASCII characters, in which no object has two values of one name."""
-    if text.dtype != np.uint8 or text.ndim != 1:
-        raise ValueError("its JSON text is not an array of bytes")
-    return json.loads(text.tobytes().decode("ascii"), object_pairs_hook=_unique)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise ValueError("a name in its JSON text occurs twice")
-    return content
-
-
-def _are_valid_notes(notes: Any) -> bool:
-    return isinstance(notes, dict) and all(_is_text(name) and _is_plain(notes[name]) for name in notes)
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(map(_is_plain, value))
-    return value is None or isinstance(value, bool | int | float) or _is_text(value)
-
-
-def _is_text(value: Any) -> bool:
-    """Whether a value is a string that can be printed; one with half of a surrogate pair cannot."""
-    return isinstance(value, str) and value == value.encode(errors="ignore").decode()
+def _invalid(path: str | os.PathLike[str], problem: str, code: str) -> FileFormatError:
+    return FileFormatError(f"{str(path)!r} {problem}", code=code, file=str(path))
 
 
 # ---------------------------------------------------------------------------------------------- classes and their state
-#
-# A ValueError raised from here on is about one part of a file; `load` adds the name of the file.
 
 
-def _class_by_name(name: str) -> type:
+def _class_by_name(name: Any) -> type:
     module = storable_classes().get(name)
     if module is None:
-        raise ValueError(f"it names a class {name!r} that is not allowed in model files")
+        raise ValueError(f"it names a class {name!r} that is not allowed in files")
     return getattr(import_module(module), name)
 
 
-def _state(instance: Any) -> dict[str, Any]:
-    """Return the attributes of an object, except callbacks, cached properties, and Dask arrays with all rows."""
-    if is_dataclass(instance):
-        return {field.name: getattr(instance, field.name) for field in fields(instance)}
-    if isinstance(instance, tuple):
-        return instance._asdict()  # type: ignore[attr-defined]
+def _split_state(instance: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the constructor parameters and the other attributes of an object.
+
+    Callbacks, cached properties and Dask arrays with all rows are left out.
+    """
     cls = type(instance)
-    return {
+    if is_dataclass(instance):
+        return {field.name: getattr(instance, field.name) for field in fields(instance)}, {}
+    if isinstance(instance, tuple):
+        return instance._asdict(), {}  # type: ignore[attr-defined]
+    state = {
         name: value
         for name, value in vars(instance).items()
         if not isinstance(getattr(cls, name, None), cached_property)
         and name not in CALLBACK_ATTRIBUTES
         and not (name.endswith("_") and is_dask_array(value))
     }
-
-
-def _complete(cls: type, state: dict[str, Any]) -> dict[str, Any]:
-    """Return a state with the defaults of parameters that were added later; those without a default are required."""
-    defaults = _defaults(cls)
-    required = [name for name, value in defaults.items() if value is inspect.Parameter.empty]
-    if missing := [name for name in required if name not in state]:
-        raise ValueError(f"its {cls.__name__} lacks {', '.join(missing)}")
-    if _is_record(cls):  # whose constructor adds the defaults
-        return state
-    if shadowing := [name for name in state if _is_method_or_property(cls, name)]:
-        raise ValueError(f"its {cls.__name__} would replace methods or properties: {', '.join(shadowing)}")
-    return {name: value for name, value in defaults.items() if name not in required} | state
-
-
-@cache
-def _defaults(cls: type) -> dict[str, Any]:
-    """Return the attributes that store constructor parameters, with the defaults of these."""
-    parameters = inspect.signature(cls).parameters
-    return {_attribute_of(cls, name): parameter.default for name, parameter in parameters.items()}
-
-
-def _restore(cls: type, state: dict[str, Any]) -> Any:
-    """Create an object with a state."""
-    if _is_record(cls):
-        return cls(**state)
-    instance: Any = object.__new__(cls)
-    vars(instance).update(state)
-    return instance
-
-
-def _is_record(cls: type) -> bool:
-    return is_dataclass(cls) or issubclass(cls, tuple)
+    places = {name: _attribute_of(cls, name) for name in inspect.signature(cls).parameters}
+    return {name: state.pop(place) for name, place in places.items() if place in state}, state
 
 
 def _attribute_of(cls: type, parameter: str) -> str:
@@ -308,302 +348,221 @@ def _attribute_of(cls: type, parameter: str) -> str:
     return f"_{parameter}" if isinstance(inspect.getattr_static(cls, parameter, None), property) else parameter
 
 
-@lru_cache(maxsize=2**12)
+def _restore(cls: type, parameters: dict[str, Any], attributes: dict[str, Any]) -> Any:
+    """Create an object: the constructor takes the parameters, and the attributes are set as they are."""
+    instance = cls(**parameters)
+    _check_parameters(instance)
+    for name in attributes:
+        if not name.isidentifier() or name.startswith("__") or _is_method_or_property(cls, name):
+            raise ValueError(f"its {cls.__name__} would replace a method or property {name!r}")
+    if attributes:
+        vars(instance).update(attributes)
+    if hasattr(cls, "__check_restored__"):
+        instance.__check_restored__()
+    if cls.__name__ in ("CountVectorizer", "HashingVectorizer"):
+        _check_vectorizer(instance)
+    return instance
+
+
+def _check_parameters(instance: Any) -> None:
+    """Let the class check its parameters, if it declares what they may be in scikit-learn's form."""
+    if hasattr(instance, "_parameter_constraints"):
+        instance._validate_params()
+
+
+def _check_vectorizer(vectorizer: Any) -> None:
+    """Check what scikit-learn's compiled code uses as column numbers, and that documents are no names of files."""
+    numbers = sorted(getattr(vectorizer, "vocabulary_", {}).values())
+    if vectorizer.input != "content" or numbers != list(range(len(numbers))):
+        raise ValueError("its vectorizer does not take texts, or its terms are not numbered 0, 1, ...")
+
+
 def _is_method_or_property(cls: type, name: str) -> bool:
     attribute = inspect.getattr_static(cls, name, None)
     return callable(attribute) or hasattr(attribute, "__get__")
 
 
-# ---------------------------------------------------------------------------------------------------- values and nodes
+def _checked_steps(steps: Any) -> list[tuple[str, BaseEstimator]]:
+    """Return the steps of a pipeline: pairs of a name and an estimator."""
+    pairs = [(name, step) for name, step in steps]
+    if not all(_is_text(name) and isinstance(step, BaseEstimator) for name, step in pairs):
+        raise ValueError("the steps of a pipeline are not estimators with a name each")
+    if not pairs or len(dict(pairs)) < len(pairs) or not all(hasattr(step, "transform") for _, step in pairs[:-1]):
+        raise ValueError("two steps of a pipeline have one name, or one before the last is not a transformer")
+    return pairs
 
 
-class _Writer:
-    """Convert values to nodes, and collect their arrays, each once, under a number."""
+# ------------------------------------------------------------------------------------------------ encoding and decoding
+
+
+class _Encoder:
+    """Convert values to JSON, and collect their arrays, each once, under a number."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
         # By id, together with the array itself, so that the id is not reused while writing.
-        self._stored: dict[int, tuple[str, Any]] = {}
+        self._nodes: dict[int, tuple[dict[str, str], Any]] = {}
 
-    def node(self, value: Any, location: str) -> Any:
-        """Return the node of a value; error messages name its ``location``, such as ``LapGMM.graph``."""
-        is_plain = isinstance(value, bool | int | float) or _is_text(value)
-        if value is None or (is_plain and not isinstance(value, np.generic)):
+    def encode(self, value: Any, location: str) -> Any:
+        """Return the JSON of a value; error messages name its ``location``, such as ``LapGMM.graph``."""
+        if isinstance(value, np.generic) and _is_storable_dtype(value.dtype):
+            return {"scalar": self._array(np.asarray(value))}
+        if value is None or isinstance(value, bool | int | float) or _is_text(value):
             return value
         if isinstance(value, list):
-            return [self.node(item, location) for item in value]
-        for kind, codec in CODECS.items():
-            if codec.matches(value):
-                return {"kind": kind, **codec.write(self, value, location)}
+            return self._items(value, location)
+        if isinstance(value, type) and value in SCALAR_TYPES.values():  # before arrays, whose methods it has
+            return {"dtype": np.dtype(value).name}
+        if isinstance(value, np.ndarray) and value.dtype == object and all(map(_is_text, value.flat)):
+            return {"strings": {"items": value.ravel().tolist(), "shape": list(value.shape)}}
+        if is_sparse(value):
+            matrix = to_scipy(value)
+            return {"sparse": {"shape": list(matrix.shape), "parts": [self._array(part) for part in csr_parts(matrix)]}}
+        if is_foreign(value) or (isinstance(value, np.ndarray) and _is_storable_dtype(value.dtype)):
+            return self._array(value)
+        if type(value) is dict:
+            return {"dict": [self._items(pair, location) for pair in value.items()]}
+        if type(value) is tuple:
+            return {"tuple": self._items(value, location)}
+        if isinstance(value, set | frozenset):
+            return {"set": self._items(sorted(value, key=repr), location)}
+        if isinstance(value, np.random.RandomState):
+            return {"random_state": self.encode(value.get_state(), location)}
+        if type(value) is Pipeline:  # its steps only: its cache would be a folder of pickles
+            steps = _checked_steps(value.steps)
+            return {"pipeline": [[name, self.encode(step, f"{location}.{name}")] for name, step in steps]}
+        name = type(value).__name__
+        if name in storable_classes() and type(value) is _class_by_name(name):
+            _check_parameters(value)
+            parameters, attributes = (
+                {key: self.encode(part, f"{location}.{key}") for key, part in state.items()}
+                for state in _split_state(value)
+            )
+            return {"object": {"class": name, "parameters": parameters, "attributes": attributes}}
         raise InputTypeError(
-            f"{location} is a {type(value).__name__}, which a model file cannot contain",
+            f"{location} is a {name}, which a model file cannot contain",
             "use arrays, plain values and objects of fiedler",
             code="not_storable",
             parameter=location,
-            type=type(value).__name__,
+            type=name,
         )
 
-    def nodes(self, values: dict[str, Any], location: str) -> dict[str, Any]:
-        """Return the nodes of the attributes of an object."""
-        return {name: self.node(value, f"{location}.{name}") for name, value in values.items()}
+    def _items(self, values: Iterable[Any], location: str) -> list[Any]:
+        return [self.encode(value, location) for value in values]
 
-    def store(self, array: Any) -> str:
-        """Store an array and return its name in the file."""
-        if id(array) not in self._stored:
-            name = f"a{len(self.arrays)}"
-            self.arrays[name] = to_numpy(array)
-            self._stored[id(array)] = (name, array)
-        return self._stored[id(array)][0]
+    def _array(self, value: Any) -> dict[str, str]:
+        """Store an array, copied from a device if necessary, and return its node."""
+        if id(value) not in self._nodes:
+            array, name, kind = to_numpy(value), f"a{len(self.arrays)}", "array"
+            if not _is_storable_dtype(array.dtype):
+                raise ValueError(f"it contains an array of type {array.dtype}")
+            if array.dtype.kind in TEXT_KINDS:  # the characters of the strings are the last axis
+                kind, unit = TEXT_KINDS[array.dtype.kind]
+                shape = (*array.shape, array.dtype.itemsize // unit().itemsize)
+                array = np.asarray(array, array.dtype.newbyteorder("="), order="C")
+                array = array.reshape(-1).view(unit).reshape(shape)
+            elif array.flags.f_contiguous and not array.flags.c_contiguous:  # the last digits may depend on it
+                kind, array = "fortran", array.T
+            self.arrays[name] = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
+            self._nodes[id(value)] = ({kind: name}, value)
+        return self._nodes[id(value)][0]
 
 
-class _Reader:
-    """Convert nodes to values; none of them is trusted."""
+def _is_storable_dtype(dtype: np.dtype) -> bool:
+    return dtype.name in TENSOR_DTYPES or (dtype.kind in TEXT_KINDS and dtype.itemsize > 0)
 
-    def __init__(self, archive: Any) -> None:
-        self.archive, self._arrays = archive, dict[str, np.ndarray]()
-        # By id, together with the object itself, so that the id is not reused while reading.
-        self._objects: dict[int, tuple[Any, Sizes]] = {}
 
-    def array(self, name: str) -> np.ndarray:
-        """Return an array of the file, the same object on every call."""
-        if name not in self._arrays:
-            self._arrays[name] = self.archive.read(name)
-        return self._arrays[name]
+class _Decoder:
+    """Convert JSON to values; none of it is trusted."""
 
-    def check_all_read(self) -> None:
-        """Raise an error unless the file consists of the JSON text and the arrays to which it refers, in order."""
-        if self.archive.names != (JSON_MEMBER, *(f"a{i}" for i in range(len(self._arrays)))):
-            raise ValueError("it has arrays that are not part of the model, or in another order")
+    def __init__(self, tensors: Any) -> None:
+        self._tensors, self._arrays = tensors, dict[str, np.ndarray]()
 
-    def sizes_of(self, instance: Any) -> Sizes:
-        """Return the sizes of an object of the file."""
-        return self._objects[id(instance)][1]
-
-    def restore(self, cls: type, state: dict[str, Any]) -> Any:
-        """Check the state of an object, create the object and note down its sizes."""
-        state = _complete(cls, state)
-        sizes = check_state(cls, state, self.sizes_of)
-        instance = _restore(cls, state)
-        self._objects[id(instance)] = (instance, sizes)
-        return instance
-
-    def value(self, node: Any) -> Any:
+    def decode(self, node: Any) -> Any:
         """Return the value of a node."""
         if isinstance(node, list):
-            return [self.value(item) for item in node]
+            return [self.decode(item) for item in node]
+        if isinstance(node, str) and not _is_text(node):
+            raise ValueError("it contains a string that is not valid Unicode")
         if not isinstance(node, dict):
-            if isinstance(node, str) and not _is_text(node):
-                raise ValueError("it contains a string that is not valid Unicode")
             return node
-        kind = node.get("kind")
-        if not isinstance(kind, str) or kind not in CODECS:
-            raise ValueError(f"it contains a value of unknown kind {kind!r}")
-        codec, names = CODECS[kind], node.keys() - {"kind"}
-        if not set(codec.parts) <= names <= {*codec.parts, *codec.optional_parts}:
-            raise ValueError(f"it contains a value of kind {kind!r} with other parts than {', '.join(codec.parts)}")
-        return codec.read(self, node)
+        kind = next(iter(node), None)
+        if len(node) != 1 or kind not in DECODERS:
+            raise ValueError(f"it contains a value of unknown kind {', '.join(node)!r}")
+        return DECODERS[kind](self, node[kind])
 
-    def values(self, nodes: Any) -> dict[str, Any]:
-        """Return the attributes of an object."""
-        return {name: self.value(node) for name, node in _expect(nodes, dict, "the state of an object").items()}
+    def array(self, name: Any) -> np.ndarray:
+        """Return an array of the file, the same object on every call."""
+        if name not in self._arrays:
+            array = self._tensors.get_tensor(name)
+            if array.dtype.name not in TENSOR_DTYPES:
+                raise ValueError(f"its array {name!r} has the unknown type {array.dtype}")
+            if not array.size and max(array.shape) > MAX_EMPTY_AXIS:
+                raise ValueError(f"its array {name!r} is empty, but has the shape {array.shape}")
+            if array.dtype == bool and array.view(np.uint8).max(initial=0) > 1:
+                raise ValueError(f"its array {name!r} has entries that are neither true nor false")
+            self._arrays[name] = array
+        return self._arrays[name]
 
-    def items(self, nodes: Any) -> list[Any]:
-        """Return the values in a list."""
-        return [self.value(node) for node in _expect(nodes, list, "the items of a collection")]
+    def text(self, name: Any) -> np.ndarray:
+        """Return an array of strings of one length, from their code points or bytes."""
+        units = self.array(name)
+        kind = {unit: kind for kind, (_, unit) in TEXT_KINDS.items()}[units.dtype.type]
+        if units.ndim < 1 or units.max(initial=0) > sys.maxunicode:
+            raise ValueError(f"its array {name!r} does not consist of strings")
+        return units.reshape(-1).view(f"{kind}{units.shape[-1]}").reshape(units.shape[:-1])
+
+    def strings(self, node: Any) -> np.ndarray:
+        """Return an array of strings that are objects."""
+        array = np.empty(len(node["items"]), dtype=object)
+        array[:] = self.decode(node["items"])
+        if not all(isinstance(item, str) for item in array):
+            raise ValueError("an array of strings contains other values")
+        return array.reshape(_shape(node["shape"]))
+
+    def sparse(self, node: Any) -> sp.csr_array:
+        """Return a sparse matrix, whose indices are in bounds."""
+        data, indices, indptr = self.decode(node["parts"])
+        return checked_csr(data, indices, indptr, _shape(node["shape"]))
+
+    def random_state(self, node: Any) -> np.random.RandomState:
+        """Return a random state, whose position in its keys is in bounds."""
+        name, keys, position, has_gauss, _ = state = self.decode(node)
+        is_valid = name == "MT19937" and keys.shape == (624,) and keys.dtype == np.uint32
+        if not is_valid or type(position) is not int or not 0 <= position <= 624 or has_gauss not in (0, 1):
+            raise ValueError("it contains a random state whose position is out of bounds, or of another generator")
+        random_state = np.random.RandomState()
+        random_state.set_state(state)
+        return random_state
+
+    def object(self, node: Any) -> Any:
+        """Return an instance of a class that is allowed."""
+        cls = _class_by_name(node["class"])
+        parameters, attributes = (
+            {name: self.decode(part) for name, part in node[key].items()} for key in ("parameters", "attributes")
+        )
+        return _restore(cls, parameters, attributes)
 
 
-def _expect(node: Any, cls: type, what: str) -> Any:
-    """Return a node of the JSON text that must be of a class."""
-    if type(node) is not cls:
-        raise ValueError(f"{what} must be a {cls.__name__}, not {type(node).__name__}")
-    return node
-
-
-class Codec(NamedTuple):
-    """How one kind of value is recognised, written and read, and the parts of its node."""
-
-    matches: Callable[[Any], bool]
-    write: Callable[[_Writer, Any, str], dict[str, Any]]
-    read: Callable[[_Reader, dict[str, Any]], Any]
-    parts: tuple[str, ...]
-    optional_parts: tuple[str, ...] = ()
-
-
-def _is_string_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == object and all(map(_is_text, value.flat))
-
-
-def _read_string_array(reader: _Reader, node: dict[str, Any]) -> np.ndarray:
-    items, shape = reader.items(node["items"]), _read_shape(node["shape"])
-    if math.prod(shape) != len(items) or not all(isinstance(item, str) for item in items):
-        raise ValueError(f"an array of {len(items)} strings has the shape {shape}")
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array.reshape(shape)
-
-
-def _read_shape(node: Any) -> tuple[int, ...]:
-    shape = tuple(_expect(node, list, "a shape"))
-    if not all(type(size) is int and 0 <= size < 2**63 for size in shape):
+def _shape(node: Any) -> tuple[int, ...]:
+    if not all(type(size) is int and 0 <= size < 2**63 for size in node):
         raise ValueError("a shape has sizes that are not integers from 0")
-    return shape
+    return tuple(node)
 
 
-def _is_array(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return is_storable_dtype(value.dtype)
-    return is_foreign(value) and not is_sparse(value)
-
-
-def _write_array(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
-    # The arrays of a graph are read-only, and stay so when they are read.
-    read_only = isinstance(value, np.ndarray) and not value.flags.writeable
-    return {"array": writer.store(value), **({"read_only": True} if read_only else {})}
-
-
-def _read_array(reader: _Reader, node: dict[str, Any]) -> np.ndarray:
-    array = reader.array(_expect(node["array"], str, "the name of an array"))
-    if node.get("read_only", True) is not True:
-        raise ValueError("an array that is not read-only has no such part")
-    if "read_only" in node:
-        array.flags.writeable = False
-    return array
-
-
-def _read_scalar(reader: _Reader, node: dict[str, Any]) -> Any:
-    array = reader.array(_expect(node["array"], str, "the name of an array"))
-    if array.ndim:
-        raise ValueError(f"a scalar has the shape {array.shape}")
-    return array[()]
-
-
-def _write_sparse(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
-    matrix = to_scipy(value)
-    parts = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
-    return {"shape": list(matrix.shape), **{name: _write_array(writer, part, location) for name, part in parts.items()}}
-
-
-def _read_sparse(reader: _Reader, node: dict[str, Any]) -> sp.csr_array:
-    parts = [
-        reader.value({"kind": "array"} | _expect(node[name], dict, name)) for name in ("data", "indices", "indptr")
-    ]
-    return checked_csr(parts[0], parts[1], parts[2], _read_shape(node["shape"]))
-
-
-def _is_storable(value: Any) -> bool:
-    name = type(value).__name__
-    return name in storable_classes() and type(value) is _class_by_name(name)
-
-
-def _write_object(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
-    return {"class": type(value).__name__, "state": writer.nodes(_state(value), location)}
-
-
-def _read_object(reader: _Reader, node: dict[str, Any]) -> Any:
-    cls = _class_by_name(_expect(node["class"], str, "the name of a class"))
-    return reader.restore(cls, reader.values(node["state"]))
-
-
-def _write_pipeline(writer: _Writer, value: Any, location: str) -> dict[str, Any]:
-    """Return the steps only: the cache of a pipeline would be a folder of pickles."""
-    return {"steps": [[name, writer.node(step, f"{location}.{name}")] for name, step in value.steps]}
-
-
-def _read_pipeline(reader: _Reader, node: dict[str, Any]) -> Any:
-    steps = [tuple(reader.items(step)) for step in _expect(node["steps"], list, "the steps of a pipeline")]
-    names = [step[0] for step in steps if len(step) == 2 and isinstance(step[0], str)]
-    if not steps or len(set(names)) < len(steps) or not all(isinstance(step, BaseEstimator) for _, step in steps):
-        raise ValueError("the steps of a pipeline are not estimators with a name each")
-    if not all(hasattr(step, "transform") for _, step in steps[:-1]):
-        raise ValueError("a step of a pipeline before the last one is not a transformer")
-    check_steps([step for _, step in steps], reader.sizes_of)
-    return Pipeline(steps)
-
-
-def _read_random_state(reader: _Reader, node: dict[str, Any]) -> np.random.RandomState:
-    state = reader.value(node["state"])
-    if not isinstance(state, tuple) or len(state) != 5:
-        raise ValueError("it contains a random state that does not have five parts")
-    name, keys, position, has_gauss, _ = state
-    is_valid = name == "MT19937" and isinstance(keys, np.ndarray) and keys.shape == (624,) and keys.dtype == np.uint32
-    if not is_valid or type(position) is not int or not 0 <= position <= 624 or has_gauss not in (0, 1):
-        raise ValueError("it contains a random state whose position is out of bounds, or of another generator")
-    random_state = np.random.RandomState()
-    random_state.set_state(state)
-    return random_state
-
-
-def _read_dtype(reader: _Reader, node: dict[str, Any]) -> type:
-    if node["name"] not in DTYPE_NAMES:
-        raise ValueError(f"it contains an unknown dtype {node['name']!r}")
-    return np.dtype(node["name"]).type
-
-
-def _read_dict(reader: _Reader, node: dict[str, Any]) -> dict[Any, Any]:
-    pairs = [tuple(reader.items(pair)) for pair in _expect(node["items"], list, "the items of a dict")]
-    content = {key: value for key, value in pairs}  # noqa: C416  # unlike dict(), of pairs only
-    if len(content) < len(pairs):
-        raise ValueError("a key of a dict occurs twice")
-    return content
-
-
-def _read_set(reader: _Reader, node: dict[str, Any]) -> set[Any]:
-    items = reader.items(node["items"])
-    if len(set(items)) < len(items):
-        raise ValueError("an item of a set occurs twice")
-    return set(items)
-
-
-NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")
-DTYPE_NAMES = ("bool", *NUMBERS)
-
-CODECS: dict[str, Codec] = {
-    "dtype": Codec(
-        lambda value: isinstance(value, type) and issubclass(value, np.generic) and np.dtype(value).name in DTYPE_NAMES,
-        lambda writer, value, location: {"name": np.dtype(value).name},
-        _read_dtype,
-        ("name",),
-    ),
-    "strings": Codec(
-        _is_string_array,
-        lambda writer, value, location: {"items": value.ravel().tolist(), "shape": list(value.shape)},
-        _read_string_array,
-        ("items", "shape"),
-    ),
-    "array": Codec(_is_array, _write_array, _read_array, ("array",), ("read_only",)),
-    "scalar": Codec(
-        lambda value: isinstance(value, np.generic) and is_storable_dtype(value.dtype),
-        lambda writer, value, location: {"array": writer.store(np.asarray(value))},
-        _read_scalar,
-        ("array",),
-    ),
-    "sparse": Codec(is_sparse, _write_sparse, _read_sparse, ("shape", "data", "indices", "indptr")),
-    "pipeline": Codec(lambda value: type(value) is Pipeline, _write_pipeline, _read_pipeline, ("steps",)),
-    "object": Codec(_is_storable, _write_object, _read_object, ("class", "state")),
-    "random_state": Codec(
-        lambda value: isinstance(value, np.random.RandomState),
-        lambda writer, value, location: {"state": writer.node(value.get_state(), location)},
-        _read_random_state,
-        ("state",),
-    ),
-    "tuple": Codec(
-        lambda value: type(value) is tuple,
-        lambda writer, value, location: {"items": writer.node(list(value), location)},
-        lambda reader, node: tuple(reader.items(node["items"])),
-        ("items",),
-    ),
-    "set": Codec(
-        lambda value: isinstance(value, set | frozenset),
-        lambda writer, value, location: {"items": writer.node(sorted(value, key=repr), location)},
-        _read_set,
-        ("items",),
-    ),
-    "dict": Codec(
-        lambda value: type(value) is dict,
-        lambda writer, value, location: {
-            "items": [[writer.node(part, location) for part in pair] for pair in value.items()]
-        },
-        _read_dict,
-        ("items",),
-    ),
+DECODERS: dict[str, Callable[[_Decoder, Any], Any]] = {
+    "array": _Decoder.array,
+    "fortran": lambda decoder, name: decoder.array(name).T,
+    "unicode": _Decoder.text,
+    "bytes": _Decoder.text,
+    "strings": _Decoder.strings,
+    "scalar": lambda decoder, node: decoder.decode(node)[()],
+    "sparse": _Decoder.sparse,
+    "tuple": lambda decoder, node: tuple(decoder.decode(node)),
+    "set": lambda decoder, node: set(decoder.decode(node)),
+    "dict": lambda decoder, node: dict(decoder.decode(node)),
+    "random_state": _Decoder.random_state,
+    "dtype": lambda _, name: SCALAR_TYPES[name],
+    "pipeline": lambda decoder, node: Pipeline(_checked_steps(decoder.decode(node))),
+    "object": _Decoder.object,
 }

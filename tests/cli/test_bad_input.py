@@ -9,9 +9,11 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from safetensors.numpy import save_file
 
 import fiedler
 from fiedler.persistence import read_notes
+from file_fuzzing import build, parse
 
 
 def rows(n=6, header="a,b"):
@@ -385,7 +387,7 @@ def test_results_cannot_be_written_below_a_file(run_fiedler, table, tmp_path, mo
 def test_a_model_of_an_earlier_version_needs_all_columns(run_fiedler, table, tmp_path):
     options = ["--id", "name", "--drop", "class", "--method", "kmeans"]
     run_fiedler("cluster", table, "-k", 3, *options, "--out", tmp_path / "out")
-    path = tmp_path / "out" / "model.npz"
+    path = tmp_path / "out" / "model.safetensors"
     notes = {name: value for name, value in read_notes(path).items() if name != "written_by"}
     fiedler.save(fiedler.load(path)[1:], path, notes=notes)  # without the step that completes rows
     (tmp_path / "new.csv").write_text("x,y,z\n1,2,\n")
@@ -501,11 +503,8 @@ def test_new_rows_of_another_width(run_fiedler, clouds, tmp_path):
 
 def from_the_future(path):
     """Give a model file a newer format version."""
-    with np.load(path) as file:
-        arrays = dict(file)
-    text = json.loads(arrays["json"].tobytes())
-    arrays["json"] = np.frombuffer(json.dumps({**text, "version": 99}).encode(), np.uint8)
-    np.savez(path, **arrays)
+    content, arrays = parse(path.read_bytes())
+    path.write_bytes(build({**content, "version": 99}, arrays))
 
 
 MODELS = {
@@ -513,7 +512,7 @@ MODELS = {
     "an empty file": (lambda path: path.write_bytes(b""), "is not a model file, or it is damaged"),
     "a pickle": (lambda path: path.write_bytes(pickle.dumps([1])), "is not a model file, or it is damaged"),
     "cut short": (lambda path: path.write_bytes(path.read_bytes()[:-200]), "is not a model file, or it is damaged"),
-    "other arrays": (lambda path: np.savez(path, X=np.eye(2)), "was not written by fiedler.save"),
+    "other arrays": (lambda path: save_file({"X": np.eye(2)}, path), "was not written by fiedler.save"),
     "from the future": (from_the_future, "has format 99, written by fiedler"),
 }
 
@@ -521,7 +520,7 @@ MODELS = {
 @pytest.mark.parametrize("case", MODELS)
 def test_invalid_model_files(case, run_fiedler, table, fitted, tmp_path):
     damage, sentence = MODELS[case]
-    damage(fitted / "model.npz")
+    damage(fitted / "model.safetensors")
 
     result = run_fiedler("predict", fitted, table, "--out", tmp_path / "new_labels.csv")
 
@@ -530,9 +529,9 @@ def test_invalid_model_files(case, run_fiedler, table, fitted, tmp_path):
 
 
 def test_a_model_that_cannot_predict(run_fiedler, table, tmp_path):
-    fiedler.save(fiedler.KNNGraph(5), tmp_path / "graph.npz")
+    fiedler.save(fiedler.KNNGraph(5), tmp_path / "graph.safetensors")
 
-    result = run_fiedler("predict", tmp_path / "graph.npz", table)
+    result = run_fiedler("predict", tmp_path / "graph.safetensors", table)
 
     assert (result.code, result.out) == (1, "")
     assert "contains a KNNGraph, which cannot predict; choose the model of a clustering" in result.err

@@ -50,7 +50,7 @@ def test_a_folder_of_tables_becomes_parts_a_model_and_a_report(folder, cluster, 
     assert clustering_accuracy(y, labels) > 0.95
     assert [cluster["size"] for cluster in result["clusters"]] == np.bincount(labels).tolist()
     assert "all 2,400 rows" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    model = fiedler.load(tmp_path / "out" / "model.npz")
+    model = fiedler.load(tmp_path / "out" / "model.safetensors")
     rows = np.stack([tables_column(source, j) for j in range(6)], axis=1)
     assert np.mean(model.predict(rows) == labels) > 0.99
     again = run_fiedler(*command)

@@ -28,7 +28,7 @@ from fiedler.cli.results import atomic_folder, finish_results
 from fiedler.errors import InputError
 from fiedler.metrics import clustering_accuracy
 
-FILES = ["labels.csv", "model.npz", "report.html", "summary.json"]
+FILES = ["labels.csv", "model.safetensors", "report.html", "summary.json"]
 
 
 def file_names(folder):
@@ -64,7 +64,7 @@ def test_cluster_writes_labels_a_model_and_a_report(run_fiedler, table, tmp_path
     assert [line.split()[:-1] for line in lines[:3]] == shown
     assert lines[3:] == [
         "agreement with the known labels: AC 1.000, NMI 1.000, ARI 1.000",
-        f"written to {tmp_path / 'out'}: labels.csv, model.npz, summary.json, report.html",
+        f"written to {tmp_path / 'out'}: labels.csv, model.safetensors, summary.json, report.html",
     ]
 
 
@@ -231,7 +231,7 @@ def test_a_folder_of_texts_and_new_texts(run_fiedler, texts, tmp_path):
 
     new = tmp_path / "new.jsonl"
     new.write_text('{"text": "a comet near the moon"}\n{"text": "butter on bread"}\n')
-    labels = json.loads(run_fiedler("predict", tmp_path / "out" / "model.npz", new, "--json").out)["labels"]
+    labels = json.loads(run_fiedler("predict", tmp_path / "out" / "model.safetensors", new, "--json").out)["labels"]
     assert labels == [int(rows[0]["label"]), int(rows[1]["label"])]
     assert "comet" in (tmp_path / "out" / "report.html").read_text()
 
@@ -305,7 +305,7 @@ def test_mixtures_take_few_sparse_columns(method, run_fiedler, clouds, tmp_path)
 def test_the_model_is_an_estimator_of_raw_rows(run_fiedler, table, tmp_path, clouds):
     run_fiedler("cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--out", tmp_path)
 
-    model = fiedler.load(tmp_path / "model.npz")
+    model = fiedler.load(tmp_path / "model.safetensors")
     assert_array_equal(model.predict(clouds[0]), [int(row["label"]) for row in labels_in(tmp_path / "labels.csv")])
 
 
@@ -759,7 +759,7 @@ def test_a_closed_pipe_ends_the_command_silently(table):
 @pytest.mark.parametrize("k", range(5))
 def test_results_are_the_old_or_the_new_ones_if_a_rename_fails(k, tmp_path, monkeypatch):
     """As if the process was killed before the k-th rename: the next command finds one of the two sets."""
-    folder, names = tmp_path / "out", ["labels.csv", "model.npz", "summary.json"]
+    folder, names = tmp_path / "out", ["labels.csv", "model.safetensors", "summary.json"]
 
     def write(content):
         with atomic_folder(folder) as draft:

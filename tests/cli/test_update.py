@@ -44,7 +44,7 @@ def test_new_rows_are_added_to_all_files(run_fiedler, halves, clouds, tmp_path):
     assert [[row[key] for key in kept] for row in rows[:40]] == [[row[key] for key in kept] for row in before]
     assert [row["name"] for row in rows] == [f"r{i}" for i in range(60)]
     assert adjusted_rand_index(clouds[1], [row["label"] for row in rows]) == 1
-    assert_array_equal(fiedler.load(out / "model.npz")[-1].labels_, [int(row["label"]) for row in rows])
+    assert_array_equal(fiedler.load(out / "model.safetensors")[-1].labels_, [int(row["label"]) for row in rows])
     summary = read_summary(out / "summary.json")
     assert (summary["n_rows"], summary["title"]) == (60, "old.csv")
     assert summary["settings"]["rows added"] == "20 rows of new.csv"

@@ -20,8 +20,8 @@ PAIRS = [PairwiseConstraints([(0, k)], [(1, 5)], n_samples=24) for k in (2, 3)]
 
 # What is written: its name, a function that writes version 0 or 1, and one that reads the file or raises.
 WRITERS = {
-    "model": ("m.npz", lambda path, i: fiedler.save(MODELS[i], path, notes={"i": i}), fiedler.load),
-    "graph": ("g.npz", lambda path, i: GRAPHS[i].save(path), AffinityGraph.load),
+    "model": ("m.safetensors", lambda path, i: fiedler.save(MODELS[i], path, notes={"i": i}), fiedler.load),
+    "graph": ("g.safetensors", lambda path, i: GRAPHS[i].save(path), AffinityGraph.load),
     "pairs": (
         "p.csv",
         lambda path, i: PAIRS[i].to_csv(path),

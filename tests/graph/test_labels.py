@@ -62,8 +62,8 @@ def test_labels_may_be_names_and_new_points_use_the_base(X):
 
 def test_loops_survive_a_file(X, tmp_path):
     graph = LabelGraph().build(X, Y)
-    graph.save(tmp_path / "graph.npz")
-    again = AffinityGraph.load(tmp_path / "graph.npz")
+    graph.save(tmp_path / "graph.safetensors")
+    again = AffinityGraph.load(tmp_path / "graph.safetensors")
     assert_array_equal(again.loops, graph.loops)
     assert_array_equal(again.degrees, graph.degrees)
 

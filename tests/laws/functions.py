@@ -198,7 +198,7 @@ def affinity_graphs(case: MatrixCase) -> str | None:
     graph = outcome.value
     check_graph(graph, case.n, signed=case.signed)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "graph.npz"
+        path = Path(folder) / "graph.safetensors"
         returns(lambda: graph.save(path))
         again = returns(lambda: AffinityGraph.load(path))
     require((to_scipy(again.weights) != to_scipy(graph.weights)).nnz == 0, "another graph after loading")

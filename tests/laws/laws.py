@@ -301,7 +301,7 @@ def files(subject: Subject, case: Awkward) -> str | None:
     if model is None:
         return outcome.error.code
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.npz"
+        path = Path(folder) / "model.safetensors"
         saved = watch(lambda: fiedler.save(model, path))
         if saved.error is not None:
             return saved.error.code

@@ -203,8 +203,8 @@ def test_a_whitened_view_finds_parallel_clusters_and_places_new_rows_in_it(paral
     assert clustering_accuracy(y[train], model.labels_) > 0.97
     assert clustering_accuracy(y[~train], model.predict(X[~train])) > 0.97
     assert_array_equal(model.predict(X[train]), model.labels_)
-    fiedler.save(model, tmp_path / "model.npz")
-    assert_allclose(fiedler.load(tmp_path / "model.npz").predict_proba(X), model.predict_proba(X))
+    fiedler.save(model, tmp_path / "model.safetensors")
+    assert_allclose(fiedler.load(tmp_path / "model.safetensors").predict_proba(X), model.predict_proba(X))
 
 
 @pytest.fixture
@@ -229,8 +229,8 @@ def test_documents_are_compared_in_the_coordinates_of_lpi(form, topics, tmp_path
     assert clustering_accuracy(y[train], model.labels_) > 0.95
     assert clustering_accuracy(y[~train], model.predict(form(X[~train]))) > 0.9
     assert_allclose(model.predict_proba(form(8 * X)), model.predict_proba(form(X)))  # by their directions
-    fiedler.save(model, tmp_path / "model.npz")
-    assert_allclose(fiedler.load(tmp_path / "model.npz").predict_proba(form(X)), model.predict_proba(form(X)))
+    fiedler.save(model, tmp_path / "model.safetensors")
+    assert_allclose(fiedler.load(tmp_path / "model.safetensors").predict_proba(form(X)), model.predict_proba(form(X)))
 
 
 @pytest.mark.parametrize("n_known", [0, 40])

@@ -96,8 +96,8 @@ def test_new_rows_are_explained_by_predict_proba(model, data):
 def test_tables_are_explained_in_their_own_columns(customers, stored, tmp_path):
     model = fiedler.cluster(customers, 2, random_state=0).model
     if stored:
-        fiedler.save(model, tmp_path / "model.npz")
-        model = fiedler.load(tmp_path / "model.npz")
+        fiedler.save(model, tmp_path / "model.safetensors")
+        model = fiedler.load(tmp_path / "model.safetensors")
 
     explanation = model.explain()
 

@@ -219,9 +219,9 @@ def test_models_of_equal_rows_can_be_stored_and_asked(repeated, tmp_path):
     X, _, rows = repeated
     model = ManifoldClustering(3, random_state=0).fit(X[rows])
 
-    fiedler.save(model, tmp_path / "model.npz")
+    fiedler.save(model, tmp_path / "model.safetensors")
 
-    assert_array_equal(fiedler.load(tmp_path / "model.npz").predict_proba(X), model.predict_proba(X))
+    assert_array_equal(fiedler.load(tmp_path / "model.safetensors").predict_proba(X), model.predict_proba(X))
     assert suggest_pairs(model, 3).max() < len(rows)
 
 

@@ -140,9 +140,9 @@ def test_moved_rows_are_listed_with_both_clusters():
 def test_updated_models_can_be_saved(digits, tmp_path):
     model = fit(digits[0][:600], 10)
     model.update(digits[0][600:700])
-    fiedler.save(model, tmp_path / "model.npz")
+    fiedler.save(model, tmp_path / "model.safetensors")
 
-    loaded = fiedler.load(tmp_path / "model.npz")
+    loaded = fiedler.load(tmp_path / "model.safetensors")
 
     assert_array_equal(loaded.labels_, model.labels_)
     assert_array_equal(loaded.update(digits[0][700:800]).labels, model.update(digits[0][700:800]).labels)

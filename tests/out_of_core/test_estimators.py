@@ -80,8 +80,8 @@ def test_spectral_clusters_are_those_in_memory(cut, rows, client, monkeypatch, t
     assert adjusted_rand_index(labels, reference.labels_) > 0.97
     assert (model.labels_.chunks, model.embedding_.chunks) == (((300,) * 5,), ((300,) * 5, (5,)))
     assert np.mean(model.predict(in_blocks(X, 2)).compute() == labels) > 0.97
-    fiedler.save(model, tmp_path / "model.npz")
-    assert_array_equal(fiedler.load(tmp_path / "model.npz").predict(X[:9]), model.predict(X[:9]))
+    fiedler.save(model, tmp_path / "model.safetensors")
+    assert_array_equal(fiedler.load(tmp_path / "model.safetensors").predict(X[:9]), model.predict(X[:9]))
 
 
 def test_eigenvectors_that_do_not_converge_are_reported(rows, client, monkeypatch):
@@ -106,8 +106,8 @@ def test_labels_spread_as_in_memory(normalize, rows, few, client, tmp_path):
     assert_allclose(model.label_distributions_.compute().sum(axis=1), 1)
     assert np.median(np.abs(model.label_distributions_.compute() - reference.label_distributions_)) < 0.02
     assert_array_equal(model.classes_, reference.classes_)
-    fiedler.save(model, tmp_path / "model.npz")
-    loaded = fiedler.load(tmp_path / "model.npz")
+    fiedler.save(model, tmp_path / "model.safetensors")
+    loaded = fiedler.load(tmp_path / "model.safetensors")
     assert np.mean(loaded.predict(in_blocks(X, 2)).compute() == found) > 0.99
     assert loaded.predict_proba(in_blocks(X, 2)).shape == (1500, 5)
 

@@ -136,8 +136,8 @@ def test_models_predict_blocks_are_saved_and_do_not_keep_the_rows(rows, client, 
     X, _ = rows
     model = ManifoldClustering(5, effort="fast", random_state=0).fit(in_blocks(X))
 
-    fiedler.save(model, tmp_path / "model.npz")
-    loaded = fiedler.load(tmp_path / "model.npz")
+    fiedler.save(model, tmp_path / "model.safetensors")
+    loaded = fiedler.load(tmp_path / "model.safetensors")
 
     predicted = loaded.predict(in_blocks(X, 3))
     assert predicted.chunks == ((500, 500, 500),)

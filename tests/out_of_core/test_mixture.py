@@ -92,8 +92,8 @@ def test_predictions_have_the_blocks_of_the_rows_and_models_can_be_saved(rows, c
     blocks = da.from_array(X, chunks=((500, 0, 700, 800), (3,)))
 
     model = GaussianMixture(4, init=start).fit(blocks)
-    fiedler.save(model, tmp_path / "model.npz")
-    loaded, copied = fiedler.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))
+    fiedler.save(model, tmp_path / "model.safetensors")
+    loaded, copied = fiedler.load(tmp_path / "model.safetensors"), pickle.loads(pickle.dumps(model))
 
     for one in (model, loaded, copied):
         labels, proba = one.predict(blocks), one.predict_proba(blocks)

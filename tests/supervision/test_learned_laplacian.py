@@ -540,8 +540,8 @@ def test_invalid_input_raises(rng):
 def test_metric_is_saved_with_the_graph(rng, tmp_path):
     X, _ = stretched(rng)
     model = LearnedLaplacian().fit(X)
-    model.graph_.save(tmp_path / "graph.npz")
-    loaded = AffinityGraph.load(tmp_path / "graph.npz")
+    model.graph_.save(tmp_path / "graph.safetensors")
+    loaded = AffinityGraph.load(tmp_path / "graph.safetensors")
     assert_allclose(loaded.constants.metric, model.metric_)
     assert_allclose(
         LearnedLaplacian().link(X[:3] + 0.1, X, loaded), LearnedLaplacian().link(X[:3] + 0.1, X, model.graph_)

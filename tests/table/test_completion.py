@@ -82,8 +82,8 @@ def test_a_model_of_a_frame_of_numbers_completes_new_rows(make, rows, tmp_path):
     columns = dict(zip(["width", "height", "price"], X.T))
     model = fiedler.cluster(make(columns), 2, random_state=0).model
     assert_array_equal(model.labels_, fiedler.cluster(X, 2, random_state=0).labels)
-    fiedler.save(model, tmp_path / "model.npz")
-    model = fiedler.load(tmp_path / "model.npz")
+    fiedler.save(model, tmp_path / "model.safetensors")
+    model = fiedler.load(tmp_path / "model.safetensors")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         complete = model.predict(make(columns))

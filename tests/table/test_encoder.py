@@ -166,8 +166,8 @@ def test_cluster_takes_a_table_and_its_model_is_saved(table, tmp_path):
 
     assert adjusted_rand_index(group, labels) > 0.95
     assert memberships.shape == (N, 2)
-    fiedler.save(model, tmp_path / "model.npz")
-    loaded = fiedler.load(tmp_path / "model.npz")
+    fiedler.save(model, tmp_path / "model.safetensors")
+    loaded = fiedler.load(tmp_path / "model.safetensors")
     assert_array_equal(loaded.predict(frame[:50]), model.predict(frame[:50]))
     assert np.mean(model.predict(frame) == labels) > 0.98
     assert loaded.encoder_.plan_ == model.encoder_.plan_

@@ -73,8 +73,8 @@ LLGC(alpha=0.9).fit(X, y).predict_proba(X)
 
 choice: NClustersChoice = choose_n_clusters(X, range(2, 5), estimator=SpectralClustering())
 accuracy: float = clustering_accuracy([0, 1], labels)
-fiedler.save(model, "model.npz")
-fiedler.load("model.npz")
+fiedler.save(model, "model.safetensors")
+fiedler.load("model.safetensors")
 
 try:
     fiedler.cluster(X, n_clusters=1000)

@@ -116,7 +116,7 @@ def cluster(
     ] = False,
     output: Output,
 ) -> None:
-    """Cluster rows; write labels.csv, model.npz, summary.json and report.html."""
+    """Cluster rows; write labels.csv, model.safetensors, summary.json and report.html."""
     n_clusters = parse_n_clusters(k)
     choose(methods(), method, option="method")
     choose(EFFORTS, effort, option="effort")

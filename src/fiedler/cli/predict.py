@@ -58,7 +58,7 @@ LOST_COLUMNS = (
 def predict(
     *,
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A model.npz written by fiedler cluster, or its folder.")
+        Path, typer.Argument(metavar="MODEL", help="A model.safetensors written by fiedler cluster, or its folder.")
     ],
     source: Source,
     new: NewRows,

@@ -33,7 +33,8 @@ from ..report import write_report, write_summary
 from .output import printable
 
 FINISHED = ".fiedler-finished"  # the folder of results that have to be moved to their places
-LABELS_FILE, MODEL_FILE, SUMMARY_FILE, PAGE_FILE = FILES = ("labels.csv", "model.npz", "summary.json", "report.html")
+FILES = ("labels.csv", "model.safetensors", "summary.json", "report.html")
+LABELS_FILE, MODEL_FILE, SUMMARY_FILE, PAGE_FILE = FILES
 
 TABLE_FILE = "table.csv"  # of --append
 MEMBERSHIP_DECIMALS = 4  # in CSV files

@@ -262,7 +262,7 @@ class _Fit:
         size = min(len(sample.numbers), comparer.effort.n_rows(comparer.low_dimensional))
         some = np.sort(np.random.RandomState(comparer.random_state).permutation(len(sample.numbers))[:size])
         groups = coarse.groups_of(graph.cells.nodes_of(sample.numbers[some]))
-        view_file = run.workspace.folder / "view.npz"
+        view_file = run.workspace.folder / "view.safetensors"
 
         def compare() -> dict[str, Array]:
             on_sample = [replace(one, labels=one.labels[groups]) for one in found]
