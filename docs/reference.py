@@ -6,12 +6,14 @@ from fiedler import _registry
 def api_reference() -> str:
     """Return the page ``estimators.rst``, one section per family."""
     _registry.import_papers()  # registers the baselines
-    sections: dict[str, list[str]] = {}
+    sections: dict[tuple[str, str], list[str]] = {}
     for row in _registry.ESTIMATORS.values():
-        package = row.full_module.rpartition(".")[0].removeprefix("fiedler.")
-        sections.setdefault(row.section, []).append(row.name if row.top_level else f"{package}.{row.name}")
-    lines = ["Estimators", "==========", "", ".. currentmodule:: fiedler"]
-    for section, names in sections.items():
-        options = [".. autosummary::", "   :toctree: generated", "   :nosignatures:"]
-        lines += ["", section, "-" * len(section), "", *options, "", *(f"   {name}" for name in names)]
+        package, _, subpackage = row.full_module.rpartition(".")[0].partition(".")
+        name = row.name if row.top_level else f"{subpackage}.{row.name}"
+        sections.setdefault((row.section, package), []).append(name)
+    lines = ["Estimators", "=========="]
+    options = [".. autosummary::", "   :toctree: generated", "   :nosignatures:"]
+    for (section, package), names in sections.items():
+        lines += ["", section, "-" * len(section), "", f".. currentmodule:: {package}", "", *options, ""]
+        lines += [f"   {name}" for name in names]
     return "\n".join([*lines, ""])

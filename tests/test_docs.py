@@ -24,10 +24,10 @@ PAGES = sorted(page for page in [*DOCS.glob("*.md"), *DOCS.glob("*.rst")] if pag
 def public_names():
     """Yield the public names with their modules; modules and names of other libraries are left out."""
     packages = [f"fiedler.{name}" for name in _registry.SUBPACKAGES]
-    for module in ["fiedler", *packages]:
+    for module in ["fiedler", *packages, "fiedler_papers.baselines"]:
         for name in getattr(import_module(module), "__all__", ()):
             value = getattr(import_module(module), name)
-            if (inspect.isclass(value) or callable(value)) and value.__module__.startswith("fiedler."):
+            if callable(value) and value.__module__.startswith(("fiedler.", "fiedler_papers.")):
                 yield module, name
 
 
@@ -61,8 +61,8 @@ def reference_names():
 
 
 def reference_object(name):
-    module, _, attribute = (name if name.startswith("fiedler_papers.") else f"fiedler.{name}").rpartition(".")
-    return getattr(import_module(module), attribute)
+    module, _, attribute = f"fiedler.{name}".rpartition(".")
+    return getattr(fiedler.baselines if module == "fiedler.baselines" else import_module(module), attribute)
 
 
 @pytest.mark.parametrize("name", reference_names())

@@ -68,8 +68,8 @@ def build_app() -> typer.Typer:
     return app
 
 
-def _group(help: str | None = None) -> typer.Typer:
-    return typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=help)
+def _group(**options: Any) -> typer.Typer:
+    return typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, **options)
 
 
 def missing_command(context: typer.Context) -> None:
