@@ -123,7 +123,7 @@ docs: $(VENV)/.docs
 
 # Regenerate the type stub from the registry.
 stubs: $(VENV)/.dev
-	$(BIN)/python src/fiedler/_registry.py
+	$(BIN)/python .ci/write_stub.py
 
 # Both distributions built twice: the builds must agree byte by byte, and the library's wheel stay below 1 MB.
 wheel: $(VENV)/.dev

@@ -15,7 +15,6 @@ from fiedler import (
     RadiusGraph,
     SpectralClustering,
 )
-from fiedler.baselines import GNMF, LMNN, MMC, MPCKMeans, NMFClustering, TransductiveSVM
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.datasets import blobs, circles, swiss_roll, two_moons
 from fiedler.embedding import LPI, NLE
@@ -28,6 +27,7 @@ from fiedler.io import read_input
 from fiedler.report import read_summary
 from fiedler.supervision import ConstrainedKFold, LearnedLaplacian, PairwiseConstraints, suggest_pairs
 from fiedler.text import DocumentVectorizer, read_documents
+from fiedler_papers.baselines import GNMF, LMNN, MMC, MPCKMeans, NMFClustering, TransductiveSVM
 
 RNG = np.random.RandomState(0)
 X = np.concatenate([RNG.normal(size=(15, 3)), RNG.normal(size=(15, 3)) + 8])

@@ -28,13 +28,14 @@ from fiedler import (
     SpectralClustering,
 )
 from fiedler._model_schema import ATTRIBUTES, format_attributes
-from fiedler._registry import check_instances, storable_classes
-from fiedler.baselines import TransductiveSVM
+from fiedler._registry import storable_classes
 from fiedler.core.arrays import to_numpy
 from fiedler.errors import FileFormatError
 from fiedler.graph import LandmarkGraph, RadiusGraph
 from fiedler.persistence import FORMAT_VERSION, JSON_MEMBER, MODEL_FORMAT, SizeLimit, read_notes
 from fiedler.text import DocumentVectorizer
+from fiedler_papers.baselines import TransductiveSVM
+from registry_instances import check_instances
 
 ALL_ESTIMATORS = [one for one in check_instances() if not isinstance(one, TransductiveSVM)]  # contains SVC
 PREDICTORS = ("predict", "predict_proba", "transform")

@@ -1,6 +1,5 @@
 """Generated from _registry.py by ``make stubs``; do not edit."""
 
-from . import baselines as baselines
 from . import clustering as clustering
 from . import core as core
 from . import datasets as datasets

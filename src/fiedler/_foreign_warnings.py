@@ -37,8 +37,6 @@ IGNORED = (
     Filter("ignore", "", UserWarning, r"scipy\.sparse\.linalg\.|fiedler\.core\.(eigen|solvers)$"),
     # the "beta" CSR layout and unchecked tensors of torch
     Filter("ignore", r"(?s).*sparse", UserWarning, r"torch\.|fiedler\."),
-    # loadmat, whose type of sparse matrices will change
-    Filter("ignore", "", DeprecationWarning, r"scipy\.io\.|fiedler\.datasets\.parse$"),
 )
 TEMPORARY = {  # what may be left of these and of scikit-learn's own filters
     *IGNORED,

@@ -502,6 +502,7 @@ def test_methods_that_accept_no_labels_are_fitted_without(run_fiedler, table):
 
 
 def test_doctor_and_data(run_fiedler):
+    pytest.importorskip("fiedler_papers")
     checked = json.loads(run_fiedler("doctor", "--json").out)
     sets = json.loads(run_fiedler("data", "list", "--json").out)
     got = json.loads(run_fiedler("data", "get", "digits", "--json").out)
@@ -515,6 +516,7 @@ def test_doctor_and_data(run_fiedler):
 
 
 def test_doctor_survives_a_data_folder_that_is_none(run_fiedler, monkeypatch, tmp_path):
+    pytest.importorskip("fiedler_papers")
     monkeypatch.setenv("FIEDLER_DATA", str(tmp_path / "nothing"))
 
     result = run_fiedler("doctor")
@@ -552,17 +554,18 @@ def test_doctor_survives_an_incompatible_driver(run_fiedler, monkeypatch):
     assert "devices: json finds none (CUDA driver version is insufficient)" in run_fiedler("doctor").out
 
 
-def test_reproduce_without_its_distribution_says_what_to_install(run_fiedler, monkeypatch):
+@pytest.mark.parametrize("command", ["reproduce lapgmm --table 2", "data list", "data get usps --json"])
+def test_commands_without_their_distribution_say_what_to_install(command, run_fiedler, monkeypatch):
     app = import_module("fiedler.cli.app")
     monkeypatch.setattr(app, "entry_points", lambda group: [])
     monkeypatch.setattr(app, "app", app.build_app())
 
-    result = run_fiedler("reproduce", "lapgmm", "--table", "2")
+    result = run_fiedler(*command.split())
 
     assert (result.code, result.out) == (1, "")
     assert result.err == (
-        "fiedler: fiedler reproduce needs the distribution fiedler-papers; install it from the folder papers/ of the "
-        "repository: pip install ./papers\n"
+        f"fiedler: fiedler {command.split()[0]} needs the distribution fiedler-papers; install it from the folder "
+        "papers/ of the repository: pip install ./papers\n"
     )
 
 
@@ -582,6 +585,7 @@ def test_other_distributions_add_commands(run_fiedler, monkeypatch):
 
     assert run_fiedler("reproduce", "world", "--loud").out == "WORLD\n"
     assert run_fiedler("reproduce", "nobody").err == "fiedler: there is nobody; name somebody\n"
+    assert run_fiedler("data", "hello", "world").out == "world\n"
     broken = run_fiedler("broken")
     assert broken.code == 1
     assert broken.err.startswith("fiedler: the command 'broken' cannot be loaded from 'no_such_package:main' (Module")
@@ -590,6 +594,7 @@ def test_other_distributions_add_commands(run_fiedler, monkeypatch):
 
 OTHER_COMMANDS = {
     "reproduce": f"{__name__}:hello",
+    "data.hello": f"{__name__}:hello",
     "broken": "no_such_package:main",
     "cluster": f"{__name__}:hello",
 }
@@ -597,9 +602,9 @@ OTHER_COMMANDS = {
 
 def test_every_option_is_used():
     """A parameter that its command does not use would have no effect."""
-    from fiedler.cli.app import COMMANDS, DATA_COMMANDS
+    from fiedler.cli.app import COMMANDS
 
-    for command in (*COMMANDS.values(), *DATA_COMMANDS.values()):
+    for command in COMMANDS.values():
         body = inspect.getsource(command).partition(") -> None:")[2]
         for name in inspect.signature(command).parameters:
             assert re.search(rf"\b{name}\b", body), f"{command.__name__} does not read {name}"

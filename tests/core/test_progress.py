@@ -10,7 +10,6 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from fiedler import NLE, LapGMM, ManifoldClustering
-from fiedler._registry import check_instances
 from fiedler.core import fitting as progress
 from fiedler.core.fitting import (
     ProgressLines,
@@ -21,6 +20,7 @@ from fiedler.core.fitting import (
     stage,
     track_progress,
 )
+from registry_instances import check_instances
 
 EVERY = list(check_instances())
 

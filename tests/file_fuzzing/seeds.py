@@ -15,11 +15,11 @@ from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 import fiedler
 from fiedler import EmbedKMeans, FullGraph, KNNGraph, LapGMM, ManifoldClustering, RadiusGraph, SpectralClustering
-from fiedler._registry import check_instances
-from fiedler.baselines import TransductiveSVM
 from fiedler.graph import LabelGraph
 from fiedler.report import summarize, write_summary
 from fiedler.text import DocumentVectorizer
+from fiedler_papers.baselines import TransductiveSVM
+from registry_instances import check_instances
 
 QUICK = ("SpectralClustering", "GaussianMixture", "EmbedKMeans", "LLGC", "Pipeline", "MPCKMeans", "LPI")
 N_NEW = 3  # rows that a loaded model predicts

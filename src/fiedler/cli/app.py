@@ -1,9 +1,11 @@
 """The command-line application: built-in commands, commands of other distributions, and how errors are shown.
 
-Another distribution adds a command by an entry point of the group ``fiedler.commands`` that loads to a function::
+Another distribution adds a command by an entry point of the group ``fiedler.commands`` that loads to a function; a dot
+in its name makes it a command of a group, here ``fiedler data list``::
 
     [project.entry-points."fiedler.commands"]
     reproduce = "fiedler_papers.command:reproduce"
+    "data.list" = "fiedler_papers.command:list_data"
 """
 
 from __future__ import annotations
@@ -20,10 +22,9 @@ import typer
 from typer.models import OptionInfo
 
 from .. import __version__
+from .._registry import PAPERS_HINT
 from ..errors import MissingDependencyError
-from . import INTERRUPTED, cluster, compare, data, doctor, predict
-from . import data as report
-from . import data as reproduce
+from . import INTERRUPTED, cluster, compare, doctor, predict, report
 from . import predict as update
 from .options import Debug
 from .output import COMMAND_OPTIONS, one_line, render
@@ -41,24 +42,40 @@ COMMANDS: dict[str, Command] = {
     "doctor": doctor.doctor,
 }
 
-DATA_COMMANDS: dict[str, Command] = {"list": data.list_all, "get": data.get}
+# Commands of the distribution fiedler-papers, with their help where it is not installed and that of the group.
+PAPERS_COMMANDS = {"reproduce": "Reproduce the tables of papers", "data": "Show and download the data sets"}
 
 
 def build_app() -> typer.Typer:
     """Build the application with the built-in commands and those of installed distributions."""
-    app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+    app = _group()
     app.callback()(application)
+    groups: dict[str, typer.Typer] = {}
     others = installed_commands()
     for name, command in (COMMANDS | {name: others[name] for name in others if name not in COMMANDS}).items():
-        app.command(name)(with_error_handling(command))
-    if "reproduce" not in others:
-        fallback = with_error_handling(reproduce.reproduce)
-        app.command("reproduce", context_settings=reproduce.CONTEXT_SETTINGS)(fallback)
-    data_app = typer.Typer(no_args_is_help=True, help="Show and download the data sets.")
-    for name, command in DATA_COMMANDS.items():
-        data_app.command(name)(with_error_handling(command))
-    app.add_typer(data_app, name="data")
+        group, _, last = name.rpartition(".")
+        if group and group not in groups:
+            groups[group] = _group(help=f"{PAPERS_COMMANDS.get(group, f'Commands of {group}')}.")
+            app.add_typer(groups[group], name=group)
+        (groups[group] if group else app).command(last)(with_error_handling(command))
+    present = {command.name for command in app.registered_commands} | groups.keys()
+    for name, about in PAPERS_COMMANDS.items():
+        if name not in present:  # any arguments are accepted, so that every call shows the installation hint
+            settings = {"allow_extra_args": True, "ignore_unknown_options": True}
+            text = f"{about}; needs the distribution fiedler-papers."
+            app.command(name, context_settings=settings, help=text)(with_error_handling(missing_command))
     return app
+
+
+def _group(**options: Any) -> typer.Typer:
+    return typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, **options)
+
+
+def missing_command(context: typer.Context) -> None:
+    """Name the distribution to install."""
+    raise MissingDependencyError(
+        f"fiedler {context.info_name} needs the distribution fiedler-papers", PAPERS_HINT, module="fiedler_papers"
+    )
 
 
 def installed_commands() -> dict[str, Command]:

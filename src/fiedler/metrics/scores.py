@@ -1,4 +1,8 @@
-"""The scores by which methods are usually compared, in one dictionary."""
+"""Scores of labels and memberships against known classes, and the table of those that are usually compared.
+
+Clusters are matched to classes one to one, by the Hungarian method. The scores of labels on a graph are in
+:mod:`fiedler.graph.cuts` and :mod:`fiedler.graph.community`.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,9 @@ from ..graph.affinity import AffinityGraph
 from ..graph.community import modularity
 from ..graph.cuts import normalized_cut
 
-# ---------------------------------------------------------------------------------------------------------------------
-# One-to-one matching of clusters to classes, by the Hungarian method.
+AVERAGES = ("max", "arithmetic", "geometric", "min")  # of entropies, as scikit-learn names them
+
+# --------------------------------------------------------------------------------------------------------------- checks
 
 
 def check_pair(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
@@ -58,6 +63,15 @@ def _are_of_one_kind(labels: np.ndarray) -> bool:
 def labels_to_numpy(labels: Any) -> Any:
     """Convert an array of another library to NumPy; return anything else unchanged."""
     return to_numpy(labels) if is_foreign(labels) else labels
+
+
+def _numbered(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
+    """Validate two labelings and number their labels: scikit-learn takes neither bytes nor large floats."""
+    y_true, y_pred = (np.unique(labels, return_inverse=True)[1] for labels in check_pair(labels_true, labels_pred))
+    return y_true, y_pred
+
+
+# --------------------------------------------------------------------------------------------------- matched to classes
 
 
 def match_labels(labels_true: LabelsLike, labels_pred: LabelsLike) -> np.ndarray:
@@ -117,10 +131,7 @@ def clustering_accuracy(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
     return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(y_true))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Agreement of two labelings, by scores that do not depend on the names of clusters.
-
-AVERAGES = {"max": "max", "arithmetic": "arithmetic", "geometric": "geometric", "min": "min"}
+# ---------------------------------------------------------------------------------------------- agreement of partitions
 
 
 def normalized_mutual_information(
@@ -146,8 +157,8 @@ def normalized_mutual_information(
     >>> normalized_mutual_information([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
-    method = choose(AVERAGES, average, option="average")
-    return float(normalized_mutual_info_score(*_numbered(labels_true, labels_pred), average_method=method))
+    choose(dict.fromkeys(AVERAGES), average, option="average")
+    return float(normalized_mutual_info_score(*_numbered(labels_true, labels_pred), average_method=average))
 
 
 def rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
@@ -203,14 +214,7 @@ def purity(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
     return float(contingency_matrix(y_true, y_pred).max(axis=0).sum() / len(y_true))
 
 
-def _numbered(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
-    """Validate two labelings and number their labels: scikit-learn takes neither bytes nor large floats."""
-    y_true, y_pred = (np.unique(labels, return_inverse=True)[1] for labels in check_pair(labels_true, labels_pred))
-    return y_true, y_pred
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Calibration: how well memberships agree with accuracy.
+# ---------------------------------------------------------------------------------------------------------- calibration
 
 
 def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: int = 15) -> float:
@@ -277,7 +281,7 @@ def _check_memberships(memberships: MatrixLike, n_samples: int) -> np.ndarray:
     return resp
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------------- table
 
 EXTERNAL = {"AC": clustering_accuracy, "NMI": normalized_mutual_information, "ARI": adjusted_rand_index}
 INTERNAL = {"cut": normalized_cut, "modularity": modularity}

@@ -13,9 +13,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from scipy.io import savemat
 
-from fiedler.datasets import archive, load, parse
-from fiedler.datasets.registry import DATASETS
-from fiedler.datasets.store import convert
+from fiedler.datasets import load
+from fiedler_papers.datasets import DATASETS, files, parse
 
 FOLDER = os.environ.get("FIEDLER_DATA", "")
 
@@ -42,22 +41,21 @@ FIRST_COUNTS = {  # sets with many classes
     "tdt2": [1844, 1828, 1222, 811, 441, 407, 272, 238, 226, 167, 160, 145, 141, 140, 131, 123, 123, 120, 104, 98],
     "reuters21578": [3713, 2055, 321, 298, 245, 197, 142, 114, 110, 90, 87, 63, 60, 53, 45, 45, 44, 42, 38, 38],
 }
-FILES = [name for name, row in DATASETS.items() if row.builtin is None]
 
 
 def stored(name):
-    return archive.read(Path(FOLDER) / f"{name}.npz")
+    return files.read(Path(FOLDER) / f"{name}.npz")
 
 
 def test_counts_cover_every_set_in_a_file():
-    assert set(FILES) == {*COUNTS, *FIRST_COUNTS}
+    assert DATASETS.keys() == {*COUNTS, *FIRST_COUNTS}
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", DATASETS)
 def test_local_file_matches_the_registry(name):
     row, bunch = DATASETS[name], load(name, download=False)
 
-    assert archive.fingerprint(bunch.X, bunch.y) == row.fingerprint
+    assert files.fingerprint(bunch.X, bunch.y) == row.fingerprint
     assert bunch.X.shape == row.shape
     assert len(bunch.target_names) == row.n_classes
     counts = np.bincount(bunch.y)
@@ -110,7 +108,7 @@ def write_table(arrays, folder, *, codes, delimiter=",", label=-1, skip=(), dtyp
 
 
 def write_matlab(arrays, folder, *, dtype):
-    X = archive.matrix(arrays)
+    X = files.matrix(arrays)
     split = {"testIdx": np.flatnonzero(arrays["is_test"])[:, None] + 1} if "is_test" in arrays else {}
     fea = sp.csc_matrix(X.astype(np.float64)) if sp.issparse(X) else X
     savemat(folder / "raw.mat", {"fea": fea, "gnd": arrays["y"][:, None] + 1.0, **split})
@@ -127,14 +125,14 @@ def write_portraits(arrays, folder):
 WRITERS = {parse.parse_table: write_table, parse.parse_matlab: write_matlab, parse.parse_portraits: write_portraits}
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if name not in ("usps", "umist")])
+@pytest.mark.parametrize("name", [name for name in DATASETS if name not in ("usps", "umist")])
 def test_raw_files_are_converted_to_the_archive(name, tmp_path):
     row, arrays = DATASETS[name], stored(name)
     parser = getattr(row.remote.parse, "func", row.remote.parse)
     options = getattr(row.remote.parse, "keywords", {})
     paths = WRITERS[parser](arrays, tmp_path, **options)
 
-    converted = convert(row, row.remote, paths, tmp_path)
+    converted = files.convert(row, row.remote, paths, tmp_path)
 
     assert converted.keys() == arrays.keys()
     for key, array in arrays.items():

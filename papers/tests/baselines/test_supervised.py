@@ -10,13 +10,13 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.svm import SVC
 
-from fiedler.baselines import LMNN, MMC, MPCKMeans, TransductiveSVM
-from fiedler.baselines.metric_learning import lmnn_objective, project_to_spectrahedron, target_neighbors
-from fiedler.baselines.mpckmeans import _PairObjective, penalized_distances
-from fiedler.baselines.tsvm import label_highest, switch_labels
 from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index
 from fiedler.supervision import PairwiseConstraints
+from fiedler_papers.baselines import LMNN, MMC, MPCKMeans, TransductiveSVM
+from fiedler_papers.baselines.metric_learning import lmnn_objective, project_to_spectrahedron, target_neighbors
+from fiedler_papers.baselines.mpckmeans import _PairObjective, penalized_distances
+from fiedler_papers.baselines.tsvm import label_highest, switch_labels
 
 
 def noisy(rng, n=60):

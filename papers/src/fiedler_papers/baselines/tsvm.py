@@ -15,14 +15,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from .._foreign_warnings import ignore_foreign_warnings
-from .._records import FitHistory
-from .._typing import LabelsLike, MatrixLike
-from .._validation import check_dense, check_int, check_nonnegative, check_positive, choose
-from ..core.arrays import to_numpy
-from ..core.fitting import restore_on_failure
-from ..errors import InputError, NotConvergedWarning, warn
-from ..graph.labels import as_column, check_classes, known_labels
+from fiedler._foreign_warnings import ignore_foreign_warnings
+from fiedler._records import FitHistory
+from fiedler._typing import LabelsLike, MatrixLike
+from fiedler._validation import check_dense, check_int, check_nonnegative, check_positive, choose
+from fiedler.core.arrays import to_numpy
+from fiedler.core.fitting import restore_on_failure
+from fiedler.errors import InputError, NotConvergedWarning, warn
+from fiedler.graph.labels import as_column, check_classes, known_labels
 
 INITIAL_WEIGHT = 1e-3  # C*/C at the start
 WEIGHT_GROWTH = 4.0  # factor from one value of C* to the next
@@ -74,7 +74,7 @@ class TransductiveSVM(ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from fiedler.baselines import TransductiveSVM
+    >>> from fiedler_papers.baselines import TransductiveSVM
     >>> X = [[0.0], [0.2], [0.4], [2.6], [2.8], [3.0]]
     >>> TransductiveSVM().fit(X, [0, -1, -1, -1, -1, 1]).transduction_
     array([0, 0, 0, 1, 1, 1])

@@ -4,9 +4,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import NMF
 
-from fiedler.baselines import NMFClustering
 from fiedler.core.arrays import order_by_first_row, renumber
 from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
+from fiedler_papers.baselines import NMFClustering
 
 
 @pytest.fixture

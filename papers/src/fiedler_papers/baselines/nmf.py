@@ -18,14 +18,14 @@ from sklearn.decomposition import NMF, non_negative_factorization
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._foreign_warnings import ignore_foreign_warnings
-from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
-from .._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_seed, choose
-from ..core.arrays import convert_rows, is_numpy, normalize_row_sums, normalize_rows, order_by_first_row
-from ..core.fitting import restore_on_failure
-from ..errors import InputError, NotConvergedWarning, warn
-from ..graph.estimator import ClustererMixin, warn_if_clusters_are_empty
-from ..graph.weights import check_sample_weight
+from fiedler._foreign_warnings import ignore_foreign_warnings
+from fiedler._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
+from fiedler._validation import check_data, check_int, check_n_clusters, check_nonnegative, check_seed, choose
+from fiedler.core.arrays import convert_rows, is_numpy, normalize_row_sums, normalize_rows, order_by_first_row
+from fiedler.core.fitting import restore_on_failure
+from fiedler.errors import InputError, NotConvergedWarning, warn
+from fiedler.graph.estimator import ClustererMixin, warn_if_clusters_are_empty
+from fiedler.graph.weights import check_sample_weight
 
 USES_ROW_WEIGHTS = {"ncw": True, "none": False}  # whether rows are weighted
 INITS = ("random", "nndsvd", "nndsvda", "nndsvdar")  # initialisations of scikit-learn's NMF
@@ -96,7 +96,7 @@ class NMFClustering(ClustererMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from fiedler.baselines import NMFClustering
+    >>> from fiedler_papers.baselines import NMFClustering
     >>> X = np.repeat([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 2.0, 1.0]], 5, axis=0)
     >>> NMFClustering(2, random_state=0).fit_predict(X)
     array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1])

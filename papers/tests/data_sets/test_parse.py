@@ -9,9 +9,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from scipy.io import savemat
 
-from fiedler.datasets import archive, parse
-from fiedler.datasets.registry import DATASETS
 from fiedler.errors import FileFormatError
+from fiedler_papers.datasets import DATASETS, files, parse
 
 
 def parse_text(name, tmp_path, *texts):
@@ -106,7 +105,7 @@ def test_matlab_rows_are_sorted_by_class(container, tmp_path):
 
     arrays = parse.parse_matlab([tmp_path / "a.mat"], dtype="uint8")
 
-    X = archive.matrix(arrays)
+    X = files.matrix(arrays)
     assert X.dtype == np.uint8
     assert_array_equal(X.toarray() if sp.issparse(X) else X, fea[[1, 3, 0, 2]])
     assert_array_equal(arrays["y"], [0, 0, 1, 1])

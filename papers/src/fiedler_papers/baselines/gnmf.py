@@ -23,16 +23,17 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags
 
-from .._records import FitHistory
-from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
-from .._validation import check_int, check_n_clusters, check_nonnegative, check_seed
-from ..core.arrays import first_best
-from ..core.fitting import ProgressMixin, report_progress, restore_on_failure, track_progress
-from ..core.kmeans import kmeans
-from ..embedding.nle import multiplicative_update
-from ..errors import NotConvergedWarning, warn
-from ..graph.recipes import KNNGraph, as_affinity
-from ..graph.weights import check_sample_weight, weigh_graph
+from fiedler._records import FitHistory
+from fiedler._typing import GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
+from fiedler._validation import check_int, check_n_clusters, check_nonnegative, check_seed
+from fiedler.core.arrays import first_best
+from fiedler.core.fitting import ProgressMixin, report_progress, restore_on_failure, track_progress
+from fiedler.core.kmeans import kmeans
+from fiedler.embedding.nle import multiplicative_update
+from fiedler.errors import NotConvergedWarning, warn
+from fiedler.graph.recipes import KNNGraph, as_affinity
+from fiedler.graph.weights import check_sample_weight, weigh_graph
+
 from .nmf import check_nonnegative_rows
 
 DENOMINATOR_EPS = 1e-12  # added to denominators against division by zero
@@ -138,7 +139,7 @@ class GNMF(ProgressMixin, ClusterMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from fiedler.baselines import GNMF
+    >>> from fiedler_papers.baselines import GNMF
     >>> X = np.repeat([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 2.0, 1.0]], 8, axis=0) + 0.01 * np.arange(16)[:, None]
     >>> model = GNMF(2, random_state=0).fit(X)
     >>> len(set(model.labels_[:8])), len(set(model.labels_[8:]))

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from fiedler.datasets import archive
-from fiedler.datasets.archive import fingerprint
 from fiedler.errors import FileFormatError
+from fiedler_papers.datasets import files
+from fiedler_papers.datasets.files import fingerprint
 
 X = np.array([[0.5, 0.0, np.nan], [0.0, 2.0, 0.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]])
 Y = np.array([0, 0, 1, 1])
@@ -51,11 +51,11 @@ def test_fingerprint_changes_with_the_content(other):
 
 @pytest.mark.parametrize("data", [X, sp.csr_array(np.nan_to_num(X))], ids=["dense", "sparse"])
 def test_archive_round_trip(data, tmp_path):
-    archive.write(tmp_path / "a.npz", archive.pack(data) | {"y": Y})
+    files.write(tmp_path / "a.npz", files.pack(data) | {"y": Y})
 
-    arrays = archive.read(tmp_path / "a.npz")
+    arrays = files.read(tmp_path / "a.npz")
 
-    loaded = archive.matrix(arrays)
+    loaded = files.matrix(arrays)
     assert type(loaded) is type(data)
     sparse = sp.issparse(loaded)
     assert_array_equal(loaded.toarray() if sparse else loaded, np.nan_to_num(X) if sparse else X)
@@ -63,7 +63,7 @@ def test_archive_round_trip(data, tmp_path):
 
 
 def test_sparse_archive_is_readable_by_scipy(tmp_path):
-    archive.write(tmp_path / "a.npz", archive.pack(sp.csr_array(np.nan_to_num(X))) | {"y": Y})
+    files.write(tmp_path / "a.npz", files.pack(sp.csr_array(np.nan_to_num(X))) | {"y": Y})
 
     assert_array_equal(sp.load_npz(tmp_path / "a.npz").toarray(), np.nan_to_num(X))
 
@@ -97,15 +97,15 @@ def test_broken_archive_raises(kind, tmp_path):
     BROKEN[kind](path)
 
     with pytest.raises(FileFormatError, match=r"broken\.npz' is not a valid data set \(.*replace it") as caught:
-        archive.read(path)
+        files.read(path)
 
     assert (caught.value.code, caught.value.fields) == ("invalid_archive", {"file": str(path)})
     assert "\n" not in str(caught.value)
 
 
 def test_an_index_out_of_bounds_in_an_archive_is_refused(tmp_path):
-    arrays = archive.pack(sp.csr_array(np.nan_to_num(X))) | {"y": Y}
-    archive.write(tmp_path / "a.npz", arrays | {"indices": arrays["indices"] + 2**20})
+    arrays = files.pack(sp.csr_array(np.nan_to_num(X))) | {"y": Y}
+    files.write(tmp_path / "a.npz", arrays | {"indices": arrays["indices"] + 2**20})
 
     with pytest.raises(FileFormatError, match="an index of a sparse matrix is out of bounds"):
-        archive.read(tmp_path / "a.npz")
+        files.read(tmp_path / "a.npz")

@@ -22,14 +22,14 @@ from scipy.optimize import OptimizeResult, minimize
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._records import FitHistory
-from .._typing import LabelsLike, MatrixLike
-from .._validation import check_dense, check_fraction, check_int, check_labels, check_nonnegative, check_positive
-from ..core.arrays import to_numpy
-from ..core.fitting import restore_on_failure
-from ..errors import InputError, NotConvergedWarning, warn
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
-from ..graph.labels import as_column, known_labels
+from fiedler._records import FitHistory
+from fiedler._typing import LabelsLike, MatrixLike
+from fiedler._validation import check_dense, check_fraction, check_int, check_labels, check_nonnegative, check_positive
+from fiedler.core.arrays import to_numpy
+from fiedler.core.fitting import restore_on_failure
+from fiedler.errors import InputError, NotConvergedWarning, warn
+from fiedler.graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints
+from fiedler.graph.labels import as_column, known_labels
 
 MIN_STEP = 1e-12  # of the ascent, in the unit of N, whose trace is one: the line search stops here
 MIN_SQ_DISTANCE = 1e-300  # against division by zero in the gradient
@@ -236,7 +236,7 @@ class LMNN(_LearnedMetric):
 
     Examples
     --------
-    >>> from fiedler.baselines import LMNN
+    >>> from fiedler_papers.baselines import LMNN
     >>> X = [[0.0, 0.0], [0.0, 5.0], [1.0, 0.0], [1.0, 5.0]]
     >>> A = LMNN(n_neighbors=1).fit(X, [0, 0, 1, 1]).metric_
     >>> bool(abs(A[:, 0]).max() > 2 * abs(A[:, 1]).max())  # the second feature is irrelevant

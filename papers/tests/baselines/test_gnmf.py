@@ -6,11 +6,11 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from fiedler import KNNGraph
-from fiedler.baselines import GNMF
-from fiedler.baselines.gnmf import Factors, Problem, normalize_factors, objective, update_factors
 from fiedler.errors import InputError, NotConvergedWarning
 from fiedler.graph.weights import weigh_graph
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
+from fiedler_papers.baselines import GNMF
+from fiedler_papers.baselines.gnmf import Factors, Problem, normalize_factors, objective, update_factors
 
 
 @pytest.fixture

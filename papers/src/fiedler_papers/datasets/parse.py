@@ -7,6 +7,7 @@ its CSR parts) and ``y``.
 from __future__ import annotations
 
 import re
+import warnings
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,10 +17,10 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 from scipy.io import loadmat
 
-from .._foreign_warnings import ignore_foreign_warnings
-from .._validation import choose
-from ..errors import FileFormatError
-from .archive import Arrays, pack
+from fiedler._validation import choose
+from fiedler.errors import FileFormatError
+
+from .files import Arrays, pack
 
 PORTRAIT = re.compile(r"(?:^|/)s(\d+)/(\d+)\.pgm$")
 PGM_HEADER = re.compile(rb"P5\s+(?:#[^\n]*\n\s*)*(\d+)\s+(\d+)\s+(\d+)\s")
@@ -62,7 +63,8 @@ def parse_matlab(paths: Sequence[Path], *, dtype: DTypeLike) -> Arrays:
     Rows are sorted by class, as in our archives; the order within a class is kept.
     """
     (path,) = paths
-    with ignore_foreign_warnings():  # the sparse type of SciPy may change, and is converted below
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the sparse type may change, and is converted below
         content = loadmat(path, variable_names=["fea", "gnd", "testIdx"])
     y = content["gnd"].ravel().astype(np.int64) - 1
     order = np.argsort(y, kind="stable")

@@ -1,3 +1,5 @@
+"""Fixtures: a web server on this machine, and an empty cache."""
+
 from __future__ import annotations
 
 import threading

@@ -19,15 +19,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._records import FitHistory
-from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
-from .._validation import check_dense, check_int, check_n_clusters, check_nonnegative, check_seed
-from ..core.arrays import order_by_first_row, renumber, to_numpy
-from ..core.fitting import restore_on_failure
-from ..errors import NotConvergedWarning, warn
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, symmetric_pairs
-from ..graph.estimator import ClustererMixin, warn_if_clusters_are_empty
-from ..graph.weights import check_sample_weight
+from fiedler._records import FitHistory
+from fiedler._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
+from fiedler._validation import check_dense, check_int, check_n_clusters, check_nonnegative, check_seed
+from fiedler.core.arrays import order_by_first_row, renumber, to_numpy
+from fiedler.core.fitting import restore_on_failure
+from fiedler.errors import NotConvergedWarning, warn
+from fiedler.graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, symmetric_pairs
+from fiedler.graph.estimator import ClustererMixin, warn_if_clusters_are_empty
+from fiedler.graph.weights import check_sample_weight
 
 MIN_VARIANCE_SHARE = 1e-6  # of the mean variance of the features: lower bound on the scatter per row of a cluster
 
@@ -68,7 +68,7 @@ class MPCKMeans(ClustererMixin, BaseEstimator):
     Examples
     --------
     >>> from fiedler import PairwiseConstraints
-    >>> from fiedler.baselines import MPCKMeans
+    >>> from fiedler_papers.baselines import MPCKMeans
     >>> X = [[0.0, 0.0], [0.0, 4.0], [3.0, 0.0], [3.0, 4.0]]
     >>> pairs = PairwiseConstraints(must_link=[(0, 1)], cannot_link=[(0, 2)], n_samples=4)
     >>> labels = MPCKMeans(2, random_state=0).fit(X, constraints=pairs).labels_
