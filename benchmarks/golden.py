@@ -242,7 +242,8 @@ def neutral(text: str) -> str:
     text = re.sub(r"\d+(\.\d+)?(e-\d+)? ?(s|ms|seconds?|min|MB|MiB|GB|GiB|kB|KiB)\b", "#", text)
     text = re.sub(r"[ ,]+\d+\.\d+[ ,]+\d+ *$", " #", text, flags=re.MULTILINE)  # seconds and MB of `compare`
     text = re.sub(r'"(seconds|created|version|versions|time|date)": ?[^,}\n]+', r'"\1": #', text)
-    return re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[:.\d+Z]*", "#", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[:.\d+Z]*", "#", text)
+    return text.replace("model.safetensors", "model.npz")  # as model files were called when results were frozen
 
 
 def commands() -> Iterator[tuple[str, Any]]:
@@ -267,7 +268,7 @@ def commands() -> Iterator[tuple[str, Any]]:
                 yield f"$ {line}", f"exit {code or 0}\n{neutral(out.getvalue())}\n--\n{neutral(err.getvalue())}"
                 for path in sorted(folder.rglob("*")):
                     if path.is_file() and known.get(path) != path.read_bytes():
-                        shown = path.relative_to(folder)
+                        shown = neutral(str(path.relative_to(folder)))
                         if path.suffix in (".png", ".npz", ".safetensors"):
                             yield f"$ {line} > {shown}", "written"
                         else:

@@ -475,6 +475,7 @@ STATE = ["MT19937", {"array": "keys"}, 0, 0, 0.0]
         ({"array": ["a0"]}, "unhashable"),
         ({"array": "empty"}, r"is empty, but has the shape \(0, 2097152\)"),
         ({"array": "not_bool"}, "neither true nor false"),
+        ({"array": "complex"}, "unknown type complex64"),
         ({"unicode": "a0"}, "lacks or does not know"),
         ({"unicode": "keys"}, "does not consist of strings"),
         ({"strings": {"items": ["a"], "shape": [2]}}, "cannot reshape"),
@@ -510,13 +511,14 @@ def test_crafted_values_raise_an_error_with_a_reason(node, reason, saved):
         "empty": np.zeros((0, 2**21)),
         "keys": np.full(624, 2**31, np.uint32),
         "not_bool": np.full(3, 2, np.uint8),
+        "complex": np.zeros(3),
     }
 
-    def with_bool(header):
-        header["not_bool"]["dtype"] = "BOOL"
+    def with_types(header):
+        header["not_bool"]["dtype"], header["complex"]["dtype"] = "BOOL", "C64"
 
     with pytest.raises(FileFormatError, match=f"is not a valid model file: .*{reason}") as caught:
-        fiedler.load(rewrite(saved, with_object(node), with_bool, **arrays))
+        fiedler.load(rewrite(saved, with_object(node), with_types, **arrays))
     assert "\n" not in str(caught.value)
 
 

@@ -27,6 +27,7 @@ PACKAGES = {
     "scipy": "required",
     "scikit-learn": "required",
     "array-api-compat": "required",
+    "safetensors": "required",
     "faiss-cpu": "ann",
     "typer": "cli",
     "rich": "cli",
