@@ -74,7 +74,7 @@ def test_files_that_may_not_be_read_raise_the_error_of_the_system(tmp_path, monk
     with pytest.raises(PermissionError):
         read_input(tmp_path / "a.npy")
     with pytest.raises(PermissionError):
-        _read_image(tmp_path / "a.png", "a.png")
+        _read_image(tmp_path / "a.png")
 
 
 def test_pixels_that_have_no_range_of_8_or_16_bits(tmp_path):

@@ -136,20 +136,12 @@ def _column(cells: Any, name: str, file: str) -> np.ndarray:
         values = array.flatten().to_numpy(zero_copy_only=False)
         width = len(values) // max(len(array), 1)
         if array.null_count or len(np.unique(array.value_lengths().to_numpy())) > 1:
-            raise FileFormatError(
-                f"the vectors in column {name!r} of {file!r} differ in length",
-                "choose other columns with columns=",
-                file=file,
-                column=name,
-            )
+            problem = f"the vectors in column {name!r} of {file!r} differ in length"
+            raise FileFormatError(problem, "choose other columns with columns=", file=file, column=name)
         return values.reshape(len(array), width)
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-        raise FileFormatError(
-            f"column {name!r} of {file!r} contains {kind}, which are not numbers",
-            "choose columns of numbers or vectors with columns=",
-            file=file,
-            column=name,
-        )
+        problem = f"column {name!r} of {file!r} contains {kind}, which are not numbers"
+        raise FileFormatError(problem, "choose columns of numbers or vectors with columns=", file=file, column=name)
     values = array.to_numpy(zero_copy_only=False)
     return values.astype(values.dtype if values.dtype.kind == "f" else np.float64)[:, None]
 
@@ -194,20 +186,14 @@ def _check_columns(
     names = [name for name in (schemas[0].names if columns is None else columns) if name not in drop]
     unknown = [name for name in drop if name not in schemas[0].names]
     if unknown or not names:
-        raise FileFormatError(
-            f"{first!r} has no column {unknown[0]!r}" if unknown else "no columns are left",
-            f"it has {schemas[0].names}",
-            file=first,
-        )
+        problem = f"{first!r} has no column {unknown[0]!r}" if unknown else "no columns are left"
+        raise FileFormatError(problem, f"it has {schemas[0].names}", file=first)
     for (file, _), schema in zip(files, schemas):
         for name in names:
             if name not in schema.names or schema.field(name).type != schemas[0].field(name).type:
-                raise FileFormatError(
-                    f"{file.name!r} has no column {name!r}, or one of another type than {first!r}",
-                    f"choose among {schemas[0].names} with columns=",
-                    file=file.name,
-                    column=name,
-                )
+                problem = f"{file.name!r} has no column {name!r}, or one of another type than {first!r}"
+                hint = f"choose among {schemas[0].names} with columns="
+                raise FileFormatError(problem, hint, file=file.name, column=name)
     return names
 
 

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._validation import first_few, import_optional
-from ..errors import FileFormatError, unreadable_for_lack_of_memory, warn
+from ..errors import FileFormatError, warn
 from .arrays import from_h5ad, from_npy, from_npz
-from .blocks import Arrow, Parquet, arrow_module, npy_blocks, zarr_blocks
-from .record import Input, Table, is_number
+from .blocks import Arrow, Parquet, Parts, arrow_module, npy_blocks, zarr_blocks
+from .record import Input, Table, is_number, reading
 
 # ------------------------------------------------------------------------------------------------------ text of a file
 
@@ -69,12 +69,8 @@ def decompress(path: Path) -> bytes:
     except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, zlib.error) as error:
         if isinstance(error, FileNotFoundError | PermissionError) or path.suffix.lower() not in COMPRESSIONS:
             raise
-        raise FileFormatError(
-            f"{path.name!r} cannot be decompressed ({error})",
-            "compress it again",
-            code="invalid_compression",
-            file=path.name,
-        ) from None
+        problem = f"{path.name!r} cannot be decompressed ({error})"
+        raise FileFormatError(problem, "compress it again", code="invalid_compression", file=path.name) from None
 
 
 MARKS = (
@@ -112,13 +108,9 @@ def decode_files(files: Iterable[tuple[str, bytes]]) -> list[str]:
             texts.append(content.decode(encoding))
         except UnicodeDecodeError as error:
             if encoding != "UTF-8" or b"\0" in content:
-                raise FileFormatError(
-                    f"{name!r} is not {encoding} text (byte {error.start})",
-                    "save it as UTF-8",
-                    code="not_utf8",
-                    file=name,
-                    byte=error.start,
-                ) from None
+                problem = f"{name!r} is not {encoding} text (byte {error.start})"
+                hint = "save it as UTF-8"
+                raise FileFormatError(problem, hint, code="not_utf8", file=name, byte=error.start) from None
             texts.append(content.decode("cp1252", errors="replace"))
             guessed.append(name)
     if guessed:
@@ -163,13 +155,9 @@ def csv_table(content: str, name: str) -> Table:
             header = next(reader, [])
             rows, line_numbers = _checked_rows(reader, header, name)
         except csv.Error as error:
-            raise FileFormatError(
-                f"{name!r}, line {reader.line_num} is not CSV ({error})",
-                "close every quote, and double quotes inside quoted text",
-                code="invalid_csv",
-                file=name,
-                line=reader.line_num,
-            ) from error
+            problem = f"{name!r}, line {reader.line_num} is not CSV ({error})"
+            hint = "close every quote, and double quotes inside quoted text"
+            raise FileFormatError(problem, hint, code="invalid_csv", file=name, line=reader.line_num) from error
     header = [title.strip() for title in header]
     is_used = [bool(title) or len(header) == 1 or any(row[i].strip() for row in rows) for i, title in enumerate(header)]
     titles = checked_header(header, name, is_used)
@@ -186,13 +174,9 @@ def _checked_rows(reader: Any, header: list[str], name: str) -> tuple[list[list[
             first_blank = first_blank or reader.line_num
             continue
         if first_blank:
-            raise FileFormatError(
-                f"{name!r}, line {first_blank} is empty",
-                "remove it; only the end of a table may have empty lines",
-                code="empty_line",
-                file=name,
-                line=first_blank,
-            )
+            problem = f"{name!r}, line {first_blank} is empty"
+            hint = "remove it; only the end of a table may have empty lines"
+            raise FileFormatError(problem, hint, code="empty_line", file=name, line=first_blank)
         if len(cells) != len(header):
             raise FileFormatError(
                 f"{name!r}, line {reader.line_num} has {len(cells)} fields where the header has {len(header)}",
@@ -263,13 +247,9 @@ def json_lines(content: str, name: str) -> Iterator[tuple[int, Any]]:
         try:
             yield number, json.loads(line)
         except json.JSONDecodeError as error:
-            raise FileFormatError(
-                f"{name!r}, line {number} is not JSON: {error}",
-                "write one JSON value per line",
-                code="invalid_json",
-                file=name,
-                line=number,
-            ) from error
+            problem = f"{name!r}, line {number} is not JSON: {error}"
+            hint = "write one JSON value per line"
+            raise FileFormatError(problem, hint, code="invalid_json", file=name, line=number) from error
 
 
 def json_lines_table(content: str, name: str) -> Table:
@@ -277,13 +257,9 @@ def json_lines_table(content: str, name: str) -> Table:
     records = dict(json_lines(content, name))
     for number, record in records.items():
         if not isinstance(record, dict):
-            raise FileFormatError(
-                f"{name!r}, line {number} is not an object with fields",
-                'write one object per line, such as {"id": 1, "text": "..."}',
-                code="invalid_json",
-                file=name,
-                line=number,
-            )
+            problem = f"{name!r}, line {number} is not an object with fields"
+            hint = 'write one object per line, such as {"id": 1, "text": "..."}'
+            raise FileFormatError(problem, hint, code="invalid_json", file=name, line=number)
     titles = dict.fromkeys(title for record in records.values() for title in record)
     columns = {title: [record.get(title) for record in records.values()] for title in titles}
     return Table(columns, list(records), "line")
@@ -292,25 +268,13 @@ def json_lines_table(content: str, name: str) -> Table:
 def excel_table(path: Path) -> Table:
     """Read the first sheet of an Excel or OpenDocument file."""
     calamine = import_optional("python_calamine", extra="table", purpose="Excel files")
-    try:
+    with reading(path.name, "cannot be read as a spreadsheet ({error})", "save it again", "invalid_spreadsheet"):
         workbook = calamine.CalamineWorkbook.from_path(str(path))
         sheets = [sheet for name in workbook.sheet_names if (sheet := workbook.get_sheet_by_name(name)).height]
         rows = sheets[0].to_python(skip_empty_area=False) if sheets else []
-    except calamine.CalamineError as error:
-        raise FileFormatError(
-            f"{path.name!r} cannot be read as a spreadsheet ({error})",
-            "save it again",
-            code="invalid_spreadsheet",
-            file=path.name,
-        ) from None
     if len(sheets) > 1:
-        warn(
-            f"{path.name!r} has {len(sheets)} sheets; the first one, {sheets[0].name!r}, was read",
-            "save another one as a file of its own",
-            code="several_sheets",
-            stacklevel=2,
-            file=path.name,
-        )
+        problem = f"{path.name!r} has {len(sheets)} sheets; the first one, {sheets[0].name!r}, was read"
+        warn(problem, "save another one as a file of its own", code="several_sheets", file=path.name)
     numbered = [(number, row) for number, row in enumerate(rows, 1) if any(cell != "" for cell in row)]
     titles, numbered = (numbered[0][1], numbered[1:]) if numbered else ([], [])
     used = [i for i, title in enumerate(titles) if title != "" or any(row[i] != "" for _, row in numbered)]
@@ -332,21 +296,10 @@ def _excel_cell(cell: Any) -> Any:
 ARROW_FLOATS = ("halffloat", "float", "double")  # names of the floating-point types
 
 
-def arrow_table(parts: type[Parquet | Arrow], path: Path) -> Table:
+def arrow_table(parts: Parts, path: Path) -> Table:
     """Read the table in a Parquet or Arrow file."""
-    try:
+    with reading(path.name, f"cannot be read as {parts.name} ({{error}})", "write the file again", parts.code):
         table = parts.read(str(path))
-    except MemoryError:
-        raise unreadable_for_lack_of_memory(path.name) from None
-    except ImportError:
-        raise
-    except Exception as error:  # pyarrow raises many classes
-        raise FileFormatError(
-            f"{path.name!r} cannot be read as {parts.name} ({error})",
-            "write the file again",
-            code=parts.code,
-            file=path.name,
-        ) from error
     titles = checked_header(table.column_names, path.name)
     columns = {title: _arrow_cells(table.column(i)) for i, title in enumerate(titles)}
     return Table(columns, list(range(1, table.num_rows + 1)), "row")
@@ -372,30 +325,14 @@ def _arrow_cells(column: Any) -> Any:
 
 
 class Format(NamedTuple):
-    """What can be read of the files with an ending.
+    """What can be read of the files with an ending."""
 
-    Attributes
-    ----------
-    table : callable, optional
-        From the text and the name of a file, if ``is_text``, otherwise from its path, to a :class:`Table`.
-    rows : callable, optional
-        From a path and roles to an :class:`Input`, for files that are not tables.
-    is_text : bool
-        Whether the content is text, in some encoding and perhaps compressed; without a table, it is one document.
-    has_bare_texts : bool
-        Whether a row may be a text without the name of a column.
-    parts : type, optional
-        How some rows of a table are read at a time.
-    blocks : callable, optional
-        From a path and a number of rows to a Dask array, for files that are not tables.
-    """
-
-    table: Callable[..., Table] | None = None
-    rows: Callable[..., Input] | None = None
-    is_text: bool = False
-    has_bare_texts: bool = False
-    parts: type[Parquet | Arrow] | None = None
-    blocks: Callable[[Path, int | None], Any] | None = None
+    table: Callable[..., Table] | None = None  # from text and name of a file, if it is text, otherwise from its path
+    rows: Callable[..., Input] | None = None  # from path and roles, of files that are not tables
+    is_text: bool = False  # in some encoding, and perhaps compressed; without a table, it is one document
+    has_bare_texts: bool = False  # whether a row of a table may be a text without the name of a column
+    parts: Parts | None = None  # how some rows of a table are read at a time
+    blocks: Callable[[Path, int | None], Any] | None = None  # from path and number of rows, of files without columns
 
     @property
     def has_documents(self) -> bool:
@@ -469,12 +406,8 @@ def read_tables(folder: Path, paths: Sequence[Path]) -> Table:
     for name, table in others:
         if set(table.columns) != set(first.columns):
             differing = sorted(set(table.columns) ^ set(first.columns))
-            raise FileFormatError(
-                f"{name!r} and {first_name!r} differ in the columns {', '.join(map(repr, differing))}",
-                "give all files the same columns",
-                code="different_columns",
-                file=name,
-            )
+            problem = f"{name!r} and {first_name!r} differ in the columns {', '.join(map(repr, differing))}"
+            raise FileFormatError(problem, "give all files the same columns", code="different_columns", file=name)
     n_rows = sum(len(table.numbers) for table in tables.values())
     columns = {title: [cell for table in tables.values() for cell in table.columns[title]] for title in first.columns}
     return Table(columns, list(range(1, n_rows + 1)), "row")

@@ -19,6 +19,7 @@ from scipy.sparse import issparse
 from .._validation import check_int, did_you_mean, first_few
 from ..datasets import list_datasets, load
 from ..errors import DataNotFoundError, FileFormatError, InputError, warn
+from ..table.columns import Requests
 from ..text.documents import Documents, check_documents
 from .arrays import H5AD, ImageOptions, from_array, from_h5ad, from_images, is_image
 from .blocks import Parts, count_rows, table_blocks
@@ -35,7 +36,7 @@ from .formats import (
     read_tables,
     read_text,
 )
-from .record import Input, Roles, from_table, table_options_error
+from .record import Input, Roles, from_table, refuse_roles
 
 STDIN = "standard input"
 NO_FIELD = object()  # the value of a field that a JSON object does not have
@@ -132,8 +133,9 @@ def read_input(
     """
     if not str(source):
         raise InputError("the name of the input is empty", "give a file, a folder or a data set", code="empty_source")
-    kinds = (tuple(as_category), tuple(as_number), tuple(as_text), tuple((weight or {}).items()))
-    path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features), *kinds, is_new, names, row_weight)
+    requests = Requests((), tuple(as_category), tuple(as_number), tuple(as_text), dict(weight or {}))
+    roles = Roles(labels, id, text, tuple(drop), tuple(features), requests, is_new, names, row_weight)
+    path = Path(source)
     images = ImageOptions(size, None if image_shape is None else tuple(image_shape), skip_broken)
     is_stdin = str(source) == "-"
     if not is_stdin and not path.exists():
@@ -144,7 +146,7 @@ def read_input(
         return _from_folder(path, roles, images, labels_from_folders)
     _refuse_options(path.name, labels_from_folders=labels_from_folders)
     if path.is_file() and is_image(path):
-        _check_no_columns(roles, repr(path.name))
+        refuse_roles(roles, repr(path.name))
         return from_images(path.parent, [path], images)
     _refuse_options(path.name, size=size, skip_broken=skip_broken)
     if is_stdin:
@@ -162,19 +164,15 @@ def _from_file(path: Path, roles: Roles, use_rep: str | None, *, allow_graph: bo
         )
     known = file_format(path)
     if known is None or not known.has_rows:
-        raise FileFormatError(
-            f"{path.name!r} has none of the known endings {', '.join(e for e in FORMATS if FORMATS[e].has_rows)}",
-            "convert it to one of these formats",
-            code="unsupported_file_type",
-            file=path.name,
-        )
+        problem = f"{path.name!r} has none of the known endings {', '.join(e for e in FORMATS if FORMATS[e].has_rows)}"
+        hint = "convert it to one of these formats"
+        raise FileFormatError(problem, hint, code="unsupported_file_type", file=path.name)
     if known.rows is not None:
         options = {"use_rep": use_rep, "allow_graph": allow_graph} if known.rows is from_h5ad else {}
         return known.rows(path, roles, **options)
     has_only_texts = roles == Roles(text=roles.text)
     if known.table is None:
-        if not has_only_texts:
-            raise table_options_error(repr(path.name))
+        refuse_roles(roles._replace(text=None), repr(path.name))
         return _from_documents(read_documents(path))
     if not known.has_bare_texts:
         return from_table(read_table(path), roles, path.name)
@@ -216,26 +214,18 @@ def _refuse_options(name: str, **options: Any) -> None:
             )
 
 
-def _check_no_columns(roles: Roles, source: str) -> None:
-    """Raise an error for options that name columns."""
-    if roles != Roles():
-        raise table_options_error(source)
-
-
 def _check_is_dataset(name: str) -> None:
     """Raise an error if there is no data set of this name."""
     if name not in list_datasets():
+        problem = f"there is no file, folder or data set {name!r}{did_you_mean(name, list_datasets())}"
+        hint = "check the path; fiedler.datasets.list_datasets() lists the data sets"
         raise DataNotFoundError(
-            f"there is no file, folder or data set {name!r}{did_you_mean(name, list_datasets())}",
-            "check the path; fiedler.datasets.list_datasets() lists the data sets",
-            code="no_such_source",
-            value=name,
-            suggestion=did_you_mean(name, list_datasets()),
+            problem, hint, code="no_such_source", value=name, suggestion=did_you_mean(name, list_datasets())
         )
 
 
 def _from_dataset(name: str, roles: Roles) -> Input:
-    _check_no_columns(roles, f"the data set {name!r}")
+    refuse_roles(roles, f"the data set {name!r}")
     data = load(name, verbose=False)
     labels, class_names = np.asarray(data.y), [str(target) for target in data.target_names]
     if "image_shape" in data:
@@ -260,25 +250,18 @@ def _from_folder(folder: Path, roles: Roles, options: ImageOptions, labels_from_
         given = {"size": options.size, "skip_broken": options.skip_broken, "labels_from_folders": labels_from_folders}
         _refuse_options(folder.name, **given)
         return from_table(read_tables(folder, tables), roles, folder.name)
-    _check_no_columns(roles, f"the folder {folder.name!r}")
+    refuse_roles(roles, f"the folder {folder.name!r}")
     images = [path for path in files if is_image(path)]
     texts = [path for path in files if path.suffix.lower() == ".txt"]
     if images and texts:
+        problem = f"the folder {folder.name!r} contains {len(images)} images and {len(texts)} texts"
+        hint = "put them into separate folders"
         raise InputError(
-            f"the folder {folder.name!r} contains {len(images)} images and {len(texts)} texts",
-            "put them into separate folders",
-            code="images_and_texts",
-            file=folder.name,
-            n_images=len(images),
-            n_texts=len(texts),
+            problem, hint, code="images_and_texts", file=folder.name, n_images=len(images), n_texts=len(texts)
         )
     if not images and not texts:
-        raise InputError(
-            f"the folder {folder.name!r} contains no images and no .txt files, and not only tables",
-            "choose a folder that does",
-            code="empty_folder",
-            file=folder.name,
-        )
+        problem = f"the folder {folder.name!r} contains no images and no .txt files, and not only tables"
+        raise InputError(problem, "choose a folder that does", code="empty_folder", file=folder.name)
     if texts:
         _refuse_options(folder.name, skip_broken=options.skip_broken)
     data = from_images(folder, images, options) if images else _from_documents(read_documents(folder))
@@ -290,12 +273,9 @@ def _label_by_folders(data: Input, folder: Path) -> Input:
     classes = [name.partition("/")[0] if "/" in name else None for name in data.row_names]
     class_names = sorted({name for name in classes if name is not None})
     if not class_names:
-        raise InputError(
-            f"the folder {folder.name!r} has no subfolders with files, from which classes could be taken",
-            "put the files of each class into a subfolder, or leave labels_from_folders out",
-            code="no_class_folders",
-            file=folder.name,
-        )
+        problem = f"the folder {folder.name!r} has no subfolders with files, from which classes could be taken"
+        hint = "put the files of each class into a subfolder, or leave labels_from_folders out"
+        raise InputError(problem, hint, code="no_class_folders", file=folder.name)
     codes = [-1 if name is None else class_names.index(name) for name in classes]
     return data._replace(labels=np.array(codes, dtype=np.int64), class_names=class_names)
 
@@ -370,11 +350,8 @@ def _with_parts(file: Path) -> tuple[Path, Parts]:
     """Return a table and how its parts are read."""
     known = FORMATS.get(file.suffix.lower())
     if known is None or known.parts is None:
-        raise FileFormatError(
-            f"{file.name!r} is neither an array (.npy, .zarr) nor a table ({', '.join(_endings_of_parts())})",
-            "convert the data to one of these",
-            file=file.name,
-        )
+        problem = f"{file.name!r} is neither an array (.npy, .zarr) nor a table ({', '.join(_endings_of_parts())})"
+        raise FileFormatError(problem, "convert the data to one of these", file=file.name)
     return file, known.parts
 
 
@@ -382,10 +359,8 @@ def _files_of_dataset(dataset: Any) -> list[tuple[Path, Parts]]:
     """Return the files of an Arrow data set, which must be local and contain no other rows than those of the set."""
     files = [_with_parts(_existing(file)) for file in getattr(dataset, "files", [])]
     if not files or sum(sum(count_rows(*file)) for file in files) != dataset.count_rows():
-        raise FileFormatError(
-            "the Arrow data set is filtered, or not made of files" if files else "the Arrow data set has no files",
-            "write it to Parquet files first, with pyarrow.dataset.write_dataset",
-        )
+        problem = "the Arrow data set is filtered, or not made of files" if files else "the Arrow data set has no files"
+        raise FileFormatError(problem, "write it to Parquet files first, with pyarrow.dataset.write_dataset")
     return files
 
 
@@ -440,12 +415,9 @@ def read_documents(
     known = file_format(path)
     if known is None or not known.has_documents:
         endings = ", ".join(ending for ending, one in FORMATS.items() if one.has_documents)
-        raise InputError(
-            f"{path.name!r} is not a supported source of documents",
-            f"pass a folder or a file that ends in {endings}",
-            code="unsupported_file_type",
-            file=str(path),
-        )
+        problem = f"{path.name!r} is not a supported source of documents"
+        hint = f"pass a folder or a file that ends in {endings}"
+        raise InputError(problem, hint, code="unsupported_file_type", file=str(path))
     content: Any = _decode([(path.name, decompress(path))], encoding)[0] if known.is_text else path
     if known.table is None:
         documents = Documents([content], [path.name])
@@ -466,24 +438,17 @@ def _is_folder(path: Path) -> bool:
         pass
     name = str(path)
     shown = name if len(name) < MAX_SHOWN_CHARACTERS else name[:MAX_SHOWN_CHARACTERS] + "..."
-    raise DataNotFoundError(
-        f"there is no file or folder {shown!r}",
-        "check the path; pass texts as a list",
-        code="file_not_found",
-        file=name,
-    )
+    problem = f"there is no file or folder {shown!r}"
+    raise DataNotFoundError(problem, "check the path; pass texts as a list", code="file_not_found", file=name)
 
 
 def _folder_documents(folder: Path, encoding: str | None) -> Documents:
     paths = (path for path in folder.rglob("*.[tT][xX][tT]") if path.is_file())
     files = sorted(path for path in paths if not _is_hidden(path, folder))
     if not files:
-        raise InputError(
-            f"the folder {str(folder)!r} contains no .txt files",
-            "pass a folder with one document per .txt file",
-            code="no_documents",
-            file=str(folder),
-        )
+        problem = f"the folder {str(folder)!r} contains no .txt files"
+        hint = "pass a folder with one document per .txt file"
+        raise InputError(problem, hint, code="no_documents", file=str(folder))
     texts = _decode([(str(path.relative_to(folder)), path.read_bytes()) for path in files], encoding)
     return Documents(texts, [path.relative_to(folder).as_posix() for path in files])
 
@@ -496,14 +461,9 @@ def _json_documents(content: str, name: str, field: str | None) -> Documents:
             field = field or _choose_column(list(value), None, name)  # chosen from the first object, for all
             value = value.get(field, NO_FIELD)
         if value is NO_FIELD:
-            raise FileFormatError(
-                f"{name!r}, line {number} has no field {field!r}",
-                "name another field with column=",
-                code="no_such_field",
-                file=name,
-                line=number,
-                column=field,
-            )
+            problem = f"{name!r}, line {number} has no field {field!r}"
+            hint = "name another field with column="
+            raise FileFormatError(problem, hint, code="no_such_field", file=name, line=number, column=field)
         values.append((number, value))
     return _as_documents(name, "line", values)
 
@@ -513,13 +473,9 @@ def _as_documents(file: str, unit: str, values: Iterable[tuple[int, Any]]) -> Do
     documents = Documents([], [])
     for number, value in values:
         if value is not None and not isinstance(value, str):
-            raise FileFormatError(
-                f"{file!r}, {unit} {number} contains {type(value).__name__}, not text",
-                "name a column of texts with column=",
-                code="not_text",
-                file=file,
-                **{unit: number},
-            )
+            problem = f"{file!r}, {unit} {number} contains {type(value).__name__}, not text"
+            hint = "name a column of texts with column="
+            raise FileFormatError(problem, hint, code="not_text", file=file, **{unit: number})
         documents.texts.append(value or "")
         documents.names.append(f"{unit} {number}")
     return documents
@@ -531,14 +487,10 @@ def _choose_column(columns: Sequence[str], column: str | None, file: str) -> str
     if name in columns:
         return name
     known = ", ".join(repr(known) for known in columns) or "none"
+    problem = f"{file!r} has no column {name!r}{did_you_mean(name, columns)}; its columns are {known}"
+    hint = "name one with column="
     raise InputError(
-        f"{file!r} has no column {name!r}{did_you_mean(name, columns)}; its columns are {known}",
-        "name one with column=",
-        code="no_such_column",
-        parameter="column",
-        file=file,
-        column=name,
-        columns=list(columns),
+        problem, hint, code="no_such_column", parameter="column", file=file, column=name, columns=list(columns)
     )
 
 
@@ -555,21 +507,14 @@ def _decode(files: list[tuple[str, bytes]], encoding: str | None) -> list[str]:
             texts.append(content.decode(encoding, errors="replace"))
             damaged.append(name)
         except LookupError:
-            raise InputError(
-                f"encoding={encoding!r} is unknown",
-                "common ones are 'utf-8' and 'latin-1'",
-                code="unknown_encoding",
-                parameter="encoding",
-                value=encoding,
-            ) from None
+            problem = f"encoding={encoding!r} is unknown"
+            hint = "common ones are 'utf-8' and 'latin-1'"
+            raise InputError(problem, hint, code="unknown_encoding", parameter="encoding", value=encoding) from None
     if damaged:
-        warn(
+        problem = (
             f"{len(damaged)} file(s) contain bytes that are not {encoding} ({first_few(damaged)}), which were replaced "
-            "by U+FFFD",
-            "if characters look wrong, pass the right encoding=",
-            code="wrong_encoding",
-            files=damaged,
-            encoding=encoding,
-            stacklevel=4,
+            "by U+FFFD"
         )
+        hint = "if characters look wrong, pass the right encoding="
+        warn(problem, hint, code="wrong_encoding", files=damaged, encoding=encoding, stacklevel=4)
     return texts

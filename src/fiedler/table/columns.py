@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -66,12 +66,8 @@ def _are_finite_numbers(array: np.ndarray) -> bool:
 def table_cells(X: Any, estimator: str = "TableEncoder") -> dict[str, Any]:
     """Return the cells of every column by name; those of an array are called x0, x1, ..."""
     if sp.issparse(X):
-        raise InputError(
-            f"{estimator} does not take sparse rows",
-            "pass them to the clusterer as they are",
-            code="sparse_not_supported",
-            parameter="X",
-        )
+        problem = f"{estimator} does not take sparse rows"
+        raise InputError(problem, "pass them to the clusterer as they are", code="sparse_not_supported", parameter="X")
     if isinstance(X, Mapping):
         columns = list(X.items())
     elif is_frame(X):
@@ -79,11 +75,17 @@ def table_cells(X: Any, estimator: str = "TableEncoder") -> dict[str, Any]:
     else:
         array = to_numpy(X) if is_foreign(X) else as_array(X)
         if array is None:
-            raise InputError(
-                f"a table has rows and columns; got {shown(X)}", "pass rows of one length", code="wrong_shape",
-                parameter="X",
-            )  # fmt: skip
-        columns = _array_columns(array)
+            problem = f"a table has rows and columns; got {shown(X)}"
+            raise InputError(problem, "pass rows of one length", code="wrong_shape", parameter="X")
+        if array.ndim == 2 and not array.shape[1]:
+            problem = f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
+            raise InputError(problem, code="no_columns", parameter="X")
+        if array.ndim != 2:
+            problem = f"a table has rows and columns; got an array of shape {array.shape}. Reshape your data"
+            raise InputError(problem, code="wrong_shape", parameter="X")
+        if np.iscomplexobj(array):
+            raise InputError("Complex data not supported", "use real numbers", code="wrong_dtype", parameter="X")
+        columns = [(f"x{j}", array[:, j]) for j in range(array.shape[1])]
     cells = {str(name): column for name, column in columns}
     if single := next((name for name, column in cells.items() if not hasattr(column, "__len__")), None):
         raise InputError(f"the column {single!r} is not a list of cells", code="wrong_shape", parameter="X")
@@ -103,31 +105,10 @@ def _frame_columns(X: Any) -> list[tuple[Any, Any]]:
         frame = narwhals.from_native(X, eager_only=True)
         columns = [(series.name, _series_cells(series, narwhals)) for series in frame.iter_columns()]
     except (TypeError, ValueError) as error:
-        raise InputTypeError(
-            f"this {type(X).__name__} cannot be read as a table: {error}",
-            "pass a data frame of pandas, polars or pyarrow; call .collect() on a lazy one",
-            code="not_a_table",
-            parameter="X",
-        ) from None
+        problem = f"this {type(X).__name__} cannot be read as a table: {error}"
+        hint = "pass a data frame of pandas, polars or pyarrow; call .collect() on a lazy one"
+        raise InputTypeError(problem, hint, code="not_a_table", parameter="X") from None
     return columns if names is None else [(name, cells) for name, (_, cells) in zip(names, columns)]
-
-
-def _array_columns(array: np.ndarray) -> list[tuple[Any, Any]]:
-    if array.ndim == 2 and not array.shape[1]:
-        raise InputError(
-            f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.",
-            code="no_columns",
-            parameter="X",
-        )
-    if array.ndim != 2:
-        raise InputError(
-            f"a table has rows and columns; got an array of shape {array.shape}. Reshape your data",
-            code="wrong_shape",
-            parameter="X",
-        )
-    if np.iscomplexobj(array):
-        raise InputError("Complex data not supported", "use real numbers", code="wrong_dtype", parameter="X")
-    return [(f"x{j}", array[:, j]) for j in range(array.shape[1])]
 
 
 def _series_cells(series: Any, narwhals: Any) -> Any:
@@ -193,24 +174,17 @@ class Requests(NamedTuple):
         asked = [*self.drop, *self.category, *self.number, *self.text]
         for name in [*asked, *self.weight]:
             if name not in names:
-                raise InputError(
-                    f"there is no column {name!r}{did_you_mean(name, names)}",
-                    f"the columns are {first_few([repr(one) for one in names], 20)}",
-                    code="no_such_column",
-                    column=name,
-                    columns=list(names),
-                )
+                problem = f"there is no column {name!r}{did_you_mean(name, names)}"
+                hint = f"the columns are {first_few([repr(one) for one in names], 20)}"
+                raise InputError(problem, hint, code="no_such_column", column=name, columns=list(names))
         twice = next((name for name in asked if asked.count(name) > 1), None)
         if twice is not None:
             raise InputError(f"column {twice!r} is given two kinds", "give it one", code="two_roles", column=twice)
         for name, factor in self.weight.items():
             if not (np.isfinite(factor) and factor > 0):
-                raise InputError(
-                    f"the weight of column {name!r} is {factor!r}",
-                    "use a positive number, or leave the column out",
-                    code="invalid_weight",
-                    column=name,
-                )
+                problem = f"the weight of column {name!r} is {factor!r}"
+                hint = "use a positive number, or leave the column out"
+                raise InputError(problem, hint, code="invalid_weight", column=name)
 
 
 def plan_columns(cells: Mapping[str, Any], requests: Requests, locations: Sequence[str] | None = None) -> list[Column]:
@@ -220,20 +194,15 @@ def plan_columns(cells: Mapping[str, Any], requests: Requests, locations: Sequen
     wrong = [column for column in columns if column.values.n_mistakes]
     problems = [_describe_mistakes(column, cells[column.name], locations) for column in wrong]
     if problems:
-        raise InputError(
-            "; ".join(problems),
-            "correct these cells or empty them, or choose categories for the columns (as_category), or drop them",
-            code="mixed_column",
-            columns=[column.name for column in wrong],
-        )
+        problem = "; ".join(problems)
+        hint = "correct these cells or empty them, or choose categories for the columns (as_category), or drop them"
+        raise InputError(problem, hint, code="mixed_column", columns=[column.name for column in wrong])
     if not any(column.is_used for column in columns):
         listed = first_few([f"{column.name!r} ({column.reason})" for column in columns])
         is_equal = all(column.kind in ("constant", "empty") for column in columns)
-        raise InputError(
-            f"no column is left to compare rows by: {listed}",
-            "check the data" if is_equal else "drop fewer columns, or choose categories for some (as_category)",
-            code="no_values_differ" if is_equal else "no_features",
-        )
+        problem = f"no column is left to compare rows by: {listed}"
+        hint = "check the data" if is_equal else "drop fewer columns, or choose categories for some (as_category)"
+        raise InputError(problem, hint, code="no_values_differ" if is_equal else "no_features")
     return columns
 
 
@@ -260,18 +229,16 @@ def _describe_mistakes(column: Column, cells: Any, locations: Sequence[str] | No
     return f"column {column.name!r}: {shown}{more} is not {kind}, as the other cells are"
 
 
-def _is_array(cells: Any) -> bool:
-    return isinstance(cells, np.ndarray) and cells.dtype.kind != "O"
-
-
 def _plan(name: str, cells: Any, requests: Requests) -> Column:
     if name in requests.drop:
         return Column(name, "dropped", Values("words", np.empty(0, dtype=object)), "dropped")
-    expected: ValueType | None = "numbers" if name in requests.number and not _is_array(cells) else None
+    is_typed = isinstance(cells, np.ndarray) and cells.dtype.kind != "O"
+    expected: ValueType | None = "numbers" if name in requests.number and not is_typed else None
     values = read_values(cells, as_words=name in requests.category or name in requests.text, expected=expected)
     if values.is_missing.all():
         return Column(name, "empty", values, "no values")
-    n_distinct = count_distinct(values)
+    present = values.cells[~values.is_missing]
+    n_distinct = len(set(present)) if values.type == "words" else len(np.unique(present, axis=0))
     if n_distinct == 1 and name not in requests.number:
         return Column(name, "constant", values, "all values are equal")
     for kind in ("category", "text"):
@@ -279,61 +246,35 @@ def _plan(name: str, cells: Any, requests: Requests) -> Column:
             return Column(name, kind, values, "as asked", is_requested=True)
     if name in requests.number:
         if values.type != "numbers":
-            raise InputError(
-                f"column {name!r} was to be taken for numbers, but contains {values.type}",
-                "leave that out",
-                code="not_numbers",
-                column=name,
-            )
+            problem = f"column {name!r} was to be taken for numbers, but contains {values.type}"
+            raise InputError(problem, "leave that out", code="not_numbers", column=name)
         return Column(name, "number", values, "as asked", is_requested=True)
-    return Column(name, *_recognise(name, values, n_distinct))
+    kind, reason = _recognise(name, values, present, n_distinct)
+    return Column(name, kind, values, reason)
 
 
-def _recognise(name: str, values: Values, n_distinct: int) -> tuple[Kind, Values, str]:
-    """Return the kind of a column, its values and the reason."""
+def _recognise(name: str, values: Values, present: np.ndarray, n_distinct: int) -> tuple[Kind, str]:
+    """Return the kind of a column and the reason, from its values that are not missing."""
     how = describe_notation(values.notation, values.unit)
-    n_present = int((~values.is_missing).sum())
+    n_present = len(present)
     all_differ = n_distinct == n_present and n_present >= MIN_ROWS_OF_ID
     if values.type == "vectors":
-        return "vector", values, f"{values.cells.shape[1]} numbers each"
+        return "vector", f"{values.cells.shape[1]} numbers each"
     if values.type == "dates":
-        return "date", values, f"{how}; could be {values.alternative}" if values.alternative else how
+        return "date", f"{how}; could be {values.alternative}" if values.alternative else how
     if values.type == "numbers":
-        if all_differ and _counts_rows(values.cells):
-            return "id", values, "another number in every row"
-        if ID_NAME.search(name) and n_distinct >= MIN_LEVELS_OF_ID and _are_whole(values.cells):
-            return "id", values, "whole numbers with the name of an id"
-        return "number", values, how
-    if n_distinct >= MIN_LEVELS_OF_TEXT and _mean_words(values.cells) >= MIN_WORDS_OF_TEXT:
-        return "text", values, "sentences"
+        if all_differ and (np.diff(present) == 1).all():  # 1, 2, 3, ... or from another number on
+            return "id", "another number in every row"
+        if ID_NAME.search(name) and n_distinct >= MIN_LEVELS_OF_ID and (present == np.round(present)).all():
+            return "id", "whole numbers with the name of an id"
+        return "number", how
+    if n_distinct >= MIN_LEVELS_OF_TEXT and np.mean([len(text.split()) for text in present]) >= MIN_WORDS_OF_TEXT:
+        return "text", "sentences"
     if all_differ:
-        return "id", values, "another value in every row"
+        return "id", "another value in every row"
     if n_distinct > MAX_DISTINCT_SHARE * n_present and n_present >= MIN_ROWS_OF_ID:
-        return "id", values, f"{n_distinct} different values in {n_present} rows"
-    return "category", values, f"{n_distinct} different values"
-
-
-def count_distinct(values: Values) -> int:
-    """Return the number of different values, without missing ones."""
-    present = values.cells[~values.is_missing]
-    if values.type == "words":
-        return len(set(present))
-    return len(np.unique(present, axis=0))
-
-
-def _are_whole(numbers: np.ndarray) -> bool:
-    present = numbers[~np.isnan(numbers)]
-    return bool((present == np.round(present)).all())
-
-
-def _counts_rows(numbers: np.ndarray) -> bool:
-    """Whether numbers are 1, 2, 3, ... or begin with another one."""
-    return bool((np.diff(numbers[~np.isnan(numbers)]) == 1).all())
-
-
-def _mean_words(words: Iterable[str | None]) -> float:
-    counts = [len(word.split()) for word in words if word is not None]
-    return float(np.mean(counts))
+        return "id", f"{n_distinct} different values in {n_present} rows"
+    return "category", f"{n_distinct} different values"
 
 
 def format_plan(columns: Sequence[Column]) -> str:

@@ -62,10 +62,8 @@ class GaussianOfRows(NamedTuple):
         try:
             factor = cho_factor(self.covariance[np.ix_(observed, observed)], lower=True)
         except np.linalg.LinAlgError:
-            raise SingularCovarianceError(
-                "the covariance of the columns is not positive definite, so missing values cannot be estimated",
-                "fill them first, or fit the model again",
-            ) from None
+            problem = "the covariance of the columns is not positive definite, so missing values cannot be estimated"
+            raise SingularCovarianceError(problem, "fill them first, or fit the model again") from None
         coefficients = cho_solve(factor, crossing)
         expected = self.mean[missing] + (X[:, observed] - self.mean[observed]) @ coefficients
         return expected, self.covariance[np.ix_(missing, missing)] - crossing.T @ coefficients
@@ -162,9 +160,8 @@ class TableTransformer(TransformerMixin, BaseEstimator):
         """Return the cells of a table to fit to, by column."""
         cells = table_cells(X, type(self).__name__)
         if n_rows_of(cells) < 2:
-            raise InputError(
-                f"a table needs at least two rows; got n_samples={n_rows_of(cells)}", code="too_few_rows", parameter="X"
-            )
+            problem = f"a table needs at least two rows; got n_samples={n_rows_of(cells)}"
+            raise InputError(problem, code="too_few_rows", parameter="X")
         return cells
 
     def _set_names(self, X: Any, names: Sequence[str]) -> None:
@@ -185,12 +182,8 @@ class TableTransformer(TransformerMixin, BaseEstimator):
         if is_table(X):
             return cells
         if len(cells) != self.n_features_in_:
-            raise InputError(
-                f"X has {len(cells)} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
-                "as input",
-                code="wrong_n_features",
-                parameter="X",
-            )
+            expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
+            raise InputError(f"X has {len(cells)} features, but {expected}", code="wrong_n_features", parameter="X")
         return dict(zip(self._names, cells.values()))
 
     def __sklearn_tags__(self) -> Any:
@@ -205,12 +198,8 @@ def warn_about_missing_columns(cells: Mapping[str, Any], names: Sequence[str], c
     lacking = [name for name in names if name not in cells]
     listed = first_few([repr(name) for name in lacking], 10)
     if len(lacking) == len(names):
-        raise InputError(
-            f"the table has none of the columns {listed}",
-            "use a table with the columns of the fit",
-            code="wrong_columns",
-            parameter="X",
-        )
+        problem = f"the table has none of the columns {listed}"
+        raise InputError(problem, "use a table with the columns of the fit", code="wrong_columns", parameter="X")
     if lacking:
         warn(f"the table has no column {listed}", consequence, code="missing_column", stacklevel=3, columns=lacking)
 
@@ -226,15 +215,9 @@ def read_like_fit(column: str, kind: str, cells: Any, notation: str = "", unit: 
     cell = cells[row].item() if isinstance(cells[row], np.generic) else cells[row]
     described = f"{kind} {describe_notation(notation, unit)}".strip()
     like = EXAMPLES.get(kind, "") if described == kind else ""
-    raise InputError(
-        f"column {column!r}, row {row}: {cell!r} is not a {described}, as in the fit",
-        f"write it like {like}, or leave it empty" if like else "correct it, or leave it empty",
-        code="not_like_fit",
-        column=column,
-        row=row,
-        value=cell,
-        kind=described,
-    )
+    problem = f"column {column!r}, row {row}: {cell!r} is not a {described}, as in the fit"
+    hint = f"write it like {like}, or leave it empty" if like else "correct it, or leave it empty"
+    raise InputError(problem, hint, code="not_like_fit", column=column, row=row, value=cell, kind=described)
 
 
 def float_type(X: Any) -> type[np.floating]:
@@ -298,12 +281,8 @@ class TableCompleter(TableTransformer):
         rows = np.stack([read_numbers(name, column) for name, column in cells.items()], axis=1)
         empty = [name for name, is_empty in zip(cells, np.isnan(rows).all(axis=0)) if is_empty]
         if empty:
-            raise InputError(
-                f"there is no value, only NaN, in column {first_few([repr(name) for name in empty])}",
-                "leave it out",
-                code="empty_column",
-                columns=empty,
-            )
+            problem = f"there is no value, only NaN, in column {first_few([repr(name) for name in empty])}"
+            raise InputError(problem, "leave it out", code="empty_column", columns=empty)
         for name, column in zip(cells, rows.T):
             check_overflow(column[~np.isnan(column)], column, f"column {name!r}")
         with restore_on_failure(self):
@@ -337,12 +316,8 @@ class TableCompleter(TableTransformer):
         counts = {name: count for name, count in counts.items() if count and name in cells}
         if counts:
             listed = first_few([f"{name!r} ({count})" for name, count in counts.items()], 10)
-            warn(
-                f"{sum(counts.values())} cell(s) are empty, in column {listed}",
-                f"their values are {how}",
-                code="missing_cells",
-                columns=list(counts),
-            )
+            problem = f"{sum(counts.values())} cell(s) are empty, in column {listed}"
+            warn(problem, f"their values are {how}", code="missing_cells", columns=list(counts))
         if self.gaussian_ is None:
             return np.where(np.isnan(rows), self.center_, rows).astype(float_type(X))
         filled = self.gaussian_.fill(standardize(rows, self.center_, self.scale_, "the table"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Real
@@ -61,34 +61,18 @@ class Words(list):
 class Values(NamedTuple):
     """The cells of a column.
 
-    Attributes
-    ----------
-    type : {'numbers', 'dates', 'words', 'vectors'}
-    cells : ndarray
-        Of shape (n,): float64 with NaN for numbers and days, objects with None for words; of shape (n, width) for
-        vectors, rows of NaN where missing.
-    notation : str
-        How numbers or dates are written: a key of `DESCRIPTIONS` or `DATE_FORMATS`, '' for plain and ISO ones.
-    unit : str
-        What stands behind all numbers, such as 'kg'.
-    mistakes : tuple of int
-        The first rows whose cells are not numbers (or dates), although most others are.
-    n_mistakes : int
-        The number of all such rows.
-    has_mixed_notations : bool
-        Whether these can be read as well, but not in the same notation as the others.
-    alternative : str
-        Another notation in which all cells can be read.
+    Of shape (n,): float64 with NaN for numbers and days, objects with None for words; of shape (n, width) for vectors,
+    rows of NaN where missing. Mistakes are cells that are not of the type, although most others are.
     """
 
     type: ValueType
     cells: np.ndarray
-    notation: str = ""
-    unit: str = ""
-    mistakes: tuple[int, ...] = ()
+    notation: str = ""  # of numbers or dates: a key of DESCRIPTIONS or DATE_FORMATS, '' for plain and ISO ones
+    unit: str = ""  # that stands behind all numbers, such as 'kg'
+    mistakes: tuple[int, ...] = ()  # the first rows of them
     n_mistakes: int = 0
-    has_mixed_notations: bool = False
-    alternative: str = ""
+    has_mixed_notations: bool = False  # whether mistakes are of the type, but in another notation than the others
+    alternative: str = ""  # another notation in which all cells can be read
 
     @property
     def is_plain(self) -> bool:
@@ -125,15 +109,9 @@ def read_values(
 ) -> Values:
     """Recognise the type of the cells of a column.
 
-    Parameters
-    ----------
-    cells : ndarray or sequence
-        Numbers, dates, strings, sequences of numbers, or a mixture; None, NaN and words such as "NA" are missing.
-    as_words : bool
-        Whether to take strings as they are, even if they look like numbers.
-    expected, notation, unit : str, optional
-        The type of the cells of another table, and how they are written, so that those of this one are read in the same
-        way; strings that cannot be are mistakes. Without a notation, any of the type is taken.
+    Cells are numbers, dates, strings, sequences of numbers, or a mixture; None, NaN and words such as "NA" are missing.
+    Strings may be taken as they are (``as_words``), or read like those of another table, of the expected type, notation
+    and unit; those that cannot be are mistakes. Without a notation, any of the type is taken.
 
     Examples
     --------
@@ -156,7 +134,8 @@ def read_values(
     if not as_words and not is_huge:
         for kinds, type_, convert in NATIVE:
             if all(isinstance(cell, kinds) and not isinstance(cell, bool | np.bool_) for cell in present) and present:
-                return _numbers(type_, _converted(listed, convert))
+                numbers = [math.nan if cell is None else convert(cell) for cell in listed]
+                return _finite_values(type_, np.array(numbers, dtype=np.float64))
     words = [None if cell is None else to_word(cell) for cell in listed]
     return _from_words(words, as_words or is_huge, expected, notation, unit)
 
@@ -222,34 +201,25 @@ def _from_array(cells: np.ndarray) -> Values | None:
         with np.errstate(over="ignore"):  # of numbers in extended precision
             cells = cells.astype(np.float64)
     if kind in "iuf" and cells.ndim == 2:
-        return _vectors_of_array(cells.astype(np.float64))
+        return _finite_values("vectors", cells.astype(np.float64))
     if kind in "iu" and len(cells) and max(-int(cells.min()), int(cells.max())) >= LARGEST:
         return None
     if kind in "iuf":
-        return _numbers("numbers", cells.astype(np.float64))
+        return _finite_values("numbers", cells.astype(np.float64))
     if kind == "M":
-        return Values("dates", _days(cells))
+        microseconds = cells.astype("datetime64[us]")
+        days = microseconds.astype(np.int64) / (1e6 * SECONDS_PER_DAY)
+        return Values("dates", np.where(np.isnat(microseconds), np.nan, days))
     if kind == "m":
-        return _numbers("numbers", np.where(np.isnat(cells), np.nan, cells / np.timedelta64(1, "s")))
+        return _finite_values("numbers", np.where(np.isnat(cells), np.nan, cells / np.timedelta64(1, "s")))
     return None
 
 
-def _vectors_of_array(vectors: np.ndarray) -> Values:
-    """Return the rows of an array as vectors, of which those with infinite entries are mistakes."""
-    infinite = np.flatnonzero(np.isinf(vectors).any(axis=1))
-    return Values("vectors", vectors, mistakes=tuple(infinite[:MAX_SHOWN].tolist()), n_mistakes=len(infinite))
-
-
-def _numbers(type_: ValueType, numbers: np.ndarray) -> Values:
-    """Return numbers, of which infinite ones are mistakes."""
-    infinite = np.flatnonzero(np.isinf(numbers))
-    return Values(type_, numbers, mistakes=tuple(infinite[:MAX_SHOWN].tolist()), n_mistakes=len(infinite))
-
-
-def _days(dates: np.ndarray) -> np.ndarray:
-    microseconds = dates.astype("datetime64[us]")
-    days = microseconds.astype(np.int64) / (1e6 * SECONDS_PER_DAY)
-    return np.where(np.isnat(microseconds), np.nan, days)
+def _finite_values(type_: ValueType, cells: np.ndarray) -> Values:
+    """Return numbers or vectors, of which infinite ones are mistakes."""
+    is_infinite = np.isinf(cells)
+    infinite = np.flatnonzero(is_infinite if cells.ndim == 1 else is_infinite.any(axis=1))
+    return Values(type_, cells, mistakes=tuple(infinite[:MAX_SHOWN].tolist()), n_mistakes=len(infinite))
 
 
 def _day(when: date) -> float:
@@ -268,10 +238,6 @@ NATIVE: tuple[tuple[Any, ValueType, Callable[[Any], float]], ...] = (
     (time, "numbers", _seconds),
     (timedelta, "numbers", timedelta.total_seconds),
 )
-
-
-def _converted(cells: Iterable[Any], convert: Callable[[Any], float]) -> np.ndarray:
-    return np.array([math.nan if cell is None else convert(cell) for cell in cells], dtype=np.float64)
 
 
 def _objects(words: Sequence[str | None]) -> np.ndarray:
@@ -305,43 +271,34 @@ def _vectors(cells: Sequence[Any]) -> Values:
 class Rule(NamedTuple):
     """How the words of a notation are read; None for words in another one."""
 
-    type: ValueType
+    type: ValueType | None
     notation: str
     read: Reader
     unit: str = ""
-
-
-class Reading(NamedTuple):
-    """The words that can be read by a rule."""
-
-    type: ValueType | None
-    notation: str
-    unit: str
-    numbers: dict[str, float]
 
 
 def _parse(words: Sequence[str | None], expected: ValueType | None, notation: str | None, unit: str) -> Values:
     """Read words as numbers or dates if all of them, or most, are in the same notation."""
     distinct = sorted({word for word in words if word is not None})
     readings = _read_by_rules(distinct, expected, notation, unit)
-    best = max(readings, key=lambda one: len(one.numbers), default=Reading(expected, "", "", {}))
-    mistakes = [row for row, word in enumerate(words) if word is not None and word not in best.numbers]
+    rule, numbers = max(readings, key=lambda one: len(one[1]), default=(Rule(expected, "", _plain), {}))
+    mistakes = [row for row, word in enumerate(words) if word is not None and word not in numbers]
     n_present = sum(word is not None for word in words)
     is_category = bool(mistakes) and len(distinct) <= MAX_CODES
     is_mostly = n_present - len(mistakes) >= MOSTLY * n_present
-    in_any_notation = {word for reading in readings if reading.type == best.type for word in reading.numbers}
+    in_any_notation = {word for other, words_read in readings if other.type == rule.type for word in words_read}
     is_mixed = not is_mostly and len(in_any_notation) == len(distinct)
-    if best.type is None or (expected is None and (is_category or not (is_mostly or is_mixed))):
+    if rule.type is None or (expected is None and (is_category or not (is_mostly or is_mixed))):
         return Values("words", _objects(words))
-    cells = np.array([best.numbers.get(word, math.nan) if word is not None else math.nan for word in words])
-    other = "" if mistakes or expected is not None else _alternative(best.notation, distinct)
+    cells = np.array([numbers.get(word, math.nan) if word is not None else math.nan for word in words])
+    other = "" if mistakes or expected is not None else _alternative(rule.notation, distinct)
     shown = tuple(mistakes[:MAX_SHOWN])
-    return Values(best.type, cells, best.notation, best.unit, shown, len(mistakes), is_mixed, other)
+    return Values(rule.type, cells, rule.notation, rule.unit, shown, len(mistakes), is_mixed, other)
 
 
 def _read_by_rules(
     distinct: Sequence[str], expected: ValueType | None, notation: str | None, unit: str
-) -> list[Reading]:
+) -> list[tuple[Rule, dict[str, float]]]:
     """Read words by all rules by which some can be read, until all can; or as those of another table were read."""
     readings = []
     for rule in _rules(distinct, unit):
@@ -351,9 +308,8 @@ def _read_by_rules(
             continue
         if expected is None and all(rule.read(word) is None for word in distinct[:N_TRIED]):
             continue
-        numbers = {word: value for word in distinct if (value := rule.read(word)) is not None}
-        readings.append(Reading(rule.type, rule.notation, rule.unit, numbers))
-        if len(numbers) == len(distinct):
+        readings.append((rule, {word: value for word in distinct if (value := rule.read(word)) is not None}))
+        if len(readings[-1][1]) == len(distinct):
             break
     return readings
 
@@ -466,10 +422,6 @@ def standardize(values: np.ndarray, center: np.ndarray, scale: np.ndarray | floa
         result = (values - center) / scale
     if np.isinf(result).any():
         largest = float(np.nanmax(np.abs(values)))
-        raise InputError(
-            f"{where} has values of magnitude {largest:.1e}, too far from those of the fit",
-            "check their unit",
-            code="values_too_far",
-            largest=largest,
-        )
+        problem = f"{where} has values of magnitude {largest:.1e}, too far from those of the fit"
+        raise InputError(problem, "check their unit", code="values_too_far", largest=largest)
     return result

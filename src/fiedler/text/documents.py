@@ -62,26 +62,17 @@ def as_documents(texts: Iterable[str] | Documents) -> Documents:
     if isinstance(texts, Documents):
         return texts
     if isinstance(texts, str):
-        raise InputError(
-            "documents must be a list with one text each; got a single text",
-            "pass a list, or use read_documents to read a path",
-            code="single_text",
-        )
+        problem = "documents must be a list with one text each; got a single text"
+        raise InputError(problem, "pass a list, or use read_documents to read a path", code="single_text")
     if isinstance(texts, Mapping) or hasattr(texts, "columns") or not isinstance(texts, Iterable):
-        raise InputTypeError(
-            f"documents must be a list of texts; got {type(texts).__name__}",
-            "of a table, pass one column",
-            code="invalid_documents",
-        )
+        problem = f"documents must be a list of texts; got {type(texts).__name__}"
+        raise InputTypeError(problem, "of a table, pass one column", code="invalid_documents")
     texts = list(texts)
     for position, text in enumerate(texts):
         if not isinstance(text, str):
-            raise InputTypeError(
-                f"document {position} is {type(text).__name__}, not text",
-                "convert it, or use '' for an empty document",
-                code="invalid_document",
-                row=position,
-            )
+            problem = f"document {position} is {type(text).__name__}, not text"
+            hint = "convert it, or use '' for an empty document"
+            raise InputTypeError(problem, hint, code="invalid_document", row=position)
     return Documents(texts, [str(position) for position in range(len(texts))])
 
 
@@ -92,13 +83,8 @@ def check_documents(texts: Iterable[str] | Documents, source: str = "the list") 
         raise InputError(f"{source} contains no documents", "pass at least one", code="no_documents")
     empty = [name for text, name in zip(*documents) if not text.strip()]
     if empty:
-        warn(
-            f"{len(empty)} document(s) are empty ({first_few(empty)}); they are kept and are similar to no other",
-            code="empty_documents",
-            n_documents=len(empty),
-            names=empty,
-            stacklevel=3,
-        )
+        problem = f"{len(empty)} document(s) are empty ({first_few(empty)}); they are kept and are similar to no other"
+        warn(problem, code="empty_documents", n_documents=len(empty), names=empty, stacklevel=3)
     seen: set[str] = set()
     duplicates = []
     for text, name in zip(*documents):
@@ -107,13 +93,8 @@ def check_documents(texts: Iterable[str] | Documents, source: str = "the list") 
         elif text.strip():
             seen.add(text)
     if duplicates:
-        warn(
-            f"{len(duplicates)} document(s) are copies of others ({first_few(duplicates)}); all are kept",
-            code="duplicate_documents",
-            n_documents=len(duplicates),
-            names=duplicates,
-            stacklevel=3,
-        )
+        problem = f"{len(duplicates)} document(s) are copies of others ({first_few(duplicates)}); all are kept"
+        warn(problem, code="duplicate_documents", n_documents=len(duplicates), names=duplicates, stacklevel=3)
     return documents
 
 
@@ -226,41 +207,27 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         except (TypeError, ValueError):  # not two numbers
             valid = False
         if not valid:
-            raise InputError(
-                f"ngram_range={self.ngram_range!r} must be two integers, 1 <= shortest <= longest",
-                code="invalid_parameter",
-                parameter="ngram_range",
-                value=self.ngram_range,
-            )
-        shared = {
-            "stop_words": self.stop_words,
-            "ngram_range": self.ngram_range,
-            "token_pattern": self.token_pattern,
-            "dtype": np.float64,
-        }
+            problem = f"ngram_range={self.ngram_range!r} must be two integers, 1 <= shortest <= longest"
+            raise InputError(problem, code="invalid_parameter", parameter="ngram_range", value=self.ngram_range)
+        shared = {name: getattr(self, name) for name in ("stop_words", "ngram_range", "token_pattern")}
+        shared["dtype"] = np.float64
         if self.n_hash_features is None:
             return CountVectorizer(min_df=self.min_df, max_df=self.max_df, **shared)
         if self.min_df != 1 or self.max_df != 1.0:
-            raise InputError(
-                "min_df and max_df need a vocabulary, which hashing does not store",
-                "leave out min_df and max_df, or n_hash_features",
-                code="incompatible_parameters",
-                parameter="n_hash_features",
-            )
-        return HashingVectorizer(
-            n_features=check_int(self.n_hash_features, "n_hash_features"), alternate_sign=False, norm=None, **shared
-        )
+            problem = "min_df and max_df need a vocabulary, which hashing does not store"
+            hint = "leave out min_df and max_df, or n_hash_features"
+            raise InputError(problem, hint, code="incompatible_parameters", parameter="n_hash_features")
+        n_features = check_int(self.n_hash_features, "n_hash_features")
+        return HashingVectorizer(n_features=n_features, alternate_sign=False, norm=None, **shared)
 
     def _count_terms(self, counter: CountVectorizer | HashingVectorizer, texts: list[str]) -> sp.csr_matrix:
         """Fit the counter and count, with errors of scikit-learn turned into ours."""
         try:
             counter.build_analyzer()
         except re.error as error:
+            problem = f"token_pattern={self.token_pattern!r} is not a regular expression: {error}"
             raise InputError(
-                f"token_pattern={self.token_pattern!r} is not a regular expression: {error}",
-                code="invalid_parameter",
-                parameter="token_pattern",
-                value=self.token_pattern,
+                problem, code="invalid_parameter", parameter="token_pattern", value=self.token_pattern
             ) from error
         except (TypeError, ValueError) as error:
             raise InputError(f"stop_words or token_pattern is invalid: {error}", code="invalid_parameter") from error
@@ -269,12 +236,9 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         except (TypeError, ValueError) as error:  # scikit-learn's error for an invalid parameter is both
             if isinstance(error, TypeError) or _has_terms(counter, texts):
                 raise InputError(str(error).rstrip("."), code="invalid_parameter") from error
-            raise InputError(
-                f"no term remains in {len(texts)} document(s)",
-                "relax stop_words, min_df, max_df or token_pattern",
-                code="no_terms",
-                n_documents=len(texts),
-            ) from error
+            problem = f"no term remains in {len(texts)} document(s)"
+            hint = "relax stop_words, min_df, max_df or token_pattern"
+            raise InputError(problem, hint, code="no_terms", n_documents=len(texts)) from error
 
     def _to_unit_rows(self, counts: sp.csr_matrix) -> sp.csr_array:
         """Weight the terms and scale the rows to unit length; warn if there are rows of zeros."""
@@ -282,16 +246,11 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
         X = normalize_rows(sp.csr_array(weighted))
         empty = np.flatnonzero(np.diff(X.indptr) == 0)
         if len(empty):
-            rows = first_few([str(row) for row in empty])
-            warn(
-                f"{len(empty)} document(s) contain no known term (rows {rows}); they are kept as rows of zeros, "
-                "similar to no other",
-                code="no_known_terms",
-                category=NoKnownTermsWarning,
-                n_documents=len(empty),
-                rows=empty.tolist(),
-                stacklevel=3,
-            )
+            rows, n = first_few([str(row) for row in empty]), len(empty)
+            problem = f"{n} document(s) contain no known term (rows {rows}); they are kept as rows of zeros"
+            problem += ", similar to no other"
+            about: dict[str, Any] = {"n_documents": n, "rows": empty.tolist()}
+            warn(problem, code="no_known_terms", category=NoKnownTermsWarning, stacklevel=3, **about)
         return X
 
     def __sklearn_tags__(self) -> Tags:
@@ -304,9 +263,8 @@ def _has_terms(counter: CountVectorizer, texts: list[str]) -> bool:
     """Whether a term is within the limits on document frequency, or the limits contradict each other."""
     analyze = counter.build_analyzer()
     frequencies = Counter(term for text in texts for term in set(analyze(text)))
-    low, high = (
-        limit * len(texts) if isinstance(limit, float) else limit for limit in (counter.min_df, counter.max_df)
-    )
+    limits = (counter.min_df, counter.max_df)
+    low, high = (limit * len(texts) if isinstance(limit, float) else limit for limit in limits)
     return low > high or any(low <= frequency <= high for frequency in frequencies.values())
 
 
@@ -392,28 +350,24 @@ def describe_clusters(
     labels = check_labels(labels, n_samples=X.shape[0])
     n_terms, n_documents = check_int(n_terms, "n_terms"), check_int(n_documents, "n_documents")
     if len(terms) != X.shape[1]:
-        raise InputError(
-            f"terms has {len(terms)} names, but counts has {X.shape[1]} columns",
-            "pass one name per column",
-            code="wrong_length",
-            parameter="terms",
-        )
+        problem = f"terms has {len(terms)} names, but counts has {X.shape[1]} columns"
+        raise InputError(problem, "pass one name per column", code="wrong_length", parameter="terms")
     if X.nnz and X.data.min() < 0:
-        raise InputError(
-            "counts has negative entries",
-            "pass term counts, not coordinates",
-            code="negative_counts",
-            parameter="counts",
-        )
+        problem = "counts has negative entries"
+        raise InputError(problem, "pass term counts, not coordinates", code="negative_counts", parameter="counts")
     clusters = [cluster for cluster in np.unique(labels) if not (labels.dtype.kind in "if" and cluster == -1)]
     if not clusters:
         return []
-    members = [np.flatnonzero(labels == cluster) for cluster in clusters]
-    scores = class_tfidf(X, members)
-    return [
-        _describe(cluster, rows, _top_terms(score, n_terms), _central_rows(X[rows], n_documents), terms)
-        for cluster, rows, score in zip(clusters, members, scores)
-    ]
+    members, descriptions = [np.flatnonzero(labels == cluster) for cluster in clusters], []
+    for cluster, rows, score in zip(clusters, members, class_tfidf(X, members)):
+        top = [column for column in np.argsort(-score, kind="stable")[:n_terms] if score[column] > 0]
+        ranked = [(str(terms[column]), float(score[column])) for column in top]
+        name = ", ".join(term for term, _ in ranked[:3]) or "no terms"
+        unit_rows = normalize_rows(X[rows])
+        similarity = unit_rows @ np.asarray(unit_rows.sum(axis=0)).ravel()  # to the mean direction
+        central = rows[np.argsort(-similarity, kind="stable")[:n_documents]].tolist()
+        descriptions.append(ClusterDescription(cluster.item(), len(rows), name, ranked, central))
+    return descriptions
 
 
 def class_tfidf(X: sp.csr_array, members: list[np.ndarray]) -> np.ndarray:
@@ -422,25 +376,3 @@ def class_tfidf(X: sp.csr_array, members: list[np.ndarray]) -> np.ndarray:
     frequency = normalize_row_sums(counts)
     total = frequency.sum(axis=0)
     return frequency * np.log1p(1 / np.where(total > 0, total, 1))
-
-
-def _top_terms(score: np.ndarray, n_terms: int) -> list[tuple[int, float]]:
-    """Return the columns with the highest positive scores; ties in column order."""
-    order = np.argsort(-score, kind="stable")[:n_terms]
-    return [(int(column), float(score[column])) for column in order if score[column] > 0]
-
-
-def _central_rows(X: sp.csr_array, n_documents: int) -> np.ndarray:
-    """Return the positions of the rows whose direction is closest to the mean of the unit rows."""
-    unit_rows = normalize_rows(X)
-    similarity = unit_rows @ np.asarray(unit_rows.sum(axis=0)).ravel()
-    return np.argsort(-similarity, kind="stable")[:n_documents]
-
-
-def _describe(
-    cluster: Any, rows: np.ndarray, top_terms: list[tuple[int, float]], central: np.ndarray, names: Sequence[str]
-) -> ClusterDescription:
-    terms = [(str(names[column]), score) for column, score in top_terms]
-    name = ", ".join(term for term, _ in terms[:3]) or "no terms"
-    label = cluster.item() if isinstance(cluster, np.generic) else cluster
-    return ClusterDescription(label, len(rows), name, terms, rows[central].tolist())
