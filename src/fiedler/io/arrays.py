@@ -201,13 +201,7 @@ def _read_image(path: Path) -> Any:
 
 
 def as_rows(images: np.ndarray) -> np.ndarray:
-    """Return images as rows of float32 pixels; 8-bit pixels are scaled to [0, 1].
-
-    Examples
-    --------
-    >>> as_rows(np.array([[[0, 255], [51, 0]]], dtype=np.uint8))
-    array([[0. , 1. , 0.2, 0. ]], dtype=float32)
-    """
+    """Return images as rows of float32 pixels; 8-bit pixels are scaled to [0, 1]."""
     rows = images.reshape(images.shape[0], -1).astype(np.float32)
     if not np.isfinite(rows).all():
         raise InputError("the images contain NaN or infinity", "fill these pixels", code="not_finite")

@@ -146,11 +146,6 @@ def encode_labels(values: Iterable[Any], *, unknown: Container[str] = ()) -> tup
     """Encode classes as integers, -1 where missing, and return the codes and the sorted class names.
 
     Floats that are whole numbers are named without a decimal point. Names in ``unknown`` count as missing.
-
-    Examples
-    --------
-    >>> encode_labels(["dog ", None, 2.0, float("nan"), 3, "NA"])
-    (array([ 2, -1,  0, -1,  1, -1]), ['2', '3', 'dog'])
     """
     names = [None if (name := _class_name(value)) in unknown else name for value in values]
     class_names = sorted({name for name in names if name is not None})
@@ -257,13 +252,7 @@ def _mixed_rows(table: Table, roles: Roles, file: str, result: Input) -> Input:
 
 
 def is_number(cell: Any) -> bool:
-    """Whether a cell can be read as a number.
-
-    Examples
-    --------
-    >>> is_number("1.5"), is_number("one"), is_number("1_0"), is_number(None)
-    (True, False, False, False)
-    """
+    """Whether a cell can be read as a number."""
     if isinstance(cell, str) and not _is_plain(cell):
         return False
     try:

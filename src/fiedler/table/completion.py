@@ -70,13 +70,7 @@ class GaussianOfRows(NamedTuple):
 
 
 def patterns(X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the rows that lack the same entries, and these entries; complete rows are left out.
-
-    Examples
-    --------
-    >>> [(rows.tolist(), missing.tolist()) for rows, missing in patterns(np.array([[1, np.nan], [2, 3], [4, np.nan]]))]
-    [([0, 2], [1])]
-    """
+    """Yield the rows that lack the same entries, and these entries; complete rows are left out."""
     is_missing = np.isnan(X)
     incomplete = np.flatnonzero(is_missing.any(axis=1))
     if not len(incomplete):
@@ -330,13 +324,7 @@ class TableCompleter(TableTransformer):
 
 
 def read_numbers(name: str, cells: Any) -> np.ndarray:
-    """Return the cells of a column as numbers, NaN where missing; True is 1.
-
-    Examples
-    --------
-    >>> read_numbers("size", ["1.5", "", None])
-    array([1.5, nan, nan])
-    """
+    """Return the cells of a column as numbers, NaN where missing; True is 1."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "b":
         return cells.astype(np.float64)
     cells = cells if isinstance(cells, np.ndarray) else [float(one) if isinstance(one, bool) else one for one in cells]
