@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ._files import atomic_write, check_path
-from .errors import DataNotFoundError, FileFormatError, InputError, unreadable_for_lack_of_memory
+from .errors import DataNotFoundError, FileFormatError, InputError, not_enough_memory_to_read
 
 CHUNK = 2**18  # bytes that are decompressed at a time
 MAX_EMPTY_AXIS = 2**20  # of an array without entries, whose size the size of the file does not limit
@@ -112,7 +112,7 @@ def open_archive(
     except FileNotFoundError:
         raise DataNotFoundError(f"there is no {kind} {name!r}", code="file_not_found", file=name) from None
     except MemoryError:
-        raise unreadable_for_lack_of_memory(name) from None
+        raise not_enough_memory_to_read(name) from None
     except (IsADirectoryError, PermissionError) as error:  # Windows denies the permission to open a folder
         if not os.path.isdir(path):
             raise

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ..errors import DataNotFoundError, DownloadError, FileFormatError, unreadable_for_lack_of_memory
+from ..errors import DataNotFoundError, DownloadError, FileFormatError, not_enough_memory_to_read
 from . import archive
 from .archive import Arrays
 from .download import fetch
@@ -93,7 +93,7 @@ def convert(row: Dataset, remote: Remote, paths: Sequence[Path], folder: Path) -
     try:
         arrays = remote.parse(paths)
     except MemoryError:
-        raise unreadable_for_lack_of_memory(row.name) from None
+        raise not_enough_memory_to_read(row.name) from None
     except Exception as error:  # downloaded bytes can make a parser fail in any way
         raise FileFormatError(
             f"the content of {_addresses(remote)} cannot be read as data set {row.name!r} ({type(error).__name__}: "

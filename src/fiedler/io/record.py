@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import FiedlerError, FileFormatError, InputError, unreadable_for_lack_of_memory
+from ..errors import FiedlerError, FileFormatError, InputError, not_enough_memory_to_read
 from ..table import TableEncoder
 from ..table.columns import Column, Requests, plan_columns, recognise_columns
 from ..table.values import is_missing, to_word
@@ -191,7 +191,7 @@ def reading(file: str, problem: str, hint: str, code: str, **fields: Any) -> Ite
     try:
         yield
     except MemoryError:
-        raise unreadable_for_lack_of_memory(file) from None
+        raise not_enough_memory_to_read(file) from None
     except (FiedlerError, ImportError):
         raise
     except Exception as error:
