@@ -148,7 +148,7 @@ class SingularCovarianceError(InputError):
     default_code = "singular_covariance"
 
 
-def unreadable_for_lack_of_memory(file: str) -> NotEnoughMemoryError:
+def not_enough_memory_to_read(file: str) -> NotEnoughMemoryError:
     """Return the error for a file that is too large to be read, which is no evidence of damage."""
     hint = "close other programs or use a larger machine; if the file is small, it is damaged"
     return NotEnoughMemoryError(f"there is not enough memory to read {file!r}", hint, file=file)
