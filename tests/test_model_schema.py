@@ -13,6 +13,7 @@ from fiedler import KNNGraph
 from fiedler._model_schema import ATTRIBUTES, RELATIONS, check_parameters, check_state, conforms
 from fiedler._model_schema.kinds import rows
 from fiedler.graph.weights import CopiedRows
+from fiedler.manifold.state import FittedState
 from fiedler.mixture.covariance import Gaussians
 from fiedler.text import DocumentVectorizer
 
@@ -134,8 +135,8 @@ class Whitening:
     """Has another number of columns than the rows that it takes."""
 
 
-CHOSEN = {"candidates_": {"chosen": [True]}, "_candidates": [None]}
-WHOLE = {"_view": None, "_landmarks": None, "_copies": None, "memberships_": 0, "labels_": 0, **CHOSEN}
+CHOSEN = {"candidates_": {"chosen": [True]}, "_state": FittedState([None])}
+WHOLE = {"memberships_": 0, "labels_": 0, **CHOSEN}
 
 
 COLUMN = {"kind": "number", "levels": ["a"], "has_other": True, "vectorizer": None, "components": None}
@@ -154,16 +155,16 @@ COLUMN = {"kind": "number", "levels": ["a"], "has_other": True, "vectorizer": No
         ("LLGC", {"_landmark_distributions": None}, {}, "label_distributions_ are missing"),
         ("LLGC", {"_landmark_distributions": None, "label_distributions_": 0}, {"m": 2, "n": 3}, "differ"),
         ("ManifoldClustering", WHOLE, {"columns": 3, "p": 2}, "differ, 3 and 2"),
-        ("ManifoldClustering", WHOLE | {"_view": Whitening()}, {"columns": 3, "d": 4, "p": 2}, "differ, 3 and 4"),
+        (
+            "ManifoldClustering",
+            WHOLE | {"_state": FittedState([None], view=Whitening())},
+            {"columns": 3, "d": 4, "p": 2},
+            "differ, 3 and 4",
+        ),
         ("ManifoldClustering", {**WHOLE, "encoder_": 0}, {"columns": 3, "d": 4, "p": 2}, "differ, 4 and 2"),
         ("ManifoldClustering", WHOLE, {"columns": 2, "m": 3, "n": 4}, "differ, 3 and 4"),
         ("ManifoldClustering", {**WHOLE, "candidates_": {}}, {"columns": 2}, "not exactly one of its candidates"),
-        (
-            "ManifoldClustering",
-            {"_view": None, "_landmarks": None, "_copies": None},
-            {"columns": 2},
-            "memberships are missing",
-        ),
+        ("ManifoldClustering", {"_state": FittedState()}, {"columns": 2}, "memberships are missing"),
         ("TableCompleter", {"_names": ["a"]}, {"columns": 2}, "do not have a name each"),
         ("TableCompleter", {"_names": ["a", "a"]}, {"columns": 2}, "do not have a name each"),
         (

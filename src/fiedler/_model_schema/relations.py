@@ -55,7 +55,7 @@ def _check_propagation(state: Mapping[str, Any], sizes: Sizes) -> None:
 
 
 def _check_manifold(state: Mapping[str, Any], sizes: Sizes) -> None:
-    view, landmarks, copies = state["_view"], state["_landmarks"], state["_copies"]
+    view, landmarks, copies = state["_state"].view, state["_state"].landmarks, state["_state"].copies
     if state.get("encoder_") is None:
         sizes.setdefault("d", sizes["columns"])
         _require_equal(sizes, "columns", "d", True)
@@ -64,7 +64,7 @@ def _check_manifold(state: Mapping[str, Any], sizes: Sizes) -> None:
     _require_equal(sizes, "m", "n", landmarks is None and copies is None)
     chosen = state["candidates_"].get("chosen", [])
     _require(
-        chosen.count(True) == 1 and len(chosen) == len(state["_candidates"]),
+        chosen.count(True) == 1 and len(chosen) == len(state["_state"].candidates),
         "not exactly one of its candidates was chosen",
     )
 

@@ -51,8 +51,8 @@ from ..manifold.candidates import (
 )
 from ..manifold.choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from ..manifold.estimator import GRAPH_SIZES, ManifoldClustering
-from ..manifold.memberships import Landmarks
 from ..manifold.n_clusters import NClustersChoice, count_clusters
+from ..manifold.state import FittedState, Landmarks
 from ..manifold.views import is_low_dimensional
 from ..persistence import load, save
 from .graph import CoarseGraphs, GraphBlocks, refine
@@ -153,6 +153,7 @@ class _Fit:
     def fit(self, X: Any) -> None:
         """Run the steps and store the results."""
         model = self.model
+        model._state = FittedState()
         seed, *seeds = np.random.RandomState(self.run.seed(self.seed)).randint(2**31 - 1, size=7).tolist()
         rows = RowBlocks.store(self.run, X)
         _check_rows(rows)
@@ -215,10 +216,11 @@ class _Fit:
         """Search communities and mixtures on the contracted graphs; return partitions of their nodes."""
         rows, model = coarse.graph.cells.rows, self.model
         stand_in = None if rows.is_sparse else np.broadcast_to(np.float32(0), (rows.n_rows, rows.n_features))
-        model._no_mixture_reason = reason_against_mixtures(stand_in, model.n_clusters_)
+        reason = reason_against_mixtures(stand_in, model.n_clusters_)
+        model._keep(no_mixture_reason=reason)
 
         def search() -> dict[str, Array]:
-            has_mixtures = model._no_mixture_reason is None
+            has_mixtures = reason is None
             graphs: Graphs = {size: coarse.connected(size) for size in coarse.graph.sizes}
             scorer = BlockScorer(graphs, model.n_clusters_, coarse=coarse, estimates_mixtures=has_mixtures)
             candidates = self._find_communities(scorer, effort, seed)
@@ -318,7 +320,7 @@ class _Fit:
         model, landmarks = self.model, choice.landmarks
         model.n_features_in_ = rows.n_features
         model.__dict__.pop("feature_names_in_", None)
-        model.encoder_, model._completer = None, None
+        model.encoder_ = None
         model.labels_ = rows.as_dask(result, "labels", (), np.int64)
         model.memberships_ = rows.as_dask(result, "memberships", (model.n_clusters_,), rows.dtype)
         has_votes = choice.compared is not None
@@ -327,14 +329,14 @@ class _Fit:
         drawn, numbers = numbers, add_rare_clusters(rows, result, numbers, model.n_clusters_)
         if len(numbers) > len(drawn):
             landmarks = choice.graph.cells.rows.select(numbers, "landmark-rows")
-        model._view, model._fit_X, model._profiles = choice.view, landmarks, None
+        model._fit_X = landmarks
         model._fit_recipe = self_tuned(min(GRAPH_SIZES[-1], landmarks.shape[0] - 1))
         model.graph_ = clone(model._fit_recipe).set_params(method=search_method(landmarks))._build(landmarks)
         names = ("memberships", "agreement") if has_votes else ("memberships",)
         memberships, *agreement = select_values(self.run, "landmarks", result, names, numbers, rows.starts)
         is_drawn = np.isin(numbers, drawn)
-        model._fit_weights, model._copies, model._fit_graph, model._n_added = None, None, None, 0
-        model._landmarks = Landmarks(numbers, rows.n_rows, memberships, agreement[0] if agreement else None, is_drawn)
+        kept = Landmarks(numbers, rows.n_rows, memberships, agreement[0] if agreement else None, is_drawn)
+        model._keep(view=choice.view, landmarks=kept)
 
 
 def _n_clusters(model: ManifoldClustering, n_rows: int) -> int:

@@ -369,7 +369,7 @@ def on_landmarks(model: ManifoldClustering, max_rows: int | None = None) -> Land
     max_rows : int, optional
         The largest number of landmarks; of more, some are drawn, always the same ones.
     """
-    landmarks = model._landmarks
+    landmarks = model._state.landmarks
     if landmarks is None:
         raise InputError(
             "the model was not fitted to a Dask array, so it has no landmarks", "use it as it is", code="no_landmarks"
@@ -378,7 +378,7 @@ def on_landmarks(model: ManifoldClustering, max_rows: int | None = None) -> Land
     if max_rows is not None and len(chosen) > check_int(max_rows, "max_rows", minimum=2):
         chosen = np.sort(np.random.RandomState(0).permutation(chosen)[:max_rows])
     sampled, rows = copy(model), take_rows(model._fit_X, chosen)
-    sampled._landmarks = None
+    sampled._keep(landmarks=None)
     sampled._fit_X, sampled.graph_ = rows, model._fit_recipe._build(rows)
     sampled.memberships_ = landmarks.memberships[chosen]
     sampled.labels_ = sampled.memberships_.argmax(axis=1)
