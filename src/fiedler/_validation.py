@@ -59,15 +59,7 @@ def import_class(name: str) -> type:
 
 
 def choose(table: Mapping[str, T], key: object, *, option: str, also: Sequence[str] = ()) -> T:
-    """Look up an option by name; the error lists the valid names, and ``also`` those that the caller handles.
-
-    Examples
-    --------
-    >>> choose({"union": 1, "mutual": 2}, "or", option="symmetrize")
-    Traceback (most recent call last):
-    ...
-    fiedler.errors.InputError: symmetrize='or' is not known; choose one of ['union', 'mutual']
-    """
+    """Look up an option by name; the error lists the valid names, and ``also`` those that the caller handles."""
     if isinstance(key, str) and key in table:
         return table[key]
     raise _unknown_option(option, key, [*also, *table])
@@ -277,10 +269,7 @@ def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingDependencyError(
-            f"{purpose} need {module!r}",
-            f'install it with: pip install "fiedler[{extra}]"',
-            module=module,
-            extra=extra,
+            f"{purpose} need {module!r}", f'install it with: pip install "fiedler[{extra}]"', module=module, extra=extra
         ) from error
 
 

@@ -53,11 +53,7 @@ RIDGE = 0.1  # on the covariances of the mixture
 
 
 class LPIClustering(
-    GraphEstimatorMixin,
-    ClustererMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    BaseEstimator,
+    GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """Clustering of documents by locality preserving indexing, with ``predict`` for new documents.
 
@@ -229,16 +225,7 @@ class LPIClustering(
         return self
 
     def predict(self, X: MatrixLike) -> Array:
-        """Return the cluster of each document.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        labels : array of shape (m,)
-        """
+        """Return the cluster of each document."""
         coordinates = self._embed(X)
         if self._soft:
             return self.mixture_.predict(coordinates)
@@ -247,30 +234,12 @@ class LPIClustering(
 
     @available_if(lambda model: getattr(model, "_soft", model.assign == "mixture"))
     def predict_proba(self, X: MatrixLike) -> Array:
-        """Return the memberships of documents.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        memberships : array of shape (m, n_clusters)
-        """
+        """Return the memberships of documents."""
         coordinates = self._embed(X)
         return self.mixture_.predict_proba(coordinates)
 
     def transform(self, X: MatrixLike) -> Array:
-        """Return the coordinates of documents.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        coordinates : array of shape (m, n_components)
-        """
+        """Return the coordinates of documents."""
         return self._embed(X)
 
     def _embed(self, X: MatrixLike) -> Array:

@@ -140,16 +140,7 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         return self
 
     def predict(self, X: MatrixLike) -> Array:
-        """Return the cluster of each new row.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        labels : array of shape (m,)
-        """
+        """Return the cluster of each new row."""
         check_is_fitted(self)
         X = check_data(X, estimator=self, reset=False)
         rows = X if self.embedder_ is None else self.embedder_.transform(X)

@@ -159,16 +159,7 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
         return self
 
     def predict(self, X: MatrixLike) -> Array:
-        """Return the cluster of the training row nearest to each new point.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        labels : array of shape (m,)
-        """
+        """Return the cluster of the training row nearest to each new point."""
         check_is_fitted(self)
         points = convert_rows(check_data(X, estimator=self, reset=False), self._fit_X)
         nearest = k_nearest(self._fit_X, 1, queries=points, n_jobs=self.n_jobs)

@@ -57,8 +57,7 @@ from .solvers import (
 )
 from .sparse import csr_parts, diagonal, is_nearly_dense, is_sparse, matmul, row_sums, to_dense, to_scipy, with_data
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Symmetric matrices before they are solved: validation, and bounds on the spectrum.
+# ------------------------------------------------------------------------- symmetric matrices, and bounds on spectra
 
 DENSE_UP_TO = 512  # rows; up to there LAPACK is faster, and it needs no tolerance
 SYMMETRY_TOL = 1e-6  # largest |A - A'| of a matrix that is considered symmetric, relative to its largest entry
@@ -168,17 +167,11 @@ def _largest_ritz(diagonals: list[float], off_diagonals: list[float], length: fl
 
 
 def widest_gap(values: np.ndarray) -> int:
-    """Return the number of ascending values, at least one, before the widest gap between two of them.
-
-    Examples
-    --------
-    >>> widest_gap(np.array([0.01, 0.02, 0.5, 0.6]))
-    2
-    """
+    """Return the number of ascending values, at least one, before the widest gap between two of them."""
     return len(values) if len(values) < 2 else int(np.argmax(np.diff(values))) + 1
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------- the eigenproblem
 
 LAPACK_UP_TO = 5000  # rows; up to there LAPACK solves matrices with slow products, and those that no iteration solves
 SLOW_PRODUCTS_FROM = 0.1  # share of stored entries from which products take about as long as LAPACK

@@ -237,16 +237,7 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         return self_tuned(DEFAULT_NEIGHBORS) if self.graph is None else self.graph
 
     def transform(self, X: MatrixLike) -> Array:
-        """Return the whitened rows.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        Y : array of shape (m, n_components)
-        """
+        """Return the whitened rows."""
         return self._embed(X)
 
     def _embed(self, X: MatrixLike) -> Array:
@@ -299,9 +290,7 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 0.  ,  1.  ]])
     """
 
-    _parameter_checks: ClassVar[dict[str, Check]] = {
-        "center": check_bool,
-    }
+    _parameter_checks: ClassVar[dict[str, Check]] = {"center": check_bool}
 
     def __init__(self, *, center: bool = True) -> None:
         self.center = center
@@ -331,16 +320,7 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: MatrixLike) -> Array:
-        """Return the directions of rows; a row that equals the mean stays zero.
-
-        Parameters
-        ----------
-        X : array of shape (m, d), or CSR matrix if ``center=False``
-
-        Returns
-        -------
-        Y : array or CSR matrix of shape (m, d)
-        """
+        """Return the directions of rows; a row that equals the mean stays zero."""
         check_is_fitted(self)
         rows = self._check(X, reset=False)
         if sp.issparse(rows):

@@ -398,10 +398,7 @@ class _Learned(NamedTuple):
 
 
 def _combine_constraints(
-    X: Array,
-    y: LabelsLike | None,
-    constraints: ConstraintsLike,
-    rng: np.random.RandomState,
+    X: Array, y: LabelsLike | None, constraints: ConstraintsLike, rng: np.random.RandomState
 ) -> PairwiseConstraints:
     """Merge the given pairs, with those they imply, and the pairs that follow from labels."""
     n = X.shape[0]

@@ -32,7 +32,8 @@ from ..graph.operators import power_of_degrees
 from ..graph.recipes import learns_from_pairs, self_tuned
 from ..graph.smoothing import link_degrees, replace_coincident_rows, spread
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------- label spreading
+
 # Label spreading F = (I - αS)⁻¹ Y, S = D^-½WD^-½, accurate in every row [Zhou et al. 2004, Eq. 4].
 #
 # F decays exponentially with the distance to the labels, while the tolerance of an iteration is relative to the largest
@@ -122,7 +123,7 @@ def in_labeled_component(Y: Array, graph: AffinityGraph) -> np.ndarray:
     return np.isin(component, component[labeled])
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------------- the class
 
 
 def normalize_class_mass(F: Array, proportions: Array) -> Array:
@@ -244,13 +245,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
 
     @fit_method
-    def fit(
-        self,
-        X: MatrixLike | AffinityGraph,
-        y: LabelsLike,
-        *,
-        constraints: ConstraintsLike = None,
-    ) -> Self:
+    def fit(self, X: MatrixLike | AffinityGraph, y: LabelsLike, *, constraints: ConstraintsLike = None) -> Self:
         """Spread the labels ``y``, -1 where unknown, over the rows of ``X`` or the nodes of a graph.
 
         ``constraints`` are for a graph that learns from pairs, such as :class:`LearnedLaplacian`, which also learns
