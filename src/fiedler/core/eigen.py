@@ -32,16 +32,16 @@ from .._records import EigenResult
 from .._typing import MatrixLike, RandomState
 from .._validation import (
     Check,
-    Integer,
-    NoneOr,
-    Options,
     as_array,
     check_int,
     check_positive,
     check_seed,
     choose,
+    integer,
     is_foreign,
     is_sparse_tensor,
+    none_or,
+    one_of,
 )
 from ..errors import InputError, NotConvergedWarning, NotEnoughMemoryError, shown, warn
 from .arrays import Array, asarray_like, eps, fix_signs, namespace, to_numpy
@@ -285,9 +285,9 @@ def smallest_eigenpairs(
 
 
 EIGEN_CHECKS: dict[str, Check] = {  # of estimators with these parameters
-    "eigen_solver": Options(["auto", *EIGEN_SOLVERS]),
+    "eigen_solver": one_of(["auto", *EIGEN_SOLVERS]),
     "eigen_tol": check_positive,
-    "eigen_max_iter": NoneOr(Integer()),
+    "eigen_max_iter": none_or(integer()),
 }
 
 

@@ -32,15 +32,15 @@ from .._records import FitHistory
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import (
     Check,
-    Integer,
-    Options,
-    Start,
     check_bool,
     check_data,
     check_labels,
     check_n_clusters,
     check_nonnegative,
     check_seed,
+    integer,
+    one_of,
+    start_from,
 )
 from ..core.arrays import (
     Array,
@@ -286,12 +286,12 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
     """
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_clusters": Integer(),
-        "cut": Options(["ratio", "ncut"]),
-        "signed": Options(["split", "shift"]),
-        "init": Start(START_KINDS),
-        "n_init": Integer(),
-        "max_iter": Integer(),
+        "n_clusters": integer(),
+        "cut": one_of(["ratio", "ncut"]),
+        "signed": one_of(["split", "shift"]),
+        "init": start_from(START_KINDS),
+        "n_init": integer(),
+        "max_iter": integer(),
         "tol": check_nonnegative,
         "polish": check_bool,
         "random_state": check_seed,

@@ -33,9 +33,6 @@ from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import (
     Check,
-    Integer,
-    Options,
-    Start,
     check_bool,
     check_data,
     check_int,
@@ -44,6 +41,9 @@ from .._validation import (
     check_positive,
     check_rows_differ,
     check_seed,
+    integer,
+    one_of,
+    start_from,
 )
 from ..core.arrays import (
     Array,
@@ -205,12 +205,12 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     history_: FitHistory
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_clusters": Integer(),
-        "covariance_type": Options(SHAPES),
-        "ridge": Options(["auto", "oas"], check_nonnegative),
-        "init": Start(["auto", *STARTS]),
-        "n_init": Integer(),
-        "max_iter": Integer(),
+        "n_clusters": integer(),
+        "covariance_type": one_of(SHAPES),
+        "ridge": one_of(["auto", "oas"], check_nonnegative),
+        "init": start_from(["auto", *STARTS]),
+        "n_init": integer(),
+        "max_iter": integer(),
         "tol": check_positive,
         "random_state": check_seed,
     }

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
-from .._validation import Check, Integer, NoneOr, Options, check_positive
+from .._validation import Check, check_positive, integer, none_or, one_of
 from ..core.arrays import Array, asarray_like, eps, identity, namespace, normalize_row_sums, positive_part, to_numpy
 from ..core.fitting import dispatch_blocks, fit_method
 from ..core.linear import SolveResult, conjugate_gradient
@@ -224,9 +224,9 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
         "alpha": check_alpha,
-        "normalize": NoneOr(Options(["cmn"])),
+        "normalize": none_or(one_of(["cmn"])),
         "tol": check_positive,
-        "max_iter": Integer(),
+        "max_iter": integer(),
     }
 
     def __init__(
