@@ -180,12 +180,6 @@ def ignore_warnings(*categories: type[Warning]) -> Iterator[None]:
     """Drop fiedler's warnings of some categories in the block.
 
     Other threads and the filters of :mod:`warnings`, which all threads share, are not affected.
-
-    Examples
-    --------
-    >>> from fiedler.errors import FiedlerWarning, warn
-    >>> with ignore_warnings(FiedlerWarning):
-    ...     warn("not shown")
     """
     token = _IGNORED.set((*_IGNORED.get(), *categories))
     try:
@@ -230,13 +224,7 @@ def _depth() -> int:
 
 
 def shown(value: object) -> str:
-    """Return how a value is written in a message: on one line, of at most 80 characters.
-
-    Examples
-    --------
-    >>> shown(["a"] * 100)
-    "['a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', '..."
-    """
+    """Return how a value is written in a message: on one line, of at most 80 characters."""
     try:
         return shorten(repr(value), MAX_SHOWN)
     except Exception:  # of the object's own method, or an integer of more digits than Python writes
