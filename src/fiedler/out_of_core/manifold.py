@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 
 from .._validation import check_int, check_n_clusters, check_n_jobs, check_rows_differ, choose
@@ -138,15 +137,12 @@ class _Fit:
         rows = RowBlocks.store(self.run, X)
         if rows.n_rows < 2:
             raise InputError("X has only one row", "give at least two rows", code="too_few_rows", n_samples=1)
-        max_landmarks, max_nodes, row_bytes = MAX_LANDMARKS, MAX_NODES, rows.dtype.itemsize * rows.n_features
-        if not rows.is_sparse:
-            max_landmarks = min(MAX_LANDMARKS, MAX_LANDMARK_BYTES // row_bytes)
-            max_nodes = min(MAX_NODES, MAX_NODE_BYTES // row_bytes)
-        numbers = rows.draw(max(MIN_LANDMARKS, max_landmarks), np.random.RandomState(seed))
+        size = max(MIN_LANDMARKS, rows.most_rows(MAX_LANDMARKS, MAX_LANDMARK_BYTES))
+        numbers = rows.draw(size, np.random.RandomState(seed))
         sample = Sample(numbers, rows.select(numbers, "sample"))
         check_rows_differ(sample.rows)
         graph = _build_graph(rows, sample.rows, "", seeds[0])
-        coarse = graph.contract(max_nodes, seeds[1])
+        coarse = graph.contract(rows.most_rows(MAX_NODES, MAX_NODE_BYTES), seeds[1])
         model.evidence_ = self._count(sample.rows, seeds[2])
         if model.evidence_ is None:
             model.n_clusters_ = check_n_clusters(model.n_clusters, rows.n_rows, or_else="'auto'")
@@ -287,9 +283,8 @@ class _Fit:
             step = _refined(coarse, found[place], seeds[4]) if place < len(found) else None
             return Choice(step, COMPARISON, chosen.consensus, graph, sample.rows, None)
         view, prefix = _load_view(view_file), f"{chosen.view.replace(' ', '-')}/"
-        rows, landmarks = graph.cells.rows, view._embed(sample.rows)
-        run.map(f"{prefix}rows", transform_block, rows.blocks, rows=rows.step, view=view_file)
-        rows = rows.transformed(f"{prefix}rows")
+        rows = graph.cells.rows.transform(f"{prefix}rows", partial(_embed, view_file))
+        landmarks = view._embed(sample.rows)
         view_graph = _build_graph(rows, landmarks, prefix, seeds[0])
         return Choice(None, COMPARISON, chosen.consensus, view_graph, landmarks, view)
 
@@ -344,10 +339,9 @@ def _load_view(path: Path) -> Any:
         ) from None
 
 
-def transform_block(workspace: Workspace, block: int, *, rows: str, view: Path) -> dict[str, Array]:
-    """Transform the rows of a block of the input to another view."""
-    transformed = _load_view(view)._embed(workspace.read_one(rows, block, "rows"))
-    return {"rows": sp.csr_array(transformed) if sp.issparse(transformed) else np.asarray(transformed)}
+def _embed(view: Path, rows: Array) -> Array:
+    """Return rows in the chosen view."""
+    return _load_view(view)._embed(rows)
 
 
 # ------------------------------------------------------------------------------------------------- scores of candidates

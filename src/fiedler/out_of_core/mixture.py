@@ -285,8 +285,7 @@ class _GaussianFit:
 
     def _sample(self, rows: RowBlocks, k: int, rng: np.random.RandomState) -> np.ndarray:
         """Draw rows for a start, in ascending order; some known rows are among them."""
-        row_bytes = rows.dtype.itemsize * rows.n_features
-        size = max(min(MAX_SAMPLED_ROWS, SAMPLE_BYTES // row_bytes), 2 * k)
+        size = max(rows.most_rows(MAX_SAMPLED_ROWS, SAMPLE_BYTES), 2 * k)
         numbers = rows.draw(size, rng)
         if self.given[LABELS] is None or len(numbers) == rows.n_rows:
             return numbers
