@@ -146,13 +146,7 @@ def with_error_handling(command: Command) -> Command:
 
 
 def option_names(command: Command) -> frozenset[str]:
-    """Return the names of the options of a command.
-
-    Examples
-    --------
-    >>> sorted(option_names(report.report))
-    ['--debug', '--json', '--out', '--quiet', '-q']
-    """
+    """Return the names of the options of a command."""
     names = {"--debug"}
     for parameter in flat_parameters(command):
         infos = getattr(parameter.annotation, "__metadata__", ())
