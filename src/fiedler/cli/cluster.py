@@ -20,7 +20,7 @@ from .._validation import choose, first_few, import_optional
 from ..core.arrays import normalize_rows
 from ..core.fitting import format_seconds
 from ..errors import InputError
-from ..io import Input, read_blocks, read_input
+from ..io import Input, read_blocks
 from ..manifold import BlockCost, FitCost, ManifoldClustering, estimate
 from ..manifold.choice import EFFORTS
 from ..manifold.cost import format_bytes
@@ -37,14 +37,12 @@ from .fitting import (
     NClusters,
     PreparedRows,
     check_memory,
-    check_rows_for_clusters,
-    check_takes_graph,
     expected_cost,
     fit,
     format_agreement,
     label_scores,
     parse_n_clusters,
-    prepare,
+    read_rows,
 )
 from .options import Clusters, Memory, Reading, Scale, Scheduler, Seed, Source, Workdir
 from .output import MAX_LISTED_CLUSTERS, Output, cluster_cells, make_table, n_cores
@@ -56,7 +54,6 @@ from .results import (
     SUMMARY_FILE,
     TABLE_FILE,
     atomic_folder,
-    check_append,
     check_folder,
     command_line,
     relative_source,
@@ -122,21 +119,16 @@ def cluster(
     choose(EFFORTS, effort, option="effort")
     folder = out or Path("out") / source_name(source)
     check_folder(folder, source, force=force, append=append)
-    keywords = reading.keywords()
     options: dict[str, Any] = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size}
     if memory or workdir or scheduler:
+        keywords = reading.keywords()
         drop = keywords.pop("drop")
         check_options(memory, method=method != "auto", append=append, **keywords, pairs=pairs, **options)
         with blocks_client(output, workdir, memory, scheduler):
             is_local = scheduler is None
             cluster_blocks(output, source, n_clusters, folder, drop, scale, seed=seed, effort=effort, is_local=is_local)
         return
-    with output.working(f"reading {source}"):
-        data = read_input(source, **keywords)
-        check_rows_for_clusters(data, n_clusters)
-        check_append(data, append)
-        check_takes_graph(data, method)
-        prepared = prepare(data, scale)
+    data, prepared = read_rows(output, source, reading, scale, n_clusters, [method], append=append)
     if method == "auto" and data.kind != "graph":  # others have no model of their cost
         _announce_cost(output, expected_cost(prepared, n_clusters, effort), checks_memory=not no_memory_check)
     with output.working(f"clustering {data.n_rows} rows"):

@@ -18,21 +18,19 @@ from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.recipes import default_recipe
 from ..graph.weights import weigh_graph
-from ..io import Input, read_input
+from ..io import Input
 from ..metrics import score_table
 from ..report.cards import jsonable
 from .fitting import (
     NClusters,
     PreparedRows,
     accepts,
-    check_rows_for_clusters,
-    check_takes_graph,
     choose_number,
     fit,
     is_own,
     label_scores,
     parse_n_clusters,
-    prepare,
+    read_rows,
     takes_weights,
 )
 from .options import Clusters, Reading, Scale, Seed, Source
@@ -68,12 +66,7 @@ def compare(
     """
     names, n_clusters = _parse_methods(methods), parse_n_clusters(k)
     check_file(out)
-    with output.working(f"reading {source}"):
-        data = read_input(source, allow_graph=False, **reading.keywords())
-        check_rows_for_clusters(data, n_clusters)
-        for name in names:
-            check_takes_graph(data, name)
-        prepared = prepare(data, scale)
+    data, prepared = read_rows(output, source, reading, scale, n_clusters, names, allow_graph=False)
     for note in _left_out(data, names):
         output.note(note)
     evidence, rows = None, []
