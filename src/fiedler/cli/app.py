@@ -22,7 +22,7 @@ from typer.models import OptionInfo
 
 from .. import __version__
 from ..errors import MissingDependencyError
-from . import INTERRUPTED, cluster, compare, data, doctor, predict
+from . import INTERRUPTED, cluster, data, doctor, predict
 from . import data as report
 from . import data as reproduce
 from . import predict as update
@@ -35,7 +35,7 @@ ENTRY_POINT_GROUP = "fiedler.commands"
 
 COMMANDS: dict[str, Command] = {
     "cluster": cluster.cluster,
-    "compare": compare.compare,
+    "compare": cluster.compare,
     "predict": predict.predict,
     "update": update.update,
     "report": report.report,
