@@ -13,11 +13,12 @@ CREATE  = $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --up
 INSTALL = $(BIN)/python -m pip install --quiet
 endif
 
-.PHONY: help demo test lint types unit coverage fuzz fuzz-files faults endurance lowest bench results docs stubs wheel clean
+.PHONY: help demo test test-slow lint types unit coverage fuzz fuzz-files faults endurance lowest bench results docs stubs wheel clean
 
 help:
 	@echo "make demo   cluster bundled data, print a table, write two figures and a report to out/"
-	@echo "make test   lint, types, doctests and tests"
+	@echo "make test   lint, types, doctests and the tests that protect every change (minutes)"
+	@echo "make test-slow  laws, mutations, fault sweeps, processors, killed workers, real data, gallery"
 	@echo "make coverage  branch coverage of every package, compared with its target"
 	@echo "make fuzz-files  a million mutations of model and graph files (an hour; N=... for another number)"
 	@echo "make fuzz   laws on 100,000 generated examples, to out/fuzz.jsonl; continues where it was stopped"
@@ -62,7 +63,11 @@ types: $(VENV)/.dev
 # One BLAS thread per pytest worker, to avoid oversubscribing the cores; SCIPY_ARRAY_API=1 enables scikit-learn's checks of
 # array API input.
 unit: $(VENV)/.dev
-	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -n $(JOBS) --dist worksteal --durations=25
+	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -m "not slow" -n $(JOBS) --dist worksteal --durations=25
+
+# What `make test` leaves out.
+test-slow: $(VENV)/.dev
+	OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/pytest -m slow -n $(JOBS) --dist worksteal --durations=25
 
 # Two checks that need one core each, then the tests, which need all of them.
 test: $(VENV)/.dev
@@ -123,7 +128,7 @@ docs: $(VENV)/.docs
 
 # Regenerate the type stub from the registry.
 stubs: $(VENV)/.dev
-	$(BIN)/python src/fiedler/_registry.py
+	$(BIN)/python .ci/write_stub.py
 
 # Both distributions built twice: the builds must agree byte by byte, and the library's wheel stay below 1 MB.
 wheel: $(VENV)/.dev

@@ -1,8 +1,9 @@
 """Install every declared minimum version and run a representative part of the tests on them.
 
-The minima are the lower bounds in pyproject.toml, of the required dependencies and of the extras that the tests use, so
-that a bound which cannot be installed, or with which the library does not work, is found. ``--print`` writes them as a
-constraints file for pip instead. The whole suite is run by ``python .ci/lowest_versions.py tests``.
+The minima are the lower bounds in pyproject.toml, of the required dependencies, those of fiedler-papers, and the extras
+that the tests use, so that a bound which cannot be installed, or with which the library does not work, is found.
+``--print`` writes them as a constraints file for pip instead. The whole suite is run by ``python
+.ci/lowest_versions.py tests``.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ TESTS = (
     "tests/report/test_page.py",
     "tests/table",
     "tests/text",
+    "papers/tests/data_sets",
 )
 
 
@@ -63,7 +65,9 @@ def _lines(extras: dict[str, list[str]], name: str) -> Iterator[str]:
 
 def constraints() -> str:
     """Return the minima as the text of a constraints file."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    files = (ROOT / "pyproject.toml", ROOT / "papers" / "pyproject.toml")
+    project, papers = (tomllib.loads(file.read_text(encoding="utf-8"))["project"] for file in files)
+    project["dependencies"] += [line for line in papers["dependencies"] if not OWN_EXTRAS.match(line)]
     return "".join(f"{name}=={version}\n" for name, version in sorted(minima(project).items()))
 
 

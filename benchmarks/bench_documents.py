@@ -20,10 +20,10 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
 
 from fiedler import LPI, EmbedKMeans, KNNGraph, LPIClustering
-from fiedler.baselines import NMFClustering
 from fiedler.core.arrays import normalize_rows
 from fiedler.datasets import load
 from fiedler.metrics import clustering_accuracy, normalized_mutual_information
+from fiedler_papers.baselines import NMFClustering
 
 K, TERMS, TOPICS, WORDS = 30, 50_000, 50, 100
 SIZES = (12_500, 25_000, 50_000, 100_000)

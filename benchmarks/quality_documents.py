@@ -19,10 +19,10 @@ from measure import markdown_table, parse_arguments
 from sklearn.decomposition import TruncatedSVD
 
 from fiedler import LPI, EmbedKMeans, KNNGraph, LaplacianEigenmaps, LPIClustering
-from fiedler.baselines import NMFClustering
 from fiedler.core.arrays import normalize_rows
 from fiedler.datasets import load
 from fiedler.metrics import clustering_accuracy, normalized_mutual_information
+from fiedler_papers.baselines import NMFClustering
 
 PAPER_GRAPH = KNNGraph(15, weight="dot")
 

@@ -10,10 +10,12 @@ from types import MethodDescriptorType
 from typing import Any
 
 import fiedler
-from fiedler import _registry
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for the modules in this folder
+
+from reference import api_reference  # noqa: E402
+
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
 project = "fiedler"
@@ -66,7 +68,7 @@ INHERITED_BUT_SHOWN = {"fit_predict", "fit_transform"}  # defined by scikit-lear
 
 def write_estimators_page() -> None:
     """Write the estimators' part of the API reference, ``estimators.rst``, from the registry."""
-    page, text = HERE / "estimators.rst", _registry.api_reference()
+    page, text = HERE / "estimators.rst", api_reference()
     if not page.exists() or page.read_text(encoding="utf-8") != text:  # an unchanged page is not built again
         page.write_text(text, encoding="utf-8")
 

@@ -1,7 +1,7 @@
 """From raw documents to described clusters in ten lines; then LSI and LPI in two dimensions, as in the paper.
 
 The documents are the docstrings of SciPy, which need no download; their classes are the modules they come from.
-``read_documents("folder")`` reads other documents.
+``fiedler.io.read_documents("folder")`` reads other documents.
 """
 
 from __future__ import annotations

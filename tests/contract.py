@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier, is_clusterer
 from sklearn.utils import get_tags
 
-from fiedler._registry import check_instances
 from fiedler.core.arrays import to_numpy
+from registry_instances import check_instances
 
 INSTANCES = list(check_instances())
 LEARN_FROM_LABELS = {"LMNN", "LearnedLaplacian", "MMC"}  # transformers; pairs may do as well

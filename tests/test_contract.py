@@ -29,6 +29,7 @@ from fiedler.errors import InputError, InputTypeError
 from fiedler.integrations.bertopic import ClusterModel
 from fiedler.metrics import adjusted_rand_index
 from fiedler.text import DocumentVectorizer
+from registry_instances import check_recipes
 from toys import BACKENDS
 
 pytestmark = [  # toy data may give a disconnected graph, and noise may have fewer clusters than requested
@@ -377,7 +378,7 @@ def weights_of(graph):
     return to_scipy(graph.weights).toarray()
 
 
-@pytest.fixture(params=list(_registry.check_recipes()), ids=repr)
+@pytest.fixture(params=list(check_recipes()), ids=repr)
 def recipe(request):
     return clone(request.param)
 
@@ -390,7 +391,7 @@ def build(recipe, X):
 
 def test_every_recipe_of_the_registry_is_checked():
     recipes = {row.name for row in _registry.ESTIMATORS.values() if row.section == "Graphs"}
-    assert recipes == {type(one).__name__ for one in _registry.check_recipes()}
+    assert recipes == {type(one).__name__ for one in check_recipes()}
 
 
 def test_recipes_build_the_same_graph_again(recipe):

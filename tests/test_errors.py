@@ -15,7 +15,6 @@ from fiedler import (
     RadiusGraph,
     SpectralClustering,
 )
-from fiedler.baselines import GNMF, LMNN, MMC, MPCKMeans, NMFClustering, TransductiveSVM
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.datasets import blobs, circles, swiss_roll, two_moons
 from fiedler.embedding import LPI, NLE
@@ -24,10 +23,11 @@ from fiedler.graph import LabelGraph, LandmarkGraph, communities
 from fiedler.graph import cuts as repulsion
 from fiedler.graph.operators import laplacian
 from fiedler.graph.smoothing import heat_flow, resolvent
-from fiedler.io import read_input
+from fiedler.io import read_documents, read_input
 from fiedler.report import read_summary
 from fiedler.supervision import ConstrainedKFold, LearnedLaplacian, PairwiseConstraints, suggest_pairs
-from fiedler.text import DocumentVectorizer, read_documents
+from fiedler.text import DocumentVectorizer
+from fiedler_papers.baselines import GNMF, LMNN, MMC, MPCKMeans, NMFClustering, TransductiveSVM
 
 RNG = np.random.RandomState(0)
 X = np.concatenate([RNG.normal(size=(15, 3)), RNG.normal(size=(15, 3)) + 8])
@@ -164,7 +164,7 @@ def test_a_model_without_labels_cannot_be_drawn():
 
 
 def test_cannot_links_of_too_many_rows(monkeypatch):
-    monkeypatch.setattr(repulsion, "MAX_REPELLED_ROWS", 1)
+    monkeypatch.setattr(repulsion, "MAX_CANNOT_LINK_ROWS", 1)
     with pytest.raises(InputError, match="use cannot-links of at most 1 rows") as caught:
         SpectralClustering(2, GRAPH).fit(X, constraints=PAIRS)
     assert caught.value.code == "too_many_rows"

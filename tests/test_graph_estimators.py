@@ -22,11 +22,11 @@ from fiedler import (
     RadiusGraph,
     SpectralClustering,
 )
-from fiedler._registry import check_instances
 from fiedler.core.arrays import to_numpy
 from fiedler.graph.community import modularity
 from fiedler.graph.recipes import self_tuned
 from fiedler.metrics import adjusted_rand_index
+from registry_instances import check_instances
 from toys import uneven_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:the graph has . connected components")

@@ -8,6 +8,7 @@ import pytest
 import fiedler
 from fiedler._files import atomic_write
 from fiedler._validation import check_positive
+from fiedler.errors import MissingDependencyError
 
 
 def test_importing_loads_no_heavy_library():
@@ -35,6 +36,14 @@ def test_subpackages_are_attributes_and_unknown_names_raise():
     assert fiedler.metrics.purity([0], [0]) == 1
     with pytest.raises(AttributeError, match="module 'fiedler' has no attribute 'nothing'"):
         _ = fiedler.nothing
+
+
+def test_the_baselines_name_their_distribution_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fiedler_papers", None)
+
+    assert "baselines" not in dir(fiedler)
+    with pytest.raises(MissingDependencyError, match=r"fiedler\.baselines needs the distribution fiedler-papers"):
+        _ = fiedler.baselines
 
 
 def test_a_failed_write_keeps_the_old_file(tmp_path):

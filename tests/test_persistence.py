@@ -27,13 +27,13 @@ from fiedler import (
     PairwiseConstraints,
     SpectralClustering,
 )
-from fiedler._registry import check_instances
 from fiedler.core.arrays import to_numpy
 from fiedler.errors import FileFormatError, InputError, InputTypeError
 from fiedler.graph import LandmarkGraph, RadiusGraph
 from fiedler.persistence import FORMAT_VERSION, read_notes
 from fiedler.text import DocumentVectorizer
 from file_fuzzing import build, parse
+from registry_instances import check_instances
 
 ALL_ESTIMATORS = [one for one in check_instances() if type(one).__name__ != "TransductiveSVM"]  # contains SVC
 PREDICTORS = ("predict", "predict_proba", "transform")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fiedler
@@ -22,7 +23,7 @@ PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text
 
 def test_the_version_is_that_of_the_library():
     assert fiedler_papers.__version__ == fiedler.__version__
-    assert PROJECT["project"]["dependencies"] == [f"fiedler[cli,plot]=={fiedler.__version__}"]
+    assert f"fiedler[cli,plot]=={fiedler.__version__}" in PROJECT["project"]["dependencies"]
 
 
 def test_the_wheel_contains_the_folder_of_every_paper():
@@ -44,12 +45,15 @@ def test_the_python_block_of_the_page_on_reproducing_runs(tmp_path, monkeypatch,
     assert [path.name for path in tmp_path.iterdir()] == ["records.jsonl"]
 
 
-def test_the_command_is_an_entry_point():
+@pytest.mark.parametrize(
+    ("name", "function"), [("reproduce", "reproduce"), ("data.list", "list_data"), ("data.get", "get_data")]
+)
+def test_the_commands_are_entry_points(name, function):
     pytest.importorskip("typer")
-    from fiedler_papers.command import reproduce as command
+    from fiedler_papers import command
 
-    (point,) = entry_points(group="fiedler.commands", name="reproduce")
-    assert point.load() is command
+    (point,) = entry_points(group="fiedler.commands", name=name)
+    assert point.load() is getattr(command, function)
 
 
 def test_records_are_not_added_to_an_installed_package(tmp_path, monkeypatch):
@@ -61,12 +65,13 @@ def test_records_are_not_added_to_an_installed_package(tmp_path, monkeypatch):
     assert caught.value.code == "archive_read_only"
 
 
-def test_without_this_distribution_the_command_names_it():
+@pytest.mark.parametrize("command", ["reproduce lapgmm --table 3 --no-run", "data get usps"])
+def test_without_this_distribution_its_commands_name_it(command):
     pytest.importorskip("typer")
     code = (
         "import importlib.metadata, sys\n"
         "importlib.metadata.entry_points = lambda **selection: ()\n"
-        "sys.argv = ['fiedler', 'reproduce', 'lapgmm', '--table', '3', '--no-run']\n"
+        f"sys.argv = {['fiedler', *command.split()]}\n"
         "from fiedler.cli import main\n"
         "main()\n"
     )
@@ -77,9 +82,25 @@ def test_without_this_distribution_the_command_names_it():
     assert done.stderr.count("\n") == 1
 
 
-def test_every_option_of_the_command_is_used():
+@pytest.mark.parametrize("name", ["reproduce", "list_data", "get_data"])
+def test_every_option_of_a_command_is_used(name):
     pytest.importorskip("typer")
-    from fiedler_papers.command import reproduce as command
+    from fiedler_papers import command
 
-    body = inspect.getsource(command).partition(") -> None:")[2]
-    assert [name for name in inspect.signature(command).parameters if not re.search(rf"\b{name}\b", body)] == []
+    function = getattr(command, name)
+    body = inspect.getsource(function).partition(") -> None:")[2]
+    assert [name for name in inspect.signature(function).parameters if not re.search(rf"\b{name}\b", body)] == []
+
+
+def test_baselines_are_saved_and_loaded_in_a_fresh_process(tmp_path):
+    X = np.abs(np.random.RandomState(0).normal(size=(20, 4)))
+    fiedler.save(fiedler.baselines.NMFClustering(2, random_state=0).fit(X), tmp_path / "model.npz")
+    code = f"import fiedler; print(type(fiedler.load({str(tmp_path / 'model.npz')!r})).__module__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "fiedler_papers.baselines.nmf\n"
+
+
+def test_importing_the_distribution_imports_no_heavy_library():
+    code = "import sys, fiedler_papers; print([m for m in ('numpy', 'sklearn', 'pooch') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,6 +1,5 @@
 """Generated from _registry.py by ``make stubs``; do not edit."""
 
-from . import baselines as baselines
 from . import clustering as clustering
 from . import core as core
 from . import datasets as datasets
@@ -31,8 +30,8 @@ from .embedding.whitening import Directions as Directions
 from .embedding.whitening import Whitening as Whitening
 from .graph.affinity import AffinityGraph as AffinityGraph
 from .graph.constraints import PairwiseConstraints as PairwiseConstraints
+from .graph.kernels import LandmarkGraph as LandmarkGraph
 from .graph.labels import LabelGraph as LabelGraph
-from .graph.landmark_graph import LandmarkGraph as LandmarkGraph
 from .graph.recipes import FullGraph as FullGraph
 from .graph.recipes import KNNGraph as KNNGraph
 from .graph.recipes import RadiusGraph as RadiusGraph

@@ -90,71 +90,34 @@ class FitHistory(Mapping[str, np.ndarray]):
 
 @dataclass(frozen=True)
 class EigenResult:
-    """Eigenpairs and how they were reached.
+    """Eigenpairs and how they were reached."""
 
-    Attributes
-    ----------
-    values : array of shape (k,)
-        Ascending.
-    vectors : array of shape (n, k)
-        Columns; the entry of largest magnitude is positive.
-    residuals : array of shape (k,)
-        ‖A u - λ B u‖ of each pair, for ‖u‖ = 1, in units of the matrix.
-    iterations : int
-        Rounds of the solver; 0 for a direct one.
-    converged : bool
-        Whether every residual is within the tolerance.
-    method : str
-        The solver that was used.
-    """
-
-    values: Any
-    vectors: Any
-    residuals: Any
-    iterations: int
-    converged: bool
-    method: str
+    values: Any  # (k,), ascending
+    vectors: Any  # (n, k), columns, whose entry of largest magnitude is positive
+    residuals: Any  # (k,): ‖A u - λ B u‖ for ‖u‖ = 1, in units of the matrix
+    iterations: int  # rounds of the solver; 0 for a direct one
+    converged: bool  # whether every residual is within the tolerance
+    method: str  # the solver that was used
 
 
 @dataclass(frozen=True)
 class KMeansResult:
-    """The best of several runs of k-means.
+    """The best of several runs of k-means."""
 
-    Attributes
-    ----------
-    labels : array of shape (n,)
-    centers : array of shape (k, d)
-    inertia : float
-        Sum of squared distances to the centres (for the cosine variant: of 1 - cosine).
-    n_iter : int
-    converged : bool
-    """
-
-    labels: Any
-    centers: Any
-    inertia: float
+    labels: Any  # (n,)
+    centers: Any  # (k, d)
+    inertia: float  # sum of squared distances to the centres; for the cosine variant, of 1 - cosine
     n_iter: int
     converged: bool
 
 
 @dataclass(frozen=True)
 class CommunityResult:
-    """A partition of a graph's nodes.
+    """A partition of a graph's nodes."""
 
-    Attributes
-    ----------
-    labels : array of shape (n,)
-    modularity : float
-        At ``resolution``.
-    resolution : float
-    n_communities : int
-        The number of non-empty communities.
-    starts : dict of label arrays
-        The spectral partitions that the search began from, by name.
-    """
-
-    labels: Any
-    modularity: float
+    labels: Any  # (n,)
+    modularity: float  # at `resolution`
     resolution: float
-    n_communities: int
+    n_communities: int  # that are not empty
+    # the spectral partitions that the search began from, by name
     starts: dict[str, Any] = field(default_factory=dict)

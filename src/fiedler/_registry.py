@@ -8,31 +8,18 @@ editors read, from the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
+# fmt: off
 SUBPACKAGES = (
-    "baselines",
-    "clustering",
-    "core",
-    "datasets",
-    "embedding",
-    "errors",
-    "graph",
-    "integrations",
-    "io",
-    "manifold",
-    "metrics",
-    "mixture",
-    "persistence",
-    "plots",
-    "report",
-    "supervision",
-    "table",
-    "text",
+    "clustering", "core", "datasets", "embedding", "errors", "graph", "integrations", "io", "manifold", "metrics",
+    "mixture", "persistence", "plots", "report", "supervision", "table", "text",
 )
+# fmt: on
 
 # Public functions and classes that are not estimators, with the module that defines them.
 EXPORTS = {
@@ -57,7 +44,7 @@ RECORDS = {
     "FitHistory": "fiedler._records",
     "GaussianOfRows": "fiedler.table.completion",
     "Gaussians": "fiedler.mixture.covariance",
-    "LowRankAffinity": "fiedler.graph.landmark_graph",
+    "LowRankAffinity": "fiedler.graph.kernels",
     "NClustersChoice": "fiedler.manifold.n_clusters",
     "PairwiseConstraints": "fiedler.graph.constraints",
     "Profiles": "fiedler.table.profiles",
@@ -78,25 +65,14 @@ SKLEARN_STEPS = {
 }
 
 
-@dataclass(frozen=True)
-class Spec:
-    """An estimator by name with parameters, for parameters that are estimators themselves."""
-
-    name: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+# What an error says of the distribution fiedler-papers, which has the baselines and the papers' data sets.
+PAPERS_HINT = "install it from the folder papers/ of the repository: pip install ./papers"
 
 
 @dataclass(frozen=True)
 class Method:
-    """How the command line offers a clusterer.
-
-    Attributes
-    ----------
-    name : str
-        The value of ``--method``.
-    description : str
-    supervision : tuple of str
-        What the method learns from besides the rows: ``"labels"`` of some rows, ``"pairs"``.
+    """How the command line offers a clusterer: the value of ``--method``, and ``"labels"`` or ``"pairs"`` if it learns
+    from those.
     """
 
     name: str
@@ -116,20 +92,17 @@ class Estimator:
         The module that defines it, relative to ``fiedler`` unless it begins with another package's name.
     section : str
         Its section of the API reference.
-    checks : tuple of dict
-        Parameters with which the contract tests run, one instance each.
-    top_level : bool
-        Whether ``fiedler.<name>`` exists; otherwise the class is public in its subpackage only.
     method : Method, optional
         How the command line offers it.
+    top_level : bool
+        Whether ``fiedler.<name>`` exists; otherwise the class is public in its subpackage only.
     """
 
     name: str
     module: str
     section: str
-    checks: tuple[Mapping[str, Any], ...] = ()
-    top_level: bool = True
     method: Method | None = None
+    top_level: bool = True
 
     @property
     def full_module(self) -> str:
@@ -142,130 +115,56 @@ class Estimator:
         return getattr(import_module(self.full_module), self.name)
 
 
-def _row(name: str, module: str, section: str, *checks: Mapping[str, Any], **options: Any) -> Estimator:
-    return Estimator(name, module, section, checks, **options)
-
-
-_THREE = {"n_clusters": 3}
-_KNN = Spec("KNNGraph", {"n_neighbors": 5})
 _BOTH = ("labels", "pairs")
 
-ESTIMATORS: dict[str, Estimator] = {
-    row.name: row
-    for row in (
-        _row(
-            "ManifoldClustering",
-            "manifold.estimator",
-            "Clustering",
-            _THREE,
-            method=Method("auto", "several partitions, one chosen without labels", _BOTH),
-        ),
-        _row(
-            "LapGMM",
-            "mixture.lapgmm",
-            "Mixtures",
-            _THREE,
-            {**_THREE, "solver": "anchored"},  # 'printed' may smooth a whole cluster away on pure noise, as published
-            method=Method("lapgmm", "Gaussian mixture, smooth over the graph", _BOTH),
-        ),
-        _row(
-            "LCGMM",
-            "mixture.lcgmm",
-            "Mixtures",
-            _THREE,
-            method=Method("lcgmm", "Gaussian mixture with a Kullback-Leibler regulariser", _BOTH),
-        ),
-        _row(
-            "SpectralClustering",
-            "clustering.spectral",
-            "Clustering",
-            {**_THREE, "cut": "ncut"},
-            {**_THREE, "cut": "njw"},
-            {**_THREE, "cut": "ratio"},
-            method=Method("spectral", "spectral clustering by normalised cut", ("pairs",)),
-        ),
-        _row(
-            "GenieLinkage",
-            "clustering.genie",
-            "Clustering",
-            _THREE,
-            {**_THREE, "length": "local", "gini_threshold": 0.1},
-            method=Method("genie", "hierarchical clustering with a limit on unequal sizes"),
-        ),
-        _row(
-            "LPIClustering",
-            "clustering.documents",
-            "Clustering",
-            _THREE,
-            {**_THREE, "assign": "kmeans"},
-            method=Method("lpi", "locality preserving indexing, for documents", ("pairs",)),
-        ),
-        _row(
-            "NLE",
-            "embedding.nle",
-            "Embeddings",
-            {**_THREE, "n_init": 2, "max_iter": 100},
-            {**_THREE, "n_init": 2, "max_iter": 100, "cut": "ncut", "init": "auto"},
-            method=Method("nle", "nonnegative Laplacian embedding", ("pairs",)),
-        ),
-        _row(
-            "GaussianMixture",
-            "mixture.gaussian",
-            "Mixtures",
-            _THREE,
-            method=Method("gmm", "Gaussian mixture", _BOTH),
-        ),
-        _row(
-            "EmbedKMeans",
-            "clustering.embed_kmeans",
-            "Clustering",
-            _THREE,
-            {**_THREE, "embedding": Spec("LPI", {"graph": _KNN}), "n_components": "k-1"},
-            method=Method("kmeans", "k-means"),
-        ),
-        _row(
-            "LPI",
-            "embedding.lpi",
-            "Embeddings",
-            # Dot-product weights, the paper's and LPI's default, need rows without negative entries.
-            {"n_components": 2, "graph": _KNN},
-            {"n_components": 2, "graph": _KNN, "solver": "regression"},
-        ),
-        _row("LaplacianEigenmaps", "embedding.eigenmaps", "Embeddings", {}, {"normalized": False}),
-        _row("HessianEigenmaps", "embedding.eigenmaps", "Embeddings", {"graph": Spec("KNNGraph", {"n_neighbors": 8})}),
-        _row("Whitening", "embedding.whitening", "Embeddings", {}, {"by": "cells", "n_cells": 3}, {"by": "edges"}),
-        _row("Directions", "embedding.whitening", "Embeddings", {}, {"center": False}),
-        _row(
-            "LearnedLaplacian",
-            "supervision.learned_laplacian",
-            "Supervision",
-            {"max_iter": 10},
-            {"metric": "diagonal", "optimizer": "doubling", "pair_weight": 1.0, "max_iter": 10},
-        ),
-        _row("LLGC", "supervision.llgc", "Supervision", {}, {"normalize": None, "alpha": 0.5}),
-        _row("NMFClustering", "baselines.nmf", "Baselines", _THREE, top_level=False),
-        _row("GNMF", "baselines.gnmf", "Baselines", {**_THREE, "n_init": 1, "max_iter": 50}, top_level=False),
-        _row("MMC", "baselines.metric_learning", "Baselines", {"max_iter": 20}, top_level=False),
-        _row("LMNN", "baselines.metric_learning", "Baselines", {"max_iter": 10}, top_level=False),
-        _row("MPCKMeans", "baselines.mpckmeans", "Baselines", _THREE, top_level=False),
-        _row("TransductiveSVM", "baselines.tsvm", "Baselines", {}, top_level=False),
-        _row("DocumentVectorizer", "text.vectorize", "Text", top_level=False),
-        _row("TableEncoder", "table.encoder", "Tables", {}, top_level=False),
-        _row("TableCompleter", "table.completion", "Tables", {}, top_level=False),
-        _row("KNNGraph", "graph.recipes", "Graphs", {"n_neighbors": 5}, {"n_neighbors": 5, "weight": "local"}),
-        _row("RadiusGraph", "graph.recipes", "Graphs", {"radius": 4.0}),
-        _row("FullGraph", "graph.recipes", "Graphs", {"weight": "heat", "bandwidth": 1.5}),
-        _row(
-            "LandmarkGraph", "graph.landmark_graph", "Graphs", {"n_landmarks": 30, "weight": "heat", "bandwidth": 2.0}
-        ),
-        _row("LabelGraph", "graph.labels", "Graphs", {"base": _KNN}),
-    )
-}
+# fmt: off
+_ROWS = (
+    Estimator("ManifoldClustering", "manifold.estimator", "Clustering",
+              Method("auto", "several partitions, one chosen without labels", _BOTH)),
+    Estimator("LapGMM", "mixture.lapgmm", "Mixtures",
+              Method("lapgmm", "Gaussian mixture, smooth over the graph", _BOTH)),
+    Estimator("LCGMM", "mixture.lcgmm", "Mixtures",
+              Method("lcgmm", "Gaussian mixture with a Kullback-Leibler regulariser", _BOTH)),
+    Estimator("SpectralClustering", "clustering.spectral", "Clustering",
+              Method("spectral", "spectral clustering by normalised cut", ("pairs",))),
+    Estimator("GenieLinkage", "clustering.genie", "Clustering",
+              Method("genie", "hierarchical clustering with a limit on unequal sizes")),
+    Estimator("LPIClustering", "clustering.documents", "Clustering",
+              Method("lpi", "locality preserving indexing, for documents", ("pairs",))),
+    Estimator("NLE", "embedding.nle", "Embeddings", Method("nle", "nonnegative Laplacian embedding", ("pairs",))),
+    Estimator("GaussianMixture", "mixture.gaussian", "Mixtures", Method("gmm", "Gaussian mixture", _BOTH)),
+    Estimator("EmbedKMeans", "clustering.embed_kmeans", "Clustering", Method("kmeans", "k-means")),
+    Estimator("LPI", "embedding.lpi", "Embeddings"),
+    Estimator("LaplacianEigenmaps", "embedding.eigenmaps", "Embeddings"),
+    Estimator("HessianEigenmaps", "embedding.eigenmaps", "Embeddings"),
+    Estimator("Whitening", "embedding.whitening", "Embeddings"),
+    Estimator("Directions", "embedding.whitening", "Embeddings"),
+    Estimator("LearnedLaplacian", "supervision.learned_laplacian", "Supervision"),
+    Estimator("LLGC", "supervision.llgc", "Supervision"),
+    Estimator("DocumentVectorizer", "text.documents", "Text", top_level=False),
+    Estimator("TableEncoder", "table.encoder", "Tables", top_level=False),
+    Estimator("TableCompleter", "table.completion", "Tables", top_level=False),
+    Estimator("KNNGraph", "graph.recipes", "Graphs"),
+    Estimator("RadiusGraph", "graph.recipes", "Graphs"),
+    Estimator("FullGraph", "graph.recipes", "Graphs"),
+    Estimator("LandmarkGraph", "graph.kernels", "Graphs"),
+    Estimator("LabelGraph", "graph.labels", "Graphs"),
+)
+# fmt: on
+
+ESTIMATORS: dict[str, Estimator] = {row.name: row for row in _ROWS}
 
 
 def register(row: Estimator) -> None:
     """Add an estimator while the program runs, for example one of another package."""
     ESTIMATORS[row.name] = row
+
+
+def import_papers(module: str = "") -> ModuleType | None:
+    """Import ``fiedler_papers``, which registers its estimators, or a module of it; None if it is not installed."""
+    if find_spec("fiedler_papers") is None:
+        return None
+    return import_module(f"fiedler_papers.{module}" if module else "fiedler_papers")
 
 
 def public_names() -> dict[str, str]:
@@ -276,72 +175,10 @@ def public_names() -> dict[str, str]:
 
 def storable_classes() -> dict[str, str]:
     """Classes that a model file may name, with the modules that define them."""
+    import_papers()
     return {**RECORDS, **SKLEARN_STEPS, **{row.name: row.full_module for row in ESTIMATORS.values()}}
 
 
 def methods() -> dict[str, Estimator]:
     """Clusterers that the command line offers, by the value of ``--method``."""
     return {row.method.name: row for row in ESTIMATORS.values() if row.method is not None}
-
-
-def build(spec: Spec) -> Any:
-    """Make an estimator from its name and parameters."""
-    params = {name: build(value) if isinstance(value, Spec) else value for name, value in spec.params.items()}
-    return ESTIMATORS[spec.name].load()(**params)
-
-
-def check_instances(*names: str) -> Iterator[Any]:
-    """Make every estimator that the contract tests run on, or those of some classes."""
-    return (one for one in _instances(*names) if hasattr(one, "fit"))
-
-
-def check_recipes(*names: str) -> Iterator[Any]:
-    """Make every graph recipe that the contract tests run on, or those of some classes."""
-    return (one for one in _instances(*names) if not hasattr(one, "fit"))
-
-
-def _instances(*names: str) -> Iterator[Any]:
-    for row in ESTIMATORS.values():
-        if not names or row.name in names:
-            yield from (build(Spec(row.name, params)) for params in row.checks)
-
-
-def stub() -> str:
-    """Write the type stub :file:`__init__.pyi`."""
-    names = public_names()
-    by_module: dict[str, list[str]] = {}
-    for name, module in names.items():
-        by_module.setdefault(module.removeprefix("fiedler"), []).append(name)
-    lines = ['"""Generated from _registry.py by ``make stubs``; do not edit."""', ""]
-    lines += [f"from . import {name} as {name}" for name in SUBPACKAGES]
-    for module, own in sorted(by_module.items()):
-        lines += [f"from {module} import {name} as {name}" for name in sorted(own)]
-    return "\n".join([*lines, "", "__version__: str", ""])
-
-
-def api_reference() -> str:
-    """Write the estimators' part of the API reference, one section per family."""
-    sections: dict[str, list[str]] = {}
-    for row in ESTIMATORS.values():
-        name = row.name if row.top_level else f"{row.module.split('.')[0]}.{row.name}"
-        sections.setdefault(row.section, []).append(name)
-    lines = ["Estimators", "==========", "", ".. currentmodule:: fiedler"]
-    for section, names in sections.items():
-        lines += [
-            "",
-            section,
-            "-" * len(section),
-            "",
-            ".. autosummary::",
-            "   :toctree: generated",
-            "   :nosignatures:",
-            "",
-        ]
-        lines += [f"   {name}" for name in names]
-    return "\n".join([*lines, ""])
-
-
-if __name__ == "__main__":
-    from pathlib import Path
-
-    Path(__file__).with_name("__init__.pyi").write_text(stub(), encoding="utf-8")

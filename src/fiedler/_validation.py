@@ -7,10 +7,10 @@ import math
 import numbers
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import array_api_compat
 import numpy as np
@@ -70,14 +70,17 @@ def choose(table: Mapping[str, T], key: object, *, option: str, also: Sequence[s
     """
     if isinstance(key, str) and key in table:
         return table[key]
-    options = [*also, *table]
-    raise InputError(
-        f"{option}={shown(key)} is not known{did_you_mean(key, options)}",
-        f"choose one of {options}",
+    raise _unknown_option(option, key, [*also, *table])
+
+
+def _unknown_option(option: str, value: object, names: list[str], or_else: str = "") -> InputError:
+    return InputError(
+        f"{option}={shown(value)} is not known{did_you_mean(value, names)}",
+        f"choose one of {names}{or_else}",
         code="unknown_option",
         parameter=option,
-        value=key,
-        options=options,
+        value=value,
+        options=names,
     )
 
 
@@ -161,7 +164,7 @@ def _invalid(name: str, expected: str, value: object) -> InputError:
     )
 
 
-def check_seed(random_state: object) -> np.random.RandomState:
+def check_seed(random_state: object, name: str = "random_state") -> np.random.RandomState:
     """Return the generator of ``random_state``: an integer from 0 to 2**32 - 1, a RandomState, or None.
 
     Examples
@@ -174,10 +177,10 @@ def check_seed(random_state: object) -> np.random.RandomState:
     is_seed = isinstance(random_state, numbers.Integral) and 0 <= int(random_state) < 2**32
     if is_seed or random_state is None or random_state is np.random or isinstance(random_state, np.random.RandomState):
         return check_random_state(random_state)
-    raise _invalid("random_state", "an integer from 0 to 2**32 - 1, a RandomState or None", random_state)
+    raise _invalid(name, "an integer from 0 to 2**32 - 1, a RandomState or None", random_state)
 
 
-def check_n_jobs(value: object) -> int | None:
+def check_n_jobs(value: object, name: str = "n_jobs") -> int | None:
     """Return ``n_jobs``: a number of threads, a negative number that counts from all processors, or None.
 
     More threads than processors, beyond a few, only take time to start and are left out.
@@ -187,7 +190,7 @@ def check_n_jobs(value: object) -> int | None:
     if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value != 0:
         most = max(MAX_JOBS, os.cpu_count() or 1)
         return max(-most, min(int(value), most))
-    raise _invalid("n_jobs", "an integer other than 0, or None", value)
+    raise _invalid(name, "an integer other than 0, or None", value)
 
 
 def check_n_clusters(value: object, n_samples: int, *, or_else: str | None = None) -> int:
@@ -203,6 +206,61 @@ def check_n_clusters(value: object, n_samples: int, *, or_else: str | None = Non
             n_samples=n_samples,
         )
     return n_clusters
+
+
+# Checks of parameters of an estimator: functions of a value and the name of its parameter that raise an error if the
+# value is not allowed, such as most of the functions above. A class declares those of its parameters as
+# `_parameter_checks`, which `fit` and `load` apply.
+
+Check = Callable[[Any, str], Any]
+
+
+class Integer(NamedTuple):
+    """An integer of at least ``minimum``."""
+
+    minimum: int = 1
+
+    def __call__(self, value: object, name: str) -> int:
+        return check_int(value, name, minimum=self.minimum)
+
+
+class Options(NamedTuple):
+    """One of some names, or a value that is not a string and satisfies another check."""
+
+    names: Collection[str]
+    otherwise: Check | None = None
+    or_else: str = ""  # how the error describes the other values
+
+    def __call__(self, value: object, name: str) -> object:
+        if isinstance(value, str) and value in self.names:
+            return value
+        if self.otherwise is not None and not isinstance(value, str):
+            return self.otherwise(value, name)
+        raise _unknown_option(name, value, list(self.names), self.or_else)
+
+
+class Start(NamedTuple):
+    """The name of a start, or an array of labels or memberships, which is checked with the rows."""
+
+    names: Collection[str]
+
+    def __call__(self, value: object, name: str) -> object:
+        return Options(self.names, lambda array, _: array, ", or pass labels or memberships")(value, name)
+
+
+class NoneOr(NamedTuple):
+    """None, or a value that satisfies another check."""
+
+    check: Check
+
+    def __call__(self, value: object, name: str) -> object:
+        return None if value is None else self.check(value, name)
+
+
+def validate_parameters(estimator: Any) -> None:
+    """Raise an error if a parameter of an estimator has a value that its class does not allow."""
+    for name, check in getattr(estimator, "_parameter_checks", {}).items():
+        check(getattr(estimator, name), name)
 
 
 def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:

@@ -19,12 +19,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-PACKAGE = Path(__file__).parent
+PACKAGES = {"fiedler", "fiedler_papers"}
 MAX_SHOWN = 80  # characters of a value in a message
 
 __all__ = [
@@ -212,12 +211,12 @@ def warn(
     """Emit a structured warning.
 
     It points to the caller at ``stacklevel``, as in :func:`warnings.warn`, or to the first one above it that is outside
-    this package: the line of the user's call. Within :func:`ignore_warnings` it is dropped.
+    of fiedler: the line of the user's call. Within :func:`ignore_warnings` it is dropped.
     """
     if issubclass(category, ignored_warnings()):
         return
     level, frame = stacklevel + 1, sys._getframe(min(stacklevel, _depth()))
-    while frame.f_back is not None and Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in PACKAGES:
         level, frame = level + 1, frame.f_back
     warnings.warn(category(problem, hint, code=code, **fields), stacklevel=level)
 

@@ -112,12 +112,12 @@ BAD = {
     "numbers in two notations": (
         file("t.csv", "a;b\n" + "".join(f"{i}{'.,'[i % 2]}5;{i % 7}\n" for i in range(30))),
         "column 'a' has numbers in several notations: '1,5' ('t.csv', line 3), '3,5' ('t.csv', line 5)",
-        "correct these cells or empty them, or use --as-category or --drop for the columns",
+        "correct these cells or empty them, or choose categories for the columns (--as-category), or drop them",
     ),
     "text in a number column": (
         arguments(content=rows(30) + "four,7\n"),
         "column 'a': 'four' ('t.csv', line ",
-        "or use --as-category or --drop for the columns",
+        "or choose categories for the columns (--as-category), or drop them",
     ),
     "a number to Python alone": (
         arguments(content=rows(30) + "1_0,7\n"),
@@ -131,7 +131,11 @@ BAD = {
     ),
     "an overflow": (arguments(content=rows(30) + "1e999,7\n"), "'1e999' ('t.csv', line ", "is not a finite number"),
     "no column to compare": (file("t.csv", "a\n1\n1\n"), "no column is left to compare rows by", "check the data"),
-    "numbers too large to square": (file("t.csv", "a,b\n1,2\n3e300,4\n"), "whose squares overflow", "a larger unit"),
+    "numbers too large to square": (
+        file("t.csv", "a,b\n1,2\n3e300,4\n"),
+        "whose squares overflow",
+        "scale the input down",
+    ),
     "ragged rows": (file("t.csv", "a,b\n1,2\n3\n"), "line 3 has 1 fields where the header has 2", "in quotes"),
     "a blank line within": (
         file("t.csv", "a,b\n1,2\n\n3,4\n"),
@@ -151,7 +155,7 @@ BAD = {
     "labels that are all unknown": (
         arguments("--labels", "c", content="a,b,c\n1,2,\n3,4,\n"),
         "column 'c' contains no label",
-        "choose another --labels column, or none",
+        "choose another column of labels, or none",
     ),
     "one column in two roles": (
         arguments("--labels", "a", "--id", "a"),
@@ -174,7 +178,7 @@ BAD = {
     "columns of an array": (
         lambda at: [*array(np.eye(4))(at), "--id", "a"],
         "'t.npy' has no named columns",
-        "--labels, --id, --text and --drop are for tables",
+        "labels, id, text and drop are for tables",
     ),
     "sparse rows to be filled": (
         lambda at: [*sparse(np.eye(6))(at), "--scale", "standard"],
@@ -184,7 +188,7 @@ BAD = {
     "one sparse column": (
         lambda at: [*sparse(np.arange(8.0)[:, None])(at), "--method", "gmm"],
         "needs at least two columns",
-        "use the method auto",
+        "use another --method",
     ),
     # ------------------------------------------------------------------------------------------------- folders
     "an empty folder": (folder_of(), "contains no images and no .txt files", "choose a folder that does"),
@@ -196,18 +200,18 @@ BAD = {
     "an unreadable image": (
         folder_of(("a.png", "no image")),
         "'a.png' cannot be read",
-        "leave them out with --skip-broken",
+        "repair or remove such files, or use --skip-broken",
     ),
     "images of two sizes": (images((4, 4), (5, 4)), "'1.png' is 5x4, but '0.png' is 4x4", "such as --size 32"),
     "a size for a table": (
         arguments("--size", "8"),
         "--size is for folders of images, but 't.csv' is not one of these",
-        "leave it out",
+        "leave --size out",
     ),
     "binary as text": (folder_of(("a.txt", b"a\0b"), ("b.txt", "x")), "'a.txt' is not text", "remove it"),
     "texts without a word": (
         folder_of(("a.txt", "1 2 3"), ("b.txt", "the of")),
-        "no words are left in the 2 document(s)",
+        "no term remains in 2 document(s)",
         "use longer texts",
     ),
     "one document": (folder_of(("a.txt", "bread and butter")), "there is only one row", "use at least two rows"),
@@ -242,18 +246,18 @@ BAD = {
     ),
     "too few rows for neighbours": (
         arguments("--method", "spectral"),
-        "connects every row to 8 others, but there are only 6 rows",
-        "use the method auto or kmeans",
+        "a graph of 8 neighbours needs more rows than there are (6 rows)",
+        "use another --method",
     ),
     "one column for directions": (
         arguments("--method", "lpi", content="a\n1\n2\n3\n4\n"),
-        "lpi compares rows by their direction",
-        "use another method",
+        "with 1 column(s) all rows of unit length have the same direction",
+        "pass more features",
     ),
     "a constant column for directions": (
         arguments("--method", "lpi", "-k", "3", content="a,b\n" + "".join(f"{i},7\n" for i in range(12))),
-        "a single column has none",
-        "use another method",
+        "with 1 column(s) all rows of unit length have the same direction",
+        "pass more features",
     ),
     # ------------------------------------------------------------------------------------------------- labels and pairs
     "labels for a method that takes none": (
@@ -266,8 +270,8 @@ BAD = {
         "-k 2 is less than the 3 classes of the known labels (x, y, z)",
         "choose at least 3, or -k auto",
     ),
-    "no file of pairs": (arguments("--pairs", "nothing.csv"), "--pairs 'nothing.csv' cannot be read", "No such file"),
-    "pairs that are binary": (pairs(b"\xff\xfe\0"), "is not UTF-8 text", "save it as UTF-8"),
+    "no file of pairs": (arguments("--pairs", "nothing.csv"), "cannot read pairs from 'nothing.csv'", "No such file"),
+    "pairs that are binary": (pairs(b"\xff\xfe\0"), "is not encoded in UTF-8", "save it as UTF-8"),
     "pairs without their header": (pairs("0,1,must-link\n"), "must begin with the line", "first,second,kind"),
     "pairs of other columns": (pairs("a,b\n0,1\n"), "must begin with the line", "first,second,kind"),
     "pairs by another word": (
@@ -285,7 +289,7 @@ BAD = {
     "pairs of names": (pairs(PAIRS + "r0,r1,must-link\n"), "line 2: expected two row numbers", "got ['r0', 'r1'"),
     "a pair of a row that is not there": (
         pairs(PAIRS + "0,99,must-link\n"),
-        "--pairs contains the must-link (0, 99), but rows are numbered 0 to 5",
+        "--pairs contains the pair (0, 99), but rows are numbered 0 to 5",
         "correct or remove it",
     ),
     "a pair of a row with itself": (
@@ -405,14 +409,14 @@ def test_results_cannot_replace_a_file(run_fiedler, table, tmp_path):
     assert (tmp_path / "out").read_text() == "mine"
 
 
-@pytest.mark.parametrize("part", ["save_labels", "save", "write_summary", "write_report"])
+@pytest.mark.parametrize("part", ["cluster.save_csv", "results.save", "results.write_summary", "results.write_report"])
 def test_a_full_disk_leaves_no_files(part, run_fiedler, table, tmp_path, monkeypatch):
     before = sorted(tmp_path.rglob("*"))
 
     def full(*args, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(f"fiedler.cli.cluster.{part}", full)
+    monkeypatch.setattr(f"fiedler.cli.{part}", full)
 
     result = run_fiedler(
         "cluster", table, "-k", 3, "--id", "name", "--drop", "class", "--out", tmp_path / "out" / "deep"
@@ -430,7 +434,7 @@ def test_a_failed_second_run_keeps_the_first_results(run_fiedler, table, tmp_pat
     def full(*args, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("fiedler.cli.cluster.write_report", full)
+    monkeypatch.setattr("fiedler.cli.results.write_report", full)
     assert run_fiedler(*options[:-2], "--seed", 3, *options[-2:]).code == 1
 
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before

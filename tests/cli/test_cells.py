@@ -127,7 +127,7 @@ FAULTS = {
     "other rows": (
         {},
         ["--use-rep", "X_umap"],
-        "the file has no 'X_umap' in obsm; choose one of X_pca, X with --use-rep",
+        "there is no 'X_umap' in adata.obsm; choose one of X_pca, X",
     ),
     "nothing to compare": ({"rows": False, "pca": False, "graph": False}, [], "the AnnData object has no X; add X"),
 }
@@ -169,4 +169,4 @@ def test_the_missing_extra_is_named(run_fiedler, write_cells, tmp_path, monkeypa
 def test_rows_of_cells_are_for_cells(run_fiedler, table, tmp_path):
     result = run_fiedler("cluster", table, "-k", 3, "--use-rep", "X", "--out", tmp_path / "out")
 
-    assert "--use-rep is for h5ad files, but 'clouds.csv' is not one of these; leave it out" in result.err
+    assert "--use-rep is for h5ad files, but 'clouds.csv' is not one of these; leave --use-rep out" in result.err

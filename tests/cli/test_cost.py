@@ -6,7 +6,7 @@ pytest.importorskip("typer", reason="the command line needs the extra 'cli'")
 
 from fiedler import estimate
 from fiedler.cli import cluster, fitting
-from fiedler.manifold import FitCost, StageCost
+from fiedler.manifold import FitCost
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def arguments(table, tmp_path):
 
 
 def expect(monkeypatch, seconds, peak_bytes):
-    result = FitCost(60, 3, 3, (StageCost("mixtures", seconds, seconds, peak_bytes),), data_bytes=1440)
+    result = FitCost(60, 3, 3, seconds, seconds, peak_bytes, data_bytes=1440)
     monkeypatch.setattr(cluster, "expected_cost", lambda prepared, n_clusters, effort: result)
 
 

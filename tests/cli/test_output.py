@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from fiedler.cli import output
-from fiedler.cli.fitting import write_labels
 from fiedler.cli.output import Output, StageColumn
+from fiedler.cli.results import write_labels
 from fiedler.core import fitting as progress
 from fiedler.core.fitting import listen, stage
 

@@ -166,10 +166,10 @@ def test_weights_of_rows_stand_for_copies(run_fiedler, tmp_path):
     assert scores[0] != scores[1]
     (tmp_path / "words.csv").write_text("x,y,count\n1,2,many\n3,4,few\n")
     words = run_fiedler("cluster", tmp_path / "words.csv", "--row-weight", "count", "-k", 2)
-    assert "line 2: 'many' is not a number; choose a column of positive numbers with --row-weight" in words.err
+    assert "line 2: 'many' is not a number; choose a column of positive numbers as --row-weight" in words.err
     (tmp_path / "bad.csv").write_text("x,y,count\n1,2,0\n3,4,1\n5,5,2\n")
     bad = run_fiedler("cluster", tmp_path / "bad.csv", "--row-weight", "count", "-k", 2, "--out", tmp_path / "b")
-    assert "--row-weight must be a column of positive numbers" in bad.err
+    assert "--row-weight must be 3 finite, positive numbers, one per row" in bad.err
 
 
 def test_columns_that_are_dropped_are_described_by_cluster(customers, run_fiedler, tmp_path):

@@ -192,7 +192,7 @@ def test_a_failed_update_changes_no_file(run_fiedler, halves, tmp_path, monkeypa
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr("fiedler.cli.predict.write_report", fail)
+    monkeypatch.setattr("fiedler.cli.results.write_report", fail)
     result = run_fiedler("update", out, halves[1])
 
     assert "disk full" in result.err

@@ -6,7 +6,7 @@ from fiedler import AffinityGraph, KNNGraph, PairwiseConstraints
 from fiedler.core.arrays import to_numpy
 from fiedler.core.sparse import to_scipy
 from fiedler.graph.coarsen import WeightedEdges, coarsen, contract, group_by_strongest_neighbor, repelling_pairs
-from fiedler.graph.constraints import add_links
+from fiedler.graph.constraints import add_constraints
 from fiedler.metrics import modularity, normalized_cut
 from toys import uneven_weights
 
@@ -56,7 +56,9 @@ def test_modularity_and_cuts_mean_the_same_on_every_level(rows, rng):
 def test_modularity_with_repelling_weights_means_the_same_on_every_level(rows, rng):
     """Negative weights are added to positive ones between supernodes, but volumes are those of the positive ones."""
     graph = KNNGraph(6).build(rows)
-    signed = add_links(graph, PairwiseConstraints([], rng.permutation(800)[:100].reshape(-1, 2), 800, strength=0.5))
+    signed = add_constraints(
+        graph, PairwiseConstraints([], rng.permutation(800)[:100].reshape(-1, 2), 800, strength=0.5)
+    )
     hierarchy = coarsen(signed, 60, rng)
     labels = rng.randint(5, size=hierarchy.coarsest.n_nodes)
     expected = WeightedEdges.of(signed).modularity(labels[hierarchy.supernodes], 5, 0.7)
@@ -100,7 +102,7 @@ def test_nodes_that_repel_each_other_stay_apart_on_every_level(rows, rng):
     """Also where the positive weights between two groups outweigh the negative ones."""
     graph = KNNGraph(6).build(rows)
     pairs = np.stack([np.arange(0, 800, 20), graph.weights.indices[graph.weights.indptr[:-1:20]]], axis=1)
-    signed = add_links(graph, PairwiseConstraints([], pairs, 800, strength=0.1))
+    signed = add_constraints(graph, PairwiseConstraints([], pairs, 800, strength=0.1))
 
     free, hierarchy = (coarsen(each, 100, np.random.RandomState(0)) for each in (graph, signed))
 

@@ -20,7 +20,7 @@ from fiedler.graph.community import (
     _move_cells,
     most_frequent,
 )
-from fiedler.graph.constraints import add_links
+from fiedler.graph.constraints import add_constraints
 from fiedler.metrics import clustering_accuracy, modularity, normalized_cut
 from toys import uneven_weights
 
@@ -168,7 +168,7 @@ def test_a_coarse_search_reaches_the_modularity_of_a_search_of_the_graph_itself(
 
     direct = MultilevelSearch.on(graph, 6, np.random.RandomState(0), max_nodes=10_000).find(6, np.random.RandomState(0))
 
-    assert multilevel.search.n < 170
+    assert multilevel.search.edges.n < 170
     assert coarse.modularity > 0.995 * direct.modularity  # one supernode for ten nodes
     assert_allclose(coarse.modularity, modularity(graph, coarse.labels, resolution=coarse.resolution), rtol=1e-6)
     assert clustering_accuracy(y, to_numpy(coarse.labels)) > 0.9
@@ -178,7 +178,7 @@ def test_refinement_only_raises_modularity(rng, coarse_search):
     graph = KNNGraph(8).build(large_graph(rng)[0])
     multilevel = MultilevelSearch.on(graph, 6, np.random.RandomState(0))
     search = replace(multilevel.search, k=6, rng=np.random.RandomState(1))
-    coarse = search.improve(rng.randint(6, size=search.n), 1.0)
+    coarse = search.improve(rng.randint(6, size=search.edges.n), 1.0)
 
     refined = multilevel.refine(coarse, 6, np.random.RandomState(1))
 
@@ -194,7 +194,7 @@ def test_cannot_links_survive_coarsening(rng, coarse_search):
     constraints = PairwiseConstraints([], pairs, 1500, strength=20.0)
 
     free = communities(graph, 6, random_state=0)
-    signed = add_links(graph, constraints)
+    signed = add_constraints(graph, constraints)
     repelled = communities(signed, 6, random_state=0)
     direct = MultilevelSearch.on(signed, 6, np.random.RandomState(0), max_nodes=10_000).find(
         6, np.random.RandomState(0)
@@ -213,7 +213,7 @@ def test_must_links_survive_coarsening(rng, coarse_search):
     constraints = PairwiseConstraints(np.stack([first, second], axis=1), [], 1500, strength=5.0)
 
     free = communities(graph, 6, random_state=0)
-    linked = communities(add_links(graph, constraints), 6, random_state=0)
+    linked = communities(add_constraints(graph, constraints), 6, random_state=0)
 
     assert constraints.violations(free.labels).n_pairs > 100
     assert constraints.violations(linked.labels).n_pairs < 10

@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse.csgraph import connected_components
 
-from fiedler.graph import connect
-from fiedler.graph.connect import PairSearch, mst_bridges, nearest_bridges
+from fiedler.graph import tree as connect
 from fiedler.graph.kernels import pairwise_distances
+from fiedler.graph.tree import PairSearch, mst_bridges, nearest_bridges
 from toys import BACKENDS
 
 CONTAINERS = {**BACKENDS, "sparse": sp.csr_array}

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler.graph.neighbors import k_nearest
-from fiedler.graph.weights import Copies
+from fiedler.graph.voronoi import Copies
 
 K = 4
 

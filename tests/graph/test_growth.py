@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler.datasets import blobs, two_moons
-from fiedler.graph.growth import grow_graph, known_neighbors
 from fiedler.graph.neighbors import k_nearest
 from fiedler.graph.recipes import nested_graphs, self_tuned
+from fiedler.graph.weights import grow_graph, known_neighbors
 
 
 def split_rows(kind):

@@ -11,8 +11,8 @@ from fiedler import AffinityGraph, KNNGraph
 from fiedler.core.arrays import to_numpy
 from fiedler.core.sparse import to_scipy
 from fiedler.errors import InputError
-from fiedler.graph.hessian import extend_affinely, hessian, n_neighbors_needed
 from fiedler.graph.neighbors import k_nearest
+from fiedler.graph.operators import extend_affinely, hessian, n_neighbors_needed
 
 
 def flat_patch(rng, n=150, d=2, n_features=5):

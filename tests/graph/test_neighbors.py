@@ -11,9 +11,10 @@ from fiedler import KNNGraph
 from fiedler.core.arrays import to_numpy
 from fiedler.errors import InputError
 from fiedler.graph import exact_search, neighbors
-from fiedler.graph import neighbors as approximate_search
+from fiedler.graph import voronoi as approximate_search
 from fiedler.graph.kernels import pair_distances, pair_products, pairwise_distances
-from fiedler.graph.neighbors import TARGET_RECALL, k_nearest, within_radius
+from fiedler.graph.neighbors import k_nearest, within_radius
+from fiedler.graph.voronoi import TARGET_RECALL
 from toys import BACKENDS
 
 

@@ -17,8 +17,14 @@ from fiedler import (
 from fiedler.core.arrays import to_numpy
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.graph.coarsen import contract
-from fiedler.graph.constraints import PairwiseConstraints, add_links, group_means, overwrite_links, split_by_sign
-from fiedler.graph.cuts import repelled_eigenpairs
+from fiedler.graph.constraints import (
+    PairwiseConstraints,
+    add_constraints,
+    group_means,
+    overwrite_edges,
+    split_by_sign,
+)
+from fiedler.graph.cuts import cannot_link_eigenpairs
 from fiedler.metrics import adjusted_rand_index, normalized_cut, ratio_cut
 
 
@@ -28,7 +34,7 @@ def pairs():
 
 
 def test_overwritten_links_have_the_largest_weight_or_none(uneven_graph, pairs):
-    W, linked = uneven_graph.weights.toarray(), overwrite_links(uneven_graph, pairs).weights.toarray()
+    W, linked = uneven_graph.weights.toarray(), overwrite_edges(uneven_graph, pairs).weights.toarray()
     for i in range(len(W)):
         for j in range(len(W)):
             pair = (min(i, j), max(i, j))
@@ -38,7 +44,7 @@ def test_overwritten_links_have_the_largest_weight_or_none(uneven_graph, pairs):
 
 def test_links_are_edges_of_either_sign_in_units_of_the_mean_degree(uneven_graph, pairs):
     """w_ij = ½ strength · d̄ · (1/m_i + 1/m_j)."""
-    W, graph = uneven_graph.weights.toarray(), add_links(uneven_graph, pairs)
+    W, graph = uneven_graph.weights.toarray(), add_constraints(uneven_graph, pairs)
     unit = 2.0 * W.sum() / len(W)
     added = graph.weights.toarray() - W
     assert_allclose(added[0, [1, 2]], unit * 0.5 * (1 / 2 + 1 / 1))
@@ -75,19 +81,22 @@ def test_repelled_eigenvectors_are_those_of_the_generalised_problem(kind, rng):
         X = rng.normal(size=(n, 3))
         y = (X[:, 0] > 0).astype(int)
         pairs = PairwiseConstraints.from_labels(y, rate=12 / n, random_state=0)
-        graph = add_links(KNNGraph(8, connect="mst").build(X), pairs)
+        graph = add_constraints(KNNGraph(8, connect="mst").build(X), pairs)
         attract, repel = (side.laplacian().toarray() for side in split_by_sign(graph))
         degrees = np.diag(attract)
         M = np.diag(degrees) if kind == "random_walk" else degrees.mean() * np.eye(n)
         values, vectors = eigh(attract, M + repel, subset_by_index=(0, 3))
-        result = repelled_eigenpairs(graph, 4, kind=kind, random_state=0)
+        result = cannot_link_eigenpairs(graph, 4, kind=kind, random_state=0)
         assert_allclose(result.values, values, atol=1e-7)
         assert np.max(subspace_angles(result.vectors, vectors)) < 1e-4
 
 
 def test_without_repelling_edges_it_is_the_random_walk(rng):
     graph = KNNGraph(8, connect="mst").build(rng.normal(size=(80, 3)))
-    plain, none = smallest_eigenpairs(graph, 3, kind="random_walk"), repelled_eigenpairs(graph, 3, kind="random_walk")
+    plain, none = (
+        smallest_eigenpairs(graph, 3, kind="random_walk"),
+        cannot_link_eigenpairs(graph, 3, kind="random_walk"),
+    )
     assert_allclose(none.values, plain.values, atol=1e-10)
     assert np.max(subspace_angles(none.vectors, plain.vectors)) < 1e-6
 
@@ -280,7 +289,7 @@ def test_constraints_are_added_to_a_given_graph_for_every_recipe(rng):
     pairs = PairwiseConstraints.from_labels(y, rate=0.1, random_state=0)
     graph = KNNGraph(8).build(X)
     model = SpectralClustering(2, LearnedLaplacian(), random_state=0).fit(graph, constraints=pairs)
-    assert_allclose(model.graph_.weights.toarray(), add_links(graph, pairs).weights.toarray())
+    assert_allclose(model.graph_.weights.toarray(), add_constraints(graph, pairs).weights.toarray())
 
 
 @pytest.mark.parametrize("solver", ["arpack", "shift_invert"])

@@ -11,7 +11,6 @@ from fiedler.core.arrays import to_numpy
 from fiedler.core.sparse import csr_parts, to_scipy
 from fiedler.errors import InputError
 from fiedler.graph import as_affinity
-from fiedler.graph import recipes as module
 
 RECIPES = [KNNGraph(6), RadiusGraph(1.5), FullGraph(bandwidth=1.0)]
 
@@ -258,7 +257,7 @@ def test_invalid_options_raise(recipe, message, points):
 
 
 def test_a_full_graph_on_too_many_rows_raises(monkeypatch, points):
-    monkeypatch.setattr(module, "MAX_FULL_NODES", 50)
+    monkeypatch.setattr("fiedler.graph.kernels.MAX_FULL_NODES", 50)
     with pytest.raises(ValueError, match=r"FullGraph on 60 rows would have 3,600 weights, .* use KNNGraph"):
         FullGraph().build(points)
 

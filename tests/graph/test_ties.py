@@ -49,8 +49,8 @@ def test_queries_that_are_not_rows_are_not_left_out(grid):
 def test_a_query_is_settled_only_if_a_proposed_row_is_farther():
     X = np.array([[0.0], [1.0], [-1.0], [2.0]])
     proposed = np.array([[2, 1, 3]])
-    assert first_of_ties(X, X[:1], proposed, 2).is_settled.all()
-    assert not first_of_ties(X, X[:1], proposed[:, :2], 1).is_settled.any()
+    assert first_of_ties(X, X[:1], proposed, 2)[2].all()
+    assert not first_of_ties(X, X[:1], proposed[:, :2], 1)[2].any()
 
 
 @pytest.mark.parametrize("far", [0.0, 1e6, 1e12])

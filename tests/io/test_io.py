@@ -19,6 +19,7 @@ from fiedler.datasets import load
 from fiedler.errors import FiedlerError, FiedlerWarning, InputError
 from fiedler.io import Input, read_input
 from fiedler.io.record import encode_labels
+from fiedler.table.values import read_values
 
 
 def write_file(path, content):
@@ -49,12 +50,15 @@ def test_columns_of_a_table_have_roles(delimiter, tmp_path):
     assert data.is_partially_labeled
 
 
-def test_parquet_is_the_same_table(tmp_path):
+@pytest.mark.parametrize("ending", ["parquet", "feather", "arrow", "ipc"])
+def test_parquet_and_arrow_files_are_the_same_table(ending, tmp_path):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    feather = pytest.importorskip("pyarrow.feather")
     table = pyarrow.table({"name": ["a", "b"], "height": [1, 2], "width": [0.5, 3.0], "class": ["dog", None]})
-    parquet.write_table(table, tmp_path / "boxes.parquet")
+    write = parquet.write_table if ending == "parquet" else feather.write_feather
+    write(table, tmp_path / f"boxes.{ending}")
 
-    data = read_input(tmp_path / "boxes.parquet", id="name", labels="class")
+    data = read_input(tmp_path / f"boxes.{ending}", id="name", labels="class")
 
     assert data.feature_names == ["height", "width"]
     assert_array_equal(data.X, [[1, 0.5], [2, 3]])
@@ -523,6 +527,23 @@ def test_a_table_is_the_same_in_every_form(form, tmp_path):
     assert_array_equal(data.encoder.fit_transform(data.X), expected.encoder.fit_transform(expected.X))
 
 
+def test_columns_are_read_once_to_plan_encode_and_describe_them(tmp_path, monkeypatch):
+    calls = []
+
+    def count(cells, **options):
+        calls.append(cells)
+        return read_values(cells, **options)
+
+    monkeypatch.setattr("fiedler.table.columns.read_values", count)
+    data = read_input(write_file(tmp_path / "t.csv", CUSTOMERS), drop=["vip"])
+    data.encoder.fit_columns(data.X, data.plan)
+    kinds = [column.kind for column in data.read_columns()]
+
+    assert list(data.columns) == ["city", "since", "amount", "vip", "country"]
+    assert kinds == ["category", "date", "id", "category", "constant"]  # the amounts count rows
+    assert len(calls) == 6  # each column once, the dropped one to describe it
+
+
 def test_a_table_that_is_not_utf8_is_read_with_a_warning(tmp_path):
     path = write_file(tmp_path / "t.csv", CUSTOMERS.encode("cp1252"))
 
@@ -541,6 +562,9 @@ def test_compressed_files_that_are_damaged_or_have_several_members(tmp_path):
         read_input(write_file(tmp_path / "t.csv.zip", buffer.getvalue()))
     with pytest.raises(FiedlerError, match="cannot be read as a spreadsheet"):
         read_input(write_file(tmp_path / "t.xlsx", b"no workbook"))
+    pytest.importorskip("pyarrow")
+    with pytest.raises(FiedlerError, match=r"'t\.feather' cannot be read as Arrow .*; write the file again"):
+        read_input(write_file(tmp_path / "t.feather", b"no table"))
 
 
 def test_json_lines_with_roles_are_a_table(tmp_path):

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 from fiedler.errors import FiedlerError, FileFormatError, InputError
 from fiedler.io import read_blocks, read_input
 from fiedler.io.arrays import _read_image
-from fiedler.io.arrow_files import read_parts
+from fiedler.io.blocks import Arrow, read_rows
 
 
 def table(tmp_path, content, name="rows.csv"):
@@ -74,7 +74,7 @@ def test_files_that_may_not_be_read_raise_the_error_of_the_system(tmp_path, monk
     with pytest.raises(PermissionError):
         read_input(tmp_path / "a.npy")
     with pytest.raises(PermissionError):
-        _read_image(tmp_path / "a.png", "a.png")
+        _read_image(tmp_path / "a.png")
 
 
 def test_pixels_that_have_no_range_of_8_or_16_bits(tmp_path):
@@ -164,7 +164,7 @@ def test_batches_before_the_first_row_are_skipped(tmp_path):
     feather = pytest.importorskip("pyarrow.feather")
     feather.write_feather(pa.table({"a": np.arange(8.0)}), tmp_path / "a.feather", "uncompressed", chunksize=2)
 
-    assert_array_equal(read_parts(str(tmp_path / "a.feather"), [0, 1, 2, 3], ["a"], 5, 7)[:, 0], [5, 6])
+    assert_array_equal(read_rows(str(tmp_path / "a.feather"), Arrow, [0, 1, 2, 3], ["a"], 5, 7)[:, 0], [5, 6])
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import fiedler
 from fiedler import AffinityGraph, PairwiseConstraints, metrics
-from fiedler._registry import Spec, build
 from fiedler.core.arrays import to_numpy
 from fiedler.core.sparse import to_scipy
 from fiedler.graph.kernels import KERNELS
+from registry_instances import Spec, build
 
 from .guard import require, returns, watch
 from .laws import check_labels, check_probabilities

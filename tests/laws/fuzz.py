@@ -318,7 +318,7 @@ def condense(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def case_from(text: str) -> Any:
     """Make a case from its printed form."""
-    from fiedler._registry import Spec
+    from registry_instances import Spec
 
     from . import functions, laws, strategies
 

@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier, is_clusterer
 from sklearn.utils import get_tags
 
 from contract import LEARN_FROM_LABELS
-from fiedler._registry import Spec, build, check_instances
+from registry_instances import Spec, build, check_instances
 
 SCALE, SHIFT, ROTATION, COPIES = "scale", "shift", "rotation", "copies"
 ALL = {SCALE, SHIFT, ROTATION, COPIES}

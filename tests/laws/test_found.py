@@ -25,7 +25,6 @@ from fiedler import (
     choose_n_clusters,
 )
 from fiedler._validation import check_data
-from fiedler.baselines import NMFClustering, TransductiveSVM
 from fiedler.core.arrays import to_numpy
 from fiedler.core.eigen import spectral_bounds
 from fiedler.core.pca import fit_pca
@@ -33,6 +32,7 @@ from fiedler.errors import FiedlerWarning, InputError, NotConvergedWarning
 from fiedler.metrics import adjusted_rand_index, calibration_error, match_labels, purity
 from fiedler.mixture.covariance import oas
 from fiedler.table import TableCompleter, TableEncoder
+from fiedler_papers.baselines import NMFClustering, TransductiveSVM
 
 from .strategies import Rows
 

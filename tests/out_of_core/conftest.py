@@ -10,7 +10,7 @@ if (
     sys.platform == "linux"
 ):  # workers are forked from a process that has imported everything: they start five times faster
     os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
-PRELOADED = ["distributed", "dask.array", "fiedler.out_of_core.manifold", "fiedler.out_of_core.lapgmm"]
+PRELOADED = ["distributed", "dask.array", "fiedler.out_of_core.manifold"]
 
 
 @pytest.fixture(scope="package")

@@ -12,11 +12,13 @@ from fiedler.graph.community import modularity
 from fiedler.graph.neighbors import k_nearest
 from fiedler.graph.recipes import nested_graphs, self_tuned
 from fiedler.graph.smoothing import resolvent
+from fiedler.manifold.memberships import PartialSupervision, walk_memberships
 from fiedler.out_of_core import neighbors
-from fiedler.out_of_core.graph import OWN, BlockGraph, GraphBlocks, refine, walk
+from fiedler.out_of_core.graph import OWN, GraphBlocks, StoredGraph, refine
 from fiedler.out_of_core.partition import CellBlocks, RowBlocks, find_cells, join_cells, two_nearest_blocks
 from fiedler.out_of_core.run import Run
 from fiedler.out_of_core.store import Workspace
+from fiedler.out_of_core.walk import compute_memberships, walk
 
 da = pytest.importorskip("dask.array")
 pytest.importorskip("distributed")
@@ -41,15 +43,15 @@ def build(run, X, n_blocks):
 
 def assemble(graph, size):
     """Return the whole weight matrix, in the order of the rows."""
-    run, layout = graph.cells.rows.run, graph.cells.layout
+    run, layout, stored = graph.cells.run, graph.cells.layout, StoredGraph(graph.step, size)
     n = int(layout.starts[-1])
     parts = []
     for block in range(layout.n_blocks):
-        rows = BlockGraph.read(run.workspace, graph.step, block, size)
+        rows = stored.read(run.workspace, block)
         halo = [
-            layout.starts[other] + BlockGraph.read(run.workspace, graph.step, other, size).exports[place]
+            layout.starts[other] + stored.read(run.workspace, other).exports[place]
             for other in rows.neighbors
-            for place in [BlockGraph.read(run.workspace, graph.step, other, size).neighbors.index(block)]
+            for place in [stored.read(run.workspace, other).neighbors.index(block)]
         ]
         nodes = np.concatenate([layout.starts[block] + np.arange(rows.n), *halo])
         entries = sp.coo_array(rows.weights)
@@ -57,6 +59,15 @@ def assemble(graph, size):
         parts.append(sp.coo_array((entries.data, (entries.row, nodes[entries.col])), shape=shape))
     nodes = graph.cells.nodes_of(np.arange(n))
     return sp.csr_array(sp.vstack(parts).tocsr()[nodes][:, nodes]), nodes
+
+
+def write_by_node(run, graph, step, nodes, values):
+    """Write values of the rows in the blocks of the graph."""
+    in_order = np.empty_like(values)
+    in_order[nodes] = values
+    for block in range(graph.cells.n_blocks):
+        own = in_order[graph.cells.layout.starts[block] : graph.cells.layout.starts[block + 1]]
+        run.workspace.write(step, block, graph.largest.read(run.workspace, block).share(own))
 
 
 def test_one_block_gives_the_graphs_in_memory(rows, run):
@@ -79,7 +90,7 @@ def test_blocks_find_nearly_all_neighbors_and_symmetric_weights(rows, run):
 
     exact = k_nearest(X, 9).columns.reshape(-1, 9)
     weights, nodes = assemble(graph, 9)
-    found = np.concatenate([run.workspace.read_one(graph.neighbors, block, "nodes") for block in range(6)])[nodes]
+    found = np.concatenate([run.workspace.read_one("neighbors", block, "nodes") for block in range(6)])[nodes]
     back = np.argsort(nodes)
     recall = np.mean([len(set(back[some]) & set(true)) for some, true in zip(found, exact)]) / 9
     assert graph.cells.n_blocks == 6
@@ -93,7 +104,7 @@ def test_the_graph_of_the_groups_is_the_contracted_graph(rows, run):
     X, _ = rows
     graph = build(run, X, 4)
 
-    coarse = graph.contract(400, "", 0)
+    coarse = graph.contract(400, 0)
 
     weights, nodes = assemble(graph, 9)
     groups = coarse.groups_of(nodes)
@@ -108,7 +119,7 @@ def test_the_graph_of_the_groups_is_the_contracted_graph(rows, run):
 def test_without_groups_every_row_is_a_node(rows, run):
     X, _ = rows
 
-    coarse = build(run, X, 3).contract(10_000, "", 0)
+    coarse = build(run, X, 3).contract(10_000, 0)
 
     assert not coarse.is_coarse
     assert coarse.affinity(5).n_nodes == 3000
@@ -118,10 +129,10 @@ def test_without_groups_every_row_is_a_node(rows, run):
 def test_moves_raise_the_modularity_of_labels_of_groups(rows, run, rng):
     X, y = rows
     graph = build(run, X, 4)
-    coarse = graph.contract(300, "", 0)
+    coarse = graph.contract(300, 0)
     weights, nodes = assemble(graph, 9)
     groups = coarse.groups_of(nodes)
-    labels = np.zeros(coarse.starts[-1], dtype=np.int64)
+    labels = np.zeros(coarse.groups.starts[-1], dtype=np.int64)
     labels[groups] = np.where(rng.uniform(size=3000) < 0.1, rng.randint(5, size=3000), y)
 
     step = refine(coarse, labels, 9, 0.5, 0)
@@ -139,12 +150,7 @@ def test_the_walk_is_the_resolvent(rows, run, rng):
     graph = build(run, X, 4)
     weights, nodes = assemble(graph, 9)
     P = np.eye(5)[y]
-    in_order = np.empty_like(P)
-    in_order[nodes] = P
-    for block in range(4):
-        edges = BlockGraph.read(run.workspace, graph.step, block, 9)
-        own = in_order[graph.cells.layout.starts[block] : graph.cells.layout.starts[block + 1]]
-        run.workspace.write("start", block, edges.share(own))
+    write_by_node(run, graph, "start", nodes, P)
 
     step = walk(graph, "start", 0.7, "")
 
@@ -152,6 +158,30 @@ def test_the_walk_is_the_resolvent(rows, run, rng):
     assert_allclose(found, resolvent(P, AffinityGraph(weights), 0.7), atol=1e-5)
     assert walk(graph, "start", 0.0, "none-") == "start"
     assert run.workspace.is_dropped("walk-005")
+
+
+@pytest.mark.parametrize("has_votes", [False, True])
+@pytest.mark.parametrize("n_rare", [0, 1, 4])
+def test_memberships_are_those_in_memory_and_no_cluster_loses_its_last_row(n_rare, has_votes, rows, run):
+    """A few rows inside another cluster stay one of their own, by shorter walks, although all votes are against it."""
+    X, y = rows
+    graph = build(run, X, 4)
+    weights, nodes = assemble(graph, 9)
+    inside = np.argsort(np.linalg.norm(X - X[y == 0].mean(axis=0), axis=1))
+    labels, votes, consensus = y.copy(), np.eye(6)[y], 0.4
+    labels[inside[:n_rare]] = 5
+    write_by_node(run, graph, "labels", nodes, labels)
+    run.workspace.write("compared", 0, {"sampled": X, "votes": votes, "of_chosen": labels})
+
+    step = compute_memberships(graph, "labels", "compared" if has_votes else None, consensus, 6)
+
+    options = {"votes": votes, "consensus": consensus} if has_votes else {}
+    nothing_known = PartialSupervision(None, None, None)
+    expected = walk_memberships(labels, 6, AffinityGraph(weights), nothing_known, X, **options)
+    found = np.concatenate([run.workspace.read_one(step, block, "memberships") for block in graph.cells.rows.blocks])
+    assert_allclose(found, expected, atol=1e-4)
+    assert_array_equal(found.argmax(axis=1), expected.argmax(axis=1))
+    assert set(found.argmax(axis=1)) == set(labels)
 
 
 def test_cells_are_joined_to_blocks_of_nearby_cells_of_equal_weight(rng):

@@ -235,7 +235,7 @@ def test_searches_that_are_there_are_not_repeated(rows, client, tmp_path, monkey
 
         monkeypatch.setattr(manifold, "communities_of_search", search)
         assert_array_equal(model.fit(blocks).labels_.compute(), expected)
-    assert searched == [("9 neighbours", int(last.name[-1]))]
+    assert searched == [(9, int(last.name[-1]))]
 
 
 SCRIPT = """

@@ -22,12 +22,12 @@ from fiedler import (
     SpectralClustering,
 )
 from fiedler._records import FitHistory
-from fiedler.baselines import GNMF
 from fiedler.core.eigen import widest_gap
 from fiedler.manifold import NClustersChoice
 from fiedler.metrics import adjusted_rand_index, clustering_accuracy
 from fiedler.plots import EvidenceDisplay, HistoryDisplay, SpectrumDisplay, StabilityDisplay
 from fiedler.plots.style import MIDDLE, PRIMARY, SECONDARY
+from fiedler_papers.baselines import GNMF
 
 matplotlib.use("Agg")
 

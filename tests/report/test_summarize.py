@@ -21,7 +21,6 @@ from fiedler import (
     SpectralClustering,
 )
 from fiedler._records import FitHistory
-from fiedler.baselines import GNMF, NMFClustering
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.manifold import NClustersChoice
 from fiedler.manifold.explain import describe_columns
@@ -29,6 +28,7 @@ from fiedler.report import cards as contents
 from fiedler.report import read_summary, summarize, write_summary
 from fiedler.report.cards import cluster_sizes, jsonable, shrink_images, snippets
 from fiedler.text import DocumentVectorizer
+from fiedler_papers.baselines import GNMF, NMFClustering
 
 
 class Fitted(BaseEstimator):

@@ -73,6 +73,12 @@ def test_a_person_can_say_otherwise(cells):
     ]
 
 
+def test_words_are_taken_for_numbers_in_any_notation():
+    columns = plan_columns({"id": ["7", "8,5", "9"], "x": [1, 2, 4]}, Requests(number=("id",)))
+
+    assert (columns[0].kind, columns[0].values.cells.tolist()) == ("number", [7, 8.5, 9])
+
+
 def test_all_problems_are_in_one_message(cells):
     cells["age"] = [*map(str, range(N - 2)), "old", "young"]
     cells["price"] = [*(f"{i},5" for i in range(N - 1)), "free"]

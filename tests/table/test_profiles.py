@@ -69,7 +69,7 @@ def test_columns_that_are_left_out_have_profiles_if_they_are_readable():
     assert profiles.columns == ["joined"]
     assert [terms[0][0] for terms in profiles.terms["note"]] != [[], []]
     assert {term for term, _ in profiles.leading_terms(0)} >= {"blue", "car", "road"}
-    assert "2024-01-30" in str(profiles._contrast(0, 0, 0.1))
+    assert "2024-01-30" in str(Contrast("joined", "date", None, profiles.means[0, 0], profiles.overall[0], 0.1))
 
 
 def test_an_empty_cluster_has_no_contrasts(rng):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fiedler.table.values import is_missing, read_values, to_word
+from fiedler.table.values import describe_notation, is_missing, read_values, to_word
 
 NAN = float("nan")
 
@@ -40,7 +40,7 @@ NAN = float("nan")
 def test_numbers(cells, expected, how):
     values = read_values(cells)
 
-    assert (values.type, values.how) == ("numbers", how)
+    assert (values.type, describe_notation(values.notation, values.unit)) == ("numbers", how)
     assert_allclose(values.cells, expected)
 
 
@@ -63,13 +63,13 @@ def test_numbers(cells, expected, how):
 def test_dates_are_days(cells, how):
     values = read_values(cells)
 
-    assert (values.type, values.how) == ("dates", how)
+    assert (values.type, describe_notation(values.notation, values.unit)) == ("dates", how)
     assert_allclose(values.cells, [19783, NAN, 20088])
 
 
 def test_dates_of_another_table_are_read_in_the_same_way():
-    assert_allclose(read_values(["01/03/2024"], expected="dates", how="as day/month/year").cells, [19783])
-    assert_allclose(read_values(["01/03/2024"], expected="dates", how="as month/day/year").cells, [19725])
+    assert_allclose(read_values(["01/03/2024"], expected="dates", notation="day/month/year").cells, [19783])
+    assert_allclose(read_values(["01/03/2024"], expected="dates", notation="month/day/year").cells, [19725])
     assert read_values(["red", "blue"], expected="numbers").n_mistakes == 2
 
 
@@ -104,9 +104,9 @@ def test_missing_cells_are_seen_in_every_type():
 
 def test_numbers_of_another_table_are_read_in_the_same_way():
     assert_array_equal(
-        read_values(["12.000", "7.500"], expected="numbers", how="with a decimal comma").cells, [12e3, 7500]
+        read_values(["12.000", "7.500"], expected="numbers", notation="decimal comma").cells, [12e3, 7500]
     )
-    assert read_values(["1,5"], expected="numbers", how="").n_mistakes == 1
+    assert read_values(["1,5"], expected="numbers", notation="").n_mistakes == 1
 
 
 @pytest.mark.parametrize("cells", [["01034", "8000"], ["+41791234567"], [10**18, 10**18 + 1], [str(10**18)], [10**400]])
@@ -123,7 +123,7 @@ def test_vectors_of_another_length_and_infinite_ones_are_mistakes():
 
 
 def test_a_unit_is_expected_again_and_several_units_are_words():
-    assert_array_equal(read_values(["3 kg", "4"], expected="numbers", how="in kg").mistakes, [1])
+    assert_array_equal(read_values(["3 kg", "4"], expected="numbers", notation="", unit="kg").mistakes, [1])
     assert read_values(["3 kg", "4 g"]).type == "words"
     assert read_values(["4b", "5b", "x"]).type == "words"
 
@@ -135,13 +135,13 @@ def test_lists_of_equally_many_numbers_in_words_are_vectors():
         assert_allclose(values.cells, [[1, 2.5], [NAN, NAN], [-300, 4]])
     assert read_values(["[1, 2]", "[3]"]).type == "words"
     assert read_values(["['a']", "['b']"]).type == "words"
-    assert read_values(["[1, 2]"], expected="vectors", how="").type == "vectors"
-    assert read_values(["[1, x]"], expected="vectors", how="").n_mistakes == 1
+    assert read_values(["[1, 2]"], expected="vectors", notation="").type == "vectors"
+    assert read_values(["[1, x]"], expected="vectors", notation="").n_mistakes == 1
 
 
 def test_dates_that_can_be_read_in_two_ways_and_in_several_notations():
-    assert read_values(["01/02/2024", "05/06/2024"]).doubt == "day/month/year"
-    assert read_values(["01/02/2024", "05/26/2024"]).doubt == ""
+    assert read_values(["01/02/2024", "05/06/2024"]).alternative == "day/month/year"
+    assert read_values(["01/02/2024", "05/26/2024"]).alternative == ""
     mixed = read_values([f"{day:02d}.01.2024" if day % 2 else f"2024-01-{day:02d}" for day in range(1, 29)])
-    assert (mixed.type, mixed.in_several_ways, mixed.n_mistakes) == ("dates", True, 14)
+    assert (mixed.type, mixed.has_mixed_notations, mixed.n_mistakes) == ("dates", True, 14)
     assert read_values([f"{i}.5" if i % 2 else f"item {i}" for i in range(40)]).type == "words"

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 
 from fiedler.errors import InputError
 from fiedler.text import DocumentVectorizer, describe_clusters
-from fiedler.text.describe import class_tfidf
+from fiedler.text.documents import class_tfidf
 
 
 def test_scores_equal_the_documented_formula(rng):

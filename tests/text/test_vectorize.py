@@ -8,7 +8,8 @@ from sklearn.pipeline import make_pipeline
 
 from fiedler import LPIClustering
 from fiedler.errors import FiedlerWarning, InputError, NoKnownTermsWarning
-from fiedler.text import Documents, DocumentVectorizer, read_documents
+from fiedler.io import read_documents
+from fiedler.text import Documents, DocumentVectorizer
 
 TEXTS = ["The cat chased the cat and 3 mice", "Mice fear cats", "stocks rose", "stocks and bonds fell; bonds rose"]
 
@@ -123,7 +124,7 @@ def test_folder_with_invalid_files_is_clustered_completely(tmp_path):
         (tmp_path / f"{number:02}.txt").write_text(f"{topic} {'often' * (number % 3)} number{'abc'[number % 3]}")
     (tmp_path / "30.txt").write_text("")
     (tmp_path / "31.txt").write_bytes("stocks na\xefve bonds".encode("latin-1"))
-    with pytest.warns(FiedlerWarning, match=r"are empty|not utf-8|copies of others") as caught:
+    with pytest.warns(FiedlerWarning, match=r"are empty|not UTF-8|copies of others") as caught:
         documents = read_documents(tmp_path)
     with pytest.warns(NoKnownTermsWarning, match="contain no known term"):
         X = DocumentVectorizer().fit_transform(documents)

@@ -1,6 +1,6 @@
-"""``fiedler reproduce``: reproduce a table of a paper and compare it with the published figures.
+"""``fiedler reproduce``, which reproduces a table of a paper, and ``fiedler data``, which lists and loads data sets.
 
-The entry point ``fiedler.commands`` of this distribution adds the command to the command line of fiedler.
+The entry points ``fiedler.commands`` of this distribution add them to the command line of fiedler.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import typer
 
 from fiedler.cli.options import Json, Quiet
 from fiedler.cli.output import Output, n_cores
+from fiedler.datasets import is_available, list_datasets, load
 
 from .layout import as_text, published_value
 from .protocol import TEST_PROTOCOL, list_protocols, load_protocol
@@ -140,3 +141,26 @@ def _table_text(plan: Plan, name: str, lines: list[TableLine]) -> str:
         for method, count in count_failures(plan.protocol, experiment, plan.records).items()
     ]
     return "\n".join([f"\n{title}", as_text(lines), *failures])
+
+
+def list_data(json: Json = False) -> None:
+    """List the data sets and whether they are available on this machine."""
+    rows = {name: {"about": about, "available": is_available(name)} for name, about in list_datasets().items()}
+    cells = [(name, "yes" if row["available"] else "-", row["about"]) for name, row in rows.items()]
+    lines = "\n".join(f"{name:16} {mark:9} {about}" for name, mark, about in [("name", "available", "about"), *cells])
+    Output(json=json).result(rows, lines)
+
+
+def get_data(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the data set, as in fiedler data list.")],
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Download a data set, if necessary, and show its size."""
+    data = load(name, verbose=not quiet)
+    n_rows, n_columns = data.X.shape
+    n_classes = len(data.target_names)
+    Output(quiet, json).result(
+        {"name": name, "rows": n_rows, "columns": n_columns, "classes": n_classes},
+        f"{name}: {n_rows} rows, {n_columns} columns, {n_classes} classes",
+    )

@@ -67,7 +67,7 @@ def convergence_info(model: Any) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from fiedler.baselines import MPCKMeans
+    >>> from fiedler_papers.baselines import MPCKMeans
     >>> sorted(convergence_info(MPCKMeans(2).fit([[0.0], [0.1], [5.0], [5.1]])))
     ['converged', 'n_iter', 'objective']
     """

@@ -10,12 +10,17 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
+from .. import __version__
+
 INTERRUPTED = "fiedler: interrupted; no incomplete files are left"
 MISSING_EXTRA = "fiedler: the command line needs the packages of the extra 'cli': pip install 'fiedler[cli]'"
 
 
 def main() -> None:
     """Run the command line."""
+    if sys.argv[1:] == ["--version"]:  # without the libraries that the commands need
+        sys.stdout.write(f"fiedler {__version__}\n")
+        return
     if find_spec("typer") is None or find_spec("rich") is None:
         sys.exit(MISSING_EXTRA)
     try:

@@ -1,9 +1,11 @@
 """The command-line application: built-in commands, commands of other distributions, and how errors are shown.
 
-Another distribution adds a command by an entry point of the group ``fiedler.commands`` that loads to a function::
+Another distribution adds a command by an entry point of the group ``fiedler.commands`` that loads to a function; a dot
+in its name makes it a command of a group, here ``fiedler data list``::
 
     [project.entry-points."fiedler.commands"]
     reproduce = "fiedler_papers.command:reproduce"
+    "data.list" = "fiedler_papers.command:list_data"
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
@@ -20,10 +23,9 @@ import typer
 from typer.models import OptionInfo
 
 from .. import __version__
+from .._registry import PAPERS_HINT
 from ..errors import MissingDependencyError
-from . import INTERRUPTED, cluster, compare, data, doctor, predict
-from . import data as report
-from . import data as reproduce
+from . import INTERRUPTED, cluster, compare, doctor, predict, report
 from . import predict as update
 from .options import Debug
 from .output import COMMAND_OPTIONS, one_line, render
@@ -41,24 +43,40 @@ COMMANDS: dict[str, Command] = {
     "doctor": doctor.doctor,
 }
 
-DATA_COMMANDS: dict[str, Command] = {"list": data.list_all, "get": data.get}
+# Commands of the distribution fiedler-papers, with their help where it is not installed and that of the group.
+PAPERS_COMMANDS = {"reproduce": "Reproduce the tables of papers", "data": "Show and download the data sets"}
 
 
 def build_app() -> typer.Typer:
     """Build the application with the built-in commands and those of installed distributions."""
-    app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+    app = _group()
     app.callback()(application)
+    groups: dict[str, typer.Typer] = {}
     others = installed_commands()
     for name, command in (COMMANDS | {name: others[name] for name in others if name not in COMMANDS}).items():
-        app.command(name)(with_error_handling(command))
-    if "reproduce" not in others:
-        fallback = with_error_handling(reproduce.reproduce)
-        app.command("reproduce", context_settings=reproduce.CONTEXT_SETTINGS)(fallback)
-    data_app = typer.Typer(no_args_is_help=True, help="Show and download the data sets.")
-    for name, command in DATA_COMMANDS.items():
-        data_app.command(name)(with_error_handling(command))
-    app.add_typer(data_app, name="data")
+        group, _, last = name.rpartition(".")
+        if group and group not in groups:
+            groups[group] = _group(help=f"{PAPERS_COMMANDS.get(group, f'Commands of {group}')}.")
+            app.add_typer(groups[group], name=group)
+        (groups[group] if group else app).command(last)(with_error_handling(command))
+    present = {command.name for command in app.registered_commands} | groups.keys()
+    for name, about in PAPERS_COMMANDS.items():
+        if name not in present:  # any arguments are accepted, so that every call shows the installation hint
+            settings = {"allow_extra_args": True, "ignore_unknown_options": True}
+            text = f"{about}; needs the distribution fiedler-papers."
+            app.command(name, context_settings=settings, help=text)(with_error_handling(missing_command))
     return app
+
+
+def _group(**options: Any) -> typer.Typer:
+    return typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, **options)
+
+
+def missing_command(context: typer.Context) -> None:
+    """Name the distribution to install."""
+    raise MissingDependencyError(
+        f"fiedler {context.info_name} needs the distribution fiedler-papers", PAPERS_HINT, module="fiedler_papers"
+    )
 
 
 def installed_commands() -> dict[str, Command]:
@@ -93,21 +111,35 @@ def print_version(requested: bool) -> None:
 
 def application(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=print_version, is_eager=True, help="Show the version and exit."),
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Cluster data that lie on a manifold."""
 
 
+def is_group(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter is a group of options."""
+    return is_dataclass(parameter.annotation)
+
+
+def flat_parameters(command: Command) -> list[inspect.Parameter]:
+    """Return the parameters of a command, with those of a group of options, a dataclass, in place of the group."""
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    groups = [flat_parameters(one.annotation) if is_group(one) else [one] for one in parameters]
+    return [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for group in groups for one in group]
+
+
 def with_error_handling(command: Command) -> Command:
     """Wrap a command so that errors are shown as one sentence or, with ``--debug``, as a traceback."""
     signature = inspect.signature(command, eval_str=True)
+    groups = {name: one.annotation for name, one in signature.parameters.items() if is_group(one)}
 
     @wraps(command)
     def run(debug: bool = False, **options: Any) -> None:
-        token = COMMAND_OPTIONS.set(option_names(signature))
+        token = COMMAND_OPTIONS.set(option_names(command))
         try:
+            for name, group in groups.items():
+                options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
             command(**options)
         except KeyboardInterrupt:
             typer.echo(INTERRUPTED, err=True)
@@ -126,26 +158,25 @@ def with_error_handling(command: Command) -> Command:
             COMMAND_OPTIONS.reset(token)
 
     debug_option = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
-    parameters = [*signature.parameters.values(), debug_option]
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=[*flat_parameters(command), debug_option])  # type: ignore[attr-defined]
     return run
 
 
-def option_names(signature: inspect.Signature) -> frozenset[str]:
+def option_names(command: Command) -> frozenset[str]:
     """Return the names of the options of a command.
 
     Examples
     --------
-    >>> sorted(option_names(inspect.signature(report.report, eval_str=True)))
+    >>> sorted(option_names(report.report))
     ['--debug', '--json', '--out', '--quiet', '-q']
     """
     names = {"--debug"}
-    for name, parameter in signature.parameters.items():
+    for parameter in flat_parameters(command):
         infos = getattr(parameter.annotation, "__metadata__", ())
         for info in (info for info in infos if isinstance(info, OptionInfo)):
             given = (info.default, *(info.param_decls or ()))  # the first name is in the place of a default
             declared = [one for one in given if isinstance(one, str) and one.startswith("-")]
-            names.update(declared or [f"--{name.replace('_', '-')}"])
+            names.update(declared or [f"--{parameter.name.replace('_', '-')}"])
     return frozenset(names)
 
 

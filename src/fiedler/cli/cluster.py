@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -23,23 +21,21 @@ from ..core.arrays import normalize_rows
 from ..core.fitting import format_seconds
 from ..errors import InputError
 from ..io import Input, read_blocks, read_input
-from ..manifold import BlockCost, FitCost, ManifoldClustering, estimate
+from ..manifold import FitCost, ManifoldClustering, estimate
 from ..manifold.choice import EFFORTS
 from ..manifold.cost import format_bytes
-from ..manifold.explain import describe_columns
 from ..manifold.report_text import UNCERTAIN_BELOW
 from ..out_of_core import config_context, on_landmarks
 from ..out_of_core.partition import add_moments, check_block, float_type, input_blocks
 from ..out_of_core.run import check_workers, parse_memory, running_client
 from ..out_of_core.store import Workspace
-from ..persistence import save
-from ..report import summarize, write_report, write_summary
+from ..report import summarize
 from ..table.columns import Requests
+from ..table.profiles import profile_table
 from .fitting import (
     FittedClustering,
     NClusters,
     PreparedRows,
-    check_append,
     check_memory,
     check_rows_for_clusters,
     check_takes_graph,
@@ -49,35 +45,8 @@ from .fitting import (
     label_scores,
     parse_n_clusters,
     prepare,
-    save_labels,
-    save_table,
 )
-from .options import (
-    AsCategory,
-    AsNumber,
-    AsText,
-    Clusters,
-    Drop,
-    Id,
-    Json,
-    Labels,
-    LabelsFromFolders,
-    Memory,
-    Quiet,
-    RowWeight,
-    Scale,
-    Scheduler,
-    Seed,
-    Size,
-    SkipBroken,
-    Source,
-    Text,
-    UseRep,
-    Weight,
-    Workdir,
-    parse_columns,
-    parse_weights,
-)
+from .options import Clusters, Memory, Reading, Scale, Scheduler, Seed, Source, Workdir
 from .output import MAX_LISTED_CLUSTERS, Output, cluster_cells, make_table, n_cores
 from .results import (
     FILES,
@@ -87,24 +56,30 @@ from .results import (
     SUMMARY_FILE,
     TABLE_FILE,
     atomic_folder,
+    check_append,
     check_folder,
+    command_line,
     relative_source,
+    save_csv,
     source_name,
+    write_files,
+    write_labels,
+    write_table,
 )
 
 ANNOUNCED_SECONDS = 5.0  # expected time from which on it is said before the start
 CLUSTER_FIELDS = ("label", "name", "size", "share", "confidence")  # of a cluster's summary, in the JSON output
-
-
+LABELS_FOLDER = "labels"  # of the labels of blocks
+REPORT_ROWS = 10_000  # of the sample of blocks that the report shows
+BLOCK_SCALES = ("standard", "unit", "none")
 METHOD_HELP = "; ".join(f"{name}: {row.method.description}" for name, row in methods().items() if row.method) + "."
 
 
 def cluster(
+    *,
     source: Source,
     k: Clusters = "auto",
     method: Annotated[str, typer.Option(help=METHOD_HELP)] = "auto",
-    labels: Labels = None,
-    labels_from_folders: LabelsFromFolders = False,
     pairs: Annotated[
         Path | None,
         typer.Option(
@@ -112,17 +87,7 @@ def cluster(
             help="CSV file with the columns first, second (ids or row numbers) and kind (must-link or cannot-link).",
         ),
     ] = None,
-    id: Id = None,
-    text: Text = None,
-    drop: Drop = None,
-    as_category: AsCategory = None,
-    as_number: AsNumber = None,
-    as_text: AsText = None,
-    weight: Weight = None,
-    row_weight: RowWeight = None,
-    size: Size = None,
-    skip_broken: SkipBroken = False,
-    use_rep: UseRep = None,
+    reading: Reading,
     scale: Scale = "auto",
     seed: Seed = 0,
     effort: Annotated[
@@ -149,43 +114,25 @@ def cluster(
     no_memory_check: Annotated[
         bool, typer.Option("--no-memory-check", help="Start even if there seems to be too little memory.")
     ] = False,
-    quiet: Quiet = False,
-    json: Json = False,
+    output: Output,
 ) -> None:
     """Cluster rows; write labels.csv, model.safetensors, summary.json and report.html."""
-    output, n_clusters = Output(quiet, json), parse_n_clusters(k)
+    n_clusters = parse_n_clusters(k)
     choose(methods(), method, option="method")
     choose(EFFORTS, effort, option="effort")
     folder = out or Path("out") / source_name(source)
     check_folder(folder, source, force=force, append=append)
-    reading: dict[str, Any] = {
-        "labels": labels,
-        "id": id,
-        "text": text,
-        "as_category": parse_columns(as_category),
-        "as_number": parse_columns(as_number),
-        "as_text": parse_columns(as_text),
-        "weight": parse_weights(weight),
-        "row_weight": row_weight,
-        "size": size,
-        "skip_broken": skip_broken,
-        "labels_from_folders": labels_from_folders,
-        "use_rep": use_rep,
-    }
-    fitting: dict[str, Any] = {
-        "pairs": pairs,
-        "min_cluster_size": min_cluster_size,
-        "max_cluster_size": max_cluster_size,
-    }
-    options: dict[str, Any] = {"seed": seed, "effort": effort}
+    keywords = reading.keywords()
+    options: dict[str, Any] = {"min_cluster_size": min_cluster_size, "max_cluster_size": max_cluster_size}
     if memory or workdir or scheduler:
-        check_options(memory, method=method != "auto", append=append, **reading, **fitting)
+        drop = keywords.pop("drop")
+        check_options(memory, method=method != "auto", append=append, **keywords, pairs=pairs, **options)
         with blocks_client(output, workdir, memory, scheduler):
-            options |= {"is_local": scheduler is None}
-            cluster_blocks(output, source, n_clusters, folder, parse_columns(drop), scale, **options)
+            is_local = scheduler is None
+            cluster_blocks(output, source, n_clusters, folder, drop, scale, seed=seed, effort=effort, is_local=is_local)
         return
     with output.working(f"reading {source}"):
-        data = read_input(source, drop=parse_columns(drop), **reading)
+        data = read_input(source, **keywords)
         check_rows_for_clusters(data, n_clusters)
         check_append(data, append)
         check_takes_graph(data, method)
@@ -193,24 +140,26 @@ def cluster(
     if method == "auto" and data.kind != "graph":  # others have no model of their cost
         _announce_cost(output, expected_cost(prepared, n_clusters, effort), checks_memory=not no_memory_check)
     with output.working(f"clustering {data.n_rows} rows"):
-        fitted = fit(data, prepared, method, n_clusters, **options, **fitting)
+        fitted = fit(data, prepared, method, n_clusters, seed=seed, effort=effort, pairs=pairs, **options)
     if data.is_partially_labeled:
         output.note(_explain_guidance(data))
     with output.working("writing the report"):
-        settings = {"method": method, "scale": prepared.scale, "seed": seed, **_more_settings(data, pairs)}
-        about = {"source": relative_source(folder, source), "id": id, "text": text, "size": size, "append": append}
+        guides = ["labels of some rows"] * data.is_partially_labeled + ["pairs"] * (pairs is not None)
+        settings: dict[str, Any] = {"method": method, "scale": prepared.scale, "seed": seed}
+        settings |= {"supervision": " and ".join(guides) or "none"}
+        settings |= {"skipped": list(data.skipped)} if data.skipped else {}
         summary = _summarize(data, fitted, prepared, title=Path(source).resolve().name, settings=settings)
         fitted = fitted._replace(cluster_names=[cluster["name"] for cluster in summary["clusters"]])
-        _write_results(folder, data, fitted, _notes(data, fitted, **about), summary, append=append)
+        about = {name: getattr(reading, name) for name in ("id", "text", "size")}
+        notes = _notes(data, fitted, source=relative_source(folder, source), append=append, **about)
+        with atomic_folder(folder) as draft:
+            rows = (data.row_names, fitted.labels, fitted.memberships, fitted.cluster_names, data.id_name or "id")
+            save_csv(draft / LABELS_FILE, write_labels, *rows)
+            if append:
+                save_csv(draft / TABLE_FILE, write_table, data, fitted.labels, fitted.confidence)
+            write_files(draft, fitted.model, notes, summary)
     result = _result(data, fitted, summary, method, folder, append=append)
     output.result(result, *_as_text(data, result, fitted, folder))
-
-
-def _more_settings(data: Input, pairs: Path | None) -> dict[str, Any]:
-    """Return what guided the fit, and which files were skipped, for the report."""
-    guides = ["labels of some rows"] * data.is_partially_labeled + ["pairs"] * (pairs is not None)
-    skipped = {"skipped": list(data.skipped)} if data.skipped else {}
-    return {"supervision": " and ".join(guides) or "none", **skipped}
 
 
 def _result(
@@ -248,26 +197,6 @@ def _explain_guidance(data: Input) -> str:
     return f"the known labels of {n_known} of {data.n_rows} rows guide the clustering: {named}"
 
 
-def _write_results(
-    folder: Path,
-    data: Input,
-    fitted: FittedClustering,
-    notes: dict[str, Any],
-    summary: dict[str, Any],
-    *,
-    append: bool,
-) -> None:
-    """Write all files, or none."""
-    with atomic_folder(folder) as draft:
-        names = (fitted.cluster_names, data.id_name or "id")
-        save_labels(draft / LABELS_FILE, data.row_names, fitted.labels, fitted.memberships, *names)
-        if append:
-            save_table(draft / TABLE_FILE, data, fitted.labels, fitted.confidence)
-        save(fitted.model, draft / MODEL_FILE, notes=notes)
-        write_summary(summary, draft / SUMMARY_FILE)
-        write_report(summary, draft / PAGE_FILE)
-
-
 def _notes(data: Input, fitted: FittedClustering, **more: Any) -> dict[str, Any]:
     """Return what ``predict`` needs to read new rows, and the input from which a later run recognises its results."""
     return {
@@ -296,7 +225,7 @@ def _summarize(data: Input, fitted: FittedClustering, prepared: PreparedRows, **
         evidence=fitted.evidence,
         names=fitted.cluster_names,
         seconds=fitted.seconds,
-        command=shlex.join(["fiedler", *sys.argv[1:]]),
+        command=command_line(),
         **about,
     )
 
@@ -311,7 +240,7 @@ def _columns(data: Input, fitted: FittedClustering) -> dict[str, Any]:
         names = [encoding.name for encoding in data.encoder.encodings_]
         encoder = data.encoder
         requests = Requests((), tuple(encoder.as_category), tuple(encoder.as_number), tuple(encoder.as_text))
-    return {"original": describe_columns(data.columns, fitted.labels, fitted.n_clusters, requests, names)}
+    return {"original": profile_table(data.read_columns(requests), fitted.labels, fitted.n_clusters, names)}
 
 
 def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, folder: Path) -> list[str | Table]:
@@ -334,25 +263,11 @@ def _as_text(data: Input, result: dict[str, Any], fitted: FittedClustering, fold
     return [*parts, f"written to {folder}: {', '.join(result['files'])}"]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# ``fiedler cluster`` in blocks, for files that exceed the memory: Parquet parts, and a report on a sample.
-
-LABELS_FOLDER = "labels"
-REPORT_ROWS = 10_000  # of the sample that the report shows
-BLOCK_SCALES = ("standard", "unit", "none")
+# ------------------------------------------------------------------- in blocks; the report is on a sample of the rows
 
 
 class ScaledBlocks(NamedTuple):
-    """Rows of a file in blocks.
-
-    Attributes
-    ----------
-    original, rows : dask.array.Array
-        As they are in the file, and scaled.
-    steps : list
-        The fitted transformers that scaled them.
-    scale : str
-    """
+    """Rows of a file in blocks, as they are and scaled, and the fitted transformers that scaled them."""
 
     original: Any
     rows: Any
@@ -392,20 +307,6 @@ def _measure_block(rows: Any, block: int) -> tuple[int, np.ndarray, np.ndarray]:
     return len(rows), checked.get("mean", np.zeros(0)), checked.get("deviations", np.zeros(0))
 
 
-def fit_blocks(
-    data: ScaledBlocks,
-    n_clusters: NClusters,
-    *,
-    seed: int,
-    effort: str,
-) -> tuple[Pipeline, float]:
-    """Cluster the rows; return the fitted pipeline and the seconds it took."""
-    started = time.perf_counter()
-    model = ManifoldClustering(n_clusters, effort=effort, random_state=seed)  # type: ignore[arg-type]
-    model.fit(data.rows)
-    return Pipeline([*data.steps, ("cluster", model)]), time.perf_counter() - started
-
-
 def write_parts(folder: Path, model: ManifoldClustering) -> tuple[np.ndarray, np.ndarray]:
     """Write labels and memberships, one Parquet file per block; return sizes and mean confidences of the clusters."""
     arrow = import_optional("pyarrow", extra="text", purpose="Parquet files")
@@ -426,14 +327,6 @@ def write_parts(folder: Path, model: ManifoldClustering) -> tuple[np.ndarray, np
     return sizes, confidences / np.maximum(sizes, 1)
 
 
-def sample_for_report(data: ScaledBlocks, model: ManifoldClustering) -> tuple[ManifoldClustering, Any, Any, np.ndarray]:
-    """Return the model on a sample of the rows, these rows scaled and as they are, and their numbers."""
-    sampled, _, numbers = on_landmarks(model, REPORT_ROWS)
-    rows = data.original[numbers].compute()
-    scaled = rows if not data.steps else data.steps[0][1].transform(rows)
-    return sampled, scaled, rows, numbers
-
-
 def check_options(memory: str | None, **options: Any) -> None:
     """Raise an error for options that need all rows in memory, and for an amount of memory that cannot be used."""
     if memory is not None:
@@ -444,7 +337,6 @@ def check_options(memory: str | None, **options: Any) -> None:
                 f"--{name.replace('_', '-')} needs all rows in memory",
                 "leave it out, or leave out --memory, --workdir and --scheduler",
                 code="not_out_of_core",
-                parameter=name,
             )
 
 
@@ -477,29 +369,32 @@ def cluster_blocks(
     n_rows, n_columns = data.rows.shape
     if not np.isnan(n_rows) and is_local:
         options: dict[str, Any] = {"effort": effort, "dtype": data.rows.dtype, "n_workers": n_cores()}
-        cost = cast("BlockCost", estimate(n_rows, n_columns, n_clusters, **options))
-        seconds_needed, disk = format_seconds(cost.seconds), format_bytes(cost.disk_bytes)
+        cost = estimate(n_rows, n_columns, n_clusters, **options)
+        seconds_needed, disk = format_seconds(cost.seconds), format_bytes(cost.disk_bytes or 0)
         output.note(f"clustering {n_rows} rows will take about {seconds_needed} and {disk} of disk")
     with output.working(f"clustering {source} in {data.rows.numblocks[0]} blocks"):
-        model, seconds = fit_blocks(data, n_clusters, seed=seed, effort=effort)
+        started = time.perf_counter()
+        clusterer = ManifoldClustering(n_clusters, effort=effort, random_state=seed)  # type: ignore[arg-type]
+        clusterer.fit(data.rows)
+        seconds = time.perf_counter() - started
     with output.working("writing the report"), atomic_folder(folder) as draft:
-        sizes, confidences = write_parts(draft / LABELS_FOLDER, model[-1])
+        sizes, confidences = write_parts(draft / LABELS_FOLDER, clusterer)
         n_rows = int(sizes.sum())
-        sampled, rows, original, numbers = sample_for_report(data, model[-1])
+        sampled, _, numbers = on_landmarks(clusterer, REPORT_ROWS)
+        original = data.original[numbers].compute()
         sample = f"a sample of {len(numbers):,} of {n_rows:,} rows" if len(numbers) < n_rows else f"all {n_rows:,} rows"
         summary = summarize(
             sampled,
-            rows,
+            data.steps[0][1].transform(original) if data.steps else original,
             ids=[str(number) for number in numbers],
             original=original,
             title=f"{Path(source).resolve().name}: {sample}",
             seconds=seconds,
-            command=shlex.join(["fiedler", *sys.argv[1:]]),
+            command=command_line(),
             settings={"rows shown": sample, "scale": data.scale, "seed": seed},
         )
-        save(model, draft / MODEL_FILE, notes={"source": relative_source(folder, source), "kind": "array"})
-        write_summary(summary, draft / SUMMARY_FILE)
-        write_report(summary, draft / PAGE_FILE)
+        model = Pipeline([*data.steps, ("cluster", clusterer)])
+        write_files(draft, model, {"source": relative_source(folder, source), "kind": "array"}, summary)
     clusters = [
         {"label": label, "size": int(size), "share": size / n_rows, "confidence": float(confidence)}
         for label, (size, confidence) in enumerate(zip(sizes, confidences))

@@ -35,29 +35,7 @@ from .fitting import (
     prepare,
     takes_weights,
 )
-from .options import (
-    AsCategory,
-    AsNumber,
-    AsText,
-    Clusters,
-    Drop,
-    Id,
-    Json,
-    Labels,
-    LabelsFromFolders,
-    Quiet,
-    RowWeight,
-    Scale,
-    Seed,
-    Size,
-    SkipBroken,
-    Source,
-    Text,
-    UseRep,
-    Weight,
-    parse_columns,
-    parse_weights,
-)
+from .options import Clusters, Reading, Scale, Seed, Source
 from .output import EXPECTED, Output, make_table, render
 from .results import check_file
 
@@ -67,6 +45,7 @@ COLUMN_TITLES = {"clusters": "K", "modularity": "mod.", "silhouette": "silh.", "
 
 
 def compare(
+    *,
     source: Source,
     k: Clusters,
     methods: Annotated[
@@ -76,52 +55,21 @@ def compare(
             "or of your own, such as sklearn.cluster:KMeans."
         ),
     ] = ",".join(DEFAULT_METHODS),
-    labels: Labels = None,
-    labels_from_folders: LabelsFromFolders = False,
-    id: Id = None,
-    text: Text = None,
-    drop: Drop = None,
-    as_category: AsCategory = None,
-    as_number: AsNumber = None,
-    as_text: AsText = None,
-    weight: Weight = None,
-    row_weight: RowWeight = None,
-    size: Size = None,
-    skip_broken: SkipBroken = False,
-    use_rep: UseRep = None,
+    reading: Reading,
     scale: Scale = "auto",
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table to a CSV file.")] = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    output: Output,
 ) -> None:
     """Compare methods by scores with and without known labels, time and memory.
 
     The normalised cut (lower is better) and the modularity (higher is better) are measured on the same graph for all
     methods, the silhouette on the rows. No single score decides: each favours the method that optimises it.
     """
-    output = Output(quiet, json)
-    names = _parse_methods(methods)
-    n_clusters = parse_n_clusters(k)
+    names, n_clusters = _parse_methods(methods), parse_n_clusters(k)
     check_file(out)
     with output.working(f"reading {source}"):
-        data = read_input(
-            source,
-            labels=labels,
-            id=id,
-            text=text,
-            drop=parse_columns(drop),
-            as_category=parse_columns(as_category),
-            as_number=parse_columns(as_number),
-            as_text=parse_columns(as_text),
-            weight=parse_weights(weight),
-            row_weight=row_weight,
-            size=size,
-            skip_broken=skip_broken,
-            labels_from_folders=labels_from_folders,
-            use_rep=use_rep,
-            allow_graph=False,
-        )
+        data = read_input(source, allow_graph=False, **reading.keywords())
         check_rows_for_clusters(data, n_clusters)
         for name in names:
             check_takes_graph(data, name)
@@ -154,30 +102,22 @@ def compare(
 
 def _left_out(data: Input, names: list[str]) -> list[str]:
     """Say which methods are fitted without the labels or weights that are given."""
-    without = {
+    left_out = {
         "labels": [name for name in names if data.is_partially_labeled and not accepts(name, "labels")],
         "weights of rows": [name for name in names if data.weights is not None and not takes_weights(name)],
     }
-    verbs = {
-        kind: ("do not accept", "are") if found[1:] else ("does not accept", "is") for kind, found in without.items()
-    }
-    return [
-        f"{', '.join(found)} {verbs[kind][0]} {kind} and {verbs[kind][1]} fitted without them"
-        for kind, found in without.items()
-        if found
-    ]
+    notes = []
+    for kind, without in left_out.items():
+        do, are = ("do", "are") if len(without) > 1 else ("does", "is")
+        if without:
+            notes.append(f"{', '.join(without)} {do} not accept {kind} and {are} fitted without them")
+    return notes
 
 
 def _parse_methods(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise InputError(
-            "--methods is empty",
-            f"choose some of {', '.join(methods())}",
-            code="invalid_parameter",
-            parameter="methods",
-            value=text,
-        )
+        raise InputError("--methods is empty", f"choose some of {', '.join(methods())}", code="invalid_parameter")
     for name in names:
         import_class(name) if is_own(name) else choose(methods(), name, option="methods")
     return names
@@ -200,12 +140,7 @@ class UnsupervisedScorer:
 
 
 def _fit_and_score(
-    data: Input,
-    prepared: PreparedRows,
-    method: str,
-    n_clusters: NClusters,
-    seed: int,
-    scorer: UnsupervisedScorer,
+    data: Input, prepared: PreparedRows, method: str, n_clusters: NClusters, seed: int, scorer: UnsupervisedScorer
 ) -> dict[str, Any]:
     """Return a method's row of the table, or the reason why it could not be fitted."""
     supervised = data if accepts(method, "labels") else data._replace(labels=None)

@@ -13,8 +13,8 @@ from typing import Any
 import threadpoolctl
 
 from .. import __version__
+from .._registry import import_papers
 from .._version import version_of
-from ..datasets.store import cache_folder, data_folder
 from ..errors import DataNotFoundError
 from ..out_of_core.run import check_workers, connect
 from ..out_of_core.store import Workspace
@@ -47,6 +47,7 @@ def doctor(scheduler: Scheduler = None, workdir: Workdir = None, json: Json = Fa
     packages = {name: version_of(name) for name in PACKAGES}
     import_module("sklearn.cluster")  # loads the libraries whose threads are listed
     threads = [f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpoolctl.threadpool_info()]
+    data_folder, cache_folder = _data_folders()
     devices, workers = _devices(), None if scheduler is None else _workers(scheduler, workdir)
     result = {
         "fiedler": __version__,
@@ -56,8 +57,8 @@ def doctor(scheduler: Scheduler = None, workdir: Workdir = None, json: Json = Fa
         "threads": threads,
         "packages": packages,
         "devices": devices,
-        "data_folder": _data_folder(),
-        "cache_folder": str(cache_folder()),
+        "data_folder": data_folder,
+        "cache_folder": cache_folder,
         "workers": workers,
     }
     rows = [
@@ -68,7 +69,7 @@ def doctor(scheduler: Scheduler = None, workdir: Workdir = None, json: Json = Fa
         f"fiedler {__version__}, Python {result['python']}, {result['system']}",
         f"{n_cores()} cores; threads: {', '.join(threads) or 'unknown'}",
         f"devices: {', '.join(devices) or 'CPU only'}",
-        f"data folder (FIEDLER_DATA): {result['data_folder'] or 'not set'}; cache: {result['cache_folder']}\n",
+        f"data folder (FIEDLER_DATA): {data_folder or 'not set'}; cache: {cache_folder or 'none'}\n",
     ]
     if workers is not None:
         where = "" if workdir is None else f" and see {str(workdir)!r}"
@@ -79,13 +80,16 @@ def doctor(scheduler: Scheduler = None, workdir: Workdir = None, json: Json = Fa
     Output(json=json).result(result, "\n".join(lines), table)
 
 
-def _data_folder() -> str | None:
-    """Return the folder of data, or what is wrong with it."""
+def _data_folders() -> tuple[str | None, str | None]:
+    """Return the folder of data, or what is wrong with it, and that of downloads; fiedler-papers uses both."""
+    papers = import_papers("datasets")
+    if papers is None:
+        return None, None
     try:
-        folder = data_folder()
+        folder = papers.data_folder()
     except DataNotFoundError as error:
-        return error.problem
-    return None if folder is None else str(folder)
+        folder = error.problem
+    return None if folder is None else str(folder), str(papers.cache_folder())
 
 
 def _workers(scheduler: str, workdir: Path | None) -> dict[str, str]:

@@ -1,16 +1,14 @@
-"""Fit one method to an input, and write its labels as a table."""
+"""Prepare the rows of an input for the clustering methods of the registry, check the options, and fit a method."""
 
 from __future__ import annotations
 
-import csv
 import inspect
-import re
 import time
 import warnings
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TextIO
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +16,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from .._files import atomic_write
 from .._registry import methods
 from .._validation import check_range, check_rows_differ, choose, first_few, import_class
 from ..core.arrays import to_numpy
@@ -29,15 +26,10 @@ from ..graph.constraints import PairwiseConstraints
 from ..io import Input
 from ..io.record import number_rows
 from ..manifold import FitCost, choose_n_clusters, estimate
-from ..manifold.cost import format_bytes
 from ..manifold.n_clusters import DEFAULT_CANDIDATES
 from ..metrics import score_table
 from ..table.completion import completer_of
 from ..text import DocumentVectorizer
-from .output import printable
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Clustering methods of the command line, which come from the registry, and the preparation of rows for them.
 
 NClusters = int | Literal["auto"]
 
@@ -56,14 +48,7 @@ SCALES_FOR_SPARSE = ("unit", "none")  # those that keep zeros
 
 # Scales of --scale auto: columns of a table differ in their units, images in their brightness.
 # The columns of a mixed table have the same variance already.
-DEFAULT_SCALE = {
-    "table": "standard",
-    "mixed": "none",
-    "array": "none",
-    "images": "unit",
-    "texts": "none",
-    "graph": "none",
-}
+DEFAULT_SCALE = {"table": "standard", "mixed": "none", "array": "none", "images": "unit", "texts": "none"}
 
 GRAPH_METHODS = ("auto", "spectral", "nle")  # those that take a graph instead of rows
 
@@ -79,15 +64,19 @@ class PreparedRows(NamedTuple):
 def prepare(data: Input, scale: str = "auto") -> PreparedRows:
     """Turn texts into term weights and mixed columns into numbers, scale the rows, and check that they differ."""
     if data.kind == "graph":
-        return _prepare_graph(data, scale)
+        if scale not in ("auto", "none"):
+            problem = f"--scale {scale} is for rows, but the cells are given by their graph"
+            raise InputError(problem, "leave it out, or use --use-rep X_pca or X", code="scale_of_graph")
+        return PreparedRows([], data.X, "none")
     steps, rows = [], data.X
     if data.kind == "texts":
         vectorizer = DocumentVectorizer("tfidf")
         with naming_texts_without_terms(data, lambda: vectorizer.empty_rows_):
             steps, rows = [("terms", vectorizer)], vectorizer.fit_transform(rows)
     if data.encoder is not None:
-        steps, rows = [("table", data.encoder)], data.encoder.fit_transform(rows)
-    check_range(rows.data if sp.issparse(rows) else rows)
+        plan = data.encoder.read(rows) if data.plan is None else data.plan
+        steps, rows = [("table", data.encoder)], data.encoder.fit_columns(rows, plan)
+    check_range(rows.data if sp.issparse(rows) else rows, "the input")
     if data.kind == "table" and data.feature_names is not None:  # passes these rows on, and completes new ones
         completer = completer_of(data.feature_names, rows)
         steps = [] if completer is None else [("table", completer)]
@@ -95,29 +84,12 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
     make_scaler = choose(SCALES, scale, option="scale", also=["auto"])
     if make_scaler is not None:
         if sp.issparse(rows) and scale not in SCALES_FOR_SPARSE:
-            raise InputError(
-                f"--scale {scale} would make sparse rows dense",
-                f"use {' or '.join(SCALES_FOR_SPARSE)}",
-                code="scale_of_sparse",
-                parameter="scale",
-                value=scale,
-            )
+            problem, hint = f"--scale {scale} would make sparse rows dense", f"use {' or '.join(SCALES_FOR_SPARSE)}"
+            raise InputError(problem, hint, code="scale_of_sparse")
         scaler = make_scaler()
         steps, rows = [*steps, ("scale", scaler)], scaler.fit_transform(rows)
     check_rows_differ(rows)
     return PreparedRows(steps, rows, scale)
-
-
-def _prepare_graph(data: Input, scale: str) -> PreparedRows:
-    if scale not in ("auto", "none"):
-        raise InputError(
-            f"--scale {scale} is for rows, but the cells are given by their graph",
-            "leave it out, or use --use-rep X_pca or X",
-            code="scale_of_graph",
-            parameter="scale",
-            value=scale,
-        )
-    return PreparedRows([], data.X, "none")
 
 
 def check_takes_graph(data: Input, method: str) -> None:
@@ -127,8 +99,6 @@ def check_takes_graph(data: Input, method: str) -> None:
             f"--method {method} needs rows, but the cells are given by their graph",
             f"use --use-rep X_pca or X, or one of --method {', '.join(GRAPH_METHODS)}",
             code="method_needs_rows",
-            parameter="method",
-            value=method,
         )
 
 
@@ -169,21 +139,12 @@ def make_clusterer(
     Further options that are not None must be parameters of the estimator.
     """
     estimator = import_class(method) if is_own(method) else methods()[method].load()
-    params = {
-        "n_clusters": n_clusters,
-        "random_state": seed,
-        "pca": n_principal_components(rows),
-        "effort": effort,
-    }
+    params = {"n_clusters": n_clusters, "random_state": seed, "pca": n_principal_components(rows), "effort": effort}
     accepted = inspect.signature(estimator).parameters
     for name, value in options.items():
         if value is not None and name not in accepted:
-            raise InputError(
-                f"--method {method} does not take --{name.replace('_', '-')}",
-                "use --method auto",
-                code="option_not_supported",
-                parameter=name,
-            )
+            problem = f"--method {method} does not take --{name.replace('_', '-')}"
+            raise InputError(problem, "use --method auto", code="option_not_supported")
     params |= options
     if "n_clusters" not in accepted:  # as in scikit-learn's mixtures
         params["n_components"] = n_clusters
@@ -195,7 +156,9 @@ def n_principal_components(rows: Any) -> float | int | None:
     if isinstance(rows, AffinityGraph):
         return None
     if sp.issparse(rows):
-        return max(1, min(MAX_PCA_OF_SPARSE, *(size - 1 for size in rows.shape)))
+        if rows.shape[1] < 2:
+            raise InputError("this method needs at least two columns", "use another --method", code="invalid_pca")
+        return min(MAX_PCA_OF_SPARSE, *(size - 1 for size in rows.shape))
     return None if rows.shape[1] <= MAX_COLUMNS_WITHOUT_PCA else PCA_VARIANCE
 
 
@@ -204,64 +167,33 @@ def parse_n_clusters(text: str) -> NClusters:
     if text == "auto":
         return "auto"
     if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise InputError(
-            f"-k must be an integer of at least 1, or auto; got {text!r}",
-            code="invalid_parameter",
-            parameter="n_clusters",
-            value=text,
-        )
+        raise InputError(f"-k must be an integer of at least 1, or auto; got {text!r}", code="invalid_parameter")
     return int(text)
 
 
 def check_rows_for_clusters(data: Input, n_clusters: NClusters) -> None:
     """Raise an error for a single row, more clusters than rows, or fewer clusters than partially known classes."""
     if data.n_rows < 2:
-        raise InputError("there is only one row", "use at least two rows", code="too_few_rows", n_samples=data.n_rows)
+        raise InputError("there is only one row", "use at least two rows", code="too_few_rows")
     if n_clusters == "auto":
         return
     if n_clusters > data.n_rows:
-        raise InputError(
-            f"-k {n_clusters} is more than the {data.n_rows} rows",
-            f"choose at most {data.n_rows}",
-            code="n_clusters_too_large",
-            parameter="n_clusters",
-            value=n_clusters,
-            n_samples=data.n_rows,
-        )
+        problem, hint = f"-k {n_clusters} is more than the {data.n_rows} rows", f"choose at most {data.n_rows}"
+        raise InputError(problem, hint, code="n_clusters_too_large")
     classes = data.class_names or []
     if data.is_partially_labeled and n_clusters < len(classes):
         raise InputError(
             f"-k {n_clusters} is less than the {len(classes)} classes of the known labels ({first_few(classes)})",
             f"choose at least {len(classes)}, or -k auto",
             code="fewer_clusters_than_classes",
-            parameter="n_clusters",
-            value=n_clusters,
-            n_classes=len(classes),
         )
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-
-MEMBERSHIP_DECIMALS = 4  # in CSV files
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # with which a formula begins in spreadsheets
-NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?")
 
 
 class FittedClustering(NamedTuple):
     """A fitted pipeline and its clustering.
 
-    Attributes
-    ----------
-    model : Pipeline
-    labels : array of shape (n,)
-    memberships : array of shape (n, k) or None
-    evidence : NClustersChoice or None
-        Why the number of clusters was chosen, where it was.
-    seconds : float
-    peak_mb : int or None
-        Peak memory during the fit, in MiB.
-    cluster_names : list of k names or None
-        Classes of partially known labels that clusters stand for; None for clusters without one.
+    ``evidence`` is why the number of clusters was chosen, where it was; ``peak_mb`` the peak memory during the fit, in
+    MiB; ``cluster_names`` the classes of partially known labels that clusters stand for, None for other clusters.
     """
 
     model: Pipeline
@@ -338,14 +270,10 @@ def check_memory(cost: FitCost) -> None:
     free = available_memory()
     if free is not None and cost.extra_bytes > free:
         raise InputError(
-            f"clustering {cost.n_rows} x {cost.n_columns} values needs up to {format_bytes(cost.extra_bytes)} of "
-            f"memory, but only {format_bytes(free)} is free",
-            "use fewer rows or columns",
+            f"clustering {cost.n_rows} x {cost.n_columns} values needs up to {cost.extra_bytes / 1e9:.1f} GB of "
+            f"memory, but only {free / 1e9:.1f} GB is free",
+            "use fewer rows or columns, or try anyway with --no-memory-check",
             code="not_enough_memory",
-            n_rows=cost.n_rows,
-            n_columns=cost.n_columns,
-            required_gb=cost.extra_bytes / 1e9,
-            available_gb=free / 1e9,
         )
 
 
@@ -354,29 +282,20 @@ def _supervision(data: Input, method: str, pairs: Path | None) -> dict[str, Any]
     kinds = ["labels"] * data.is_partially_labeled + ["pairs"] * (pairs is not None)
     for kind in kinds:
         if not accepts(method, kind):
-            others = ", ".join(name for name in methods() if accepts(name, kind))
-            raise InputError(
-                f"--method {method} does not accept {kind}",
-                f"use one that does: {others}",
-                code="supervision_not_supported",
-                parameter="method",
-                value=method,
-                supervision=kind,
-            )
+            hint = f"use one that does: {', '.join(name for name in methods() if accepts(name, kind))}"
+            raise InputError(f"--method {method} does not accept {kind}", hint, code="supervision_not_supported")
     options: dict[str, Any] = {"y": data.labels} if data.is_partially_labeled else {}
     if data.weights is not None:
-        _check_takes_weights(method)
+        if not takes_weights(method):
+            others = ", ".join(filter(takes_weights, methods()))
+            hint = f"use one that does: {others}, or leave out --row-weight"
+            raise InputError(f"--method {method} does not weigh rows", hint, code="weights_not_supported")
         options["sample_weight"] = data.weights
     if pairs is not None:
         row_names = None if data.row_names == number_rows(data.n_rows) else data.row_names
         options["constraints"] = constraints = PairwiseConstraints.from_csv(pairs, data.n_rows, names=row_names)
         if constraints.n_pairs == 0:
-            raise InputError(
-                f"--pairs {str(pairs)!r} contains no pairs",
-                "add some, or leave it out",
-                code="no_pairs",
-                file=str(pairs),
-            )
+            raise InputError(f"--pairs {str(pairs)!r} contains no pairs", "add some, or leave it out", code="no_pairs")
         if data.is_partially_labeled:
             _check_pairs_match_labels(constraints, data)
     return options
@@ -386,18 +305,6 @@ def takes_weights(method: str) -> bool:
     """Whether a method weighs rows."""
     estimator = import_class(method) if is_own(method) else methods()[method].load()
     return has_fit_parameter(estimator, "sample_weight")
-
-
-def _check_takes_weights(method: str) -> None:
-    """Raise an error if a method does not weigh rows."""
-    if not takes_weights(method):
-        raise InputError(
-            f"--method {method} does not weigh rows",
-            f"use one that does: {', '.join(filter(takes_weights, methods()))}, or leave out --row-weight",
-            code="weights_not_supported",
-            parameter="method",
-            value=method,
-        )
 
 
 def accepts(method: str, supervision: str) -> bool:
@@ -420,7 +327,6 @@ def _check_pairs_match_labels(pairs: PairwiseConstraints, data: Input) -> None:
                 f"labels are {first_class!r} and {second_class!r}",
                 "correct one of them",
                 code="pairs_contradict_labels",
-                pair=(int(first), int(second)),
             )
 
 
@@ -441,97 +347,3 @@ def label_scores(data: Input, labels: np.ndarray) -> dict[str, float]:
 def format_agreement(scores: dict[str, float]) -> str:
     """Return a line with the scores of clusters against known labels."""
     return f"agreement with the known labels: {', '.join(f'{name} {value:.3f}' for name, value in scores.items())}"
-
-
-def save_labels(
-    path: Path,
-    ids: list[str],
-    labels: np.ndarray,
-    memberships: np.ndarray | None,
-    cluster_names: list[str | None] | None = None,
-    id_name: str = "id",
-) -> None:
-    """Write :func:`write_labels` to a file, completely or not at all."""
-    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        write_labels(file, ids, labels, memberships, cluster_names, id_name)
-
-
-def check_append(data: Input, append: bool) -> None:
-    """Raise an error if there is no table to which results could be added."""
-    if append and data.table is None:
-        raise InputError(
-            "--append is for tables, but the input is not one", "leave it out", code="no_table", parameter="append"
-        )
-
-
-def save_table(path: Path, data: Input, labels: np.ndarray, confidence: np.ndarray | None) -> None:
-    """Write :func:`write_table` to a file, completely or not at all."""
-    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        write_table(file, data, labels, confidence)
-
-
-def write_table(file: TextIO, data: Input, labels: np.ndarray, confidence: np.ndarray | None) -> None:
-    """Write the columns of a table as they are in its file, with the cluster and the confidence of each row."""
-    assert data.table is not None
-    added: dict[str, Any] = {"cluster": labels.tolist()}
-    if confidence is not None:
-        added["confidence"] = [f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in confidence]
-    names = [_unused(name, data.table.columns) for name in added]
-    columns = data.table.columns.values()
-    cells = [*(cells.tolist() if isinstance(cells, np.ndarray) else cells for cells in columns), *added.values()]
-    write_row = _row_writer(file)
-    write_row([*data.table.columns, *names])
-    for row in zip(*cells):
-        write_row(row)
-
-
-def _row_writer(file: TextIO) -> Callable[[Iterable[Any]], Any]:
-    """Return the function that writes a row of CSV in safe cells; in a terminal, control characters are written out."""
-    writer = csv.writer(file, lineterminator="\n")
-    if not file.isatty():
-        return lambda row: writer.writerow(map(safe_cell, row))
-    return lambda row: writer.writerow(printable(c) if isinstance(c := safe_cell(cell), str) else c for cell in row)
-
-
-def safe_cell(cell: Any) -> Any:
-    """Return a cell of a CSV file that spreadsheets do not take for a formula: with an apostrophe in front.
-
-    Examples
-    --------
-    >>> safe_cell("=cmd|' /C calc'!A0"), safe_cell("-5.5"), safe_cell("Anna")
-    ("'=cmd|' /C calc'!A0", '-5.5', 'Anna')
-    """
-    if not isinstance(cell, str) or not cell.startswith(FORMULA_SIGNS) or NUMBER.fullmatch(cell):
-        return cell
-    return f"'{cell}"
-
-
-def original_cell(cell: str) -> str:
-    """Return a cell as it was before :func:`safe_cell`."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_SIGNS) else cell
-
-
-def _unused(name: str, taken: Container[str]) -> str:
-    """Return a name that no column has."""
-    while name in taken:
-        name = f"{name}_"
-    return name
-
-
-def write_labels(
-    file: TextIO,
-    ids: list[str],
-    labels: np.ndarray,
-    memberships: np.ndarray | None,
-    cluster_names: list[str | None] | None = None,
-    id_name: str = "id",
-) -> None:
-    """Write one CSV row per sample: id, label, name of the cluster (if there are any), confidence and memberships."""
-    write_row = _row_writer(file)
-    shares = np.empty((len(labels), 0)) if memberships is None else memberships
-    soft = [] if memberships is None else ["confidence", *(f"cluster_{k}" for k in range(shares.shape[1]))]
-    write_row([id_name, "label", *(["cluster_name"] if cluster_names else []), *soft])
-    for row_id, label, row in zip(ids, labels.tolist(), shares):
-        name = [(cluster_names[label] if label >= 0 else None) or ""] if cluster_names else []
-        numbers = [row.max(), *row] if soft else []
-        write_row([row_id, label, *name, *(f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in numbers)])

@@ -1,16 +1,19 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share.
+
+A command takes a group of them, a dataclass, as one parameter (:func:`fiedler.cli.app.flat_parameters`).
+"""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import InputError
-from .fitting import SCALES
 
 Source = Annotated[
     str,
@@ -21,49 +24,32 @@ Source = Annotated[
     ),
 ]
 Clusters = Annotated[str, typer.Option("-k", "--clusters", metavar="K", help="Number of clusters, or auto.")]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL",
-        help="Column of known classes. If some are missing, the known ones guide the clustering; otherwise they are "
-        "only compared with the clusters.",
-    ),
-]
-LabelsFromFolders = Annotated[
-    bool,
-    typer.Option(
-        "--labels-from-folders", help="The class of an image or text is the subfolder that it is in; see --labels."
-    ),
-]
 Id = Annotated[str | None, typer.Option("--id", metavar="COL", help="Column of row names.")]
 Text = Annotated[str | None, typer.Option(metavar="COL", help="Column of texts to cluster.")]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COLS", help="Columns to leave out, separated by commas.")]
-AsCategory = Annotated[
-    list[str] | None, typer.Option("--as-category", metavar="COLS", help="Columns of numbers that are codes.")
-]
-AsNumber = Annotated[
-    list[str] | None, typer.Option("--as-number", metavar="COLS", help="Columns that are numbers, such as an id.")
-]
-AsText = Annotated[
-    list[str] | None, typer.Option("--as-text", metavar="COLS", help="Columns of free text, compared by their words.")
-]
-Weight = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COL=FACTOR", help="Weight of a column of a table, 1 for the others; may be repeated."),
-]
-RowWeight = Annotated[
-    str | None,
-    typer.Option("--row-weight", metavar="COL", help="Column of weights: a row of weight 3 counts as three rows."),
-]
 Size = Annotated[int | None, typer.Option(metavar="N", min=2, help="Resize images to N x N pixels.")]
 SkipBroken = Annotated[bool, typer.Option("--skip-broken", help="Leave out images that cannot be read.")]
-UseRep = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="What of an h5ad file is compared: connectivities, X, or a name in obsm."),
-]
 Scale = Annotated[
-    str, typer.Option(help=f"auto, {', '.join(SCALES)}. auto is standard for tables, unit for images, else none.")
+    str,
+    typer.Option(help="auto, standard, range, unit, none. auto is standard for tables, unit for images, else none."),
 ]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help="Work in blocks, in files, within this memory, such as 4GB, for large inputs."),
+]
+Workdir = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Folder of the blocks: the same command after an interruption goes on from what is there."
+    ),
+]
+Scheduler = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Work in blocks on a Dask cluster, such as tcp://host:8786.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Suppress notes and progress.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback instead of a one-line error.")]
 
 
 def parse_columns(values: Sequence[str] | None) -> list[str]:
@@ -90,26 +76,66 @@ def parse_weights(values: Sequence[str] | None) -> dict[str, float]:
                 f"--weight {value!r} is not a column and a number",
                 "write it as in --weight age=2",
                 code="invalid_parameter",
-                parameter="weight",
-                value=value,
             ) from None
     return weights
 
 
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
-Memory = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="Work in blocks, in files, within this memory, such as 4GB, for large inputs."),
-]
-Workdir = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR", help="Folder of the blocks: the same command after an interruption goes on from what is there."
-    ),
-]
-Scheduler = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Work in blocks on a Dask cluster, such as tcp://host:8786.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Suppress notes and progress.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback instead of a one-line error.")]
+@dataclass
+class Reading:
+    """How an input is read, and what its columns are."""
+
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Column of known classes. If some are missing, the known ones guide the clustering; otherwise they "
+            "are only compared with the clusters.",
+        ),
+    ] = None
+    labels_from_folders: Annotated[
+        bool,
+        typer.Option(
+            "--labels-from-folders", help="The class of an image or text is the subfolder that it is in; see --labels."
+        ),
+    ] = False
+    id: Id = None
+    text: Text = None
+    drop: Drop = None
+    as_category: Annotated[
+        list[str] | None, typer.Option(metavar="COLS", help="Columns of numbers that are codes.")
+    ] = None
+    as_number: Annotated[
+        list[str] | None, typer.Option(metavar="COLS", help="Columns that are numbers, such as an id.")
+    ] = None
+    as_text: Annotated[
+        list[str] | None, typer.Option(metavar="COLS", help="Columns of free text, compared by their words.")
+    ] = None
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL=FACTOR", help="Weight of a column of a table, 1 for the others; may be repeated."),
+    ] = None
+    row_weight: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column of weights: a row of weight 3 counts as three rows.")
+    ] = None
+    size: Size = None
+    skip_broken: SkipBroken = False
+    use_rep: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What of an h5ad file is compared: connectivities, X, or a name in obsm."),
+    ] = None
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the keyword arguments of :func:`fiedler.io.read_input`."""
+        columns = {name: parse_columns(getattr(self, name)) for name in ("drop", "as_category", "as_number", "as_text")}
+        return {**asdict(self), **columns, "weight": parse_weights(self.weight)}
+
+
+@dataclass
+class NewRows:
+    """How new rows for a model are read."""
+
+    id: Id = None
+    text: Text = None
+    drop: Drop = None
+    size: Size = None
+    skip_broken: SkipBroken = False

@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -26,127 +27,46 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from .._validation import did_you_mean
 from ..core.fitting import Stage, clock, describe_stages, listen
 from ..errors import FiedlerError, FiedlerWarning
+from .options import Json, Quiet
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Word errors and warnings for the command line.
-#
-# Errors and warnings of fiedler have a code and fields (:mod:`fiedler.errors`). Where the library's own sentence speaks
-# of Python parameters, the tables below have one that speaks of command-line options. What names an option that the
-# running command does not have is not shown. Exceptions of other libraries are recognised by their class.
-
-# Those that begin terminal escapes, and those that change the direction of text; not tabs and line breaks.
+# Characters that begin terminal escapes, and those that change the direction of text; not tabs and line breaks.
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
-# The options of the running command; None if there is none, so that all may be named.
-COMMAND_OPTIONS: ContextVar[frozenset[str] | None] = ContextVar("COMMAND_OPTIONS", default=None)
-OPTION_NAME = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
-OF_ANOTHER_COMMAND = re.compile(r"fiedler [a-z]+( --?[a-z][a-z-]*( [\w.]+)?)+")  # such as fiedler cluster -k 3
 
 # Exceptions that other libraries raise for unusable data; their own text is shown.
 EXPECTED = (ValueError, TypeError, OSError, RuntimeError, ImportError)
 
-# Command-line options for Python parameters.
+# The options of the running command. Those of the names of parameters are found by them, as --use-rep for use_rep.
+COMMAND_OPTIONS: ContextVar[frozenset[str]] = ContextVar("COMMAND_OPTIONS", default=frozenset())
+
+# What parameters of the library are called on the command line, where they have another name.
 OPTIONS = {
+    "cannot_link": "--pairs",
     "column": "--text",
     "constraints": "--pairs",
-    "labels_from_folders": "--labels-from-folders",
-    "method": "--method",
-    "methods": "--methods",
+    "fiedler.datasets.list_datasets()": "'fiedler data list'",
+    "must_link": "--pairs",
     "n_clusters": "-k",
     "random_state": "--seed",
-    "scale": "--scale",
-    "size": "--size",
-    "skip_broken": "--skip-broken",
-    "use_rep": "--use-rep",
+    "sample_weight": "--row-weight",
 }
 
-_FEWER_CLUSTERS = "request fewer clusters with -k, or use another method"
-
-# Whole sentences, by code. Templates may use the fields of the error and {option}, {choices} and {suggestion}.
-SENTENCES = {
-    # options
-    "unknown_option": "{option} {value!r} is not known{suggestion}; choose one of {choices}",
-    "n_clusters_too_large": "{option} {value} is more than the {n_samples} rows; choose at most {n_samples}",
-    "option_of_other_input": "{option} is for {inputs}, but {file!r} is not one of these; leave it out",
-    "invalid_pca": "this method needs at least two columns; use the method auto",
-    # rows
-    "equal_rows": "all rows are equal, so there is nothing to cluster; check the data",
-    "values_too_large": "the data contain values of magnitude {largest:.1e}, whose squares overflow; use a larger unit",
-    "values_too_small": "no value in the data exceeds {largest:.1e}, so their squares underflow; use a smaller unit",
-    "too_few_rows_for_neighbors": (
-        "this method connects every row to {n_neighbors} others, but there are only {n_samples} rows; "
-        "use the method auto or kmeans"
-    ),
-    "zero_bandwidth": "so many rows are equal that the graph has no distance scale; remove the duplicates",
-    "no_directions": "lpi compares rows by their direction, and a single column has none; use another method",
-    "duplicate_rows": "k-means found {n_distinct} distinct groups instead of {n_clusters}; some rows are duplicates",
-    "not_enough_memory": (
-        "clustering {n_rows} x {n_columns} values needs up to {required_gb:.1f} GB of memory, but only "
-        "{available_gb:.1f} GB is free; use fewer rows or columns, or try anyway with --no-memory-check"
-    ),
-    "invalid_sample_weight": "--row-weight must be a column of positive numbers; correct it, or leave it out",
-    # texts
-    "no_such_representation": "the file has no {value!r} in obsm; choose one of {choices} with --use-rep",
-    "no_such_column": "{file!r} has no column {column!r}; its columns are {columns}; choose one with {option}",
-    "no_terms": (
-        "no words are left in the {n_documents} document(s) after removing numbers and the most common words; "
-        "use longer texts"
-    ),
-    # clusters
-    "empty_component": f"a cluster has lost all its rows; {_FEWER_CLUSTERS}",
-    "empty_clusters": f"only {{n_found}} of the {{n_clusters}} clusters contain rows; {_FEWER_CLUSTERS}",
-    "too_many_components": (
-        f"the data have {{n_directions}} independent directions, but {{n_components}} are needed; {_FEWER_CLUSTERS}"
-    ),
-    "disconnected_graph": (
-        "the graph of nearest neighbours has {n_components} connected components; if that is not intended, "
-        "cluster the rows by the method auto, which connects them"
-    ),
-    "no_weight_to_graph": (
-        "{n_points} new row(s) are far from all rows of the model; they get the cluster of the nearest row"
-    ),
-    "not_converged": "the fit did not converge within {max_iter} iterations; the result may be less accurate",
-    # pairs
-    "pairs_file_unreadable": "--pairs {file!r} cannot be read: {reason}",
-    "pairs_file_encoding": "--pairs {file!r} is not UTF-8 text; save it as UTF-8",
-    "invalid_pair": "--pairs contains the {kind} {pair}, but {reason}; correct or remove it",
-    "self_pair": "--pairs contains {n_pairs} pair(s) of a row with itself; remove them",
+# Parameters that no command has an option for, with their value in words.
+IN_WORDS = {
+    "max_iter": "{}",
+    "n_components": "{} components",
+    "n_features": "{} column(s)",
+    "n_neighbors": "a graph of {} neighbours",
+    "n_samples": "{} rows",
 }
 
-# Hints that replace those of the library, by code; the problem is stated as in Python.
-HINTS = {
-    "cannot_update": "cluster all rows again, or use fiedler predict for the new ones",
-    "image_sizes_differ": "resize all to the same size, such as --size 32",
-    "invalid_image": "repair or remove such files, or leave them out with --skip-broken",
-    "mixed_column": "correct these cells or empty them, or use --as-category or --drop for the columns",
-    "nested_column": "save them as an NPY file, or leave the column out with --drop",
-    "no_class_folders": "put the files of each class into a subfolder, or leave out --labels-from-folders",
-    "no_columns": "--labels, --id, --text and --drop are for tables",
-    "no_features": "drop fewer columns, or use --as-category for some",
-    "no_labels": "choose another --labels column, or none",
-    "no_such_field": "choose another with --text",
-    "no_such_source": "check the path; 'fiedler data list' lists the data sets",
-    "not_a_number": "give the column a role with --labels, --id or --text, or leave it out with --drop",
-    "not_converged": "the result may be less accurate",
-    "single_column_not_numeric": (
-        "separate columns by a comma, semicolon, tab or |, or give the column a role with --text"
-    ),
-    "too_many_pairs": "use fewer pairs",
-    "weights_not_numbers": "choose a column of positive numbers with --row-weight, or none",
-    "wrong_encoding": "save the files as UTF-8",
-}
-
-# Hints for commands without the options that the hints above, or those of the library, name.
-OTHER_HINTS = {
-    "no_columns": "--id, --text and --drop are for tables",
-    "no_features": "drop fewer columns",
-    "no_such_representation": "use a file that has it, as that of the fit",
-    "not_a_number": "correct it",
-    "not_writable": "change the permissions of the folder",
-}
+QUOTED = r"'[^']*'|\"[^\"]*\""
+OPTION_NAME = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
+OF_ANOTHER_COMMAND = re.compile(r"fiedler [a-z]+( --?[a-z][a-z-]*( [\w.]+)?)+")  # such as fiedler cluster -k 3
+# What no command has an option for.
+PYTHON = re.compile(r"\w=|\w\(|[a-z]_[a-z]|\b(bandwidth|init|neighbours|radius|tol)\b")
+CLAUSE = re.compile(r", or |; ")
 
 
 def render(error: BaseException) -> str:
@@ -155,16 +75,15 @@ def render(error: BaseException) -> str:
     Examples
     --------
     >>> from fiedler.errors import InputError
-    >>> render(InputError("n_clusters=12 is more than ...", code="n_clusters_too_large", parameter="n_clusters",
-    ...     value=12, n_samples=10))
-    '-k 12 is more than the 10 rows; choose at most 10'
+    >>> render(InputError("init='x' needs n_components=4 of n_samples=3", "increase tol, or remove rows"))
+    "init='x' needs 4 components of 3 rows; remove rows"
     >>> render(PermissionError(13, "Permission denied", "rows.csv"))
     "Permission denied: 'rows.csv'"
     >>> render(KeyError("x"))
     "unexpected KeyError ('x'); rerun with --debug to see where"
     """
     if isinstance(error, FiedlerError | FiedlerWarning):
-        return one_line(_from_tables(error))
+        return one_line(_in_options(error))
     if isinstance(error, MemoryError):
         return "there is not enough memory"
     if isinstance(error, OSError) and error.strerror:
@@ -191,44 +110,44 @@ def printable(text: str) -> str:
     return CONTROL_CHARACTERS.sub(lambda match: repr(match[0])[1:-1], text)
 
 
-def _from_tables(error: FiedlerError | FiedlerWarning) -> str:
-    """Fill the template of the error's code; where there is none, or a field is missing, use the library's sentence."""
-    fields = _fields(error)
-    sentence = _fill(SENTENCES.get(error.code), fields)
-    own = error.hint.replace("{", "{{").replace("}", "}}")
-    hints = (HINTS.get(error.code, own), OTHER_HINTS.get(error.code), own)
-    hint = next((hint for template in hints if (hint := _fill(template, fields))), None)
-    return sentence or (f"{error.problem}; {hint}" if hint else error.problem)
+def _in_options(error: FiedlerError | FiedlerWarning) -> str:
+    """Return the sentence of an error with options for parameters, without advice that needs others than there are."""
+    options, parameter = COMMAND_OPTIONS.get(), error.fields.get("parameter")
+    names = {name[2:].replace("-", "_"): name for name in options if name.startswith("--") and name != "--weight"}
+    names |= {name: option for name, option in OPTIONS.items() if option in options or not option.startswith("-")}
+    problem, hint = (_rename(text, names, parameter) for text in (error.problem, error.hint))
+    if isinstance(choices := error.fields.get("options"), list):
+        hint = hint.replace(str(choices), ", ".join(map(str, choices)))
+    if parameter in IN_WORDS:
+        hint = "use another --method"
+    clauses = CLAUSE.split(hint)
+    usable = [clause for clause in clauses if _is_usable(clause, options)]
+    hint = hint if usable == clauses else ", or ".join(usable)
+    return f"{problem}; {hint}" if hint else problem
 
 
-def _names_other_options(text: str, fields: dict[str, Any]) -> bool:
-    """Whether a template names an option that the running command does not have."""
-    options = COMMAND_OPTIONS.get()
-    text = OF_ANOTHER_COMMAND.sub("", text.replace("{option}", str(fields.get("option", ""))))
-    return options is not None and any(name not in options for name in OPTION_NAME.findall(text))
+def _rename(text: str, names: dict[str, str], parameter: str | None) -> str:
+    """Replace, outside quotes, ``name=value``, names with an underscore, and the error's parameter as the subject."""
+    given = "|".join(map(re.escape, [*names, *IN_WORDS]))
+    bare = "|".join(re.escape(name) for name in names if "_" in name) or "$^"
+    text = re.sub(rf"(^|\bleave ){parameter}(?= )", rf"\1{names[parameter]}", text) if parameter in names else text
+
+    def replace(match: re.Match[str]) -> str:
+        name, value, word = match.groups()
+        if name in IN_WORDS:
+            return IN_WORDS[name].format(value)
+        if name:
+            return f"{names[name]} {'' if value == 'True' else value}".strip(" ") + " " * (not value)
+        return names[word] if word else "" if match[0] == " of X" else match[0]
+
+    text = re.sub(rf"{QUOTED}| of X\b|(?<![\w-])(?:({given})=([\w.]*)|({bare})(?!\w))", replace, text)
+    return text.rstrip()
 
 
-def _fill(template: str | None, fields: dict[str, Any]) -> str | None:
-    """Return a template with its fields; None if one is missing, or if it names options of other commands."""
-    if template is None or _names_other_options(template, fields):
-        return None
-    try:
-        return template.format(**fields)
-    except KeyError:  # an error without one of the fields
-        return None
-
-
-def _fields(error: FiedlerError | FiedlerWarning) -> dict[str, Any]:
-    """Return the fields of an error for templates: lists are joined, and the parameter's option is added."""
-    fields = {
-        name: ", ".join(map(repr, value)) if isinstance(value, list) else value for name, value in error.fields.items()
-    }
-    if "parameter" in error.fields:
-        fields["option"] = OPTIONS.get(error.fields["parameter"], error.fields["parameter"])
-    if "options" in error.fields:
-        fields["choices"] = ", ".join(error.fields["options"])
-        fields["suggestion"] = did_you_mean(str(error.fields.get("value")), error.fields["options"])
-    return fields
+def _is_usable(advice: str, options: frozenset[str]) -> bool:
+    """Whether advice names only options that the running command has, and nothing of Python."""
+    named = OPTION_NAME.findall(OF_ANOTHER_COMMAND.sub("", advice))
+    return options.issuperset(named) if named else not PYTHON.search(re.sub(QUOTED, "", advice))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -237,11 +156,12 @@ DEFAULT_WIDTH = 200  # characters per line where no terminal sets a width
 MAX_LISTED_CLUSTERS = 30  # rows of the table in the terminal
 
 
-class Output(NamedTuple):
+@dataclass(frozen=True)
+class Output:
     """Printer of a command, configured by ``--quiet`` and ``--json``."""
 
-    quiet: bool = False
-    json: bool = False
+    quiet: Quiet = False
+    json: Json = False
 
     def result(self, data: dict[str, Any], *shown: str | Table) -> None:
         """Print the result: ``data`` as JSON, or ``shown``, text and tables."""

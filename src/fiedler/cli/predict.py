@@ -1,12 +1,12 @@
-"""``fiedler predict``: assign new rows to the clusters of a model."""
+"""``fiedler predict`` and ``update``: assign new rows to the clusters of a model, or add them to its results."""
 
 from __future__ import annotations
 
 import csv
-import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,66 +20,55 @@ from ..core.arrays import to_numpy
 from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..io import Input, read_input
 from ..io.arrays import H5AD, is_image
+from ..io.formats import is_table_file
 from ..io.record import encode_labels, number_rows
-from ..io.tables import table_ending
 from ..manifold import UpdateResult
 from ..metrics import score_table
-from ..persistence import load, read_notes, save
-from ..report import read_summary, summarize, write_report, write_summary
+from ..persistence import load, read_notes
+from ..report import read_summary, summarize
 from ..table import TableCompleter, TableEncoder
-from .fitting import (
-    check_append,
-    format_agreement,
-    naming_texts_without_terms,
-    original_cell,
-    save_labels,
-    save_table,
-    write_labels,
-    write_table,
-)
-from .options import Drop, Id, Json, Quiet, Size, SkipBroken, Source, Text, parse_columns
+from .fitting import format_agreement, naming_texts_without_terms
+from .options import NewRows, Source, parse_columns
 from .output import Output
 from .results import (
     FILES,
     LABELS_FILE,
     MODEL_FILE,
-    PAGE_FILE,
     SUMMARY_FILE,
     atomic_folder,
+    check_append,
     check_file,
     check_folder,
+    command_line,
     finish_results,
+    original_cell,
+    save_csv,
+    write_files,
+    write_labels,
+    write_table,
 )
 
-KIND_NAMES = {
-    "table": "a table",
-    "mixed": "a table",
-    "array": "an array",
-    "images": "images",
-    "texts": "texts",
-    "graph": "a graph",
-}
+KIND_NAMES = {"table": "a table", "mixed": "a table", "array": "an array", "images": "images", "texts": "texts"}
+LOST_COLUMNS = (
+    "The model file does not contain the rows before they were transformed, so clusters are described by the {} of the "
+    "rows instead of the columns of the input."
+)
 
 
 def predict(
+    *,
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A model.safetensors written by fiedler cluster, or its folder.")
     ],
     source: Source,
-    id: Id = None,
-    text: Text = None,
-    drop: Drop = None,
-    size: Size = None,
-    skip_broken: SkipBroken = False,
+    new: NewRows,
     append: Annotated[
         bool, typer.Option("--append", help="Write the whole table with cluster and confidence instead of labels.")
     ] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file; default: standard output.")] = None,
-    quiet: Quiet = False,
-    json: Json = False,
+    output: Output,
 ) -> None:
     """Predict the clusters of new rows: id, label, confidence and memberships as CSV."""
-    output = Output(quiet, json)
     finish_results(model if model.is_dir() else model.parent)
     path = model / MODEL_FILE if model.is_dir() else model
     notes, fitted = read_notes(path), load(path)
@@ -88,42 +77,29 @@ def predict(
             f"{str(path)!r} contains a {type(fitted).__name__}, which cannot predict",
             "choose the model of a clustering",
             code="cannot_predict",
-            file=str(path),
         )
     check_file(out)
-    options: dict[str, Any] = {"id": id, "text": text, "drop": drop, "size": size, "skip_broken": skip_broken}
-    data = read_new_rows(output, source, fitted, notes, **options)
+    data = read_new_rows(output, source, fitted, notes, new)
     check_append(data, append)
     with output.working(f"predicting {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
         memberships = to_numpy(fitted.predict_proba(data.X)) if hasattr(fitted, "predict_proba") else None
         labels = to_numpy(fitted.predict(data.X)) if memberships is None else memberships.argmax(axis=1)
     confidence = None if memberships is None else memberships.max(axis=1)
+    write: Callable[..., None] = write_table if append else write_labels
     named = (data.row_names, labels, memberships, notes.get("cluster_names"), data.id_name or "id")
+    content = (data, labels, confidence) if append else named
     if out is not None:
-        save_table(out, data, labels, confidence) if append else save_labels(out, *named)
-    if json:
+        save_csv(out, write, *content)
+    if output.json:
         soft = {} if confidence is None else {"confidence": confidence.tolist()}
         output.result({"ids": data.row_names, "labels": labels.tolist(), **soft, "skipped": list(data.skipped)})
     elif out is not None:
         output.result({}, f"{data.n_rows} rows; written to {out}")
-    elif append:
-        write_table(sys.stdout, data, labels, confidence)
     else:
-        write_labels(sys.stdout, *named)
+        write(sys.stdout, *content)
 
 
-def read_new_rows(
-    output: Output,
-    source: str,
-    fitted: Any,
-    notes: dict[str, Any],
-    *,
-    id: str | None,
-    text: str | None,
-    drop: Sequence[str] | None,
-    size: int | None,
-    skip_broken: bool = False,
-) -> Input:
+def read_new_rows(output: Output, source: str, fitted: Any, notes: dict[str, Any], new: NewRows) -> Input:
     """Read new rows as those of the model were read, and check that they are of the same kind."""
     if notes.get("kind") == "graph":
         raise InputError(
@@ -132,16 +108,11 @@ def read_new_rows(
             code="fitted_to_graph",
         )
     with output.working(f"reading {source}"):
-        options = _reading_options(source, fitted, notes, text=text, size=size)
-        dropped = parse_columns(drop)
+        options = _reading_options(source, fitted, notes, text=new.text, size=new.size)
+        dropped = parse_columns(new.drop)
         if needed := set(dropped) & set(options.get("features", ())):
-            raise InputError(
-                f"the model needs the column {min(needed)!r}",
-                "do not drop it",
-                code="column_needed",
-                column=min(needed),
-            )
-        data = read_input(source, id=id, drop=dropped, skip_broken=skip_broken, **options)
+            raise InputError(f"the model needs the column {min(needed)!r}", "do not drop it", code="column_needed")
+        data = read_input(source, id=new.id, drop=dropped, skip_broken=new.skip_broken, **options)
     _check_matches_model(data, fitted, notes)
     return data
 
@@ -155,7 +126,7 @@ def _reading_options(
     Images that were not resized in the fit have one size, to which new ones are resized with a warning.
     """
     is_folder_of_tables = Path(source).is_dir() and notes.get("kind") in ("table", "mixed")
-    if source == "-" or is_folder_of_tables or table_ending(Path(source)) is not None:
+    if source == "-" or is_folder_of_tables or is_table_file(Path(source)):
         text = text or notes.get("text")
         is_new = not text and _reads_tables(fitted)
         features = [] if text or is_new else notes.get("feature_names") or []
@@ -201,51 +172,32 @@ def naming_cells(data: Input, source: str) -> Iterator[None]:
 def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> None:
     """Raise an error for rows of another kind or shape than the model was fitted to."""
     if KIND_NAMES[data.kind] != KIND_NAMES[notes.get("kind", data.kind)]:
-        raise InputError(
-            f"the model was fitted to {KIND_NAMES[notes['kind']]}, but the input is {KIND_NAMES[data.kind]}",
-            "use the same kind of input",
-            code="wrong_kind",
-        )
+        problem = f"the model was fitted to {KIND_NAMES[notes['kind']]}, but the input is {KIND_NAMES[data.kind]}"
+        raise InputError(problem, "use the same kind of input", code="wrong_kind")
     if data.image_shape is not None and list(data.image_shape) != notes.get("image_shape"):
         expected, actual = ("x".join(map(str, shape)) for shape in (notes.get("image_shape") or (), data.image_shape))
-        raise InputError(
-            f"the model was fitted to images of {expected}, but these are {actual}",
-            "convert them to the same size and colours",
-            code="wrong_image_shape",
-        )
+        problem = f"the model was fitted to images of {expected}, but these are {actual}"
+        raise InputError(problem, "convert them to the same size and colours", code="wrong_image_shape")
     n_features = getattr(fitted, "n_features_in_", None)
     if data.kind not in ("texts", "mixed") and n_features not in (None, data.X.shape[1]):
-        raise InputError(
-            f"the model was fitted to {n_features} columns, but the input has {data.X.shape[1]}",
-            "use the same columns",
-            code="wrong_n_features",
-        )
+        problem = f"the model was fitted to {n_features} columns, but the input has {data.X.shape[1]}"
+        raise InputError(problem, "use the same columns", code="wrong_n_features")
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# ``fiedler update``: add new rows to the results of ``fiedler cluster``.
-
-LOST_COLUMNS = (
-    "The model file does not contain the rows before they were transformed, so clusters are described by the {} of the "
-    "rows instead of the columns of the input."
-)
+# ------------------------------------------------------------------------------------------------------------- update
 
 
 def update(
+    *,
     results: Annotated[Path, typer.Argument(metavar="RESULTS", help="A folder written by fiedler cluster.")],
     source: Source,
-    id: Id = None,
-    text: Text = None,
-    drop: Drop = None,
-    size: Size = None,
-    skip_broken: SkipBroken = False,
-    quiet: Quiet = False,
-    json: Json = False,
+    new: NewRows,
+    output: Output,
 ) -> None:
     """Add new rows to a folder of results; report moved rows, new clusters and drift."""
     results = results if results.is_dir() else results.parent
     finish_results(results)
-    output, path = Output(quiet, json), results / MODEL_FILE
+    path = results / MODEL_FILE
     notes, fitted = read_notes(path), load(path)
     clusterer = fitted[-1] if isinstance(fitted, Pipeline) else fitted
     if not hasattr(clusterer, "update"):
@@ -253,17 +205,16 @@ def update(
             f"rows cannot be added to a model of the class {type(clusterer).__name__}",
             "cluster all rows again with fiedler cluster --method auto, to whose models rows can be added",
             code="no_update_method",
-            file=str(path),
         )
     check_folder(results, source, force=True)
     ids, id_name = read_ids(results / LABELS_FILE, len(clusterer.labels_))
-    options: dict[str, Any] = {"id": id or notes.get("id"), "text": text, "drop": drop, "size": size}
-    data = read_new_rows(output, source, fitted, notes, **options, skip_broken=skip_broken)
+    data = read_new_rows(output, source, fitted, notes, replace(new, id=new.id or notes.get("id")))
     steps = fitted[:-1] if isinstance(fitted, Pipeline) else None
     with output.working(f"adding {data.n_rows} rows"), naming_texts(data, fitted), naming_cells(data, source):
         changes = clusterer.update(steps.transform(data.X) if steps else data.X)
     new_ids = continue_ids(ids, data.row_names)
-    if repeated := [name for name in new_ids if name in set(ids)]:
+    known = set(ids)
+    if repeated := [name for name in new_ids if name in known]:
         output.note(f"{len(repeated)} new row(s) have the name of an old one ({first_few(repeated)}); both are kept")
     ids = [*ids, *new_ids]
     before = _read_summary(results)
@@ -271,11 +222,16 @@ def update(
     if lost:
         output.note(f"{lost}, so the clusters are not compared with the known classes any more")
     with output.working("writing the report"):
-        summary = _summarize(before, fitted, clusterer, notes, ids, classes, added=_count(data, source))
+        summary = _summarize(
+            before, fitted, clusterer, notes, ids, classes, added=f"{data.n_rows} rows of {Path(source).name}"
+        )
         names = [cluster["name"] for cluster in summary["clusters"]]
         kept = {name: value for name, value in notes.items() if name != "written_by"}
         kept |= {"append": False, "cluster_names": names}
-        _write_results(results, fitted, clusterer, kept, ids, id_name, summary)
+        with atomic_folder(results) as draft:
+            rows = (ids, to_numpy(clusterer.labels_), to_numpy(clusterer.memberships_), names, id_name)
+            save_csv(draft / LABELS_FILE, write_labels, *rows)
+            write_files(draft, fitted, kept, summary)
     scores = {} if classes is None else score_table(classes[0], to_numpy(clusterer.labels_))
     agreement = [] if classes is None else [format_agreement(scores)]
     written = f"written to {results}: {', '.join(FILES)}"
@@ -292,7 +248,6 @@ def read_ids(path: Path, n_rows: int) -> tuple[list[str], str]:
             f"there is no {path.name} in {str(path.parent)!r}, which has the names of the rows",
             "choose a folder written by fiedler cluster",
             code="file_not_found",
-            file=str(path),
         ) from None
     except ValueError:  # an empty file, or not text
         header, rows = [""], []
@@ -301,7 +256,6 @@ def read_ids(path: Path, n_rows: int) -> tuple[list[str], str]:
             f"{str(path)!r} has {len(rows)} rows, but the model next to it has {n_rows}",
             "cluster all rows again",
             code="wrong_length",
-            file=str(path),
         )
     return [original_cell(row[0]) for row in rows], original_cell(header[0])
 
@@ -326,14 +280,7 @@ def join_classes(
 ) -> tuple[tuple[np.ndarray, list[str]] | None, str | None]:
     """Return the codes and names of the known classes of old and new rows, and why there are none any more.
 
-    Parameters
-    ----------
-    known : dict or None
-        ``classes`` and ``codes`` of the old rows, as in a summary.
-    data : Input
-        The new rows.
-    column : str or None
-        The column of classes.
+    ``known`` is the truth of the old rows in a summary, ``column`` the name of the column of classes.
     """
     if known is None:
         return None, None
@@ -345,10 +292,6 @@ def join_classes(
         return None, f"{int((codes < 0).sum())} new row(s) have no class in column {column!r}"
     old = [known["classes"][code] for code in known["codes"]]
     return encode_labels([*old, *(names[code] for code in codes)]), None
-
-
-def _count(data: Input, source: str) -> str:
-    return f"{data.n_rows} rows of {Path(source).name}"
 
 
 def _read_summary(folder: Path) -> dict[str, Any]:
@@ -383,7 +326,7 @@ def _summarize(
         class_names=None if classes is None else classes[1],
         title=before["title"],
         settings=settings | ({"columns": lost} if lost else {}),
-        command=shlex.join(["fiedler", *sys.argv[1:]]),
+        command=command_line(),
         **described,
     )
 
@@ -405,24 +348,6 @@ def _descriptions(fitted: Any, clusterer: Any, notes: dict[str, Any]) -> tuple[d
         return {"feature_names": notes["feature_names"]}, LOST_COLUMNS.format("scaled columns")
     original = None if scaler is None else scaler.inverse_transform(to_numpy(rows))
     return {"original": original, "feature_names": notes["feature_names"]}, None
-
-
-def _write_results(
-    folder: Path,
-    fitted: Any,
-    clusterer: Any,
-    notes: dict[str, Any],
-    ids: list[str],
-    id_name: str,
-    summary: dict[str, Any],
-) -> None:
-    """Write all files, or none."""
-    with atomic_folder(folder) as draft:
-        labels, memberships = to_numpy(clusterer.labels_), to_numpy(clusterer.memberships_)
-        save_labels(draft / LABELS_FILE, ids, labels, memberships, notes["cluster_names"], id_name)
-        save(fitted, draft / MODEL_FILE, notes=notes)
-        write_summary(summary, draft / SUMMARY_FILE)
-        write_report(summary, draft / PAGE_FILE)
 
 
 def _as_json(folder: Path, changes: UpdateResult, ids: list[str], scores: dict[str, float]) -> dict[str, Any]:

@@ -8,25 +8,38 @@ places first.
 
 from __future__ import annotations
 
+import csv
 import os
+import re
+import shlex
 import shutil
 import signal
+import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TextIO
 
-from .._files import DRAFT_PREFIX, draft_name, remove_drafts
-from .._tables import COMPRESSIONS
+import numpy as np
+
+from .._files import DRAFT_PREFIX, atomic_write, draft_name, remove_drafts
 from ..errors import InputError
-from ..persistence import read_notes
+from ..io import Input
+from ..io.formats import COMPRESSIONS
+from ..persistence import read_notes, save
+from ..report import write_report, write_summary
+from .output import printable
 
 FINISHED = ".fiedler-finished"  # the folder of results that have to be moved to their places
 FILES = ("labels.csv", "model.safetensors", "summary.json", "report.html")
 LABELS_FILE, MODEL_FILE, SUMMARY_FILE, PAGE_FILE = FILES
 
 TABLE_FILE = "table.csv"  # of --append
+MEMBERSHIP_DECIMALS = 4  # in CSV files
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # with which a formula begins in spreadsheets
+NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?")
 
 
 def source_name(source: str) -> str:
@@ -37,6 +50,11 @@ def source_name(source: str) -> str:
     if path.is_dir():
         return path.resolve().name
     return Path(path.stem).stem if path.suffix.lower() in COMPRESSIONS else path.stem
+
+
+def command_line() -> str:
+    """Return the command line of this process."""
+    return shlex.join(["fiedler", *sys.argv[1:]])
 
 
 def relative_source(folder: Path, source: str) -> str:
@@ -73,7 +91,6 @@ def check_folder(folder: Path, source: str, *, force: bool, append: bool = False
             f"{str(folder)!r} contains {content}",
             "choose another --out, or replace them with --force",
             code="results_exist",
-            file=str(folder),
         )
 
 
@@ -184,3 +201,88 @@ def _uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if received:
         raise KeyboardInterrupt
+
+
+def write_files(folder: Path, model: Any, notes: dict[str, Any], summary: dict[str, Any]) -> None:
+    """Write the model, the summary and the report of a clustering."""
+    save(model, folder / MODEL_FILE, notes=notes)
+    write_summary(summary, folder / SUMMARY_FILE)
+    write_report(summary, folder / PAGE_FILE)
+
+
+# ------------------------------------------------------------------------------------------------------ tables of rows
+
+
+def save_csv(path: Path, write: Callable[..., None], *content: Any) -> None:
+    """Write a table by :func:`write_labels` or :func:`write_table` to a file, completely or not at all."""
+    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        write(file, *content)
+
+
+def check_append(data: Input, append: bool) -> None:
+    """Raise an error if there is no table to which results could be added."""
+    if append and data.table is None:
+        raise InputError("--append is for tables, but the input is not one", "leave it out", code="no_table")
+
+
+def write_table(file: TextIO, data: Input, labels: np.ndarray, confidence: np.ndarray | None) -> None:
+    """Write the columns of a table as they are in its file, with the cluster and the confidence of each row."""
+    assert data.table is not None
+    added: dict[str, Any] = {"cluster": labels.tolist()}
+    if confidence is not None:
+        added["confidence"] = [f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in confidence]
+    names, columns = list(added), data.table.columns.values()
+    for i, name in enumerate(names):
+        while name in data.table.columns:
+            name = f"{name}_"
+        names[i] = name
+    cells = [*(cells.tolist() if isinstance(cells, np.ndarray) else cells for cells in columns), *added.values()]
+    write_row = _row_writer(file)
+    write_row([*data.table.columns, *names])
+    for row in zip(*cells):
+        write_row(row)
+
+
+def _row_writer(file: TextIO) -> Callable[[Iterable[Any]], Any]:
+    """Return the function that writes a row of CSV in safe cells; in a terminal, control characters are written out."""
+    writer = csv.writer(file, lineterminator="\n")
+    if not file.isatty():
+        return lambda row: writer.writerow(map(safe_cell, row))
+    return lambda row: writer.writerow(printable(c) if isinstance(c := safe_cell(cell), str) else c for cell in row)
+
+
+def safe_cell(cell: Any) -> Any:
+    """Return a cell of a CSV file that spreadsheets do not take for a formula: with an apostrophe in front.
+
+    Examples
+    --------
+    >>> safe_cell("=cmd|' /C calc'!A0"), safe_cell("-5.5"), safe_cell("Anna")
+    ("'=cmd|' /C calc'!A0", '-5.5', 'Anna')
+    """
+    if not isinstance(cell, str) or not cell.startswith(FORMULA_SIGNS) or NUMBER.fullmatch(cell):
+        return cell
+    return f"'{cell}"
+
+
+def original_cell(cell: str) -> str:
+    """Return a cell as it was before :func:`safe_cell`."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_SIGNS) else cell
+
+
+def write_labels(
+    file: TextIO,
+    ids: list[str],
+    labels: np.ndarray,
+    memberships: np.ndarray | None,
+    cluster_names: list[str | None] | None = None,
+    id_name: str = "id",
+) -> None:
+    """Write one CSV row per sample: id, label, name of the cluster (if there are any), confidence and memberships."""
+    write_row = _row_writer(file)
+    shares = np.empty((len(labels), 0)) if memberships is None else memberships
+    soft = [] if memberships is None else ["confidence", *(f"cluster_{k}" for k in range(shares.shape[1]))]
+    write_row([id_name, "label", *(["cluster_name"] if cluster_names else []), *soft])
+    for row_id, label, row in zip(ids, labels.tolist(), shares):
+        name = [(cluster_names[label] if label >= 0 else None) or ""] if cluster_names else []
+        numbers = [row.max(), *row] if soft else []
+        write_row([row_id, label, *name, *(f"{value:.{MEMBERSHIP_DECIMALS}f}" for value in numbers)])

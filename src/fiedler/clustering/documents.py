@@ -14,7 +14,7 @@ We differ in two places, because topics are of very unequal size, and use a smal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -23,23 +23,33 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
-from .._validation import check_data, check_fraction, check_int, check_labels, check_n_clusters, check_seed, choose
+from .._validation import (
+    Check,
+    Integer,
+    NoneOr,
+    Options,
+    check_data,
+    check_fraction,
+    check_labels,
+    check_n_clusters,
+    check_nonnegative,
+    check_seed,
+)
 from ..core.arrays import namespace, normalize_rows, random_subset, sq_row_norms, take_rows, to_numpy
-from ..core.fitting import report_progress, restore_on_failure
+from ..core.fitting import fit_method
 from ..core.kmeans import kmeans, nearest_center
-from ..embedding.lpi import LPI
+from ..embedding.lpi import LPI, LPI_SOLVERS
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, group_means
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin
-from ..graph.recipes import is_pairwise, self_tuned
+from ..graph.recipes import is_precomputed, self_tuned
 from ..graph.weights import check_relative_weights
 from ..mixture.gaussian import GaussianMixture
 
 DOCUMENT_NEIGHBORS = 12  # of the default graph on all documents
 ALPHA = 0.1  # default ridge of the map
 RIDGE = 0.1  # on the covariances of the mixture
-ASSIGN = {"mixture": True, "kmeans": False}  # whether there are memberships
 
 
 class LPIClustering(
@@ -121,6 +131,17 @@ class LPIClustering(
     (1, 1, np.False_)
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "n_clusters": Integer(),
+        "n_components": NoneOr(Integer()),
+        "assign": Options(["mixture", "kmeans"]),
+        "solver": Options(["auto", *LPI_SOLVERS]),
+        "alpha": check_nonnegative,
+        "fit_fraction": check_fraction,
+        "n_init": Integer(),
+        "random_state": check_seed,
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -144,6 +165,7 @@ class LPIClustering(
         self.n_init = n_init
         self.random_state = random_state
 
+    @fit_method
     def fit(
         self,
         X: MatrixLike,
@@ -170,13 +192,8 @@ class LPIClustering(
         -------
         self
         """
-        with report_progress(self), restore_on_failure(self):
-            self._fit(X, y, sample_weight, constraints)
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
-        self._soft = choose(ASSIGN, self.assign, option="assign")
-        if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
+        self._soft = self.assign == "mixture"
+        if isinstance(X, AffinityGraph) or is_precomputed(self.graph):
             raise InputError(
                 "LPIClustering maps documents by their terms and cannot be fitted to affinities",
                 "fit it to the documents and pass the affinities as graph=",
@@ -209,6 +226,7 @@ class LPIClustering(
             self.labels_, self.cluster_centers_ = self.mixture_.labels_, self.mixture_.means_
             self.n_iter_, self.converged_ = self.mixture_.n_iter_, self.mixture_.converged_
             self.memberships_, self.history_ = self.mixture_.memberships_, self.mixture_.history_
+        return self
 
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of each document.
@@ -227,7 +245,7 @@ class LPIClustering(
         labels, _ = nearest_center(coordinates, self.cluster_centers_)
         return namespace(labels).astype(labels, self.labels_.dtype)
 
-    @available_if(lambda model: getattr(model, "_soft", ASSIGN.get(model.assign, False)))
+    @available_if(lambda model: getattr(model, "_soft", model.assign == "mixture"))
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the memberships of documents.
 
@@ -272,8 +290,7 @@ class LPIClustering(
         """Return the recipe of the graph: by default fewer neighbours among fewer documents."""
         if self.graph is not None:
             return self.graph
-        fraction = check_fraction(self.fit_fraction, "fit_fraction")
-        return self_tuned(max(round(DOCUMENT_NEIGHBORS * fraction**0.5), 3))
+        return self_tuned(max(round(DOCUMENT_NEIGHBORS * self.fit_fraction**0.5), 3))
 
     def _fit_map(
         self,
@@ -288,9 +305,9 @@ class LPIClustering(
 
         A row of zeros is nearer to every document than documents are to each other, and would be a neighbour of all.
         """
-        recipe, fraction = self._recipe(), check_fraction(self.fit_fraction, "fit_fraction")
+        recipe, fraction = self._recipe(), float(self.fit_fraction)
         n, n_components = X.shape[0], self.n_components
-        n_wanted = max(n_clusters - 1, 1) if n_components is None else check_int(n_components, "n_components")
+        n_wanted = max(n_clusters - 1, 1) if n_components is None else n_components
         rows = np.flatnonzero(to_numpy(sq_row_norms(X)) > 0)
         if len(rows) < 2:
             raise InputError(

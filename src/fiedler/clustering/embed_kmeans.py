@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,9 +12,9 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, LabelsLike, MatrixLike, RandomState, SupportsShape, Transformer
-from .._validation import check_data, check_int, check_n_clusters, check_seed, choose
+from .._validation import Check, Integer, NoneOr, Options, check_data, check_n_clusters, check_seed
 from ..core.arrays import convert_rows, is_numpy, namespace, normalize_rows
-from ..core.fitting import restore_on_failure
+from ..core.fitting import fit_method
 from ..core.kmeans import IS_SPHERICAL, kmeans, nearest_center
 from ..errors import InputError, shown
 from ..graph.estimator import ClustererMixin
@@ -68,6 +68,14 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
     (1797, 9)
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "n_clusters": Integer(),
+        "n_components": NoneOr(Options(EXTRA_DIMENSIONS, Integer())),
+        "metric": Options(IS_SPHERICAL),
+        "n_init": Integer(),
+        "random_state": check_seed,
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -85,6 +93,7 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         self.n_init = n_init
         self.random_state = random_state
 
+    @fit_method
     def fit(
         self,
         X: MatrixLike,
@@ -107,12 +116,7 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         -------
         self
         """
-        with restore_on_failure(self):
-            self._fit(X, y, sample_weight)
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._spherical = choose(IS_SPHERICAL, self.metric, option="metric")
+        self._spherical = IS_SPHERICAL[self.metric]
         if self.embedding is not None and not hasattr(self.embedding, "fit_transform"):
             raise InputError(
                 f"embedding={shown(self.embedding)} is not a transformer",
@@ -130,15 +134,10 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         if self.embedder_ is not None:
             self.embedding_ = self.embedder_.fit_transform(X, y)
             rows = check_data(self.embedding_)  # the output of any transformer, not validated yet
-        options: dict[str, Any] = {
-            "metric": self.metric,
-            "n_init": self.n_init,
-            "sample_weight": weights,
-            "random_state": rng,
-        }
-        best = kmeans(rows, k, **options)
+        best = kmeans(rows, k, metric=self.metric, n_init=self.n_init, sample_weight=weights, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
         self.inertia_, self.n_iter_, self.converged_ = best.inertia, best.n_iter, best.converged
+        return self
 
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of each new row.
@@ -161,8 +160,6 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
 
     def _make_embedder(self, n_clusters: int, rng: np.random.RandomState) -> Any:
         """Clone the embedding and set its number of dimensions and its seed; None without an embedding."""
-        is_named = isinstance(self.n_components, str)
-        extra = choose(EXTRA_DIMENSIONS, self.n_components, option="n_components") if is_named else 0
         if self.embedding is None:
             return None
         embedder = clone(self.embedding)
@@ -170,10 +167,10 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
             embedder.set_output(transform="default")
         if "random_state" in embedder.get_params() and embedder.random_state is None:
             embedder.set_params(random_state=rng.randint(2**31 - 1))
-        if is_named:
-            embedder.set_params(n_components=max(n_clusters + extra, 1))
+        if isinstance(self.n_components, str):
+            embedder.set_params(n_components=max(n_clusters + EXTRA_DIMENSIONS[self.n_components], 1))
         elif self.n_components is not None:
-            embedder.set_params(n_components=check_int(self.n_components, "n_components"))
+            embedder.set_params(n_components=self.n_components)
         return embedder
 
     def __sklearn_tags__(self) -> Tags:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,9 +11,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, LabelsLike, MatrixLike, SupportsShape
-from .._validation import check_data, check_fraction, check_int, check_n_clusters, check_n_jobs, choose
+from .._validation import Check, Integer, Options, check_data, check_fraction, check_n_clusters, check_n_jobs
 from ..core.arrays import asarray_like, convert_rows, namespace, take_rows
-from ..core.fitting import ProgressMixin, report_progress, restore_on_failure
+from ..core.fitting import ProgressMixin, fit_method
 from ..graph.estimator import ClustererMixin
 from ..graph.neighbors import k_nearest
 from ..graph.tree import (
@@ -92,6 +92,14 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
     (399, 4)
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "n_clusters": Integer(),
+        "n_neighbors": Integer(),
+        "length": Options(LENGTHS),
+        "gini_threshold": check_fraction,
+        "n_jobs": check_n_jobs,
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -112,6 +120,7 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @fit_method
     def fit(
         self,
         X: MatrixLike,
@@ -134,25 +143,20 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
         -------
         self
         """
-        with report_progress(self), restore_on_failure(self):
-            rows: Array = check_data(X, estimator=self, min_samples=2)
-            self._fit(rows, check_sample_weight(sample_weight, rows.shape[0]))
-        return self
-
-    def _fit(self, X: Array, weights: np.ndarray | None) -> None:
+        X = check_data(X, estimator=self, min_samples=2)
+        weights = check_sample_weight(sample_weight, X.shape[0])
         n_clusters = check_n_clusters(self.n_clusters, X.shape[0])
-        n_neighbors, n_jobs = check_int(self.n_neighbors, "n_neighbors"), check_n_jobs(self.n_jobs)
-        threshold = check_fraction(self.gini_threshold, "gini_threshold")
-        choose(LENGTHS, self.length, option="length")
         copies = CopiedRows.of(X)
         merges = MergeTree(np.empty((0, 2), dtype=np.int64), np.empty(0))
         if len(copies.first) > 1:
             rows = take_rows(X, copies.first)
-            tree = spanning_tree(rows, min(n_neighbors, rows.shape[0] - 1), length=self.length, n_jobs=n_jobs)
-            merges = genie_merges(tree, threshold, copies.total(weights))
+            n_neighbors = min(self.n_neighbors, rows.shape[0] - 1)
+            tree = spanning_tree(rows, n_neighbors, length=self.length, n_jobs=check_n_jobs(self.n_jobs))
+            merges = genie_merges(tree, float(self.gini_threshold), copies.total(weights))
         self.children_, self.distances_ = add_copies(merges, copies.nodes)
         self.labels_ = asarray_like(cut_tree(self._merge_tree(), n_clusters), X)
         self.n_clusters_, self.n_leaves_, self._fit_X = n_clusters, X.shape[0], X
+        return self
 
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of the training row nearest to each new point.

@@ -13,7 +13,7 @@ association  -Σ_k W(A_k, A_k) / |A_k|               those of -W                
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,15 +21,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._records import EigenResult
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
-from .._validation import check_n_clusters, check_seed, choose
+from .._validation import Check, Integer, Options, check_n_clusters, check_seed
 from ..core.arrays import namespace, normalize_rows
-from ..core.eigen import EigenSolver, LaplacianKind, check_eigen_options, smallest_eigenpairs
-from ..core.fitting import in_blocks, report_progress, restore_on_failure
+from ..core.eigen import EIGEN_CHECKS, EigenSolver, LaplacianKind, eigen_options, smallest_eigenpairs
+from ..core.fitting import dispatch_blocks, fit_method
 from ..core.kmeans import kmeans, nearest_center
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import ConstraintsLike, check_constraints, group_means, has_repulsion
-from ..graph.cuts import association_eigenpairs, repelled_eigenpairs
+from ..graph.constraints import ConstraintsLike, check_constraints, group_means, has_cannot_links
+from ..graph.cuts import association_eigenpairs, cannot_link_eigenpairs
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin
 from ..graph.weights import check_relative_weights, weigh_graph
 
@@ -113,6 +113,14 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     1.0
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "n_clusters": Integer(),
+        "cut": Options(RELAXATIONS),
+        "n_init": Integer(),
+        **EIGEN_CHECKS,
+        "random_state": check_seed,
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -134,7 +142,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.eigen_max_iter = eigen_max_iter
         self.random_state = random_state
 
-    @in_blocks
+    @fit_method
     def fit(
         self,
         X: MatrixLike | AffinityGraph,
@@ -162,12 +170,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         -------
         self
         """
-        with report_progress(self), restore_on_failure(self):
-            self._fit(X, y, sample_weight, constraints)
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
-        cut = choose(RELAXATIONS, self.cut, option="cut")
+        cut = RELAXATIONS[self.cut]
         pairs = check_constraints(constraints, X)
         graph = self._build_graph(X, y, pairs)
         n_clusters = check_n_clusters(self.n_clusters, graph.n_nodes)
@@ -175,7 +178,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         if weights is not None:
             graph = self._weigh(graph, weights)
         rng = check_seed(self.random_state)
-        eigenpairs = self._eigenpairs(graph, n_clusters, cut, rng, repels=has_repulsion(graph, pairs))
+        eigenpairs = self._eigenpairs(graph, n_clusters, cut, rng, repels=has_cannot_links(graph, pairs))
         self.embedding_ = cut.scale_rows(eigenpairs.vectors)
         if pairs is not None and pairs.hard:
             self.embedding_ = group_means(self.embedding_, pairs.groups)
@@ -185,12 +188,13 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         self.converged_ = eigenpairs.converged
         self.n_connected_components_ = graph.components()[0]
         self.graph_, self._eigenvectors, self._fit_cut = graph, eigenpairs.vectors, self.cut
+        return self
 
     def _eigenpairs(self, graph: Any, k: int, cut: _Cut, rng: np.random.RandomState, *, repels: bool) -> EigenResult:
-        options = check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter)
+        options = eigen_options(self)
         if cut.matrix == "association":  # weights of cannot-links are negative in W, and need no other problem
             return association_eigenpairs(graph, k, random_state=rng, **options)
-        solve = repelled_eigenpairs if repels else smallest_eigenpairs
+        solve = cannot_link_eigenpairs if repels else smallest_eigenpairs
         return solve(graph, k, kind=cut.matrix, random_state=rng, **options)
 
     def _weigh(self, graph: Any, weights: np.ndarray) -> AffinityGraph:
@@ -205,7 +209,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
             )
         return weigh_graph(graph, weights)
 
-    @in_blocks
+    @dispatch_blocks
     def predict(self, X: MatrixLike) -> Array:
         """Return the cluster of each new point: the centre nearest to its Nyström coordinates.
 

@@ -116,21 +116,7 @@ def row_blocks(
     device_bytes: int | None = None,
     min_rows: int = 1,
 ) -> Iterator[slice]:
-    """Return slices of rows whose temporaries, of ``bytes_per_row`` each, fit into a block of memory.
-
-    Parameters
-    ----------
-    n_rows : int
-        The number of rows.
-    bytes_per_row : int
-        Size of the temporaries of one row.
-    reference : array
-        Decides between the host and the device.
-    host_bytes, device_bytes : int, optional
-        Size of a block; default ``BLOCK_BYTES`` and ``DEVICE_BLOCK_BYTES``.
-    min_rows : int, default=1
-        The minimum number of rows of a slice.
-    """
+    """Return slices of rows whose temporaries, of ``bytes_per_row`` each, fit into a block of memory."""
     on_host = is_on_host(reference)
     budget = (host_bytes or BLOCK_BYTES) if on_host else (device_bytes or DEVICE_BLOCK_BYTES)
     size = min(n_rows, budget // max(1, bytes_per_row))
@@ -389,17 +375,6 @@ def mean_row(X: Array) -> Array:
 def order_by_first_row(labels: Array, n_clusters: int) -> np.ndarray:
     """Return the clusters in the order of their first rows; those without rows come last.
 
-    Parameters
-    ----------
-    labels : array of shape (n,)
-        Clusters 0..n_clusters-1, of any array library; negative for rows in none.
-    n_clusters : int
-
-    Returns
-    -------
-    order : ndarray of shape (n_clusters,)
-        The cluster that gets each number.
-
     Examples
     --------
     >>> order_by_first_row(np.array([2, 2, 0, 2]), 3)
@@ -439,15 +414,6 @@ def first_best(results: Iterable[T], value: Callable[[T], float | tuple[float, .
 
     Several starts can end in one partition. Their values then differ by rounding, which depends on the processor and
     the number of threads, and so would the result that a plain maximum returns.
-
-    Parameters
-    ----------
-    results : iterable
-        At least one result.
-    value : callable
-        The value of a result; of tuples, the first entry counts most.
-    lowest : bool, default=False
-        Whether the lowest value is the best.
 
     Examples
     --------

@@ -30,7 +30,19 @@ import scipy.sparse.linalg as spla
 from .._foreign_warnings import ignore_foreign_warnings
 from .._records import EigenResult
 from .._typing import MatrixLike, RandomState
-from .._validation import as_array, check_int, check_positive, check_seed, choose, is_foreign, is_sparse_tensor
+from .._validation import (
+    Check,
+    Integer,
+    NoneOr,
+    Options,
+    as_array,
+    check_int,
+    check_positive,
+    check_seed,
+    choose,
+    is_foreign,
+    is_sparse_tensor,
+)
 from ..errors import InputError, NotConvergedWarning, NotEnoughMemoryError, shown, warn
 from .arrays import Array, asarray_like, eps, fix_signs, namespace, to_numpy
 from .linear import cholesky
@@ -126,17 +138,6 @@ def largest_eigenvalue(
     """Return a tight upper bound of the largest eigenvalue of a symmetric operator, by the Lanczos method.
 
     The bound is the Ritz value plus its residual.
-
-    Parameters
-    ----------
-    product : callable
-        v -> A v for arrays of shape (n, 1).
-    start : array of shape (n, 1)
-        A random vector.
-    tol : float, default=1e-6
-        Relative residual at which to stop.
-    n_steps : int, default=100
-        Maximum number of steps, each of which stores a vector for orthogonalisation.
     """
     xp = namespace(start)
     vector = start / xp.sqrt(xp.sum(start**2))
@@ -192,24 +193,13 @@ EigenSolver: TypeAlias = Literal["auto", "chebyshev", "dense", "lobpcg", "arpack
 
 @dataclass(frozen=True)
 class SpectralForm:
-    """A symmetric eigenproblem with bounds on its spectrum.
+    """A symmetric eigenproblem with bounds on its spectrum."""
 
-    Attributes
-    ----------
-    matrix : sparse matrix, array or LinearOperator
-    upper, lower : float
-        Bounds on the eigenvalues.
-    null_vectors : callable, optional
-        Returns at most k orthonormal null vectors for an integer k.
-    row_scale : array of shape (n,), optional
-        Factors by which the rows of the eigenvectors are multiplied before they are returned.
-    """
-
-    matrix: Any
+    matrix: Any  # sparse matrix, array or LinearOperator
     upper: float
     lower: float = 0.0
-    null_vectors: Callable[[int], Array] | None = None
-    row_scale: Array | None = None
+    null_vectors: Callable[[int], Array] | None = None  # returns at most k orthonormal null vectors for an integer k
+    row_scale: Array | None = None  # (n,), by which the rows of the eigenvectors are multiplied in the end
 
 
 class HasSpectralForm(Protocol):
@@ -301,15 +291,16 @@ def smallest_eigenpairs(
     return _finish(form, problem, unit, method, *_solve(problem, method))
 
 
-def check_eigen_options(eigen_solver: object, eigen_tol: object, eigen_max_iter: object) -> dict[str, Any]:
-    """Validate the options of an estimator under its names and return them under those of `smallest_eigenpairs`."""
-    if not (isinstance(eigen_solver, str) and eigen_solver == "auto"):
-        choose(EIGEN_SOLVERS, eigen_solver, option="eigen_solver", also=["auto"])
-    return {
-        "method": eigen_solver,
-        "tol": check_positive(eigen_tol, "eigen_tol"),
-        "max_iter": None if eigen_max_iter is None else check_int(eigen_max_iter, "eigen_max_iter"),
-    }
+EIGEN_CHECKS: dict[str, Check] = {  # of estimators with these parameters
+    "eigen_solver": Options(["auto", *EIGEN_SOLVERS]),
+    "eigen_tol": check_positive,
+    "eigen_max_iter": NoneOr(Integer()),
+}
+
+
+def eigen_options(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator under their names in `smallest_eigenpairs`."""
+    return {"method": estimator.eigen_solver, "tol": estimator.eigen_tol, "max_iter": estimator.eigen_max_iter}
 
 
 def _exact_unit(bound: float) -> float:

@@ -56,37 +56,11 @@ def kmeans(
     sample_weight: np.ndarray | None = None,
     random_state: RandomState = None,
 ) -> KMeansResult:
-    """Return the best of ``n_init`` runs of k-means.
+    """Return the best of ``n_init`` runs of k-means on validated rows, with clusters in the order of their first rows.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        Validated rows, on NumPy, torch or CuPy.
-    n_clusters : int
-        The number of clusters.
-    metric : {'euclidean', 'cosine'}, default='euclidean'
-        'cosine' is spherical k-means: rows and centres are scaled to unit length. A row of zeros has no direction and
-        can be assigned to any cluster.
-    n_init : int, default=10
-        Number of seedings; the run with the lowest inertia is kept, the first one if several are equal up to rounding.
-    max_iter : int, default=300
-        Maximum number of iterations of one run.
-    tol : float, default=1e-4
-        Tolerance on the squared movement of the centres, relative to the mean variance of the columns.
-    sample_weight : ndarray of shape (n,), optional
-        Non-negative weights of the rows in the means and the inertia.
-    random_state : int, RandomState or None, default=None
-        Random seed or generator.
-
-    Returns
-    -------
-    KMeansResult
-        Clusters are numbered in the order of their first rows.
-
-    Warns
-    -----
-    NotConvergedWarning
-        With code ``duplicate_rows`` if fewer than ``n_clusters`` clusters have rows.
+    The metric 'cosine' is spherical k-means: rows and centres are scaled to unit length. ``tol`` is on the squared
+    movement of the centres, relative to the mean variance of the columns. If fewer clusters have rows, there is a
+    NotConvergedWarning of code ``duplicate_rows``.
 
     Examples
     --------

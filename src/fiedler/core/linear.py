@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -28,45 +28,25 @@ def conjugate_gradient(
     product: Callable[[Array], Array],
     right: Array,
     *,
-    diagonal: Array,
+    diagonal: Array | None = None,
     start: Array | None = None,
     tol: float = 1e-8,
     max_iter: int = 1000,
+    warns: bool = True,
 ) -> SolveResult:
-    """Solve A X = B for symmetric positive definite A by conjugate gradients with Jacobi preconditioning.
+    """Solve A X = B for symmetric positive definite A by conjugate gradients, preconditioned by the diagonal of A.
 
-    Parameters
-    ----------
-    product : callable
-        X -> A X for (n, k) arrays.
-    right : array of shape (n, k)
-        The right-hand sides B.
-    diagonal : array of shape (n,)
-        The diagonal of A.
-    start : array of shape (n, k), optional
-        Initial solution; default B divided by the diagonal.
-    tol : float, default=1e-8
-        Tolerance on ‖B - A X‖ / ‖B‖ of each column.
-    max_iter : int, default=1000
-        Maximum number of iterations.
-
-    Returns
-    -------
-    SolveResult
-
-    Warns
-    -----
-    NotConvergedWarning
-        If a column exceeds the tolerance.
+    ``product`` is X -> A X for (n, k) arrays, and ``tol`` is on ‖B - A X‖ / ‖B‖ of each column.
     """
     xp = namespace(right)
+    precondition = lambda R: R if diagonal is None else R / diagonal[:, None]  # noqa: E731
     dots = lambda U, V: xp.sum(U * V, axis=0)  # noqa: E731
     safe = lambda values: xp.where(values > 0, values, 1)  # noqa: E731  a converged column divides 0 by 1
-    solution = right / diagonal[:, None] if start is None else start
+    solution = precondition(right) if start is None else start
     residual = right - product(solution)
     right_norms = xp.sqrt(dots(right, right))
     max_residuals = max(tol, 10 * eps(right)) * right_norms
-    preconditioned = residual / diagonal[:, None]
+    preconditioned = precondition(residual)
     direction, energy, iterations = preconditioned, dots(residual, preconditioned), 0
     while iterations < max_iter and bool(xp.any(xp.sqrt(dots(residual, residual)) > max_residuals)):
         iterations += 1
@@ -74,13 +54,13 @@ def conjugate_gradient(
         step = energy / safe(dots(direction, image))
         solution = solution + step[None, :] * direction
         residual = residual - step[None, :] * image
-        preconditioned = residual / diagonal[:, None]
+        preconditioned = precondition(residual)
         new_energy = dots(residual, preconditioned)
         direction = preconditioned + (new_energy / safe(energy))[None, :] * direction
         energy = new_energy
     residuals = xp.sqrt(dots(residual, residual)) / safe(right_norms)
     converged = bool(xp.all(residuals * safe(right_norms) <= max_residuals))
-    if not converged:
+    if warns and not converged:
         largest = float(xp.max(residuals))
         warn(
             f"conjugate gradients stopped after {iterations} iterations with a relative residual of {largest:.1e}",
@@ -92,6 +72,19 @@ def conjugate_gradient(
             tol=tol,
         )
     return SolveResult(solution, residuals, iterations, converged)
+
+
+def chebyshev_factors(scale: float) -> Iterator[tuple[float, float]]:
+    """Yield the factors (a, b) of Y_{j+1} = a B Y_j - b Y_{j-1}, from Y_0 and Y_1 = scale · B Y_0, for j = 1, 2, ...
+
+    Y_j = T_j(B) Y_0 / T_j(1/scale) with the Chebyshev polynomials T_j, so that the values do not overflow; a = 2σ_{j+1}
+    and b = σ_j σ_{j+1} with σ_1 = scale. [Zhou & Saad 2007, Alg. 3.2]
+    """
+    sigma = scale
+    while True:
+        following = 1 / (2 / scale - sigma)
+        yield 2 * following, sigma * following
+        sigma = following
 
 
 def least_squares(
@@ -108,25 +101,8 @@ def least_squares(
     All columns share one search space: on the documents of TDT2, thirty columns took 23 iterations together, but 78
     one by one. The gradients are stored as an orthonormal basis times coefficients [Ji & Li 2017: BCGrQ], from which
     directions that have converged are dropped. The iteration starts from zero, so that it finds the shortest of several
-    minimisers. Stopping early is itself a regularisation, so there is no warning.
-
-    Parameters
-    ----------
-    product, adjoint : callable
-        X -> A X and R -> A'R for arrays with at most as many columns as ``right``.
-    right : array of shape (n, k)
-        The right-hand sides B.
-    damp : float, default=0
-        Weight of the penalty.
-    tol : float, default=1e-6
-        Tolerance on the gradient A'(B - AX) - damp X of each column, relative to its initial value.
-    max_iter : int, default=200
-        Maximum number of iterations.
-
-    Returns
-    -------
-    SolveResult
-        With the relative gradients as ``residuals``.
+    minimisers. Stopping early is itself a regularisation, so there is no warning. ``tol`` is on the gradient of each
+    column relative to its initial value; these are the residuals of the result.
     """
     xp = namespace(right)
     gradient = adjoint(right)
@@ -228,13 +204,7 @@ def prepare_rows(Z: Array) -> Array:
 
 
 def affine_map(matrix: Array, offsets: Array) -> Callable[[Array], Array]:
-    """Return the function from prepared rows to ``matrix @ rows.T + offsets``, shape (m, b).
-
-    Parameters
-    ----------
-    matrix : array of shape (m, d)
-    offsets : array of shape (m,)
-    """
+    """Return the function from prepared rows to ``matrix @ rows.T + offsets``, shape (m, b)."""
     xp, left = namespace(matrix), _with_ones(matrix)
     left[:, matrix.shape[1]] = offsets
     if not _uses_tensor_cores(matrix):

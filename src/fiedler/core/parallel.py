@@ -170,28 +170,10 @@ def map_blocks(
     n_jobs: int | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> list:
-    """Call ``work`` on every block of the rows of ``X`` and return the results in order.
+    """Call ``work`` on every block of the rows of ``X`` and return the results in order; ``tick`` after each.
 
     Each thread uses a single BLAS and OpenMP thread: libraries that spread small work over all cores spend their time
     waiting. After an error or an interrupt, blocks that have not begun are dropped.
-
-    Parameters
-    ----------
-    work : callable
-        A function of one slice.
-    blocks : iterable of slice
-        The blocks of rows.
-    X : array
-        The rows; only NumPy arrays and SciPy matrices are processed in parallel.
-    n_jobs : int, optional
-        Number of threads; default the number of BLAS threads.
-    tick : callable, optional
-        Called after every block, in the calling thread.
-
-    Returns
-    -------
-    list
-        One result per block.
     """
     blocks = list(blocks)
     if len(blocks) == 1 or not is_numpy(X):
@@ -227,22 +209,6 @@ def map_tasks(work: Callable[[T], R], items: Sequence[T], name: str, n_jobs: int
 
     Each call uses a single BLAS and OpenMP thread. After an error or an interrupt, calls in other threads end at the
     next `check_interrupt`.
-
-    Parameters
-    ----------
-    work : callable
-        A function of one item.
-    items : sequence
-        The items.
-    name : str
-        The name of the stage.
-    n_jobs : int, optional
-        The number of threads, at most one per item; None means one.
-
-    Returns
-    -------
-    list
-        One result per item.
     """
     with one_thread(), stage(name, len(items)) as tick:
         return _map_in_threads(work, items, effective_n_jobs(n_jobs), tick)

@@ -35,21 +35,7 @@ class Projection(NamedTuple):
 
 
 def fit_pca(X: Array, n_components: int | float, *, random_state: int | None = None) -> Projection:
-    """Compute the leading principal components.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        Validated rows.
-    n_components : int or float
-        The number of components or, if below one, the share of the variance to explain (dense rows only).
-    random_state : int, optional
-        Random seed of the solver.
-
-    Returns
-    -------
-    Projection
-    """
+    """Compute the leading principal components: so many or, if below one, those that explain this share of variance."""
     max_components = min(X.shape) - (1 if sp.issparse(X) else 0)  # the Lanczos method finds all but one
     is_share = check_n_components(n_components, max_components)
     n_components = float(n_components) if is_share else int(n_components)  # PCA takes no other numbers

@@ -18,6 +18,7 @@ from .._foreign_warnings import ignore_foreign_warnings
 from ..errors import InputError
 from .arrays import Array, asarray_like, eps, is_numpy, is_on_host, itemsize, namespace, standard_normal, to_numpy
 from .fitting import stage
+from .linear import chebyshev_factors
 from .parallel import check_memory
 from .sparse import add_diagonal, csr_parts, is_sparse, matmul, reorder_for_locality, to_dense, with_data
 
@@ -126,25 +127,23 @@ def _degree(growth_low: float, growth_wanted: float, gain: float, precision: flo
 def _filter(problem: EigenProblem, block: Array, degree: int, low: float, cut: float) -> Array:
     """Multiply by T_degree of the matrix, where [cut, upper] is mapped to [-1, 1], scaled to be 1 at ``low``.
 
-    [Zhou & Saad 2007, Alg. 3.2]: Y_{j+1} = 2 σ_{j+1}/e (A - c) Y_j - σ_j σ_{j+1} Y_{j-1}, with c, e the centre and
-    half-width of the damped interval; the σ keep the values from overflowing. The known vectors, which the polynomial
-    amplifies most, are projected out again before their rounding errors have grown a thousandfold.
+    The known vectors, which the polynomial amplifies most, are projected out again before their rounding errors have
+    grown a thousandfold.
     """
     center, half_width = 0.5 * (problem.upper + cut), 0.5 * (problem.upper - cut)
     step = _shifted_product(problem.matrix, center, half_width)
     growth = _Growth(cut, problem.upper)(problem.lower)
     every = max(1, int(math.log(1000) / max(growth, 1e-3)))
-    first = sigma = half_width / (low - center)
-    previous, current = block, step(block) * sigma
-    for j in range(1, degree):
-        next_sigma = 1 / (2 / first - sigma)
+    scale = half_width / (low - center)
+    previous, current = block, step(block) * scale
+    for j, (ahead, back) in zip(range(1, degree), chebyshev_factors(scale)):
         advanced = step(current)
-        advanced *= 2 * next_sigma
-        previous *= sigma * next_sigma
+        advanced *= ahead
+        previous *= back
         advanced -= previous
         if j % every == 0:
             current, advanced = _project_out_known(problem, current), _project_out_known(problem, advanced)
-        previous, current, sigma = current, advanced, next_sigma
+        previous, current = current, advanced
     return current
 
 

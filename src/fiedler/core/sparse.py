@@ -63,13 +63,7 @@ def csr(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> S
 
 
 def checked_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> sp.csr_array:
-    """Build a CSR matrix from arrays that are not trusted, such as those of a file; compiled code checks none of this.
-
-    Raises
-    ------
-    ValueError
-        If types or lengths are wrong, or an index is out of bounds.
-    """
+    """Build a CSR matrix from untrusted arrays, such as those of a file; ValueError if they do not fit together."""
     parts = (data, indices, indptr)
     if not all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts) or data.dtype.kind not in "biuf":
         raise ValueError("the parts of a sparse matrix are not arrays of numbers with one axis")
@@ -226,15 +220,6 @@ def reorder_for_locality(S: sp.csr_array) -> tuple[sp.csr_array, np.ndarray, np.
 
     Products with a sparse matrix are limited by memory access. In reverse Cuthill-McKee order, which takes about the
     time of one product to compute, they take half as long for 10,000 rows and a quarter for a million.
-
-    Returns
-    -------
-    matrix : csr_array
-        ``S[order][:, order]``.
-    order : array of shape (n,)
-        The old index of each new row.
-    position : array of shape (n,)
-        The new index of each old row.
     """
     order = reverse_cuthill_mckee(S, symmetric_mode=True)
     matrix = S[order][:, order]

@@ -1,30 +1,122 @@
-"""Load data sets by name, with the same fields for every file or generator."""
+"""Load data sets by name, with the same fields for every generator, file and library.
+
+The library itself has the generators with their defaults and the sets that come with scikit-learn. The papers' data
+sets, which are files, come with the distribution ``fiedler-papers``.
+"""
 
 from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import datasets as sklearn_datasets
 from sklearn.utils import Bunch
 
+from .._registry import import_papers
 from .._validation import check_int, choose, did_you_mean
 from ..core.arrays import normalize_rows
 from ..errors import DataNotFoundError, InputError, shown
-from . import archive
-from .registry import DATASETS, Dataset, RowFilter
-from .store import find_file, read_or_download
+from . import make
 
 Fields = dict[str, Any]
+Matrix: TypeAlias = np.ndarray | sp.csr_array
+RowFilter = Callable[[Mapping[str, Any]], np.ndarray]
 
 NAME_FIELDS = ("target_names", "feature_names")  # fields without one entry per sample
 
 
+@dataclass(frozen=True)
+class Image:
+    """Layout of images: ``X[i].reshape(shape, order=order)`` is the upright image of sample i."""
+
+    shape: tuple[int, int]
+    order: Literal["C", "F"]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One data set, and the function that makes its ``X``, ``y`` and other fields."""
+
+    name: str
+    description: str
+    shape: tuple[int, int]
+    n_classes: int
+    build: Callable[[], Fields] = dict
+    image: Image | None = None
+    subsets: Mapping[str, RowFilter] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        """Description, shape and number of classes in one line."""
+        n_samples, n_features = self.shape
+        return f"{self.description}: {n_samples} x {n_features}, {self.n_classes} classes"
+
+    def is_local(self, cache: str | os.PathLike[str] | None) -> bool:
+        """Return whether the set can be read without a download."""
+        return True
+
+    def read(self, *, download: bool, cache: str | os.PathLike[str] | None, verbose: bool) -> Fields:
+        """Return ``X``, ``y`` and the other fields; the options are those of :func:`load`."""
+        return self.build()
+
+
+def _generated(generate: Callable[..., make.PointsAndLabels]) -> Callable[[], Fields]:
+    """Use the defaults of a generator and a fixed seed."""
+    return lambda: dict(zip(("X", "y"), generate(random_state=0)))
+
+
+def _bundled(load_bunch: Callable[[], Any]) -> Callable[[], Fields]:
+    """Use a set that comes with scikit-learn."""
+
+    def build() -> Fields:
+        bunch = load_bunch()
+        names = {key: np.asarray(bunch[key]).astype(str) for key in NAME_FIELDS}
+        return {"X": bunch.data, "y": bunch.target, **names}
+
+    return build
+
+
+DATASETS: dict[str, Dataset] = {
+    row.name: row
+    for row in (
+        Dataset("two_moons", "two interleaved half circles", (500, 2), 2, _generated(make.two_moons)),
+        Dataset("circles", "two concentric circles", (500, 2), 2, _generated(make.circles)),
+        Dataset("swiss_roll", "a rolled-up sheet, cut into segments", (1000, 3), 4, _generated(make.swiss_roll)),
+        Dataset("blobs", "round Gaussian clusters in the plane", (500, 2), 3, _generated(make.blobs)),
+        Dataset("iris", "flowers of three iris species", (150, 4), 3, _bundled(sklearn_datasets.load_iris)),
+        Dataset("wine", "chemical analysis of three wines", (178, 13), 3, _bundled(sklearn_datasets.load_wine)),
+        Dataset(
+            "breast_cancer",
+            "cell nuclei of breast tumours, malignant or benign",
+            (569, 30), 2,
+            _bundled(sklearn_datasets.load_breast_cancer),
+        ),
+        Dataset(
+            "digits",
+            "handwritten digits of 8 x 8 pixels, 0 to 16",
+            (1797, 64), 10,
+            _bundled(sklearn_datasets.load_digits),
+            Image((8, 8), "C"),
+        ),
+    )
+}  # fmt: skip
+
+
+def all_datasets() -> Mapping[str, Dataset]:
+    """Return the rows of the library, and those of fiedler-papers if it is installed."""
+    papers = import_papers("datasets")
+    return DATASETS if papers is None else DATASETS | papers.DATASETS
+
+
 def list_datasets() -> dict[str, str]:
     """Return the names of all data sets, each with a description in one line.
+
+    Those of the papers are listed if the distribution ``fiedler-papers`` is installed.
 
     Returns
     -------
@@ -33,10 +125,10 @@ def list_datasets() -> dict[str, str]:
 
     Examples
     --------
-    >>> list_datasets()["usps"]
-    'USPS handwritten digits of 16 x 16 pixels, -1 to 1: 9298 x 256, 10 classes'
+    >>> list_datasets()["digits"]
+    'handwritten digits of 8 x 8 pixels, 0 to 16: 1797 x 64, 10 classes'
     """
-    return {name: row.summary for name, row in DATASETS.items()}
+    return {name: row.summary for name, row in all_datasets().items()}
 
 
 def is_available(name: str, *, cache: str | os.PathLike[str] | None = None) -> bool:
@@ -56,8 +148,7 @@ def is_available(name: str, *, cache: str | os.PathLike[str] | None = None) -> b
     >>> is_available("iris")
     True
     """
-    row = _find_row(name)
-    return row.builtin is not None or find_file(row, cache) is not None
+    return _find_row(name).is_local(cache)
 
 
 def load(
@@ -72,9 +163,10 @@ def load(
 ) -> Bunch:
     """Load a data set by name.
 
-    Synthetic and small sets need no file. The others are searched as ``<name>.npz`` in the folder given by the
-    environment variable ``FIEDLER_DATA``, then in the cache (``FIEDLER_CACHE``, or the user's cache directory), and are
-    otherwise downloaded from their public source, compared with a fingerprint of their content, and cached.
+    Synthetic and small sets need no file. The papers' data sets need the distribution ``fiedler-papers``. They are
+    searched as ``<name>.npz`` in the folder given by the environment variable ``FIEDLER_DATA``, then in the cache
+    (``FIEDLER_CACHE``, or the user's cache directory), and are otherwise downloaded from their public source, compared
+    with a fingerprint of their content, and cached.
 
     Parameters
     ----------
@@ -123,10 +215,7 @@ def load(
     row = _find_row(name)
     in_subset = None if subset is None else _check_subset(row, subset)
     normalizer = None if normalize is None else choose(NORMALIZERS, normalize, option="normalize")
-    if row.builtin is not None:
-        fields = _as_fields(row.builtin())
-    else:
-        fields = _as_fields(read_or_download(row, download=download, cache=cache, verbose=verbose))
+    fields = _complete(row.read(download=download, cache=cache, verbose=verbose))
     if in_subset is not None:
         fields = _keep_rows(fields, in_subset(fields))
         fields = _keep_classes(fields, np.unique(fields["y"]))
@@ -138,24 +227,27 @@ def load(
 
 
 def _find_row(name: str) -> Dataset:
-    if isinstance(name, str) and name in DATASETS:
+    if isinstance(name, str) and name in DATASETS:  # without importing the others
         return DATASETS[name]
+    rows = all_datasets()
+    if isinstance(name, str) and name in rows:
+        return rows[name]
+    more = "" if import_papers() else "; for those of the papers, install fiedler-papers: pip install ./papers"
     raise DataNotFoundError(
-        f"there is no data set {shown(name)}{did_you_mean(name, DATASETS)}",
-        f"choose one of {list(DATASETS)}",
+        f"there is no data set {shown(name)}{did_you_mean(name, rows)}",
+        f"choose one of {list(rows)}{more}",
         code="unknown_dataset",
         parameter="name",
         value=name,
     )
 
 
-def _as_fields(arrays: archive.Arrays) -> Fields:
-    """Return the arrays of an archive with ``X`` as floats and a name for every class."""
-    X, y = archive.matrix(arrays), arrays["y"].astype(np.int64)
+def _complete(fields: Fields) -> Fields:
+    """Return the fields with ``X`` as floats, ``y`` as int64, and a name for every class."""
+    X, y = fields["X"], fields["y"].astype(np.int64)
     keep_float32 = X.dtype == np.float32 and not sp.issparse(X)
-    extras = {key: value for key, value in arrays.items() if key not in archive.CSR_PARTS}
     class_numbers = np.arange(y.max() + 1).astype(str)
-    return {"target_names": class_numbers, **extras, "X": X if keep_float32 else X.astype(np.float64), "y": y}
+    return {"target_names": class_numbers, **fields, "X": X if keep_float32 else X.astype(np.float64), "y": y}
 
 
 def _as_bunch(fields: Fields, row: Dataset) -> Bunch:
@@ -207,7 +299,7 @@ def _check_classes(classes: object, n_classes: int) -> np.ndarray:
     )
 
 
-def _unit_rows(X: archive.Matrix) -> archive.Matrix:
+def _unit_rows(X: Matrix) -> Matrix:
     """Scale the rows to x / ‖x‖, ignoring missing entries."""
     if isinstance(X, sp.csr_array):
         return normalize_rows(X)
@@ -217,7 +309,7 @@ def _unit_rows(X: archive.Matrix) -> archive.Matrix:
     return rows
 
 
-def _standard_columns(X: archive.Matrix) -> np.ndarray:
+def _standard_columns(X: Matrix) -> np.ndarray:
     """Scale the columns to (x - mean) / standard deviation."""
     _refuse_sparse(X, "standard")
     constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)  # exact, whereas a computed deviation may be 1e-17
@@ -227,14 +319,14 @@ def _standard_columns(X: archive.Matrix) -> np.ndarray:
     return (centered / np.where(constant, 1, scales)).astype(X.dtype)
 
 
-def _unit_interval(X: archive.Matrix) -> np.ndarray:
+def _unit_interval(X: Matrix) -> np.ndarray:
     """Scale all values to (x - min) / (max - min)."""
     _refuse_sparse(X, "unit_interval")
     low, high = np.nanmin(X), np.nanmax(X)
     return (X - low) / (high - low if high > low else 1)
 
 
-def _refuse_sparse(X: archive.Matrix, normalize: str) -> None:
+def _refuse_sparse(X: Matrix, normalize: str) -> None:
     if sp.issparse(X):
         raise InputError(
             f"normalize={normalize!r} does not accept sparse data",
@@ -245,7 +337,7 @@ def _refuse_sparse(X: archive.Matrix, normalize: str) -> None:
         )
 
 
-NORMALIZERS: dict[str, Callable[[archive.Matrix], archive.Matrix]] = {
+NORMALIZERS: dict[str, Callable[[Matrix], Matrix]] = {
     "unit": _unit_rows,
     "standard": _standard_columns,
     "unit_interval": _unit_interval,

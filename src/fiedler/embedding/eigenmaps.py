@@ -11,7 +11,7 @@ Without normalisation the constraints are Y'Y = I and Y'1 = 0, and the solutions
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,14 +21,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._records import EigenResult
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_bool, check_dense, check_int
+from .._validation import Check, Integer, check_bool, check_dense, check_seed
 from ..core.arrays import Array, asarray_like, fix_signs, namespace, to_numpy
-from ..core.eigen import DENSE_UP_TO, LaplacianKind, check_eigen_options, smallest_eigenpairs
-from ..core.fitting import report_progress, restore_on_failure
+from ..core.eigen import DENSE_UP_TO, EIGEN_CHECKS, LaplacianKind, eigen_options, smallest_eigenpairs
+from ..core.fitting import fit_method
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.estimator import GraphEstimatorMixin
-from ..graph.hessian import extend_affinely, hessian, hessian_form, n_neighbors_needed
+from ..graph.operators import extend_affinely, hessian, hessian_form, n_neighbors_needed
 from ..graph.recipes import KNNGraph
 from ..graph.smoothing import link_degrees, replace_coincident_rows
 
@@ -155,7 +155,13 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
     (797, 3)
     """
 
-    _kind: LaplacianKind = "random_walk"  # of models of earlier versions, too
+    _kind: LaplacianKind
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "n_components": Integer(),
+        "normalized": check_bool,
+        **EIGEN_CHECKS,
+        "random_state": check_seed,
+    }
 
     def __init__(
         self,
@@ -176,6 +182,7 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         self.eigen_max_iter = eigen_max_iter
         self.random_state = random_state
 
+    @fit_method
     def fit(self, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None) -> Self:
         """Build the graph on the rows of ``X`` and compute its smoothest functions.
 
@@ -185,19 +192,14 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         y : array of shape (n,), optional
             For graphs built from labels, such as :class:`LabelGraph`.
         """
-        with restore_on_failure(self):
-            graph = self._build_graph(X, y)
-            n_components = check_int(self.n_components, "n_components")
-            normalized = check_bool(self.normalized, "normalized")
-            with report_progress(self):
-                pairs = eigenmap(
-                    graph, n_components, normalized=normalized, random_state=self.random_state,
-                    **check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter),
-                )  # fmt: skip
-            self.n_connected_components_ = graph.components()[0]
-            self.embedding_, self.eigenvalues_ = pairs.vectors, pairs.values
-            self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
-            self._kind, self.graph_ = "random_walk" if normalized else "combinatorial", graph
+        graph = self._build_graph(X, y)
+        pairs = eigenmap(
+            graph, self.n_components, normalized=self.normalized, random_state=self.random_state, **eigen_options(self)
+        )
+        self.n_connected_components_ = graph.components()[0]
+        self.embedding_, self.eigenvalues_ = pairs.vectors, pairs.values
+        self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
+        self._kind, self.graph_ = "random_walk" if self.normalized else "combinatorial", graph
         return self
 
     def fit_transform(self, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None) -> Array:
@@ -285,6 +287,12 @@ class HessianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Tra
     True
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "n_components": Integer(),
+        **EIGEN_CHECKS,
+        "random_state": check_seed,
+    }
+
     def __init__(
         self,
         n_components: int = 2,
@@ -302,6 +310,7 @@ class HessianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Tra
         self.eigen_max_iter = eigen_max_iter
         self.random_state = random_state
 
+    @fit_method
     def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Fit quadratic functions to the neighbourhoods of the rows and compute the embedding.
 
@@ -311,23 +320,33 @@ class HessianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Tra
         y : array of shape (n,), optional
             For graphs built from labels, such as :class:`LabelGraph`.
         """
-        with restore_on_failure(self):
-            self._require_rows(X)
-            rows = check_dense(X, estimator=self, min_samples=2)
-            n_components = _check_components(self.n_components, *rows.shape)
-            options = check_eigen_options(self.eigen_solver, self.eigen_tol, self.eigen_max_iter)
-            graph = self._build_graph(rows, y, validated=True)
-            form = hessian_form(hessian(rows, graph, n_components))
-            if options["method"] == "auto" and sp.issparse(form.matrix) and rows.shape[0] > DENSE_UP_TO:
-                options["method"] = "shift_invert"
-            with report_progress(self):
-                pairs = smallest_eigenpairs(form, n_components + 1, random_state=self.random_state, **options)
-            self.n_connected_components_ = graph.components()[0]
-            self.eigenvalues_, self.embedding_ = (
-                asarray_like(part, rows, dtype=rows.dtype) for part in _split_off_constant(pairs)
+        self._require_rows(X)
+        rows = check_dense(X, estimator=self, min_samples=2)
+        n_components, (n, n_features) = self.n_components, rows.shape
+        if n_components > (most := min(n_features, n - 1)):
+            raise InputError(
+                f"n_components={n_components} is more than the {n_features} columns or the {n - 1} directions of the "
+                "rows",
+                f"choose at most {most}",
+                code="too_many_components",
+                parameter="n_components",
+                value=n_components,
+                n_samples=n,
+                n_directions=most,
+                n_components=n_components,
             )
-            self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
-            self.graph_ = graph
+        options = eigen_options(self)
+        graph = self._build_graph(rows, y, validated=True)
+        form = hessian_form(hessian(rows, graph, n_components))
+        if options["method"] == "auto" and sp.issparse(form.matrix) and rows.shape[0] > DENSE_UP_TO:
+            options["method"] = "shift_invert"
+        pairs = smallest_eigenpairs(form, n_components + 1, random_state=self.random_state, **options)
+        self.n_connected_components_ = graph.components()[0]
+        self.eigenvalues_, self.embedding_ = (
+            asarray_like(part, rows, dtype=rows.dtype) for part in _split_off_constant(pairs)
+        )
+        self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
+        self.graph_ = graph
         return self
 
     def fit_transform(self, X: MatrixLike, y: LabelsLike | None = None) -> Array:
@@ -350,27 +369,11 @@ class HessianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Tra
     def _recipe(self) -> Any:
         if self.graph is not None:
             return self.graph
-        return KNNGraph(max(DEFAULT_NEIGHBORS, n_neighbors_needed(check_int(self.n_components, "n_components"))))
+        return KNNGraph(max(DEFAULT_NEIGHBORS, n_neighbors_needed(self.n_components)))
 
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
-
-
-def _check_components(n_components: object, n: int, n_features: int) -> int:
-    value = check_int(n_components, "n_components")
-    if value > (most := min(n_features, n - 1)):
-        raise InputError(
-            f"n_components={value} is more than the {n_features} columns or the {n - 1} directions of the rows",
-            f"choose at most {most}",
-            code="too_many_components",
-            parameter="n_components",
-            value=value,
-            n_samples=n,
-            n_directions=most,
-            n_components=value,
-        )
-    return value
 
 
 def _split_off_constant(pairs: EigenResult) -> tuple[np.ndarray, np.ndarray]:

@@ -30,7 +30,7 @@ by their unweighted mean.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +39,17 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_bool, check_data, check_int, check_nonnegative, check_positive, check_seed, choose
+from .._validation import (
+    Check,
+    Integer,
+    NoneOr,
+    Options,
+    check_bool,
+    check_data,
+    check_nonnegative,
+    check_positive,
+    check_seed,
+)
 from ..core.arrays import (
     Array,
     asarray_like,
@@ -53,17 +63,17 @@ from ..core.arrays import (
     to_numpy,
 )
 from ..core.eigen import generalized_eigenpairs, widest_gap
-from ..core.fitting import report_progress, restore_on_failure
+from ..core.fitting import fit_method
 from ..core.linear import least_squares
 from ..core.parallel import check_memory
 from ..core.sparse import csr_parts, matmul, to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, add_links, check_constraints, split_by_sign
-from ..graph.cuts import repelled_eigenpairs
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, add_constraints, check_constraints, split_by_sign
+from ..graph.cuts import cannot_link_eigenpairs
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.labels import known_labels
-from ..graph.recipes import KNNGraph, build_affinity, learns_from_pairs
+from ..graph.recipes import KNNGraph, build_affinity, learns_from_constraints
 from ..graph.weights import weigh_graph
 from .eigenmaps import drop_constant, eigenmap
 
@@ -205,7 +215,7 @@ def _eigenmap(problem: _LPIProblem, n_components: int) -> np.ndarray:
     if problem.repel is not None:
         W = to_scipy(graph.weights) - to_scipy(problem.repel.weights)[linked][:, linked]
         signed = AffinityGraph(sp.csr_array(W), signed=True)
-        functions = repelled_eigenpairs(signed, k + 1, kind="random_walk", random_state=problem.rng).vectors
+        functions = cannot_link_eigenpairs(signed, k + 1, kind="random_walk", random_state=problem.rng).vectors
         if problem.center:  # orthogonal in D + L⁻, and (D + L⁻)1 = D1
             functions = drop_constant(functions, k + 1, degrees[linked])
     else:
@@ -350,6 +360,16 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     (797, 9)
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "n_components": NoneOr(Integer()),
+        "solver": Options(["auto", *LPI_SOLVERS]),
+        "alpha": check_nonnegative,
+        "normalize": check_bool,
+        "center": check_bool,
+        "tol": check_positive,
+        "random_state": check_seed,
+    }
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -371,6 +391,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.tol = tol
         self.random_state = random_state
 
+    @fit_method
     def fit(self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None) -> Self:
         """Learn the map from documents.
 
@@ -383,10 +404,9 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             Must-links become edges; cannot-links repel, with solver 'regression' for up to 4000 rows. ``hard`` makes no
             difference: a linear map gives different coordinates to different documents.
         """
-        with restore_on_failure(self), report_progress(self):
-            self._require_rows(X)
-            rows = check_data(X, estimator=self, min_samples=2)
-            return self._fit(rows, y, allow_fewer=False, pairs=check_constraints(constraints, rows))
+        self._require_rows(X)
+        rows = check_data(X, estimator=self, min_samples=2)
+        return self._fit(rows, y, allow_fewer=False, pairs=check_constraints(constraints, rows))
 
     def _fit(
         self,
@@ -402,8 +422,6 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         With ``allow_fewer``, there are fewer dimensions if the rows do not have enough.
         """
         # A disconnected graph is common for texts and for classes, and no reason to warn: the map connects it.
-        check_bool(self.center, "center")
-        check_bool(self.normalize, "normalize")
         recipe, rows = self._recipe(), self._scale(rows)
         graph, self._fit_recipe = build_affinity(recipe, rows, y, pairs)
         if graph.has_negative_weights:
@@ -413,8 +431,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 code="negative_weights",
                 parameter="graph",
             )
-        if pairs is not None and not learns_from_pairs(recipe):
-            graph = add_links(graph, pairs)
+        if pairs is not None and not learns_from_constraints(recipe):
+            graph = add_constraints(graph, pairs)
         graph = weigh_graph(graph, weights)
         self.n_features_in_ = rows.shape[1]
         self._fit_X = None  # transform does not need the training rows
@@ -475,9 +493,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return KNNGraph(15, weight="dot") if self.graph is None else self.graph
 
     def _choose_solver(self, rows: Array) -> str:
-        if isinstance(self.solver, str) and self.solver == "auto":
+        if self.solver == "auto":
             return "svd" if min(rows.shape) <= SVD_MAX_SIZE else "regression"
-        choose(LPI_SOLVERS, self.solver, option="solver")
         return self.solver
 
     def _problem(self, rows: Array, graph: AffinityGraph) -> _LPIProblem:
@@ -502,11 +519,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             raise InputError(
                 "all rows of X are equal, so there is no direction to find", "check the data", code="equal_rows"
             )
-        alpha = check_nonnegative(self.alpha, "alpha") * mean_eigenvalue
-        tol = check_positive(self.tol, "tol")
-        return _LPIProblem(
-            centered, graph, repel, degrees, alpha, tol, check_seed(self.random_state), bool(self.center)
-        )
+        alpha, rng = float(self.alpha) * mean_eigenvalue, check_seed(self.random_state)
+        return _LPIProblem(centered, graph, repel, degrees, alpha, float(self.tol), rng, bool(self.center))
 
     def _n_requested(self, recipe: Any, y: LabelsLike | None, n: int) -> int | None:
         """Return ``n_components``; if it is None, the number of classes minus one for a graph of labels, else None.
@@ -514,7 +528,7 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Without centring, there is one more: the constant one.
         """
         if self.n_components is not None:
-            return check_int(self.n_components, "n_components")
+            return self.n_components
         if y is None or not getattr(recipe, "uses_labels", False):
             return None
         return max(len(np.unique(known_labels(y, n)[1])) - int(self.center), 1)

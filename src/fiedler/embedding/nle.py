@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,9 +31,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._records import FitHistory
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import (
+    Check,
+    Integer,
+    Options,
+    Start,
     check_bool,
     check_data,
-    check_int,
     check_labels,
     check_n_clusters,
     check_nonnegative,
@@ -54,18 +57,24 @@ from ..core.arrays import (
     take_rows,
     to_numpy,
 )
-from ..core.fitting import report_progress, restore_on_failure, track_progress
+from ..core.fitting import fit_method, track_progress
 from ..core.kmeans import kmeans
 from ..core.parallel import map_rows
 from ..core.sparse import csr_parts, matmul, reorder_for_locality
 from ..errors import InputError, NotConvergedWarning, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import contract
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, add_links, check_constraints, has_repulsion
+from ..graph.constraints import (
+    ConstraintsLike,
+    PairwiseConstraints,
+    add_constraints,
+    check_constraints,
+    has_cannot_links,
+)
 from ..graph.cuts import CutProblem, cut_eigenvectors, cut_problem, polish
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_disconnected
-from ..graph.landmark_graph import LandmarkGraph, LowRankAffinity
-from ..graph.recipes import is_pairwise, self_tuned
+from ..graph.kernels import LandmarkGraph, LowRankAffinity
+from ..graph.recipes import is_precomputed, self_tuned
 from ..graph.smoothing import coincident_rows, replace_coincident_rows
 from ..graph.weights import check_relative_weights, weigh_graph
 
@@ -76,19 +85,7 @@ from ..graph.weights import check_relative_weights, weigh_graph
 def multiplicative_update(
     Q: Array, numerator: Array, denominator: Array, *, epsilon: float, floor: float = 0.0, power: float = 0.5
 ) -> Array:
-    """Return Q ∘ (numerator / (denominator + epsilon))^power, with no entry below ``floor``.
-
-    Parameters
-    ----------
-    Q, numerator, denominator : array of shape (n, k)
-        Non-negative.
-    epsilon : float
-        Added to ``denominator``, in its unit, to avoid division by zero.
-    floor : float, default=0
-        Smallest value of an entry. A positive value keeps entries from becoming zero, which they would stay.
-    power : float, default=0.5
-        ½ for quadratic objectives with orthogonal columns, 1 for the factorisations of Lee and Seung.
-    """
+    """Return Q ∘ (numerator / (denominator + epsilon))^power, with no entry below ``floor``."""
     xp = namespace(Q)
     ratio = numerator / (denominator + epsilon)
     updated = Q * (xp.sqrt(ratio) if power == 0.5 else ratio**power)
@@ -302,6 +299,18 @@ class NLE(
     1.0
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "n_clusters": Integer(),
+        "cut": Options(["ratio", "ncut"]),
+        "signed": Options(["split", "shift"]),
+        "init": Start(START_KINDS),
+        "n_init": Integer(),
+        "max_iter": Integer(),
+        "tol": check_nonnegative,
+        "polish": check_bool,
+        "random_state": check_seed,
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -327,6 +336,7 @@ class NLE(
         self.polish = polish
         self.random_state = random_state
 
+    @fit_method
     def fit(
         self,
         X: MatrixLike | AffinityGraph,
@@ -349,28 +359,26 @@ class NLE(
             Must-links become edges of positive weight; cannot-links become edges of negative weight, which count
             against a cluster that contains both ends. Rows connected by hard must-links become one node.
         """
-        with restore_on_failure(self):
-            pairs = check_constraints(constraints, X)
-            graph, rows = self._affinity(X, y, pairs)
-            weights = check_relative_weights(sample_weight, graph.n_nodes)
-            graph = graph if weights is None else weigh_graph(_with_edges(graph), weights)
-            nodes = _make_nodes(graph, pairs.groups if pairs is not None and pairs.hard else None, weights)
-            k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
-            max_iter, tol = check_int(self.max_iter, "max_iter"), check_nonnegative(self.tol, "tol")
-            check_bool(self.polish, "polish")
-            rng = check_seed(self.random_state)
-            repelling = isinstance(graph, AffinityGraph) and has_repulsion(graph, pairs)
-            problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=repelling)
-            self._signed = self.signed
-            _check_weights_differ(nodes.graph, problem)
-            update = Update(problem, rng)
-            with report_progress(self):
-                starts = track_progress(self._starts(rows, nodes, problem, k, rng), "starts", self.n_init)
-                results = (run_updates(update, unit_columns(start), max_iter=max_iter, tol=tol) for start in starts)
-                polished = (self._polish(result, problem, k) for result in results)
-                best = first_best(polished, lambda result: result.value, lowest=True)
-            best = best.expand(nodes.node_of_row)
-            self._store(best.numbered_by_first_row() if isinstance(self.init, str) else best, graph, problem)
+        pairs = check_constraints(constraints, X)
+        graph, rows = self._affinity(X, y, pairs)
+        weights = check_relative_weights(sample_weight, graph.n_nodes)
+        graph = graph if weights is None else weigh_graph(_with_edges(graph), weights)
+        nodes = _make_nodes(graph, pairs.groups if pairs is not None and pairs.hard else None, weights)
+        k = check_n_clusters(self.n_clusters, nodes.graph.n_nodes)
+        rng = check_seed(self.random_state)
+        repelling = isinstance(graph, AffinityGraph) and has_cannot_links(graph, pairs)
+        problem = cut_problem(nodes.graph, self.cut, self.signed, nodes.sizes, repelling=repelling)
+        self._signed = self.signed
+        _check_weights_differ(nodes.graph, problem)
+        update = Update(problem, rng)
+        starts = track_progress(self._starts(rows, nodes, problem, k, rng), "starts", self.n_init)
+        results = (
+            run_updates(update, unit_columns(start), max_iter=self.max_iter, tol=float(self.tol)) for start in starts
+        )
+        polished = (self._polish(result, problem, k) for result in results)
+        best = first_best(polished, lambda result: result.value, lowest=True)
+        best = best.expand(nodes.node_of_row)
+        self._store(best.numbered_by_first_row() if isinstance(self.init, str) else best, graph, problem)
         return self
 
     def fit_transform(
@@ -452,10 +460,10 @@ class NLE(
             self._fit_recipe, self._fit_X = recipe, None
             rows = check_data(X, estimator=self, min_samples=2)
             return recipe._build(rows), rows
-        if is_pairwise(recipe) and not isinstance(X, AffinityGraph):
+        if is_precomputed(recipe) and not isinstance(X, AffinityGraph):
             self._fit_recipe, self._fit_X = recipe, None
             graph = AffinityGraph.from_matrix(check_data(X, estimator=self, min_samples=2), signed=True)
-            graph = graph if pairs is None else add_links(graph, pairs)
+            graph = graph if pairs is None else add_constraints(graph, pairs)
             warn_if_disconnected(graph)
             return graph, None
         return self._build_graph(X, y, pairs), self._fit_X
@@ -466,16 +474,7 @@ class NLE(
         """Return an iterator over the starts, each computed when it is needed."""
         if not isinstance(self.init, str):
             return [_start_from_array(self.init, problem.degrees, k, nodes.n_rows)[nodes.row_of_node, :]]
-        if self.init not in START_KINDS:
-            raise InputError(
-                f"init={self.init!r} is not known",
-                f"choose one of {list(START_KINDS)}, or pass labels or memberships",
-                code="unknown_option",
-                parameter="init",
-                value=self.init,
-                options=list(START_KINDS),
-            )
-        n_init, kinds = check_int(self.n_init, "n_init"), START_KINDS[self.init]
+        n_init, kinds = self.n_init, START_KINDS[self.init]
         if self.init == "auto" and rows is None:
             kinds = tuple(kind for kind in kinds if kind != "kmeans")
         names = [kinds[i % len(kinds)] for i in range(n_init)]

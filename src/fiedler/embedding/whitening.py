@@ -19,7 +19,7 @@ The ridge ρ keeps directions without any scatter from being blown up.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +28,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_bool, check_data, check_int, check_nonnegative, check_seed, choose
+from .._validation import Check, Integer, Options, check_bool, check_data, check_nonnegative, check_seed
 from ..core.arrays import (
     Array,
     asarray_like,
@@ -41,7 +41,7 @@ from ..core.arrays import (
     row_norms,
     sq_row_norms,
 )
-from ..core.fitting import report_progress, restore_on_failure
+from ..core.fitting import fit_method
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
 from ..core.sparse import matmul
@@ -164,6 +164,14 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
     array([1., 1.])
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "by": Options(SCATTERS),
+        "max_components": Integer(),
+        "ridge": check_nonnegative,
+        "n_cells": Integer(),
+        "random_state": check_seed,
+    }
+
     def __init__(
         self,
         by: Literal["rows", "cells", "edges"] = "rows",
@@ -181,6 +189,7 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         self.graph = graph
         self.random_state = random_state
 
+    @fit_method
     def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Compute the map.
 
@@ -194,13 +203,8 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         -------
         self
         """
-        with restore_on_failure(self), report_progress(self):
-            self._require_rows(X)
-            self._fit(check_data(X, estimator=self, min_samples=2))
-        return self
-
-    def _fit(self, X: Array) -> None:
-        scatter = choose(SCATTERS, self.by, option="by")
+        self._require_rows(X)
+        X = check_data(X, estimator=self, min_samples=2)
         if self.graph is not None and self.by != "edges":
             raise InputError(
                 f"a graph is given, but by={self.by!r} does not use it",
@@ -208,12 +212,12 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
                 code="unused_graph",
                 parameter="graph",
             )
-        ridge, n_cells = check_nonnegative(self.ridge, "ridge"), check_int(self.n_cells, "n_cells")
-        max_components, rng = check_int(self.max_components, "max_components"), check_seed(self.random_state)
-        projection = _principal_components(X, max_components, int(rng.randint(2**31 - 1)))
+        rng = check_seed(self.random_state)
+        projection = _principal_components(X, self.max_components, int(rng.randint(2**31 - 1)))
         coordinates = projection(X)
         Z = namespace(coordinates).astype(coordinates, namespace(coordinates).float64)
-        S = scatter(_Rows(X, Z, n_cells, default_recipe(X.shape[0]) if self.graph is None else self.graph, rng))
+        recipe = default_recipe(X.shape[0]) if self.graph is None else self.graph
+        S = SCATTERS[self.by](_Rows(X, Z, self.n_cells, recipe, rng))
         rounding = eps(coordinates) ** 2 * float(namespace(Z).max(sq_row_norms(X)))
         if not float(namespace(S).linalg.trace(S)) > rounding:
             raise InputError(
@@ -222,10 +226,11 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
                 code="equal_rows",
                 parameter="by",
             )
-        factors = whitening_factors(S, max(ridge, eps(coordinates)))
+        factors = whitening_factors(S, max(float(self.ridge), eps(coordinates)))
         self.mean_ = projection.mean
         self.components_ = (projection.components @ namespace(Z).astype(factors, projection.components.dtype)).T
         self._fit_X = None  # transform does not need the training rows
+        return self
 
     def _recipe(self) -> Any:
         """Return the graph parameter, or the recipe of the default graph."""
@@ -294,6 +299,10 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 0.  ,  1.  ]])
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "center": check_bool,
+    }
+
     def __init__(self, *, center: bool = True) -> None:
         self.center = center
 
@@ -302,6 +311,7 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = isinstance(self.center, bool | np.bool_) and not self.center
         return tags
 
+    @fit_method
     def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Compute the mean.
 
@@ -315,11 +325,9 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        with restore_on_failure(self):
-            check_bool(self.center, "center")
-            rows = self._check(X, reset=True)
-            mean = mean_row(rows)
-            self.mean_ = mean if self.center else 0 * mean
+        rows = self._check(X, reset=True)
+        mean = mean_row(rows)
+        self.mean_ = mean if self.center else 0 * mean
         return self
 
     def transform(self, X: MatrixLike) -> Array:

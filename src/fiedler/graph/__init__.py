@@ -2,12 +2,11 @@
 
 from .affinity import AffinityGraph
 from .community import communities, modularity
-from .hessian import combine_graphs, hessian
+from .kernels import LandmarkGraph, LowRankAffinity
 from .labels import LabelGraph
-from .landmark_graph import LandmarkGraph, LowRankAffinity
-from .operators import laplacian
+from .operators import hessian, laplacian
 from .recipes import FullGraph, KNNGraph, RadiusGraph, as_affinity
-from .smoothing import diffuse, dirichlet_energy, heat_flow, iterate, resolvent
+from .smoothing import combine_graphs, diffuse, dirichlet_energy, heat_flow, iterate, resolvent
 
 __all__ = [
     "AffinityGraph",

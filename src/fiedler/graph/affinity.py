@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._typing import MatrixLike
-from .._validation import check_bool, check_data, choose
+from .._validation import check_bool, check_data, choose, import_optional
 from ..core.arrays import Array, asarray_like, namespace, take_rows, to_numpy
 from ..core.eigen import LaplacianKind, SpectralForm
 from ..core.sparse import (
@@ -28,9 +28,9 @@ from ..core.sparse import (
 )
 from ..errors import InputError, InputTypeError, shown
 from ..persistence import GRAPH, read_object, write_object
-from .connect import BRIDGES
 from .kernels import MAX_SHARE, KernelConstants
 from .operators import component_labels, laplacian, spectral_form, weighted_degrees
+from .tree import BRIDGES
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Matrices of weights: what a caller's matrix or one of a file must be to become a graph.
@@ -334,7 +334,7 @@ class AffinityGraph:
             component to the largest. The weight of an added edge is the smallest weight of the graph (1 if it has no
             edges), so that the new edges are the cheapest to cut. If components of many rows are close to each other
             in many dimensions, an edge may be one of the shortest instead of the shortest; see
-            :mod:`fiedler.graph.connect`.
+            :mod:`fiedler.graph.tree`.
 
         Returns
         -------
@@ -411,9 +411,6 @@ class AffinityGraph:
         }
 
 
-# ---------------------------------------------------------------------------------------------------------- helpers
-
-
 def _freeze(weights: Sparse) -> Sparse:
     """Return the matrix behind read-only views, if it is SciPy's; the caller's arrays stay writable."""
     if not sp.issparse(weights):
@@ -429,3 +426,90 @@ def _read_only(array: Array | None) -> Array | None:
         array = array.view()
         array.flags.writeable = False
     return array
+
+
+# ------------------------------------------------------------------------------------------ objects of other libraries
+
+CONNECTIVITIES, PRINCIPAL_COMPONENTS = "connectivities", "X_pca"
+
+
+def rows_or_graph(X: Any) -> Any:
+    """Return the graph of an object of networkx or igraph, the graph or rows of AnnData, and anything else as it is.
+
+    Edges without a ``weight`` have weight 1.
+    """
+    library = type(X).__module__.partition(".")[0]
+    if library == "anndata" and hasattr(X, "obsp"):
+        return cells_of(X)
+    is_networkx, is_igraph = library == "networkx" and hasattr(X, "adj"), library == "igraph" and hasattr(X, "es")
+    if not (is_networkx or is_igraph):
+        return X
+    if X.is_directed():
+        raise InputError(
+            f"the graph of {library} is directed, and clusters are those of undirected graphs",
+            "pass graph.to_undirected()" if is_networkx else "pass graph.as_undirected()",
+            code="directed_graph",
+            parameter="X",
+        )
+    if is_networkx:
+        networkx = import_optional("networkx", extra="table", purpose="graphs of networkx")
+        return AffinityGraph.from_matrix(networkx.to_scipy_sparse_array(X, weight="weight", dtype=np.float64))
+    edges = np.array(X.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+    weights = np.array(X.es["weight"] if "weight" in X.es.attributes() else np.ones(len(edges)), dtype=float)
+    half = sp.csr_array((weights, (edges[:, 0], edges[:, 1])), shape=(X.vcount(), X.vcount()))
+    return AffinityGraph.from_matrix(half + half.T)
+
+
+def choose_representation(adata: Any, *, allow_graph: bool = True) -> str:
+    """Return the name of the graph or of the rows by which cells are compared by default."""
+    if allow_graph and CONNECTIVITIES in adata.obsp:
+        return CONNECTIVITIES
+    return PRINCIPAL_COMPONENTS if PRINCIPAL_COMPONENTS in adata.obsm else "X"
+
+
+def cells_of(adata: Any, use_rep: str | None = None) -> Any:
+    """Return the graph of the cells of an AnnData object, or their rows.
+
+    These are the rows in ``adata.obsm[use_rep]``, or ``"X"``; by default the graph in ``adata.obsp["connectivities"]``,
+    else the rows in ``adata.obsm["X_pca"]``, else ``adata.X``.
+    """
+    use_rep = use_rep or choose_representation(adata)
+    if use_rep == CONNECTIVITIES and CONNECTIVITIES in adata.obsp:
+        return AffinityGraph.from_matrix(adata.obsp[CONNECTIVITIES])
+    if use_rep == "X":
+        try:
+            rows = adata.X[:] if adata.isbacked else adata.X
+        except KeyError:  # of a file without X
+            rows = None
+        if rows is None:
+            raise InputError(
+                "the AnnData object has no X",
+                f"choose one of {list(adata.obsm.keys())} in obsm with use_rep" if adata.obsm else "add X",
+                code="no_matrix",
+                parameter="use_rep",
+            )
+        return sp.csr_array(rows) if sp.issparse(rows) else np.asarray(rows)
+    if use_rep not in adata.obsm:
+        raise InputError(
+            f"there is no {use_rep!r} in adata.obsm",
+            f"choose one of {[*adata.obsm.keys(), 'X']}",
+            code="no_such_representation",
+            parameter="use_rep",
+            value=use_rep,
+            options=[*adata.obsm.keys(), "X"],
+        )
+    return np.asarray(adata.obsm[use_rep])
+
+
+def refuse_affinity_as_rows(X: Any) -> None:
+    """Raise an error if sparse rows look like an affinity matrix, whose rows are seldom meant to be compared."""
+    if not sp.issparse(X) or X.shape[0] != X.shape[1] or X.shape[0] < 3:
+        return
+    matrix = sp.csr_array(X)
+    if matrix.nnz and matrix.data.min() >= 0 and abs(matrix - matrix.T).max() == 0:
+        raise InputError(
+            f"X is a symmetric sparse matrix of shape {X.shape}, which looks like a graph",
+            "pass AffinityGraph.from_matrix(X) if it is one, or graph=KNNGraph() if its rows are features",
+            code="affinity_or_features",
+            parameter="X",
+        )

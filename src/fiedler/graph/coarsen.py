@@ -39,21 +39,11 @@ JITTER = 1e-3  # relative, on the normalised weights: without it equal weights w
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """A graph and its coarser versions.
-
-    Attributes
-    ----------
-    graphs : tuple of AffinityGraph
-        The graph itself first, the coarsest last.
-    attracting : tuple of AffinityGraph
-        The same from the positive weights of the graph alone.
-    groups : tuple of arrays
-        For every graph but the last, the supernode of each of its nodes: NumPy integers.
-    """
+    """A graph and its coarser versions, the coarsest last."""
 
     graphs: tuple[AffinityGraph, ...]
-    attracting: tuple[AffinityGraph, ...]
-    groups: tuple[np.ndarray, ...]
+    attracting: tuple[AffinityGraph, ...]  # the same from the positive weights of the graph alone
+    groups: tuple[np.ndarray, ...]  # for every graph but the last, the supernode of each of its nodes
 
     @property
     def coarsest(self) -> AffinityGraph:
@@ -95,44 +85,6 @@ def group_by_strongest_neighbor(
 
     If these are fewer than ``min_groups``, only the strongest pointers are used, as many as give that number.
     """
-    targets, strengths = _strongest_neighbors(graph, degrees, rng)
-    groups = _components(targets)
-    n_groups = int(groups.max()) + 1
-    if n_groups < min_groups:
-        order = np.argsort(-strengths, kind="stable")
-        groups = _components(_keep_strongest(targets, order, min_groups))
-    return groups
-
-
-def _keep_strongest(targets: np.ndarray, order: np.ndarray, n_groups: int) -> np.ndarray:
-    """Keep so many pointers, in the given order, that about ``n_groups`` components remain (bisection)."""
-    low, high = 0, len(order)
-    while high - low > max(1, n_groups // 100):
-        middle = (low + high) // 2
-        if int(_components(_first_pointers(targets, order, middle)).max()) + 1 >= n_groups:
-            low = middle
-        else:
-            high = middle
-    return _first_pointers(targets, order, low)
-
-
-def _first_pointers(targets: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
-    kept = np.arange(len(targets), dtype=targets.dtype)
-    kept[order[:count]] = targets[order[:count]]
-    return kept
-
-
-def _components(targets: np.ndarray) -> np.ndarray:
-    """Return the connected components of the graph in which every node has an edge to its target."""
-    n = len(targets)
-    pointers = sp.csr_array((np.ones(n, dtype=np.int8), targets, np.arange(n + 1, dtype=np.int32)), shape=(n, n))
-    return connected_components(pointers, directed=False)[1]
-
-
-def _strongest_neighbors(
-    graph: AffinityGraph, degrees: Array, rng: np.random.RandomState
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the j with the largest w_ij / √(d_i d_j) for every node i, or i without neighbours, and that weight."""
     n = graph.n_nodes
     inverse_roots = power_of_degrees(degrees, -0.5)
     jitter = asarray_like(1 - JITTER * rng.random_sample(n), inverse_roots, dtype=inverse_roots.dtype)
@@ -140,9 +92,33 @@ def _strongest_neighbors(
     values, columns, _ = csr_parts(scaled)
     xp, rows, maxima = namespace(values), row_indices(scaled), row_maxima(scaled)
     hits = xp.nonzero((values > 0) & (values == xp.take(maxima, rows)))[0]
-    targets = np.arange(n, dtype=np.int32)
+    targets = np.arange(n, dtype=np.int32)  # a node without neighbours points to itself
     targets[to_numpy(xp.take(rows, hits))] = to_numpy(xp.take(columns, hits))
-    return targets, to_numpy(maxima * inverse_roots)
+    groups = _components(targets)
+    if int(groups.max()) + 1 >= min_groups:
+        return groups
+    order = np.argsort(-to_numpy(maxima * inverse_roots), kind="stable")  # the strongest first
+
+    def groups_of_first(count: int) -> np.ndarray:
+        kept = np.arange(len(targets), dtype=targets.dtype)
+        kept[order[:count]] = targets[order[:count]]
+        return _components(kept)
+
+    low, high = 0, len(order)  # bisection of the number of pointers
+    while high - low > max(1, min_groups // 100):
+        middle = (low + high) // 2
+        if int(groups_of_first(middle).max()) + 1 >= min_groups:
+            low = middle
+        else:
+            high = middle
+    return groups_of_first(low)
+
+
+def _components(targets: np.ndarray) -> np.ndarray:
+    """Return the connected components of the graph in which every node has an edge to its target."""
+    n = len(targets)
+    pointers = sp.csr_array((np.ones(n, dtype=np.int8), targets, np.arange(n + 1, dtype=np.int32)), shape=(n, n))
+    return connected_components(pointers, directed=False)[1]
 
 
 def repelling_pairs(graph: AffinityGraph) -> np.ndarray:
@@ -178,8 +154,7 @@ def contract(graph: AffinityGraph, groups: np.ndarray) -> AffinityGraph:
     return graph._with_weights(weights, loops=asarray_like(np.maximum(loops, 0), data, dtype=data.dtype))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Moves of nodes between communities, on every level of a hierarchy and in the array library of its graph.
+# -------------------------------------------------------------------------------------- moves between communities
 #
 #     Q(labels; γ) = (1/2m) Σ_ij [w_ij - γ d_i d_j / 2m] 1(l_i = l_j),      2m = Σ_i d_i
 #
@@ -197,52 +172,26 @@ MAX_ROUNDS_WITHOUT_GAIN = 5  # rounds of moves after which the moves stop
 
 
 class BoundaryGains(NamedTuple):
-    """The nodes on a boundary and what they gain.
+    """The nodes on a boundary and what they gain."""
 
-    Attributes
-    ----------
-    nodes : array of shape (b,)
-        Nodes with a neighbour in another community or a negative weight, ascending.
-    gains : array of shape (b, k)
-        The gain of each from each community, in units of Q · m.
-    current : array of shape (b,)
-        The gain of each from its own community.
-    crossing : float
-        The weight of the edges that leave a community, both directions.
-    """
-
-    nodes: Array
-    gains: Array
-    current: Array
-    crossing: float
+    nodes: Array  # (b,), those with a neighbour in another community or a negative weight, ascending
+    gains: Array  # (b, k), the gain of each from each community, in units of Q · m
+    current: Array  # (b,), the gain of each from its own community
+    crossing: float  # the weight of the edges that leave a community, both directions
 
 
 @dataclass(frozen=True)
 class WeightedEdges:
-    """The edges of a graph, both directions of each, and what the volumes need; arrays of one library.
-
-    Attributes
-    ----------
-    rows, columns, weights : array of shape (n_entries,)
-        Sorted by rows.
-    degrees, strengths : array of shape (n,)
-        Sums of the positive weights and loops, and of all weights.
-    total : float
-        2m, the sum of the degrees.
-    inside : float
-        The sum of all weights and loops: the weight inside a single community of all nodes.
-    has_negative : bool
-        Whether some weights repel.
-    """
+    """The edges of a graph, both directions of each, sorted by rows, and what the volumes need; of one library."""
 
     rows: Array
     columns: Array
     weights: Array
-    degrees: Array
-    strengths: Array
-    total: float
-    inside: float
-    has_negative: bool
+    degrees: Array  # (n,), sums of the positive weights and loops
+    strengths: Array  # (n,), sums of all weights
+    total: float  # 2m, the sum of the degrees
+    inside: float  # the sum of all weights and loops: the weight inside a single community of all nodes
+    has_negative: bool  # whether some weights repel
 
     @classmethod
     def of(cls, graph: AffinityGraph, attracting: AffinityGraph | None = None) -> WeightedEdges:
@@ -252,7 +201,9 @@ class WeightedEdges:
         """
         data, columns, _ = csr_parts(graph.weights)
         attracting = attractive_part(graph) if attracting is None else attracting
-        degrees, strengths = (_like(values, data) for values in (attracting.degrees, row_sums(graph.weights)))
+        degrees, strengths = attracting.degrees, row_sums(graph.weights)
+        if not is_numpy(data):  # degrees are on the host in libraries without sparse matrices
+            degrees, strengths = (asarray_like(to_numpy(part), data, dtype=data.dtype) for part in (degrees, strengths))
         loops = 0.0 if graph.loops is None else to_numpy(graph.loops).sum(dtype=np.float64)
         total, inside = (float(to_numpy(values).sum(dtype=np.float64)) for values in (degrees, strengths))
         rows, repels = row_indices(graph.weights), graph.has_negative_weights
@@ -277,16 +228,21 @@ class WeightedEdges:
         """Compute what the nodes on a boundary gain from each community, of which the volumes are given."""
         xp, k = namespace(self.weights), int(volumes.shape[0])
         leaving = xp.take(labels, self.rows) != xp.take(labels, self.columns)
-        crossing = float(xp.sum(self.weights[leaving], dtype=xp.float64))
-        listed = xp.nonzero(leaving | (self.weights < 0) if self.has_negative else leaving)[0]
+        listed = xp.nonzero(leaving)[0]
+        weights = xp.take(self.weights, listed)
+        crossing = float(xp.sum(weights, dtype=xp.float64))
+        if self.has_negative:
+            listed = xp.nonzero(leaving | (self.weights < 0))[0]
+            weights = xp.take(self.weights, listed)
         rows, targets = xp.take(self.rows, listed), xp.take(labels, xp.take(self.columns, listed))
         first = xp.concat([xp.ones_like(rows[:1], dtype=xp.bool), rows[1:] != rows[:-1]])
         nodes, position = xp.nonzero(first)[0], xp.cumulative_sum(xp.astype(first, xp.int64)) - 1
         nodes = xp.take(rows, nodes)
-        weight_to = sum_entries(position, targets, xp.take(self.weights, listed), (int(nodes.shape[0]), k))
+        weight_to = sum_entries(position, targets, weights, (int(nodes.shape[0]), k))
 
         degrees, own = xp.take(self.degrees, nodes), xp.take(labels, nodes)
-        own_weight = xp.take(self.strengths, nodes) - xp.sum(weight_to, axis=1) + _own_column(weight_to, own)
+        own_weight = xp.take(self.strengths, nodes) - xp.sum(weight_to, axis=1)
+        own_weight = own_weight + xp.take_along_axis(weight_to, own[:, None], axis=1)[:, 0]
         expected = (gamma / self.total) * degrees
         gains = weight_to - expected[:, None] * volumes[None, :]
         current = own_weight - expected * (xp.take(volumes, own) - degrees)
@@ -342,15 +298,3 @@ class WeightedEdges:
             labels = moved
         n_communities = int(np.count_nonzero(np.bincount(to_numpy(best_labels), minlength=k)))
         return CommunityResult(best_labels, best, gamma, n_communities)
-
-
-def _own_column(values: Array, labels: Array) -> Array:
-    """Return the entry of each row in the column of its label."""
-    return namespace(values).take_along_axis(values, labels[:, None], axis=1)[:, 0]
-
-
-def _like(values: Array, reference: Array) -> Array:
-    """Return values in the array library of ``reference``; degrees may be on the host for lack of sparse matrices."""
-    if is_numpy(values) == is_numpy(reference):
-        return values
-    return asarray_like(to_numpy(values), reference, dtype=reference.dtype)

@@ -5,10 +5,13 @@
 is the modularity at resolution γ; the number of communities is given. The search has several levels:
 
 1. *Coarsening* (:mod:`.coarsen`): a large graph is contracted to a few thousand supernodes, on which Q is the same.
-2. *Search* (:mod:`.community_search`): from spectral partitions of the coarse graph, by moves, exchanges of communities
-   and recombination, on the host.
-3. *Refinement* (:mod:`.moves`): the partition is carried over to the finer graphs one by one, and nodes on a boundary
-   move, in the array library of the graph.
+2. *Search*: from spectral partitions of the coarse graph, by *moves* of single nodes, *exchanges* (two communities are
+   merged, a third is split in two along its Fiedler vector and then by moves, and the moves start again, which corrects
+   partitions in which one group is split and two others are merged) and *recombination* (the cells on which several
+   partitions agree are merged greedily down to K). It runs in NumPy whatever the library of the graph: the operations
+   are so small that starting them on an accelerator would take longer.
+3. *Refinement*: the partition is carried over to the finer graphs one by one, and nodes on a boundary move, in the
+   array library of the graph.
 
 A graph of up to `MAX_SEARCH_NODES` nodes is searched as it is, which is the same algorithm with a single level.
 
@@ -32,7 +35,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._records import CommunityResult
 from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import check_n_clusters, check_positive, check_seed
-from ..core.arrays import Array, asarray_like, first_best, is_numpy, namespace, normalize_rows, to_numpy
+from ..core.arrays import asarray_like, first_best, is_numpy, namespace, normalize_rows, to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.kmeans import kmeans
 from ..core.sparse import csr_parts, row_indices, row_sums, sum_entries, to_scipy, with_data
@@ -42,43 +45,36 @@ from .coarsen import MIN_GAIN, Hierarchy, WeightedEdges, coarsen
 from .cuts import sum_of_cut_ratios
 from .labels import check_node_labels, consecutive
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The search for K communities of a graph of at most a few thousand nodes: moves, exchanges and recombination.
-#
-# 1. *Moves* of single nodes, see :mod:`.moves`.
-# 2. *Exchanges*: two communities are merged, a third is split in two (along its Fiedler vector, then by moves), and the
-#    moves start again. This corrects partitions in which one group is split and two others are merged.
-# 3. *Recombination*: the cells on which several partitions agree are merged greedily down to K.
-#
-# It runs in NumPy whatever the library of the graph: the operations are so small that starting them on an accelerator
-# would take longer.
-
+RESOLUTION = 0.5  # γ at which the search starts
+EIGENVECTORS_PER_CLUSTER = (1.0, 1.5, 2.0)  # groups are not always the K slowest modes
+MIN_EIGENVALUE = 1e-6  # added to eigenvalues whose ratio is taken
+MIN_EIGENVECTORS = 10  # for fine starts
+CELLS_PER_CLUSTER = 4  # of a fine start ...
+MIN_CELLS = (20, 40, 80)  # ... which has at least so many: few communities of an odd shape need fine starts
+MAX_SEARCH_NODES = 10_000  # nodes up to which a graph is searched as it is
+COARSE_NODES = 5_000  # nodes to which a larger one is coarsened, about
+MIN_NODES_PER_CLUSTER = 30  # of these graphs
+RESOLUTION_FACTOR = 1.25  # on γ, as long as a community is empty
+MAX_RESOLUTION = 8.0  # γ beyond which empty communities are filled by splitting others
+START_TOL = 1e-4  # of the eigenvectors, from which the search only starts
+MAX_CELL_ROUNDS = 20  # rounds of moves among cells, which are merged afterwards
 LOWER_CUT_FACTOR = 0.7  # a spectral partition below this part of the communities' normalised cut: γ was too high
 LOWER_RESOLUTION_FACTORS = (1 / 2, 1 / 4, 1 / 16, 1 / 64)  # on γ, searched in that case
 MIN_RELATIVE_VOLUME = 0.05  # of the mean volume: smaller communities found at lower resolutions are tails
 MAX_CELLS = 400  # that are merged: the matrices have MAX_CELLS² entries
 N_JITTERED_MERGES = 20  # ways of merging cells that are tried besides the greedy one
+POWER_ITERATIONS = 60  # towards a Fiedler vector ...
+BISECTION_ROUNDS = 15  # ... and rounds of moves between the two halves
 N_EXCHANGES = 5  # exchanges with the highest estimated gain that are tried
 
 
 @dataclass(frozen=True)
 class CommunitySearch:
-    """The search for K communities in one graph, on the host.
-
-    Attributes
-    ----------
-    edges : WeightedEdges
-    weights : csr_array of shape (n, n)
-        The same edges as a matrix.
-    loops : array of shape (n,)
-        The weights of self-loops.
-    k : int
-    rng : RandomState
-    """
+    """The search for K communities in one graph of at most a few thousand nodes, on the host."""
 
     edges: WeightedEdges
-    weights: sp.csr_array
-    loops: np.ndarray
+    weights: sp.csr_array  # (n, n), the same edges as a matrix
+    loops: np.ndarray  # (n,), the weights of self-loops
     k: int
     rng: np.random.RandomState
 
@@ -88,22 +84,9 @@ class CommunitySearch:
     ) -> CommunitySearch:
         """Return the search on a graph in SciPy, see `WeightedEdges.of`."""
         loops = np.zeros(graph.n_nodes) if graph.loops is None else graph.loops
-        return cls(WeightedEdges.of(graph, attracting), graph.weights, loops, k, rng)
-
-    @property
-    def n(self) -> int:
-        """The number of nodes."""
-        return self.edges.n
-
-    @property
-    def degrees(self) -> np.ndarray:
-        """The degrees d_i, without negative weights."""
-        return self.edges.degrees
-
-    @property
-    def total(self) -> float:
-        """2m."""
-        return self.edges.total
+        edges = WeightedEdges.of(graph, attracting)
+        places = {"rows": edges.rows.astype(np.intp), "columns": edges.columns.astype(np.intp)}  # converted only once
+        return cls(replace(edges, **places), graph.weights, loops, k, rng)
 
     def sums(self, labels: np.ndarray, values: np.ndarray, k: int | None = None) -> np.ndarray:
         """Return the sums of values over the communities."""
@@ -124,40 +107,40 @@ class CommunitySearch:
         """Regroup the halves of all communities, or merge two and split a third; return the first improvement."""
         halves = self.bisect(current.labels, gamma)
         between = self.cohesion(halves, 2 * self.k, gamma)
-        trials = [_agglomerate(between, self.k)[halves]]
-        triples = _best_exchanges(_split_gains(between), 2 * self.cohesion(current.labels, self.k, gamma), N_EXCHANGES)
-        trials += [_rearrange(current.labels, halves, *triple) for triple in triples]
+        trials = [_agglomerate(between[None], self.k)[0][halves]]
+        triples = _best_exchanges(_split_gains(between), 2 * self.cohesion(current.labels, self.k, gamma))
+        for target, merged, split in triples:  # the second half of ``split`` takes the number of ``merged``
+            joined = np.where(current.labels == merged, target, current.labels)
+            trials.append(np.where(halves == 2 * split + 1, merged, joined))
         results = (self.move(trial, gamma) for trial in trials)
         return next((result for result in results if result.modularity > current.modularity + MIN_GAIN), None)
 
-    def bisect(self, labels: np.ndarray, gamma: float, n_power: int = 60, n_moves: int = 15) -> np.ndarray:
+    def bisect(self, labels: np.ndarray, gamma: float) -> np.ndarray:
         """Split every community l into 2l and 2l + 1, along its Fiedler vector and then by moves."""
-        same = labels[self.edges.rows] == labels[self.edges.columns]
+        degrees, same = self.edges.degrees, labels[self.edges.rows] == labels[self.edges.columns]
         inner = with_data(self.weights, np.where(same, self.weights.data, 0))
         inner_degrees = row_sums(inner)
-        side = (self._fiedler_vectors(inner, inner_degrees + self.loops, labels, n_power) > 0).astype(float)
-        volumes = self.sums(labels, self.degrees)[labels]
-        for _ in range(n_moves):
+        side = (self._fiedler_vectors(inner, inner_degrees + self.loops, labels) > 0).astype(float)
+        volumes = self.sums(labels, degrees)[labels]
+        for _ in range(BISECTION_ROUNDS):
             # the weight to the second half minus that to the first, each minus what the volumes of the halves explain
-            second = self.sums(labels, self.degrees * side)[labels]
+            second = self.sums(labels, degrees * side)[labels]
             gain = 2 * (inner @ side) - inner_degrees
-            gain -= (gamma / self.total) * self.degrees * (2 * second - volumes - self.degrees * (2 * side - 1))
+            gain -= (gamma / self.edges.total) * degrees * (2 * second - volumes - degrees * (2 * side - 1))
             would_gain = np.where(side > 0, gain < 0, gain > 0)
             if not would_gain.any():
                 break
-            side = np.where(would_gain & (self.rng.random_sample(self.n) < 0.5), 1 - side, side)
+            side = np.where(would_gain & (self.rng.random_sample(self.edges.n) < 0.5), 1 - side, side)
         return 2 * labels + side.astype(labels.dtype)
 
-    def _fiedler_vectors(
-        self, inner: sp.csr_array, degrees: np.ndarray, labels: np.ndarray, n_power: int
-    ) -> np.ndarray:
+    def _fiedler_vectors(self, inner: sp.csr_array, degrees: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return the second eigenvector of the random walk inside each community, as one vector, by power iteration."""
         degrees = np.where(degrees > 0, degrees, 1)
         volumes = self.sums(labels, degrees)
         volumes = np.where(volumes > 0, volumes, 1)
         walk = sp.diags_array(1 / degrees) @ (inner + sp.diags_array(self.loops))
-        x = self.rng.standard_normal(self.n)
-        for _ in range(n_power):
+        x = self.rng.standard_normal(self.edges.n)
+        for _ in range(POWER_ITERATIONS):
             x -= (self.sums(labels, degrees * x) / volumes)[labels]
             norm = np.sqrt(self.sums(labels, degrees * x * x) / volumes)
             x /= np.where(norm > 0, norm, 1)[labels]
@@ -169,12 +152,8 @@ class CommunitySearch:
         edges = self.edges
         between = sum_entries(labels[edges.rows], labels[edges.columns], edges.weights, (k, k))
         between[np.arange(k), np.arange(k)] += self.sums(labels, self.loops, k)
-        volumes = self.relative_volumes(labels, k)
-        return between / self.total - gamma * np.outer(volumes, volumes)
-
-    def relative_volumes(self, labels: np.ndarray, k: int) -> np.ndarray:
-        """Return the volumes of the communities over 2m."""
-        return self.sums(labels, self.degrees, k) / self.total
+        volumes = self.sums(labels, self.edges.degrees, k) / self.edges.total
+        return between / self.edges.total - gamma * np.outer(volumes, volumes)
 
     def evolve(self, population: list[CommunityResult], gamma: float) -> CommunityResult:
         """Recombine partitions, the best first, as long as the result is better than all of them."""
@@ -187,7 +166,7 @@ class CommunitySearch:
 
     def recombine(self, partitions: Sequence[np.ndarray], gamma: float) -> np.ndarray:
         """Merge the cells on which the partitions agree down to K; if there are too many, use fewer partitions."""
-        cells = np.zeros(self.n, dtype=np.int64)
+        cells = np.zeros(self.edges.n, dtype=np.int64)
         for labels in partitions:
             _, finer = np.unique(cells * self.k + labels, return_inverse=True)
             if finer.max() >= max(MAX_CELLS, self.k):
@@ -201,19 +180,19 @@ class CommunitySearch:
         if n_cells <= self.k:
             return cells
         cohesion = self.cohesion(cells, n_cells, gamma)
-        tries = [_move_cells(_agglomerate(cohesion, self.k), cohesion, self.k)]
-        for _ in range(N_JITTERED_MERGES):
-            jitter = np.exp(self.rng.standard_normal(cohesion.shape))
-            tries.append(_move_cells(_agglomerate(cohesion * (jitter + jitter.T), self.k), cohesion, self.k))
-        return first_best(tries, lambda labels: _modularity_of_cells(labels, cohesion))[cells]
+        jitter = np.exp(self.rng.standard_normal((N_JITTERED_MERGES, *cohesion.shape)))
+        jittered = cohesion * (jitter + jitter.transpose(0, 2, 1))
+        merged = _agglomerate(np.concatenate([cohesion[None], jittered]), self.k)
+        tries = [_move_cells(labels, cohesion, self.k) for labels in merged]
+        # The cohesion within groups of cells adds up to their modularity.
+        return first_best(tries, lambda labels: float(cohesion[labels[:, None] == labels[None, :]].sum()))[cells]
 
     def normalized_cut(self, labels: np.ndarray) -> float:
         """Return Σ_k cut(A_k) / vol(A_k); infinite if a community is empty.
 
-        `fiedler.graph.cuts.normalized_cut` cannot serve here: it skips missing labels, where the search must reject an
-        empty community, and it takes the degrees Σ|w| of a signed graph, where negative weights are not in the volumes.
+        Unlike `cuts.normalized_cut` it rejects empty communities, and negative weights are not in the volumes.
         """
-        volumes = self.relative_volumes(labels, self.k)
+        volumes = self.sums(labels, self.edges.degrees) / self.edges.total
         return sum_of_cut_ratios(volumes - np.diag(self.cohesion(labels, self.k, 0.0)), volumes)
 
     def lower_resolution(self, current: CommunityResult, spectral: Iterable[np.ndarray]) -> CommunityResult:
@@ -232,7 +211,7 @@ class CommunitySearch:
 
     def cut_without_tails(self, labels: np.ndarray) -> float:
         """Return the normalised cut; infinite if a community is far smaller than the others."""
-        volumes = self.relative_volumes(labels, self.k)
+        volumes = self.sums(labels, self.edges.degrees) / self.edges.total
         return self.normalized_cut(labels) if volumes.min() >= MIN_RELATIVE_VOLUME / self.k else np.inf
 
     def without_empty(self, current: CommunityResult) -> CommunityResult:
@@ -258,43 +237,34 @@ class CommunitySearch:
         return filled
 
 
-# ---------------------------------------------------------------------------------------------------------- helpers
-
-
 def _split_gains(cohesion: np.ndarray) -> np.ndarray:
     """Return the gain of Q from separating each pair of halves 2c, 2c + 1."""
     return -2 * np.diagonal(cohesion, 1)[::2]
 
 
-def _best_exchanges(split: np.ndarray, merge: np.ndarray, count: int) -> list[tuple[int, int, int]]:
+def _best_exchanges(split: np.ndarray, merge: np.ndarray) -> list[tuple[int, int, int]]:
     """Return the triples (a, b, c) with the highest gain: b is merged into a, and half of another c replaces b."""
     a, b = np.triu_indices(len(split), 1)
     order = np.argsort(-split, kind="stable")[:3]  # one of three is neither a nor b
     gains = merge[a, b][:, None] + split[order][None, :]
     gains[(order[None, :] == a[:, None]) | (order[None, :] == b[:, None])] = -np.inf
-    flat = np.argsort(-gains, axis=None, kind="stable")[:count]
+    flat = np.argsort(-gains, axis=None, kind="stable")[:N_EXCHANGES]
     pair, which = np.unravel_index(flat, gains.shape)
     return [(int(a[p]), int(b[p]), int(order[w])) for p, w in zip(pair, which) if np.isfinite(gains[p, w])]
 
 
-def _rearrange(labels: np.ndarray, halves: np.ndarray, target: int, merged: int, split: int) -> np.ndarray:
-    """Merge community ``merged`` into ``target``, and give its number to the second half of ``split``."""
-    joined = np.where(labels == merged, target, labels)
-    return np.where(halves == 2 * split + 1, merged, joined)
-
-
-def _agglomerate(cohesion: np.ndarray, k: int) -> np.ndarray:
-    """Merge cells greedily; return the new label 0..k-1 of each."""
-    n = len(cohesion)
-    gains, labels = cohesion.copy(), np.arange(n)
-    np.fill_diagonal(gains, -np.inf)
+def _agglomerate(cohesions: np.ndarray, k: int) -> list[np.ndarray]:
+    """Merge cells greedily, for several cohesions (t, n, n) at once; return the new labels 0..k-1 of the cells."""
+    n_tries, n, _ = cohesions.shape
+    gains, labels, tries = cohesions.copy(), np.tile(np.arange(n), (n_tries, 1)), np.arange(n_tries)
+    gains[:, np.arange(n), np.arange(n)] = -np.inf
     for _ in range(n - k):
-        i, j = divmod(int(gains.argmax()), n)
-        gains[i] += gains[j]  # cohesion adds up over merged cells
-        gains[:, i] = gains[i]
-        gains[j] = gains[:, j] = gains[i, i] = -np.inf
-        labels[labels == j] = i
-    return np.unique(labels, return_inverse=True)[1]
+        i, j = np.divmod(gains.reshape(n_tries, -1).argmax(axis=1), n)
+        merged = gains[tries, i] + gains[tries, j]  # cohesion adds up over merged cells
+        gains[tries, i] = gains[tries, :, i] = merged
+        gains[tries, j] = gains[tries, :, j] = gains[tries, i, i] = -np.inf
+        labels[labels == j[:, None]] = np.repeat(i, (labels == j[:, None]).sum(axis=1))
+    return [np.unique(one, return_inverse=True)[1] for one in labels]
 
 
 def _move_cells(labels: np.ndarray, cohesion: np.ndarray, k: int) -> np.ndarray:
@@ -311,28 +281,6 @@ def _move_cells(labels: np.ndarray, cohesion: np.ndarray, k: int) -> np.ndarray:
         joint[:, target] += cohesion[:, cell]
         labels[cell] = target
     return labels
-
-
-def _modularity_of_cells(labels: np.ndarray, cohesion: np.ndarray) -> float:
-    """Return the modularity of grouped cells."""
-    return float(cohesion[labels[:, None] == labels[None, :]].sum())
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-
-RESOLUTION = 0.5  # γ at which the search starts
-EIGENVECTORS_PER_CLUSTER = (1.0, 1.5, 2.0)  # groups are not always the K slowest modes
-MIN_EIGENVALUE = 1e-6  # added to eigenvalues whose ratio is taken
-MIN_EIGENVECTORS = 10  # for fine starts
-CELLS_PER_CLUSTER = 4  # of a fine start ...
-MIN_CELLS = (20, 40, 80)  # ... which has at least so many: few communities of an odd shape need fine starts
-MAX_SEARCH_NODES = 10_000  # nodes up to which a graph is searched as it is
-COARSE_NODES = 5_000  # nodes to which a larger one is coarsened, about
-MIN_NODES_PER_CLUSTER = 30  # of these graphs
-RESOLUTION_FACTOR = 1.25  # on γ, as long as a community is empty
-MAX_RESOLUTION = 8.0  # γ beyond which empty communities are filled by splitting others
-START_TOL = 1e-4  # of the eigenvectors, from which the search only starts
-MAX_CELL_ROUNDS = 20  # rounds of moves among cells, which are merged afterwards
 
 
 def modularity(graph: AffinityGraph | MatrixLike, labels: LabelsLike, *, resolution: float = 1.0) -> float:
@@ -414,21 +362,18 @@ def communities(
     """
     graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
     k, rng = check_n_clusters(n_clusters, graph.n_nodes), check_seed(random_state)
-    start_labels = [_check_start(labels, graph.n_nodes, k) for labels in starts]
+    start_labels = [check_node_labels(labels, graph.n_nodes) for labels in starts]
+    for labels in start_labels:
+        if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= k:
+            raise InputError(
+                f"a start must contain labels from 0 to {k - 1}, one per node; got {shown(labels)}",
+                code="invalid_init",
+                parameter="starts",
+            )
     gamma = None if resolution is None else check_positive(resolution, "resolution")
-    multilevel = MultilevelSearch.on(graph, k, rng)
-    return multilevel.find(k, rng, starts=start_labels, resolution=gamma)
-
-
-def _check_start(labels: LabelsLike, n_nodes: int, k: int) -> np.ndarray:
-    host = check_node_labels(labels, n_nodes)
-    if host.dtype.kind not in "iu" or host.min() < 0 or host.max() >= k:
-        raise InputError(
-            f"a start must contain labels from 0 to {k - 1}, one per node; got {shown(host)}",
-            code="invalid_init",
-            parameter="starts",
-        )
-    return host.astype(np.int64)
+    return MultilevelSearch.on(graph, k, rng).find(
+        k, rng, starts=[labels.astype(np.int64) for labels in start_labels], resolution=gamma
+    )
 
 
 # ------------------------------------------------------------------------------------------------ the multilevel search
@@ -436,24 +381,12 @@ def _check_start(labels: LabelsLike, n_nodes: int, k: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class MultilevelSearch:
-    """Searches for communities of one graph, which share its coarser versions and their eigenvectors.
+    """Searches for communities of one graph, which share its coarser versions and their eigenvectors."""
 
-    Attributes
-    ----------
-    hierarchy : Hierarchy
-        The graph and its coarser versions.
-    search : CommunitySearch
-        On the coarsest of them, on the host; the number of communities is replaced.
-    vectors : array of shape (n_coarse, m)
-        The slowest eigenvectors of its random walk.
-    values : array of shape (m,)
-        Their eigenvalues, of the normalised Laplacian.
-    """
-
-    hierarchy: Hierarchy
-    search: CommunitySearch
-    vectors: np.ndarray
-    values: np.ndarray
+    hierarchy: Hierarchy  # the graph and its coarser versions
+    search: CommunitySearch  # on the coarsest of them; the number of communities is replaced
+    vectors: np.ndarray  # (n_coarse, m), the slowest eigenvectors of its random walk
+    values: np.ndarray  # (m,), their eigenvalues, of the normalised Laplacian
 
     @classmethod
     def on(
@@ -493,17 +426,9 @@ class MultilevelSearch:
     ) -> CommunityResult:
         """Search ``k`` communities of the coarsest graph and refine them.
 
-        Parameters
-        ----------
-        k : int
-        rng : RandomState
-        starts : sequence of label arrays
-            Partitions of the graph from which the search begins, besides the spectral ones.
-        resolution : float, optional
-            γ; by default it is chosen.
-        cells : sequence of label arrays, optional
-            Fine partitions of the coarsest graph that several searches share. These searches are quick: communities are
-            exchanged only in the end, not from every start.
+        The search begins at partitions of the graph (``starts``) and at spectral ones, at a resolution that is chosen
+        by default. Searches that share fine partitions of the coarsest graph (``cells``) are quick: communities are
+        exchanged only in the end, not from every start.
         """
         search, supernodes = replace(self.search, k=k, rng=rng), self.hierarchy.supernodes
         quick = cells is not None
@@ -526,14 +451,11 @@ class MultilevelSearch:
             coarse = search.without_empty(coarse)
             result = replace(coarse, labels=coarse.labels[supernodes])
         spectral = {name: labels[supernodes] for name, labels in spectral.items()}
-        return replace(result, labels=self._to_library(result.labels), starts=spectral)
-
-    def _to_library(self, labels: Array) -> Array:
-        """Return labels in the array library of the graph."""
-        if not is_numpy(labels):
-            return labels
-        reference = csr_parts(self.hierarchy.graphs[0].weights)[0]
-        return asarray_like(labels, reference, dtype=namespace(reference).int64)
+        found = result.labels
+        if is_numpy(found):
+            reference = csr_parts(self.hierarchy.graphs[0].weights)[0]
+            found = asarray_like(found, reference, dtype=namespace(reference).int64)
+        return replace(result, labels=found, starts=spectral)
 
     def find_each(self, numbers: Sequence[int], rng: np.random.RandomState) -> list[CommunityResult]:
         """Search communities for each of several numbers of them, quickly."""
@@ -548,7 +470,7 @@ class MultilevelSearch:
 
     def cells(self, k: int, rng: np.random.RandomState) -> list[np.ndarray]:
         """Return fine partitions of the coarsest graph, to be merged to at most ``k`` communities."""
-        n = self.search.n
+        n = self.search.edges.n
         vectors = self.vectors[:, : max(_vector_counts(k, n)[-1], MIN_EIGENVECTORS)]
         counts = {min(n, max(k, min(CELLS_PER_CLUSTER * k, MAX_CELLS), least)) for least in MIN_CELLS}
         return [_cluster_directions(vectors, count, 1, rng) for count in sorted(counts)]
@@ -596,7 +518,7 @@ def _vector_counts(k: int, n_nodes: int) -> list[int]:
 
 def _spectral_starts(vectors: np.ndarray, search: CommunitySearch, quick: bool) -> dict[str, np.ndarray]:
     """Return k-means on K and, unless ``quick``, on more eigenvectors, by name."""
-    counts = _vector_counts(search.k, search.n)
+    counts = _vector_counts(search.k, search.edges.n)
     return {
         f"{count} eigenvectors": _cluster_directions(vectors[:, :count], search.k, 1 if quick else 3, search.rng)
         for count in (counts[:1] if quick else counts)

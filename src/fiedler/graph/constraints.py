@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -90,7 +90,27 @@ class PairwiseConstraints:
         self.must_link = _as_pairs(must_link, KINDS[0], self.n_samples)
         self.cannot_link = _as_pairs(cannot_link, KINDS[1], self.n_samples)
         self.strength, self.hard = check_nonnegative(strength, "strength"), check_bool(hard, "hard")
-        _check_conflicts(self)
+        self._check_conflicts()
+
+    def _check_conflicts(self) -> None:
+        """Raise an error if a cannot-link joins two rows of one group, with the must-links between them."""
+        first, second = self.cannot_link.T
+        wrong = self.cannot_link[self.groups[first] == self.groups[second]].tolist()
+        if not wrong:
+            return
+        conflicts = []
+        for start, end in wrong[:MAX_CONFLICTS_SHOWN]:
+            predecessors, chain = breadth_first_order(self._must_graph, start, directed=False)[1], [end]
+            while chain[-1] != start:
+                chain.append(int(predecessors[chain[-1]]))
+            conflicts.append(f"{(start, end)}, joined by {'-'.join(map(str, chain[::-1]))}")
+        more = f"; and {len(wrong) - MAX_CONFLICTS_SHOWN} more" if len(wrong) > MAX_CONFLICTS_SHOWN else ""
+        raise InputError(
+            f"{len(wrong)} cannot-link(s) contradict the must-links: {'; '.join(conflicts)}{more}",
+            "remove one of the pairs involved",
+            code="contradicting_pairs",
+            n_pairs=len(wrong),
+        )
 
     # ---------------------------------------------------------------------------------------------- construction, files
 
@@ -142,7 +162,10 @@ class PairwiseConstraints:
         same = labels[first] == labels[second]
         pairs = np.column_stack([rows[first], rows[second]])
         limit = len(pairs) if max_pairs is None else check_int(max_pairs, "max_pairs")
-        must, cannot = (_sample(kind, limit, rng) for kind in (pairs[same], pairs[~same]))
+        must, cannot = (
+            kind if len(kind) <= limit else kind[rng.permutation(len(kind))[:limit]]
+            for kind in (pairs[same], pairs[~same])
+        )
         return cls(must, cannot, n, strength=strength, hard=hard)
 
     @classmethod
@@ -168,7 +191,10 @@ class PairwiseConstraints:
         strength, hard
             As in the class.
         """
-        row_of = int if names is None else _row_by_name(names)
+        row_of: Callable[[str], int] = int
+        if names is not None:  # a name of several rows is none
+            counts = Counter(names)
+            row_of = {name.strip(): row for row, name in enumerate(names) if counts[name] == 1}.__getitem__
         lines = _read_csv(path)
         if not lines or [cell.strip() for cell in lines[0]] != ["first", "second", "kind"]:
             raise FileFormatError(
@@ -244,9 +270,10 @@ class PairwiseConstraints:
             )
         members = np.split(np.argsort(groups, kind="stable"), np.cumsum(sizes)[:-1])
         within = [np.column_stack(np.triu_indices(sizes[g], 1)) for g in np.flatnonzero(sizes > 1)]
+        none = np.empty((0, 2), dtype=np.int64)
         must = [members[g][pairs] for g, pairs in zip(np.flatnonzero(sizes > 1), within)]
         cannot = [np.array(np.meshgrid(members[a], members[b])).reshape(2, -1).T for a, b in self.opposed_groups]
-        return self._like(_stack(must), _stack(cannot))
+        return self._like(np.concatenate([none, *must]), np.concatenate([none, *cannot]))
 
     def violations(self, labels: LabelsLike) -> PairwiseConstraints:
         """Return the pairs that a clustering violates, of either kind.
@@ -364,9 +391,6 @@ def check_constraints(constraints: ConstraintsLike, X: Any) -> PairwiseConstrain
     return constraints
 
 
-# ---------------------------------------------------------------------------------------------------------- helpers
-
-
 def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
     check_path(path)
     file = str(path)
@@ -388,12 +412,6 @@ def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
         ) from error
 
 
-def _row_by_name(names: Sequence[str]) -> Callable[[str], int]:
-    """Return a function from a name to its row, for names that are unique."""
-    counts = Counter(names)
-    return {name.strip(): row for row, name in enumerate(names) if counts[name] == 1}.__getitem__
-
-
 def _as_pairs(pairs: Any, kind: str, n: int) -> np.ndarray:
     """Validate pairs; return each once, with the smaller number first, in ascending order."""
     name = kind.replace("-", "_")
@@ -413,7 +431,7 @@ def _as_pairs(pairs: Any, kind: str, n: int) -> np.ndarray:
         )
     array = array.astype(np.int64)
     if array.min() < 0 or array.max() >= n:
-        pair = _as_tuple(array[((array < 0) | (array >= n)).any(axis=1)][0])
+        pair = tuple(array[((array < 0) | (array >= n)).any(axis=1)][0].tolist())
         reason = f"rows are numbered 0 to {n - 1}"
         raise InputError(
             f"{name} contains the pair {pair}, but {reason}",
@@ -427,7 +445,7 @@ def _as_pairs(pairs: Any, kind: str, n: int) -> np.ndarray:
     equal = array[array[:, 0] == array[:, 1]]
     if len(equal):
         raise InputError(
-            f"{name} contains {len(equal)} pair(s) of a row with itself, such as {_as_tuple(equal[0])}",
+            f"{name} contains {len(equal)} pair(s) of a row with itself, such as {tuple(equal[0].tolist())}",
             "remove them",
             code="self_pair",
             parameter=name,
@@ -438,46 +456,6 @@ def _as_pairs(pairs: Any, kind: str, n: int) -> np.ndarray:
     return np.column_stack(np.divmod(np.unique(low * n + high), n))
 
 
-def _as_tuple(pair: np.ndarray) -> tuple[int, int]:
-    return int(pair[0]), int(pair[1])
-
-
-class _Conflict(NamedTuple):
-    """A cannot-link and the chain of must-links that joins its two rows."""
-
-    pair: tuple[int, int]
-    chain: list[int]
-
-    def __str__(self) -> str:
-        return f"{self.pair}, joined by {'-'.join(str(row) for row in self.chain)}"
-
-
-def _check_conflicts(constraints: PairwiseConstraints) -> None:
-    """Raise an error if a cannot-link joins two rows of one group."""
-    first, second = constraints.cannot_link.T
-    wrong = constraints.cannot_link[constraints.groups[first] == constraints.groups[second]]
-    if len(wrong) == 0:
-        return
-    shown = "; ".join(str(_conflict(constraints._must_graph, pair)) for pair in wrong[:MAX_CONFLICTS_SHOWN])
-    more = f"; and {len(wrong) - MAX_CONFLICTS_SHOWN} more" if len(wrong) > MAX_CONFLICTS_SHOWN else ""
-    raise InputError(
-        f"{len(wrong)} cannot-link(s) contradict the must-links: {shown}{more}",
-        "remove one of the pairs involved",
-        code="contradicting_pairs",
-        n_pairs=len(wrong),
-    )
-
-
-def _conflict(must: sp.csr_array, pair: np.ndarray) -> _Conflict:
-    """Return the shortest chain of must-links between the rows of a cannot-link."""
-    first, second = _as_tuple(pair)
-    predecessors = breadth_first_order(must, first, directed=False)[1]
-    chain = [second]
-    while chain[-1] != first:
-        chain.append(int(predecessors[chain[-1]]))
-    return _Conflict((first, second), chain[::-1])
-
-
 def _sample_each_class(labels: np.ndarray, rate: float, rng: np.random.RandomState) -> np.ndarray:
     """Return the positions of a fraction of every class, at least one each, in ascending order."""
     members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
@@ -486,19 +464,10 @@ def _sample_each_class(labels: np.ndarray, rate: float, rng: np.random.RandomSta
     return np.sort(np.concatenate([rng.permutation(rows)[: int(np.ceil(rate * len(rows)))] for rows in members]))
 
 
-def _sample(pairs: np.ndarray, limit: int, rng: np.random.RandomState) -> np.ndarray:
-    return pairs if len(pairs) <= limit else pairs[rng.permutation(len(pairs))[:limit]]
+# ------------------------------------------------------------------------------------- constraints as edges of a graph
 
 
-def _stack(parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.int64)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Pairwise constraints as edges of a graph: with the largest weight and none, or with weights of either sign.
-
-
-def overwrite_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGraph:
+def overwrite_edges(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGraph:
     """Give must-links the largest weight of the graph (1 if it has no edges), and remove the edges of cannot-links."""
     W = to_scipy(graph.weights)
     max_weight = float(W.data.max()) if W.nnz else 1.0
@@ -507,7 +476,7 @@ def overwrite_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> A
     return _with_host_weights(graph, sp.csr_array(untouched + max_weight * must))
 
 
-def add_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGraph:
+def add_constraints(graph: AffinityGraph, constraints: PairwiseConstraints) -> AffinityGraph:
     """Add edges of positive weight for must-links and of negative weight for cannot-links.
 
     The weights of either kind at a row sum to about ``strength`` times the mean degree, independently of the number of
@@ -526,12 +495,12 @@ def add_links(graph: AffinityGraph, constraints: PairwiseConstraints) -> Affinit
     W, n = to_scipy(graph.weights), graph.n_nodes
     unit = constraints.strength * (abs(W).sum() / n or 1.0)
     cannot = symmetric_pairs(constraints.cannot_link, n)
-    must_weights, cannot_weights = balanced_link_weights(constraints)
+    must_weights, cannot_weights = constraint_weights(constraints)
     linked = W - W.multiply(cannot) + unit * (must_weights - cannot_weights)
     return _with_host_weights(graph, sp.csr_array(linked), signed=bool(cannot.nnz) or graph.signed)
 
 
-def has_repulsion(graph: AffinityGraph, constraints: PairwiseConstraints | None) -> bool:
+def has_cannot_links(graph: AffinityGraph, constraints: PairwiseConstraints | None) -> bool:
     """Whether the negative weights of a graph are cannot-links."""
     links = constraints is not None and constraints.strength > 0 and len(constraints.cannot_link) > 0
     return links and graph.has_negative_weights
@@ -554,14 +523,10 @@ def attractive_part(graph: AffinityGraph) -> AffinityGraph:
 
 def group_means(values: Array, groups: np.ndarray) -> Array:
     """Replace every row of ``values`` by the mean over its group."""
-    members = _members(groups)
+    members = sp.csr_array((np.ones(len(groups)), (np.arange(len(groups)), groups)))
     sizes = np.asarray(members.sum(axis=0)).ravel()
     means = (members.T @ to_numpy(values)) / sizes.reshape(-1, *[1] * (values.ndim - 1))
     return asarray_like(means[groups], values, dtype=values.dtype)
-
-
-def _members(groups: np.ndarray) -> sp.csr_array:
-    return sp.csr_array((np.ones(len(groups)), (np.arange(len(groups)), groups)))
 
 
 def symmetric_pairs(pairs: np.ndarray, n: int) -> sp.csr_array:
@@ -570,16 +535,15 @@ def symmetric_pairs(pairs: np.ndarray, n: int) -> sp.csr_array:
     return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
 
 
-def balanced_link_weights(constraints: PairwiseConstraints) -> tuple[sp.csr_array, sp.csr_array]:
+def constraint_weights(constraints: PairwiseConstraints) -> tuple[sp.csr_array, sp.csr_array]:
     """Return ½(1/m_i + 1/m_j) for must-links and for cannot-links, m_i the number of pairs of that kind at row i."""
-    n = constraints.n_samples
-    return _balanced(symmetric_pairs(constraints.must_link, n)), _balanced(symmetric_pairs(constraints.cannot_link, n))
-
-
-def _balanced(pattern: sp.csr_array) -> sp.csr_array:
-    counts = np.asarray(pattern.sum(axis=1)).ravel()
-    per_row = sp.diags_array(1 / np.maximum(counts, 1)) @ pattern
-    return sp.csr_array(0.5 * (per_row + per_row.T))
+    balanced = []
+    for pairs in (constraints.must_link, constraints.cannot_link):
+        pattern = symmetric_pairs(pairs, constraints.n_samples)
+        counts = np.asarray(pattern.sum(axis=1)).ravel()
+        per_row = sp.diags_array(1 / np.maximum(counts, 1)) @ pattern
+        balanced.append(sp.csr_array(0.5 * (per_row + per_row.T)))
+    return balanced[0], balanced[1]
 
 
 def _with_host_weights(graph: AffinityGraph, W: sp.csr_array, **changes: Any) -> AffinityGraph:

@@ -12,6 +12,20 @@ is no such problem; its relaxation has the eigenvectors of the normalised cut.
 `average_association` measures the weight inside clusters instead, Σ_k W(A_k, A_k) / |A_k| = tr(H'WH), with the leading
 eigenvectors of W as its relaxation. It equals Σ_k vol(A_k) / |A_k| minus the Ratio Cut, so the two agree if all degrees
 are equal. [lpi, Eq. 9] states the problem of the Ratio Cut, Ly = λy, for both.
+
+Of a graph with cannot-links, repelling edges are in the denominator [Cucuringu et al. 2016]:
+
+    L⁺ v = λ (M + L⁻) v,    L⁺, L⁻ the Laplacians of the attracting and of the repelling edges
+
+A vector is good if it varies little over the attracting edges relative to its variation over the repelling ones and to
+the masses M (degrees for the normalised cut, their mean for the Ratio Cut). Without repelling edges this is the problem
+of the random walk. The signed Laplacian requires opposite values instead of different ones, which suits two clusters
+only.
+
+References
+----------
+M. Cucuringu, I. Koutis, S. Chawla, G. Miller, R. Peng, "Simple and scalable constrained clustering: a generalized
+spectral method", AISTATS 2016.
 """
 
 from __future__ import annotations
@@ -44,90 +58,12 @@ from ..core.sparse import (
 from ..errors import InputError
 from .affinity import AffinityGraph
 from .constraints import split_by_sign
+from .kernels import LowRankAffinity
 from .labels import check_node_labels, consecutive
-from .landmark_graph import LowRankAffinity
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Eigenvectors of graphs with repelling edges, in which cannot-links are in the denominator.
-#
-#     L⁺ v = λ (M + L⁻) v,    L⁺, L⁻ the Laplacians of the attracting and of the repelling edges
-#
-# A vector is good if it varies little over the attracting edges relative to its variation over the repelling ones and
-# to the masses M (degrees for the normalised cut, their mean for the Ratio Cut). Without repelling edges this is the
-# problem of the random walk. The signed Laplacian requires opposite values instead of different ones, which suits two
-# clusters only.
-#
-# References
-# ----------
-# M. Cucuringu, I. Koutis, S. Chawla, G. Miller, R. Peng, "Simple and scalable constrained clustering: a generalized
-# spectral method", AISTATS 2016.
 
 MATRIX_SOLVERS = ("arpack", "shift_invert")  # need a matrix, or miss a null space of several dimensions
-MAX_REPELLED_ROWS = 4000  # rows with a repelling edge, of which a dense matrix is decomposed
-
-
-def repelled_eigenpairs(graph: AffinityGraph, k: int, *, kind: str, **options: Any) -> EigenResult:
-    """Return the ``k`` smallest eigenpairs of the problem above.
-
-    ``kind`` is 'random_walk' for M = D or 'combinatorial' for the mean degree.
-
-    With N = M^-½ L⁺ M^-½ and R = (I + M^-½ L⁻ M^-½)^-½, which differs from I only where edges repel, the problem is
-    RNR u = λ u and v = M^-½ R u.
-    """
-    if options.get("method") in MATRIX_SOLVERS:
-        raise InputError(
-            f"eigen_solver={options['method']!r} needs a matrix, but with cannot-links there is only an operator",
-            "use 'auto'",
-            code="solver_needs_matrix",
-            parameter="eigen_solver",
-            value=options["method"],
-        )
-    attract, repel = (to_scipy(side.laplacian()).astype(np.float64) for side in split_by_sign(graph))
-    degrees = attract.diagonal()
-    mean = float(degrees.mean()) or 1.0
-    mass = np.where(degrees > 0, degrees, mean) if kind == "random_walk" else np.full_like(degrees, mean)
-    root = 1 / np.sqrt(mass)[:, None]
-    rows = np.flatnonzero(repel.diagonal())
-    if len(rows) > MAX_REPELLED_ROWS:
-        raise InputError(
-            f"{len(rows)} rows have cannot-links",
-            f"use cannot-links of at most {MAX_REPELLED_ROWS} rows",
-            code="too_many_rows",
-            n_rows=len(rows),
-            max_rows=MAX_REPELLED_ROWS,
-        )
-    R_rows = _inverse_root(root[rows] * repel[rows][:, rows].toarray() * root[rows].T)
-
-    def apply_R(v: np.ndarray) -> np.ndarray:
-        v = v.copy()
-        v[rows] = R_rows @ v[rows]
-        return v
-
-    def product(v: np.ndarray) -> np.ndarray:
-        v = v.reshape(len(root), -1)
-        return apply_R(root * (attract @ (root * apply_R(v))))
-
-    n = len(root)
-    operator = spla.LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
-    result = smallest_eigenpairs(operator if n > DENSE_UP_TO else product(np.eye(n)), k, **options)
-    like_graph = lambda part: asarray_like(to_numpy(part), graph.degrees, dtype=graph.degrees.dtype)  # noqa: E731
-    return replace(
-        result,
-        vectors=like_graph(root * apply_R(to_numpy(result.vectors))),
-        values=like_graph(result.values),
-        residuals=like_graph(result.residuals),
-    )
-
-
-def _inverse_root(E: np.ndarray) -> np.ndarray:
-    """Return (I + E)^-½ of a positive semidefinite matrix E."""
-    if len(E) == 0:
-        return E
-    values, vectors = eigh(0.5 * (E + E.T))
-    return (vectors / np.sqrt(1 + np.maximum(values, 0))) @ vectors.T
-
-
-# ---------------------------------------------------------------------------------------------------------------------
+MAX_CANNOT_LINK_ROWS = 4000  # rows with a repelling edge, of which a dense matrix is decomposed
+MASS_IS_DEGREE = {"ratio": False, "ncut": True}  # whether the mass of a node is its degree
 
 # ------------------------------------------------------------------------------------------------ cuts of hard labels
 
@@ -321,10 +257,6 @@ class CutProblem(NamedTuple):
         return 1 / namespace(self.mass).sqrt(self.mass)
 
 
-MASS_IS_DEGREE = {"ratio": False, "ncut": True}  # whether the mass of a node is its degree
-SIGNS = ("split", "shift")  # ways to treat negative weights
-
-
 def cut_problem(
     graph: AffinityGraph | LowRankAffinity,
     cut: str,
@@ -335,24 +267,14 @@ def cut_problem(
 ) -> CutProblem:
     """Return the Ratio Cut or normalised cut of a graph as a problem.
 
-    Parameters
-    ----------
-    graph : AffinityGraph or LowRankAffinity
-        The graph.
-    cut : {'ratio', 'ncut'}
-        The Ratio Cut or the normalised cut.
-    signed : {'split', 'shift'}, default='split'
-        The treatment of negative weights: W = W⁺ - W⁻, with degrees Σ_j w_ij; or W + c for all pairs, with c such that
-        the smallest weight is zero, which does not change the eigenvectors of D - W. [nle, section V]
-    sizes : array of shape (n_nodes,), optional
-        The number of points that each node represents; by default one.
-    repelling : bool, default=False
-        Whether negative weights are cannot-links, which count against a cluster that contains both ends, J = Σ_k (cut
-        of W⁺ + W⁻ within) / mass, and not in favour of one that contains a single end. With d = Σ_j w_ij instead, the
-        best cluster of all would be the single node with the most cannot-links.
+    Negative weights are split off, W = W⁺ - W⁻, with degrees Σ_j w_ij; or all weights are shifted ('shift'), W + c for
+    all pairs with the smallest weight zero, which does not change the eigenvectors of D - W. [nle, section V] If they
+    are cannot-links (``repelling``) they count against a cluster that contains both ends, J = Σ_k (cut of W⁺ + W⁻
+    within) / mass, and not in favour of one that contains a single end. With d = Σ_j w_ij instead, the best cluster of
+    all would be the single node with the most cannot-links. ``sizes`` are the numbers of points that nodes represent.
     """
     by_degree = choose(MASS_IS_DEGREE, cut, option="cut")
-    choose(dict.fromkeys(SIGNS), signed, option="signed")
+    choose(dict.fromkeys(("split", "shift")), signed, option="signed")
     attract, repel, degrees = _operators(graph, signed)
     if repelling and repel is not None:
         degrees = attract(namespace(degrees).ones_like(degrees)[:, None])[:, 0]
@@ -420,7 +342,7 @@ def cut_eigenvectors(
     if isinstance(graph, AffinityGraph) and not graph.has_negative_weights and unshifted:
         return smallest_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
     if isinstance(graph, AffinityGraph) and problem.repelling:  # those of D⁺ - W would concentrate on cannot-links
-        return repelled_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
+        return cannot_link_eigenpairs(graph, k, kind=kind, random_state=rng).vectors
     root = to_numpy(problem.inverse_root).astype(np.float64)[:, None]
     diagonal = to_numpy(problem.degrees).astype(np.float64)[:, None] * root**2
     reference = problem.degrees
@@ -434,6 +356,59 @@ def cut_eigenvectors(
     operator = spla.LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
     vectors = smallest_eigenpairs(operator if n > 512 else product(np.eye(n)), k, random_state=rng).vectors
     return asarray_like(root * to_numpy(vectors), reference, dtype=reference.dtype)
+
+
+def cannot_link_eigenpairs(graph: AffinityGraph, k: int, *, kind: str, **options: Any) -> EigenResult:
+    """Return the ``k`` smallest eigenpairs of L⁺ v = λ (M + L⁻) v; M is D for 'random_walk', else the mean degree.
+
+    With N = M^-½ L⁺ M^-½ and R = (I + M^-½ L⁻ M^-½)^-½, which differs from I only where edges repel, the problem is RNR
+    u = λ u and v = M^-½ R u.
+    """
+    if options.get("method") in MATRIX_SOLVERS:
+        raise InputError(
+            f"eigen_solver={options['method']!r} needs a matrix, but with cannot-links there is only an operator",
+            "use 'auto'",
+            code="solver_needs_matrix",
+            parameter="eigen_solver",
+            value=options["method"],
+        )
+    attract, repel = (to_scipy(side.laplacian()).astype(np.float64) for side in split_by_sign(graph))
+    degrees = attract.diagonal()
+    mean = float(degrees.mean()) or 1.0
+    mass = np.where(degrees > 0, degrees, mean) if kind == "random_walk" else np.full_like(degrees, mean)
+    root = 1 / np.sqrt(mass)[:, None]
+    rows = np.flatnonzero(repel.diagonal())
+    if len(rows) > MAX_CANNOT_LINK_ROWS:
+        raise InputError(
+            f"{len(rows)} rows have cannot-links",
+            f"use cannot-links of at most {MAX_CANNOT_LINK_ROWS} rows",
+            code="too_many_rows",
+            n_rows=len(rows),
+            max_rows=MAX_CANNOT_LINK_ROWS,
+        )
+    E = root[rows] * repel[rows][:, rows].toarray() * root[rows].T
+    values, vectors = eigh(0.5 * (E + E.T)) if len(rows) else (np.empty(0), E)
+    R_rows = (vectors / np.sqrt(1 + np.maximum(values, 0))) @ vectors.T  # (I + E)^-½
+
+    def apply_R(v: np.ndarray) -> np.ndarray:
+        v = v.copy()
+        v[rows] = R_rows @ v[rows]
+        return v
+
+    def product(v: np.ndarray) -> np.ndarray:
+        v = v.reshape(len(root), -1)
+        return apply_R(root * (attract @ (root * apply_R(v))))
+
+    n = len(root)
+    operator = spla.LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
+    result = smallest_eigenpairs(operator if n > DENSE_UP_TO else product(np.eye(n)), k, **options)
+    like_graph = lambda part: asarray_like(to_numpy(part), graph.degrees, dtype=graph.degrees.dtype)  # noqa: E731
+    return replace(
+        result,
+        vectors=like_graph(root * apply_R(to_numpy(result.vectors))),
+        values=like_graph(result.values),
+        residuals=like_graph(result.residuals),
+    )
 
 
 def association_eigenpairs(graph: AffinityGraph, k: int, **options: Any) -> EigenResult:
@@ -499,10 +474,6 @@ def _best_moves(problem: CutProblem, labels: Array, terms: CutTerms, k: int) -> 
     left = (current(cut) - d + 2 * current_weight) / xp.where(is_last, 1, left_mass) - current(cut / mass)
     change = xp.where((H > 0) | is_last, float("inf"), joined + left)
     return -xp.min(change, axis=1), xp.argmin(change, axis=1)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Hard labels from a graph, from which several families of models start.
 
 
 def spectral_labels(graph: AffinityGraph, n_clusters: int, *, random_state: np.random.RandomState) -> Array:

@@ -1,4 +1,4 @@
-"""`GraphEstimatorMixin`, shared by all estimators with a ``graph`` parameter."""
+"""Mixins of estimators: `GraphEstimatorMixin` for a ``graph`` parameter, `ClustererMixin` for those that predict."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..core.sparse import Sparse
 from ..errors import InputError, warn
 from .affinity import AffinityGraph
 from .community import modularity
-from .constraints import PairwiseConstraints, add_links
+from .constraints import PairwiseConstraints, add_constraints
 from .labels import as_column, known_labels
-from .recipes import KNNGraph, as_affinity, build_affinity, default_recipe, is_pairwise, learns_from_pairs
+from .recipes import KNNGraph, as_affinity, build_affinity, default_recipe, is_precomputed, learns_from_constraints
 from .smoothing import link_weights, nystrom
 
 MAX_SIZES_SHOWN = 5  # sizes of components listed in a warning
@@ -57,7 +57,7 @@ class GraphEstimatorMixin(ProgressMixin):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_pairwise(self.graph)
+        tags.input_tags.pairwise = is_precomputed(self.graph)
         return tags
 
     def _build_graph(
@@ -79,16 +79,16 @@ class GraphEstimatorMixin(ProgressMixin):
             X = check_data(X, estimator=self, min_samples=2)
         recipe = self._recipe()
         graph, self._fit_recipe = build_affinity(recipe, X, self._labels_for(recipe, y), constraints)
-        self._fit_X = None if graph is X or is_pairwise(recipe) else X
-        if constraints is not None and (graph is X or not learns_from_pairs(recipe)):
-            graph = add_links(graph, constraints)
+        self._fit_X = None if graph is X or is_precomputed(recipe) else X
+        if constraints is not None and (graph is X or not learns_from_constraints(recipe)):
+            graph = add_constraints(graph, constraints)
         if self._warns_if_disconnected:
             warn_if_disconnected(graph)
         return graph
 
     def _require_rows(self, X: Any) -> None:
         """Raise an error if ``X`` is a graph or an affinity matrix, for estimators that map rows."""
-        if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
+        if isinstance(X, AffinityGraph) or is_precomputed(self.graph):
             raise InputError(
                 f"{type(self).__name__} maps the rows of X, but X is a graph or an affinity matrix",
                 "fit on data, and pass the graph as graph=",
@@ -101,7 +101,7 @@ class GraphEstimatorMixin(ProgressMixin):
 
         Searches and pipelines pass true labels to every estimator, and a clusterer must not use them.
         """
-        if y is None or not (is_clusterer(self) and learns_from_pairs(recipe)):
+        if y is None or not (is_clusterer(self) and learns_from_constraints(recipe)):
             return y
         y = as_column(y)
         known, _ = known_labels(y, len(y))  # type: ignore[arg-type]
@@ -144,10 +144,6 @@ def warn_if_disconnected(graph: AffinityGraph) -> None:
         n_components=n_components,
         stacklevel=4,
     )
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# What clusterers with ``predict`` share: ``fit_predict`` with all arguments of ``fit``, and a score without labels.
 
 
 class ClustererMixin(ClusterMixin):

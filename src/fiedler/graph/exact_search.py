@@ -8,12 +8,17 @@ CSR rows                a blocked sparse product; only one block of similarities
 
 |x|² + |y|² - 2x'y suffers from cancellation. So matrix products only propose candidates, and their distances are
 computed from differences; rows for which single precision may have missed a neighbour are searched again in double.
+
+Of equally near rows, the first ones are neighbours. Distances of counts, pixels and categories are often equal, and
+their last digits depend on the processor and the number of threads, since they come from matrix products. So a search
+proposes a few rows more than needed; their distances are computed again, from differences, compared in single
+precision, and sorted by distance and then by index. A query whose last neighbour is as far as the last proposed row may
+have further neighbours at that distance: these are sought among all rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,66 +44,43 @@ from ..core.arrays import (
 from ..core.fitting import is_worker_thread, stage
 from ..core.parallel import map_blocks
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Ties between neighbours: of equally near rows, the first ones are chosen.
-#
-# Distances of counts, pixels and categories are often equal, and their last digits depend on the processor and the
-# number of threads, since they come from matrix products. So a search proposes a few rows more than needed; their
-# distances are computed again, from differences, compared in single precision, and sorted by distance and then by
-# index. A query whose last neighbour is as far as the last proposed row may have further neighbours at that distance:
-# these are sought among all rows.
-
 EXTRA_CANDIDATES = 4  # rows proposed for each query beyond those needed
 TIE = 1e-7  # relative difference of equal distances
 ROUNDING_ERRORS = 8  # bound on the error of a squared distance by products, in units of eps · (|x|² + |y|²)
 
 
-class Neighbors(NamedTuple):
-    """Neighbours of each query, nearest first.
+MAX_TREE_FEATURES = 8  # features up to which scikit-learn's trees are faster than products of all float32 rows
+SLICE_ROWS = 512  # queries of one call of scikit-learn, after which an interrupt is heard
+MIN_ROWS_FOR_PIECES = 10_000  # rows above which scikit-learn searches them piece by piece
 
-    Attributes
-    ----------
-    distances, indices : array of shape (m, k)
-    is_settled : array of shape (m,)
-        Whether no row that was not proposed can be as near.
-    """
-
-    distances: Array
-    indices: Array
-    is_settled: Array
+# ------------------------------------------------------------------------------------------------------------ ties
 
 
-def first_of_ties(X: Array, Q: Array, candidates: Array, k: int, distances: Array | None = None) -> Neighbors:
-    """Return the ``k`` nearest of the proposed rows for each query; of equally near ones, those with the lowest index.
+def first_of_ties(
+    X: Array, Q: Array, candidates: Array, k: int, distances: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Return the distances and indices of the ``k`` nearest of the proposed rows, of equally near ones the first.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-    Q : array or CSR matrix of shape (m, d)
-        The queries.
-    candidates : array of shape (m, c)
-        At least ``k`` proposed rows for each, without the query itself.
-    k : int
-    distances : array of shape (m, c), optional
-        Their distances, if not Euclidean.
+    There are at least ``k`` candidates, without the query itself; ``distances`` are theirs if not Euclidean. The third
+    result is whether no row that was not proposed can be as near.
 
     Examples
     --------
     >>> X = np.array([[0.0], [1.0], [-1.0], [3.0]])
-    >>> first_of_ties(X, X[:1], np.array([[2, 1, 3]]), 1).indices
+    >>> first_of_ties(X, X[:1], np.array([[2, 1, 3]]), 1)[1]
     array([[1]])
     """
     xp = namespace(candidates)
     by_index = xp.argsort(candidates, axis=1)
     candidates = xp.take_along_axis(candidates, by_index, axis=1)
     exact = _lengths(X, Q, candidates) if distances is None else xp.take_along_axis(distances, by_index, axis=1)
-    keys = _comparable(exact)
+    largest = xp.max(exact, axis=1)[:, None]
+    # Relative distances in single precision hide rounding errors.
+    keys = xp.astype(exact / xp.where(largest > 0, largest, 1), xp.float32)
     nearest = xp.argsort(keys, axis=1, stable=True)
-    last, farthest = (xp.take_along_axis(keys, nearest[:, j : j + 1], axis=1)[:, 0] for j in (k - 1, keys.shape[1] - 1))
-    nearest = nearest[:, :k]
-    return Neighbors(
-        xp.take_along_axis(exact, nearest, axis=1), xp.take_along_axis(candidates, nearest, axis=1), last < farthest
-    )
+    kth, last = (xp.take_along_axis(keys, nearest[:, j : j + 1], axis=1)[:, 0] for j in (k - 1, keys.shape[1] - 1))
+    distances, indices = (xp.take_along_axis(part, nearest[:, :k], axis=1) for part in (exact, candidates))
+    return distances, indices, kth < last
 
 
 def complete_ties(
@@ -112,25 +94,19 @@ def complete_ties(
 ) -> tuple[Array, Array]:
     """Replace neighbours at the largest distance of each query by the first rows, of all, at that distance.
 
-    Parameters
-    ----------
-    X, Q
-        As in :func:`first_of_ties`.
-    self_indices : ndarray of shape (m,), optional
-        The row of each query in ``X``, if it is one.
-    found : tuple of arrays of shape (m, k)
-        The distances and indices of the neighbours of each query, the nearest first.
-    distances : callable, optional
-        The distances of some queries to all rows, shape (b, n), if not Euclidean.
-    n_jobs : int, optional
-        The number of threads.
+    ``self_indices`` is the row of each query in ``X``, if it is one, ``found`` the distances and indices of its
+    neighbours, the nearest first. ``distances`` returns those of some queries to all rows, shape (b, n), if not
+    Euclidean.
     """
-    near_enough = _euclidean_ties(X) if distances is None else _metric_ties(distances)
+    if distances is None:
+        is_tied = _euclidean_ties(X)
+    else:
+        is_tied = lambda queries, radius: namespace(radius).abs(distances(queries) - radius) <= TIE * radius  # noqa: E731
 
     def complete(rows: slice) -> tuple[Array, Array]:
         own = None if self_indices is None else self_indices[rows]
         lengths, indices = found[0][rows, :], found[1][rows, :]
-        ties = _first_rows(near_enough(Q[rows, :], lengths[:, -1:]), indices.shape[1] + EXTRA_CANDIDATES, own)
+        ties = _first_rows(is_tied(Q[rows, :], lengths[:, -1:]), indices.shape[1] + EXTRA_CANDIDATES, own)
         return _join_ties(X, Q[rows, :], lengths, indices, ties, distances)
 
     blocks = list(row_blocks(Q.shape[0], 32 * X.shape[0], X.data if sp.issparse(X) else X))
@@ -146,7 +122,7 @@ def _euclidean_ties(X: Array) -> Callable[[Array, Array], Array]:
     right = right if center is None else right - center
     sq_norms = sq_row_norms(right)
 
-    def near_enough(queries: Array, radius: Array) -> Array:
+    def is_tied(queries: Array, radius: Array) -> Array:
         left = _double(queries) if center is None else _double(queries) - center
         products = left @ right.T
         products = products.toarray() if sp.issparse(products) else products
@@ -154,12 +130,7 @@ def _euclidean_ties(X: Array) -> Callable[[Array, Array], Array]:
         sizes = sq_row_norms(left)[:, None] + sq_norms[None, :]
         return xp.abs(sizes - 2 * products - radius**2) <= TIE * radius**2 + ROUNDING_ERRORS * eps(products) * sizes
 
-    return near_enough
-
-
-def _metric_ties(distances: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
-    """Return the same for the distances of another metric."""
-    return lambda queries, radius: namespace(radius).abs(distances(queries) - radius) <= TIE * radius
+    return is_tied
 
 
 def _first_rows(mask: Array, count: int, own: np.ndarray | None) -> np.ndarray:
@@ -185,10 +156,10 @@ def _join_ties(
     place = arange(k + ties.shape[1], indices)[None, :]
     is_wanted = xp.concat([lengths < (1 - TIE) * radius, is_tie], axis=1)
     order = xp.argsort(xp.where(is_wanted, place, 2 * place.shape[1]), axis=1, stable=True)[:, :k]
-    are_enough = (xp.sum(xp.astype(is_wanted, xp.int64), axis=1) >= k)[:, None]
+    has_k_rows = (xp.sum(xp.astype(is_wanted, xp.int64), axis=1) >= k)[:, None]
     joined = (xp.concat([lengths, exact], axis=1), xp.concat([indices, proposed], axis=1))
     chosen = [xp.take_along_axis(part, order, axis=1) for part in joined]
-    return xp.where(are_enough, chosen[0], lengths), xp.where(are_enough, chosen[1], indices)
+    return xp.where(has_k_rows, chosen[0], lengths), xp.where(has_k_rows, chosen[1], indices)
 
 
 def _lengths(X: Array, Q: Array, candidates: Array) -> Array:
@@ -215,25 +186,14 @@ def _double(X: Array) -> Array:
     return X.astype(np.float64) if sp.issparse(X) else namespace(X).astype(X, namespace(X).float64)
 
 
-def _comparable(distances: Array) -> Array:
-    """Return distances relative to the largest of each row in single precision, which hides their rounding errors."""
-    xp = namespace(distances)
-    largest = xp.max(distances, axis=1)[:, None]
-    return xp.astype(distances / xp.where(largest > 0, largest, 1), xp.float32)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-
-MAX_TREE_FEATURES = 8  # features up to which scikit-learn's trees are faster than products of all float32 rows
-SLICE_ROWS = 512  # queries of one call of scikit-learn, after which an interrupt is heard
-MIN_ROWS_FOR_PIECES = 10_000  # rows above which scikit-learn searches them piece by piece
+# --------------------------------------------------------------------------------------------------- the exact search
 
 
 @ignore_foreign_warnings()
 def exact_neighbors(
     X: Array, queries: Array | None, k: int, metric: str, n_jobs: int | None
 ) -> tuple[Array, Array, float]:
-    """Search exactly; of equally near rows, the first ones are neighbours, see :mod:`.ties`."""
+    """Search exactly; of equally near rows, the first ones are neighbours, see the module."""
     n_candidates, Q = X.shape[0] - (queries is None), X if queries is None else queries
     n_proposed = min(k + EXTRA_CANDIDATES, n_candidates)
     given, proposed = _propose(X, queries, n_proposed, metric, n_jobs)
@@ -285,15 +245,11 @@ def neighbors_by_products(
     distances, indices, certain = _propose_and_check(X, Q, self_indices, k, n_jobs)
     if X.dtype == xp.float64 or bool(xp.all(certain)):
         return distances, indices
-    uncertain, settled = xp.nonzero(~certain)[0], xp.nonzero(certain)[0]
-    double = lambda A: xp.astype(A, xp.float64)  # noqa: E731
-    own = None if self_indices is None else xp.take(self_indices, uncertain)
-    redone = _propose_and_check(double(X), double(xp.take(Q, uncertain, axis=0)), own, k, n_jobs)
-    order = xp.argsort(xp.concat([settled, uncertain]))
-    merge = lambda old, new: xp.take(  # noqa: E731
-        xp.concat([xp.take(old, settled, axis=0), xp.astype(new, old.dtype)], axis=0), order, axis=0
-    )
-    return merge(distances, redone[0]), merge(indices, redone[1])
+    uncertain = np.flatnonzero(to_numpy(~certain))
+    own = None if self_indices is None else take_rows(self_indices, uncertain)
+    redone = _propose_and_check(_double(X), _double(take_rows(Q, uncertain)), own, k, n_jobs)
+    distances = replace_rows(distances, uncertain, xp.astype(redone[0], distances.dtype))
+    return distances, replace_rows(indices, uncertain, redone[1])
 
 
 def _propose_and_check(

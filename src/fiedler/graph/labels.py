@@ -22,7 +22,8 @@ from ..core.arrays import Array, asarray_like, to_numpy
 from ..core.sparse import Sparse, csr_parts, filter_entries, from_scipy_like, row_indices, to_scipy
 from ..errors import InputError, shown
 from .affinity import AffinityGraph
-from .recipes import MAX_FULL_NODES, as_affinity, link_new_points
+from .kernels import MAX_FULL_NODES
+from .recipes import as_affinity, link_new_points
 
 UNKNOWN = -1  # the label of a row whose class is not known
 MAX_LABEL = 2**53  # above, floats are not all of the whole numbers
@@ -152,7 +153,8 @@ def known_labels(y: LabelsLike, n: int) -> tuple[np.ndarray, np.ndarray]:
             code="missing_labels",
             parameter="y",
         )
-    known = np.array([not _is_unknown(label) for label in labels])
+    is_number = [isinstance(label, numbers.Real) for label in labels]
+    known = np.array([str(y) != str(UNKNOWN) and not (real and y == UNKNOWN) for y, real in zip(labels, is_number)])
     return known, np.array([str(label) for label in labels[known]])
 
 
@@ -170,8 +172,8 @@ def check_classes(labels: np.ndarray) -> None:
 def check_partial_labels(y: LabelsLike | None, n: int, k: int | None = None) -> np.ndarray | None:
     """Return the labels in ``y`` that a clusterer may use: 0, 1, ... (below ``k``) for some rows, -1 for the others.
 
-    None if ``y`` contains no -1, names, or numbers that are not whole: pipelines and searches pass true labels and
-    targets to every estimator, and a clusterer must not use them.
+    None if ``y`` has no -1, or is no whole numbers: pipelines and searches pass true labels and targets to every
+    estimator, and a clusterer must not use them.
     """
     if y is None:
         return None
@@ -211,10 +213,6 @@ def spread_over_groups(labels: np.ndarray, groups: np.ndarray) -> np.ndarray:
             row=row,
         )
     return of_group[groups]
-
-
-def _is_unknown(label: Any) -> bool:
-    return (isinstance(label, numbers.Real) and label == UNKNOWN) or str(label) == str(UNKNOWN)
 
 
 def class_cliques(classes: np.ndarray) -> sp.csr_array:

@@ -1,4 +1,4 @@
-"""Graph Laplacians, as sparse matrices in the array library of the graph.
+"""Operators on a graph: Laplacians and the Hessian, as sparse matrices in the array library of the graph.
 
 ===============  =============================  ===================================================
 combinatorial    D - W                          [vonLuxburg07, 3.1]; Ratio Cut
@@ -12,54 +12,55 @@ the degree and on the diagonal of W, and so does not change D - W. An isolated n
 identity in the formulas is restricted to nodes with an edge). The multiplicity of the eigenvalue 0 is thus the number
 of connected components, isolated nodes included (of balanced components, on a signed graph).
 
+The Hessian operator is a quadratic form H that is zero for functions which are affine on a flat manifold:
+
+    f'Hf = Σ_i ‖W_i' f(N_i)‖²,   W_i an orthonormal basis of the quadratic functions on the neighbourhood N_i of row i
+                                 that are orthogonal to the constant and linear ones        [Donoho & Grimes 2003]
+
+Linear and quadratic functions are those of tangent coordinates, the d leading principal components of the neighbours.
+Unlike the Laplacian, whose energy tr(f'Lf) is zero for constants alone, H has a null space of d + 1 dimensions on a
+manifold that is isometric to an open connected set of the plane, convex or not: smoothing by it does not flatten.
+scikit-learn's ``LocallyLinearEmbedding(method="hessian")`` is the same where a neighbourhood has as many rows as a
+quadratic function has coefficients; of larger ones it penalises everything that is not linear.
+
 References
 ----------
 [vonLuxburg07] U. von Luxburg, "A tutorial on spectral clustering", Statistics and Computing 17, 2007.
+D. L. Donoho, C. Grimes, "Hessian eigenmaps: locally linear embedding techniques for high-dimensional data", PNAS 100,
+2003.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from .._validation import choose
-from ..core.arrays import Array, asarray_like, namespace, to_numpy
-from ..core.eigen import LaplacianKind, SpectralForm
+from .._validation import check_int, choose
+from ..core.arrays import Array, asarray_like, eps, namespace, row_blocks, to_numpy
+from ..core.eigen import LaplacianKind, SpectralForm, spectral_bounds
 from ..core.sparse import (
     Sparse,
     add_diagonal,
     csr_parts,
     filter_entries,
+    from_coo,
     row_indices,
     row_sums,
     scale_rows_columns,
     to_scipy,
     with_data,
 )
-from ..errors import InputTypeError
+from ..errors import InputError, InputTypeError
+
+if TYPE_CHECKING:
+    from .affinity import AffinityGraph
 
 
-class Graph(Protocol):
-    """The attributes of a graph from which its Laplacians are computed."""
-
-    @property
-    def weights(self) -> Sparse:
-        """Symmetric, zero diagonal."""
-
-    @property
-    def degrees(self) -> Array:
-        """Row sums of the absolute weights, self-loops included."""
-
-    @property
-    def loops(self) -> Array | None:
-        """Weights of the self-loops, if there are any."""
-
-    @property
-    def signed(self) -> bool:
-        """Whether weights may be negative."""
+LAPLACIANS = dict.fromkeys(("combinatorial", "symmetric", "random_walk", "signed"))
 
 
 def weighted_degrees(weights: Sparse, *, signed: bool) -> Array:
@@ -77,47 +78,7 @@ def power_of_degrees(degrees: Array, power: float) -> Array:
     return xp.where(connected, xp.where(connected, degrees, 1) ** power, 0)
 
 
-def _loopless_degrees(graph: Graph) -> Array:
-    """Return the diagonal of D - W: degrees without the self-loops, which are on the diagonal of W as well."""
-    return graph.degrees if graph.loops is None else graph.degrees - graph.loops
-
-
-def _normalized_diagonal(graph: Graph) -> Array:
-    """Return the diagonal of I - D⁻¹W: 1 for a node with edges, 0 for an isolated one, minus w_ii / d_i."""
-    if graph.loops is not None:
-        return _loopless_degrees(graph) * power_of_degrees(graph.degrees, -1.0)
-    return namespace(graph.degrees).astype(graph.degrees > 0, graph.degrees.dtype)
-
-
-def _combinatorial(graph: Graph) -> Sparse:
-    return add_diagonal(with_data(graph.weights, -csr_parts(graph.weights)[0]), _loopless_degrees(graph))
-
-
-def _symmetric(graph: Graph) -> Sparse:
-    inverse_root = power_of_degrees(graph.degrees, -0.5)
-    return add_diagonal(scale_rows_columns(graph.weights, -inverse_root, inverse_root), _normalized_diagonal(graph))
-
-
-def _random_walk(graph: Graph) -> Sparse:
-    return add_diagonal(
-        scale_rows_columns(graph.weights, -power_of_degrees(graph.degrees, -1.0)), _normalized_diagonal(graph)
-    )
-
-
-def _signed(graph: Graph) -> Sparse:
-    absolute = weighted_degrees(graph.weights, signed=True)
-    return add_diagonal(with_data(graph.weights, -csr_parts(graph.weights)[0]), absolute)
-
-
-LAPLACIANS = {
-    "combinatorial": _combinatorial,
-    "symmetric": _symmetric,
-    "random_walk": _random_walk,
-    "signed": _signed,
-}
-
-
-def laplacian(graph: Graph, kind: LaplacianKind = "combinatorial") -> Sparse:
+def laplacian(graph: AffinityGraph, kind: LaplacianKind = "combinatorial") -> Sparse:
     """Return the Laplacian matrix of a graph.
 
     Parameters
@@ -148,37 +109,52 @@ def laplacian(graph: Graph, kind: LaplacianKind = "combinatorial") -> Sparse:
             code="not_a_graph",
             parameter="graph",
         )
-    return choose(LAPLACIANS, kind, option="kind")(graph)
+    choose(LAPLACIANS, kind, option="kind")
+    W, degrees = graph.weights, graph.degrees
+    if kind == "signed":
+        return add_diagonal(with_data(W, -csr_parts(W)[0]), weighted_degrees(W, signed=True))
+    # A self-loop is in the degree and on the diagonal of W, so that it is not on the diagonal of D - W.
+    diagonal = degrees if graph.loops is None else degrees - graph.loops
+    if kind == "combinatorial":
+        return add_diagonal(with_data(W, -csr_parts(W)[0]), diagonal)
+    inverse, root = power_of_degrees(degrees, -1.0), power_of_degrees(degrees, -0.5)
+    # The diagonal of I - D⁻¹W is 1 for a node with edges, 0 for an isolated one, minus w_ii / d_i.
+    diagonal = namespace(degrees).astype(degrees > 0, degrees.dtype) if graph.loops is None else diagonal * inverse
+    scaled = scale_rows_columns(W, -inverse) if kind == "random_walk" else scale_rows_columns(W, -root, root)
+    return add_diagonal(scaled, diagonal)
 
 
-# ------------------------------------------------------------------------------------- input of the eigensolvers
-
-
-def spectral_form(graph: Graph, kind: LaplacianKind = "symmetric") -> SpectralForm:
+def spectral_form(graph: AffinityGraph, kind: LaplacianKind = "symmetric") -> SpectralForm:
     """Return the Laplacian as a symmetric eigenproblem: matrix, exact null vectors, spectral bound and row scaling.
 
     ``random_walk`` is solved through the symmetric one: L_rw v = λ v for v = D^-1/2 u. [vonLuxburg07, Prop. 3]
     """
-    choose(LAPLACIANS, kind, option="kind")
     count, component, sign = balanced_components(graph)
     normalized = kind in ("symmetric", "random_walk")
     degrees = graph.degrees
     xp = namespace(degrees)
     null_values = xp.where(degrees > 0, xp.sqrt(degrees), 1) if normalized else xp.ones_like(degrees)
+    data, indices, _ = csr_parts(graph.weights)
+    upper = 2.0 if normalized else 1.0
+    if (
+        not normalized and data.shape[0]
+    ):  # max d_i + d_j over the edges, a bound of the spectrum [Anderson & Morley 1985]
+        upper = float(xp.max(degrees[row_indices(graph.weights)] + degrees[indices]))
+
+    def null_vectors(k: int) -> Array:
+        """Return orthonormal null vectors of the largest components: sign times ``null_values``, 0 elsewhere."""
+        values, basis = to_numpy(null_values).astype(np.float64), np.zeros((len(component), min(k, count)))
+        for c in range(min(k, count)):
+            members = component == c
+            basis[members, c] = sign[members] * values[members] / np.linalg.norm(values[members])
+        return asarray_like(basis, null_values, dtype=null_values.dtype)
+
     return SpectralForm(
         matrix=laplacian(graph, "symmetric" if normalized else kind),
-        null_vectors=lambda k: _null_vectors(null_values, component, sign, min(k, count)),
-        upper=2.0 if normalized else _largest_edge_degree(graph),
+        null_vectors=null_vectors,
+        upper=upper,
         row_scale=xp.where(degrees > 0, 1 / null_values, 1) if kind == "random_walk" else None,
     )
-
-
-def _largest_edge_degree(graph: Graph) -> float:
-    """Return the maximum of d_i + d_j over the edges, a bound of the spectrum of D - W. [Anderson & Morley 1985]"""
-    _, indices, _ = csr_parts(graph.weights)
-    if indices.shape[0] == 0:
-        return 1.0
-    return float(namespace(indices).max(graph.degrees[row_indices(graph.weights)] + graph.degrees[indices]))
 
 
 def component_labels(weights: Sparse) -> tuple[int, np.ndarray]:
@@ -190,7 +166,7 @@ def component_labels(weights: Sparse) -> tuple[int, np.ndarray]:
     return count, rank[labels]
 
 
-def balanced_components(graph: Graph) -> tuple[int, np.ndarray, np.ndarray]:
+def balanced_components(graph: AffinityGraph) -> tuple[int, np.ndarray, np.ndarray]:
     """Return the components that have a null vector: their number, each node's component (-1: none) and its sign.
 
     These are all components of a graph with non-negative weights. On a signed graph they are the balanced ones: those
@@ -214,11 +190,158 @@ def balanced_components(graph: Graph) -> tuple[int, np.ndarray, np.ndarray]:
     return len(kept), renumber[component], sign
 
 
-def _null_vectors(null_values: Array, component: np.ndarray, sign: np.ndarray, count: int) -> Array:
-    """Return orthonormal null vectors of the ``count`` largest components: sign times ``null_values``, 0 elsewhere."""
-    values = to_numpy(null_values).astype(np.float64)
-    basis = np.zeros((len(component), count))
-    for c in range(count):
-        members = component == c
-        basis[members, c] = sign[members] * values[members] / np.linalg.norm(values[members])
-    return asarray_like(basis, null_values, dtype=null_values.dtype)
+# ---------------------------------------------------------------------------------------------- the Hessian operator
+
+RANK_TOL_POWER = 0.5  # directions shorter than eps to this power, relative to the longest, are rounding errors
+
+
+def n_neighbors_needed(n_dimensions: int) -> int:
+    """Return 1 + d + d(d + 1)/2, the coefficients of a quadratic function, each of which needs a neighbour."""
+    return 1 + n_dimensions + n_dimensions * (n_dimensions + 1) // 2
+
+
+def hessian(X: Array, graph: AffinityGraph | Sparse, n_dimensions: int = 2) -> Sparse:
+    """Return the matrix of the Hessian operator on rows that lie near a manifold.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows.
+    graph : AffinityGraph or sparse matrix of shape (n, n)
+        The neighbours of row i are the stored entries of row i, whatever their weights.
+    n_dimensions : int, default=2
+        The dimension of the manifold, at most that of the rows.
+
+    Returns
+    -------
+    sparse matrix of shape (n, n)
+        Symmetric and positive semidefinite, in double precision, in the array library of ``X``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fiedler import KNNGraph
+    >>> from fiedler.graph import hessian
+    >>> X = np.random.RandomState(0).uniform(size=(200, 2))
+    >>> H = hessian(X, KNNGraph(8).build(X))
+    >>> np.abs(H @ X).max() < 1e-12  # coordinates are affine functions
+    np.True_
+    """
+    neighbors = to_scipy(graph.weights if hasattr(graph, "weights") else graph)
+    d = _check_dimensions(n_dimensions, X, neighbors)
+    xp = namespace(X)
+    X = xp.astype(X, xp.float64)
+    triplets = []
+    for _, columns in neighborhoods(neighbors, X):
+        forms = _local_forms(_take_groups(X, columns), d)
+        entries = (columns[:, :, None], columns[:, None, :], forms)
+        triplets.append([xp.reshape(xp.broadcast_to(part, forms.shape), (-1,)) for part in entries])
+    rows, columns, data = (xp.concat(parts) for parts in zip(*triplets))
+    return from_coo(rows, columns, data, neighbors.shape)
+
+
+def hessian_form(H: Sparse) -> SpectralForm:
+    """Return H as an eigenproblem: its spectrum is not negative, and the constant is a null vector."""
+    xp = namespace(csr_parts(H)[0])
+    constant = xp.full_like(row_sums(H), H.shape[0] ** -0.5)[:, None]
+    return SpectralForm(H, upper=spectral_bounds(H)[1], null_vectors=lambda k: constant)
+
+
+def _local_forms(rows: Array, d: int) -> Array:
+    """Return W_i W_i', shape (m, p, p), of m neighbourhoods of p rows, shape (m, p, D)."""
+    xp, p = namespace(rows), rows.shape[1]
+    U, _, _, _ = tangent_coordinates(rows, d)
+    quadratics = xp.stack([U[:, :, a] * U[:, :, b] for a in range(d) for b in range(a, d)], axis=2)
+    affine = xp.concat([xp.full_like(U[:, :, :1], p**-0.5), U], axis=2)
+    rest = quadratics - affine @ (xp.matrix_transpose(affine) @ quadratics)
+    W, lengths, _ = xp.linalg.svd(rest, full_matrices=False)
+    longest = xp.sqrt(xp.sum(quadratics**2, axis=(1, 2)))[:, None]
+    W = W * _positive_lengths(lengths, longest)
+    return W @ xp.matrix_transpose(W)
+
+
+def tangent_coordinates(rows: Array, d: int) -> tuple[Array, Array, Array, Array]:
+    """Return the leading principal components of m neighbourhoods of p rows, shape (m, p, D).
+
+    They are U, lengths, directions and centers, of shapes (m, p, d), (m, 1, d), (m, d, D) and (m, 1, D), with the
+    centred rows about (U · lengths) @ directions. Columns of U are orthonormal and sum to zero; those of directions in
+    which the rows do not differ are zero.
+    """
+    xp = namespace(rows)
+    centers = xp.mean(rows, axis=1, keepdims=True)
+    U, lengths, directions = xp.linalg.svd(rows - centers, full_matrices=False)
+    kept = _positive_lengths(lengths, lengths[:, :1])[:, :, :d]
+    return U[:, :, :d] * kept, lengths[:, None, :d] * kept, directions[:, :d, :], centers
+
+
+def _positive_lengths(lengths: Array, longest: Array) -> Array:
+    """Return 1 for singular values above rounding errors and 0 for others, shape (m, 1, ·)."""
+    xp = namespace(lengths)
+    return xp.astype(lengths > eps(lengths) ** RANK_TOL_POWER * longest, lengths.dtype)[:, None, :]
+
+
+def neighborhoods(neighbors: Any, reference: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield nodes and their neighbours, shape (m, p), in blocks of nodes that have equally many of them."""
+    counts = np.diff(neighbors.indptr)
+    for p in np.unique(counts[counts > 0]):
+        nodes = np.flatnonzero(counts == p)
+        columns = neighbors.indices[neighbors.indptr[nodes][:, None] + np.arange(p)].astype(np.int64)
+        for block in row_blocks(len(nodes), 8 * int(p) * (3 * int(p) + 2 * reference.shape[1]), reference):
+            yield asarray_like(nodes[block], reference), asarray_like(columns[block], reference)
+
+
+def extend_affinely(F: Array, X_new: Array, X: Array, links: Any, d: int) -> Array:
+    """Return at new points the affine functions of tangent coordinates that fit ``F`` at the rows they are linked to.
+
+    Such functions have no Hessian. A point without links has zeros.
+    """
+    xp = namespace(X)
+    X, X_new, extended = xp.astype(X, xp.float64), xp.astype(X_new, xp.float64), np.zeros((X_new.shape[0], F.shape[1]))
+    F_double = asarray_like(to_numpy(F), X, dtype=xp.float64)
+    for nodes, columns in neighborhoods(to_scipy(links), X):
+        values = _take_groups(F_double, columns)
+        U, lengths, directions, centers = tangent_coordinates(_take_groups(X, columns), d)
+        offsets = xp.take(X_new, nodes, axis=0)[:, None, :] - centers
+        coordinates = (offsets @ xp.matrix_transpose(directions)) / xp.where(lengths > 0, lengths, 1)
+        fitted = xp.mean(values, axis=1, keepdims=True) + coordinates @ (xp.matrix_transpose(U) @ values)
+        extended[to_numpy(nodes)] = to_numpy(fitted[:, 0, :])
+    return asarray_like(extended, F, dtype=F.dtype)
+
+
+def _take_groups(values: Array, groups: Array) -> Array:
+    """Return the rows of groups of m p indices as an array of shape (m, p, ·)."""
+    xp = namespace(values)
+    return xp.reshape(xp.take(values, xp.reshape(groups, (-1,)), axis=0), (*groups.shape, values.shape[1]))
+
+
+def _check_dimensions(n_dimensions: object, X: Array, neighbors: Any) -> int:
+    """Return the dimension of the manifold; raise an error if the rows, or their neighbours, are too few for it."""
+    d, (n, n_features) = check_int(n_dimensions, "n_dimensions"), X.shape
+    if d > n_features:
+        raise InputError(
+            f"a manifold of {d} dimensions needs rows of at least {d} columns, but X has {n_features}",
+            f"choose at most {n_features} dimensions",
+            code="too_many_dimensions",
+            parameter="n_dimensions",
+            value=d,
+            n_features=n_features,
+        )
+    if neighbors.shape != (n, n):
+        raise InputError(
+            f"the graph has {neighbors.shape[0]} nodes, but X has {n} rows",
+            "build the graph from the same rows",
+            code="graph_size_mismatch",
+            parameter="graph",
+        )
+    counts, needed = np.diff(neighbors.indptr), n_neighbors_needed(d)
+    if counts.min() < needed:
+        row = int(counts.argmin())
+        raise InputError(
+            f"a quadratic function in {d} dimensions needs {needed} neighbours, but row {row} has {counts[row]}",
+            f"use KNNGraph({needed}) or more neighbours, or fewer dimensions",
+            code="too_few_neighbors",
+            row=row,
+            n_neighbors=int(counts[row]),
+            n_needed=needed,
+        )
+    return d

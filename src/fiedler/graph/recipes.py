@@ -1,7 +1,8 @@
 """Recipes, which build a graph from data: parameters and ``build``, with no fitted state.
 
 A recipe has scikit-learn's ``get_params`` and ``set_params``, so a search over an estimator with a recipe as ``graph``
-can vary ``graph__n_neighbors``. What else a ``graph`` parameter may be is in `graph_parameter`.
+can vary ``graph__n_neighbors``. `as_affinity` accepts what else a ``graph`` parameter may be: a graph, a matrix, a
+neighbours transformer or 'precomputed'.
 
 ``build`` and ``link`` validate their input and call ``_build`` and ``_link``; estimators call these directly on rows
 that they have validated already.
@@ -9,19 +10,18 @@ that they have validated already.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from .._typing import MatrixLike
-from .._validation import check_bool, check_data, check_int, check_positive, choose, is_foreign
-from ..core.arrays import Array, arange, asarray_like, is_on_host, namespace, normalize_rows, to_numpy
-from ..core.fitting import in_blocks
-from ..core.parallel import check_memory
-from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, row_indices, with_data
+from .._typing import GraphLike, LabelsLike, MatrixLike
+from .._validation import check_bool, check_data, check_int, check_positive, choose, did_you_mean, is_foreign
+from ..core.arrays import Array, arange, asarray_like, namespace, normalize_rows, positive_part, to_numpy
+from ..core.fitting import dispatch_blocks
+from ..core.sparse import Sparse, csr, csr_parts, filter_entries, from_coo, is_sparse, row_indices, with_data
 from ..errors import InputError, InputTypeError, shown
 from .affinity import AffinityGraph, BridgeRule
 from .kernels import (
@@ -30,28 +30,16 @@ from .kernels import (
     KernelConstants,
     KernelName,
     RowPairs,
+    check_complete_graph,
+    check_links_to_all,
     edge_weights,
     fit_constants,
     pairwise_distances,
 )
-from .neighbors import Edges, SearchMethod, k_nearest, unit_rows, within_radius
-
-if TYPE_CHECKING:
-    pass
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
-from .._typing import GraphLike, LabelsLike
-from .._validation import did_you_mean
-from ..core.arrays import positive_part
-from ..core.sparse import is_sparse
-from .neighbors import from_transformer
+from .neighbors import Edges, SearchMethod, from_transformer, k_nearest, unit_rows, within_radius
 
 if TYPE_CHECKING:
     from .constraints import PairwiseConstraints
-
-MAX_FULL_NODES = 10_000  # nodes of a FullGraph: 100 million weights, 1.2 GB, and about 4.5 GB while it is built
-BUILD_BYTES, LINK_BYTES = 45, 32  # peak memory per weight of a FullGraph, and per weight to a new point
 
 SymmetrizeRule: TypeAlias = Literal["union", "mutual", "mean"]
 
@@ -73,7 +61,7 @@ class _Recipe(BaseEstimator):
     connect: BridgeRule | None
     signed: bool
 
-    @in_blocks
+    @dispatch_blocks
     def build(self, X: MatrixLike) -> AffinityGraph:
         """Build the graph on the rows of ``X``.
 
@@ -138,7 +126,7 @@ class _Recipe(BaseEstimator):
         data = csr_parts(weights)[0]
         xp = namespace(data)
         smallest = float(xp.min(data)) if data.shape[0] else 0.0
-        if smallest < 0 and not check_bool(self.signed, "signed"):
+        if smallest < 0 and not self.signed:
             raise InputError(
                 f"weight={self.weight!r} gives negative weights on this data (smallest {smallest:.3g})",
                 "use rows without negative entries, weight='heat', or signed=True if they mean repulsion",
@@ -149,7 +137,7 @@ class _Recipe(BaseEstimator):
             )
         if not bool(xp.all(data != 0)):
             weights = filter_entries(weights, data != 0)
-        graph = AffinityGraph(weights, signed=check_bool(self.signed, "signed"), constants=constants, recall=recall)
+        graph = AffinityGraph(weights, signed=self.signed, constants=constants, recall=recall)
         if self.connect is None:
             return graph
         return graph._connect(normalize_rows(X) if self.metric == "cosine" else X, self.connect, option="connect")
@@ -250,18 +238,14 @@ class KNNGraph(_Recipe):
     def _search(self, X: Array, queries: Array | None = None) -> tuple[Edges, Array | None]:
         choose(KERNELS, self.weight, option="weight")
         n_neighbors = check_int(self.n_neighbors, "n_neighbors")
-        search: dict[str, Any] = {
-            "queries": queries,
-            "metric": self.metric,
-            "method": self.method,
-            "n_jobs": self.n_jobs,
-        }
-        edges = k_nearest(X, n_neighbors, **search)
+        search: dict[str, Any] = {"queries": queries, "metric": self.metric, "n_jobs": self.n_jobs}
+        edges = k_nearest(X, n_neighbors, method=self.method, **search)
         if self.weight != "local":
             return edges, None
         if n_neighbors >= LOCAL_NEIGHBOR and isinstance(self.method, str):  # the seventh is among the edges
             return edges, nth_distances(edges, n_neighbors)
-        return edges, local_scales(X, **search)
+        method = self.method if isinstance(self.method, str) else "exact"  # a transformer has its own n_neighbors
+        return edges, local_scales(X, method=method, **search)
 
 
 class RadiusGraph(_Recipe):
@@ -372,10 +356,7 @@ class FullGraph(_Recipe):
         return graph._with_weights(graph.weights, loops=asarray_like(to_numpy(flat[~others]), data, dtype=data.dtype))
 
     def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
-        if is_on_host(X):
-            n_new, n = X_new.shape[0], X.shape[0]
-            purpose = f"linking {n_new} new points to all {n} nodes of a FullGraph"
-            check_memory(LINK_BYTES * n_new * n, purpose, "pass fewer points at a time, or use KNNGraph")
+        check_links_to_all(X_new.shape[0], X.shape[0], X)
         distances, scales_new = self._all_pairs(X, queries=X_new)
         constants = graph.constants or KernelConstants()
         pairs = RowPairs(X_new, X, distances, scales_a=scales_new, scales_b=constants.scales)
@@ -383,39 +364,18 @@ class FullGraph(_Recipe):
 
     def _all_pairs(self, X: Array, queries: Array | None = None) -> tuple[Array, Array | None]:
         """Return all distances, from ``queries`` or from the rows, and the scales if the kernel is local."""
-        metric = choose(FULL_METRICS, self.metric, option="metric")
+        choose(dict.fromkeys(("euclidean", "cosine")), self.metric, option="metric")
         choose(KERNELS, self.weight, option="weight")
         scales = local_scales(X, queries=queries, metric=self.metric) if self.weight == "local" else None
-        return metric(X if queries is None else queries, X), scales
-
-
-def check_complete_graph(n: int, X: Array) -> None:
-    """Raise an error if a complete graph of n rows has too many weights, or more than the memory can hold."""
-    if n > MAX_FULL_NODES:
-        raise InputError(
-            f"FullGraph on {n} rows would have {n * n:,} weights, about {1e-9 * BUILD_BYTES * n * n:.0f} GB while it "
-            "is built",
-            "use KNNGraph",
-            code="too_many_rows",
-            n_samples=n,
-            max_samples=MAX_FULL_NODES,
-        )
-    if is_on_host(X):
-        check_memory(BUILD_BYTES * n * n, f"FullGraph on {n} rows", "use KNNGraph")
-
-
-def _cosine_distances(A: Array, B: Array) -> Array:
-    return 0.5 * pairwise_distances(unit_rows(A), unit_rows(B)) ** 2
-
-
-FULL_METRICS = {"euclidean": pairwise_distances, "cosine": _cosine_distances}
+        Q = X if queries is None else queries
+        if self.metric == "cosine":
+            return 0.5 * pairwise_distances(unit_rows(Q), unit_rows(X)) ** 2, scales
+        return pairwise_distances(Q, X), scales
 
 
 def local_scales(X: Array, *, queries: Array | None, **search: Any) -> Array:
     """Return the distance of each query to its seventh neighbour (to its last, if there are fewer)."""
     k = min(LOCAL_NEIGHBOR, X.shape[0] - (queries is None))
-    if not isinstance(search.get("method", "auto"), str):  # a transformer has its own number of neighbours
-        search["method"] = "exact"
     return nth_distances(k_nearest(X, k, queries=queries, **search), k)
 
 
@@ -461,8 +421,7 @@ def nearest_edges(edges: Edges, k: int, size: int) -> Edges:
     return replace(edges, rows=first(edges.rows), columns=first(edges.columns), distances=first(edges.distances))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The ``graph`` parameter of estimators: recipes, graphs, matrices, neighbours transformers or 'precomputed'.
+# ----------------------------------------------------------------------------------- the graph parameter of estimators
 
 # Attributes by which a recipe declares that its ``build`` takes these arguments:
 ARGUMENT_FLAGS = {"y": "uses_labels", "constraints": "uses_constraints"}
@@ -500,7 +459,8 @@ def as_affinity(
     >>> as_affinity("precomputed", [[0, 2], [2, 0]])
     AffinityGraph(n_nodes=2, n_edges=1, signed=False)
     """
-    if not validated and needs_rows(graph) and not isinstance(X, AffinityGraph):
+    uses_rows = is_recipe(graph) or is_transformer(graph)
+    if not validated and uses_rows and not isinstance(X, AffinityGraph):
         X = check_data(X, min_samples=2 if is_recipe(graph) else 1)
     return build_affinity(graph, X, y, constraints)[0]
 
@@ -508,12 +468,23 @@ def as_affinity(
 def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -> tuple[AffinityGraph, Any]:
     """Return the graph as `as_affinity` does, from validated rows, and the recipe that links new points to it.
 
-    The recipe is a clone: a recipe that learns, such as :class:`LearnedLaplacian`, is fitted, and neither that nor a
-    later ``set_params`` may change an object that the caller owns.
+    The recipe is a clone: neither its fit, if it learns, nor a later ``set_params`` may change an object of the caller.
     """
     if is_recipe(graph):
         recipe = clone(graph, safe=False)
-        return X if isinstance(X, AffinityGraph) else _build_recipe(recipe, X, y, constraints), recipe
+        if isinstance(X, AffinityGraph):
+            return X, recipe
+        arguments = {"y": y, "constraints": constraints}
+        used = {name: value for name, value in arguments.items() if getattr(recipe, ARGUMENT_FLAGS[name], False)}
+        built = _without_validation(recipe, "build")(X, **used)
+        if not isinstance(built, AffinityGraph):
+            raise InputTypeError(
+                f"{type(recipe).__name__} does not build an AffinityGraph and is accepted by NLE only",
+                "use KNNGraph() here",
+                code="not_a_graph",
+                parameter="graph",
+            )
+        return built, recipe
     if isinstance(X, AffinityGraph):
         return X, graph
     if isinstance(graph, str):
@@ -521,7 +492,7 @@ def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -
         return AffinityGraph.from_matrix(X), graph
     if isinstance(graph, AffinityGraph):
         return _check_n_nodes(graph, X), graph
-    if hasattr(graph, "fit_transform") and not isinstance(graph, type):
+    if is_transformer(graph):
         return KNNGraph()._weigh(X, from_transformer(graph, X), None), graph
     if is_sparse(graph) or isinstance(graph, list) or (hasattr(graph, "shape") and not isinstance(graph, type)):
         return _check_n_nodes(AffinityGraph.from_matrix(graph), X), graph
@@ -545,20 +516,6 @@ def check_graph_name(graph: str, *, names: Sequence[str] = ("precomputed",)) -> 
             value=graph,
             options=list(names),
         )
-
-
-def _build_recipe(recipe: Any, X: Array, y: Any, constraints: Any) -> AffinityGraph:
-    arguments = {"y": y, "constraints": constraints}
-    used = {name: value for name, value in arguments.items() if getattr(recipe, ARGUMENT_FLAGS[name], False)}
-    graph = _without_validation(recipe, "build")(X, **used)
-    if isinstance(graph, AffinityGraph):
-        return graph
-    raise InputTypeError(
-        f"{type(recipe).__name__} does not build an AffinityGraph and is accepted by NLE only",
-        "use KNNGraph() here",
-        code="not_a_graph",
-        parameter="graph",
-    )
 
 
 def _without_validation(recipe: Any, method: Literal["build", "link"]) -> Callable[..., Any]:
@@ -592,12 +549,12 @@ def is_recipe(graph: Any) -> bool:
     return hasattr(graph, "build") and not isinstance(graph, type)
 
 
-def needs_rows(graph: Any) -> bool:
-    """Whether a graph is computed from the rows, by a recipe or a neighbours transformer."""
-    return is_recipe(graph) or (hasattr(graph, "fit_transform") and not isinstance(graph, type))
+def is_transformer(graph: Any) -> bool:
+    """Whether ``graph`` is a neighbours transformer of scikit-learn, or compatible."""
+    return hasattr(graph, "fit_transform") and not isinstance(graph, type)
 
 
-def learns_from_pairs(graph: Any) -> bool:
+def learns_from_constraints(graph: Any) -> bool:
     """Whether a recipe uses pairwise constraints itself."""
     return bool(getattr(graph, ARGUMENT_FLAGS["constraints"], False))
 
@@ -621,6 +578,6 @@ def link_new_points(recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -
     )
 
 
-def is_pairwise(graph: Any) -> bool:
+def is_precomputed(graph: Any) -> bool:
     """Whether ``X`` is the affinity matrix itself, for scikit-learn's ``pairwise`` tag."""
     return isinstance(graph, str) and graph == "precomputed"

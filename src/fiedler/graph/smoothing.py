@@ -10,7 +10,8 @@ spread             (I - α D^-½WD^-½)⁻¹ Y, labels spread over the graph
 =================  ==============================================================================
 
 Arrays are NumPy, torch or CuPy arrays, and the operator is of the same library; a SciPy operator is applied to any
-array, on the host.
+array, on the host. `nystrom` extends eigenvectors to new points, and `combine_graphs` weighs graphs by how smooth their
+common functions are.
 """
 
 from __future__ import annotations
@@ -18,17 +19,19 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ive
 
+from .._typing import MatrixLike
 from .._validation import check_int
 from ..core.arrays import Array, asarray_like, eps, is_numpy, namespace, take_rows, to_numpy
-from ..core.eigen import spectral_bounds
-from ..core.linear import SolveResult, conjugate_gradient
-from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, row_indices
-from ..errors import InputError, shown, warn
+from ..core.eigen import smallest_eigenpairs, spectral_bounds
+from ..core.linear import SolveResult, chebyshev_factors, conjugate_gradient
+from ..core.sparse import Sparse, csr_parts, from_coo, is_sparse, matmul, row_indices
+from ..errors import InputError, NotConvergedWarning, shown, warn
 from .affinity import AffinityGraph
 from .kernels import pair_distances
 from .neighbors import k_nearest
@@ -134,8 +137,8 @@ def heat_flow(F: Array, L: Sparse, time: float) -> Array:
     shifted = lambda Y: _apply(L, Y) / half - Y  # noqa: E731
     previous, current = F, shifted(F)
     total = coefficients[0] * previous + (coefficients[1] * current if len(coefficients) > 1 else 0)
-    for coefficient in coefficients[2:]:
-        previous, current = current, 2 * shifted(current) - previous
+    for coefficient, (ahead, back) in zip(coefficients[2:], chebyshev_factors(1.0)):
+        previous, current = current, ahead * shifted(current) - back * previous
         total = total + coefficient * current
     return total
 
@@ -217,8 +220,7 @@ def spread(Y: Array, graph: AffinityGraph, alpha: float, *, tol: float = 1e-8, m
     return inner._replace(solution=xp.where(degrees > 0, root / (1 - alpha), 1) * inner.solution)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Values of nodes extended to new points: eigenvectors by the Nyström formula.
+# --------------------------------------------------------------------------------------------------------- new points
 
 
 def nystrom(F: Array, values: Array, kind: str, *, recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -> Array:
@@ -234,9 +236,7 @@ def nystrom(F: Array, values: Array, kind: str, *, recipe: Any, X_new: Array, X:
     relative = values[None, :] / _positive(degrees)[:, None]  # λ / d(x)
     shrink = {"random_walk": (1 - values)[None, :], "association": -relative}.get(kind, 1 - relative)
     average = matmul(W, F) / _positive(degrees)[:, None]
-    extended = average / xp.where(
-        shrink > 1e-3, shrink, 1
-    )  # an eigenvector that is not smooth is averaged, not amplified
+    extended = average / xp.where(shrink > 1e-3, shrink, 1)  # what is not smooth is averaged, not amplified
     return replace_coincident_rows(extended, F, W, to_numpy(degrees) == 0, X_new, X)
 
 
@@ -299,3 +299,116 @@ def coincident_rows(W: Sparse, X_new: Array, X: Array) -> np.ndarray:
     source = np.full(X_new.shape[0], -1, dtype=np.int64)
     source[to_numpy(rows)[equal]] = to_numpy(columns)[equal]
     return source
+
+
+# ----------------------------------------------------------------------------------------------- one graph from several
+#
+# Combined Laplacians were proposed for learning from labels, which then choose the weights [Argyriou, Herbster & Pontil
+# 2005]. Without any, the weights are those of the functions that are smooth on all graphs together [Nie, Li & Li 2016]:
+#
+#     minimise  Σ_g √tr(Y'L_gY)   subject to   Y'Y = I, Y'1 = 0,        each L_g divided by its mean degree
+#
+# The concave root lies below its tangent, 1/(2√e_g) tr(Y'L_gY) + const, with e_g = tr(Y'L_gY) at the last Y. So the
+# smallest eigenvectors Y of L = Σ_g μ_g L_g with μ_g ∝ 1/√e_g never raise the sum, and a graph on which the shared
+# functions vary more has a smaller weight. Minimising Σ_g μ_g tr(Y'L_gY) over μ as well would select a single graph.
+#
+# A. Argyriou, M. Herbster, M. Pontil, "Combining graph Laplacians for semi-supervised learning", NIPS 18, 2005.
+# F. Nie, J. Li, X. Li, "Parameter-free auto-weighted multiple graph learning", IJCAI 2016.
+
+SMALLEST_ENERGY = 1e-8  # per function: a graph with as many components as functions would have an infinite weight
+
+
+class CombinedGraph(NamedTuple):
+    """The combination of several graphs."""
+
+    graph: AffinityGraph  # with the weights Σ_g μ_g W_g / d̄_g, d̄_g the mean degree of graph g
+    weights: np.ndarray  # (n_graphs,), μ, which sums to one
+    objectives: np.ndarray  # Σ_g √tr(Y'L_gY) after each iteration
+
+
+def combine_graphs(
+    graphs: Sequence[AffinityGraph | MatrixLike], n_components: int, *, max_iter: int = 100, tol: float = 1e-4
+) -> CombinedGraph:
+    """Combine graphs on the same nodes with weights that favour those on which common functions are smooth.
+
+    Parameters
+    ----------
+    graphs : list of AffinityGraph or matrix
+        Graphs without negative weights, for example with several numbers of neighbours, kernels or views of the data.
+    n_components : int
+        The number of functions; that of clusters, less one, suits clustering.
+    max_iter : int, default=100
+        Maximum number of iterations.
+    tol : float, default=1e-4
+        Stop when no weight changes by more than this.
+
+    Returns
+    -------
+    CombinedGraph
+        The graph, the weights and the objective of each iteration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fiedler import KNNGraph
+    >>> from fiedler.datasets import two_moons
+    >>> from fiedler.graph import combine_graphs
+    >>> X, _ = two_moons(200, noise=0.05, random_state=0)
+    >>> noise = np.random.RandomState(0).normal(size=(200, 2))
+    >>> combined = combine_graphs([KNNGraph(8).build(X), KNNGraph(8).build(noise)], n_components=1)
+    >>> bool(combined.weights[0] > 0.7)  # the graph of the rows, not that of the noise
+    True
+    """
+    checked, p = _check_graphs(graphs), check_int(n_components, "n_components")
+    scales = np.array([1 / max(float(to_numpy(graph.degrees).mean()), 1e-300) for graph in checked])
+    laplacians = [graph.laplacian() for graph in checked]
+    weights, objectives = np.full(len(checked), 1 / len(checked)), []
+    for _ in range(check_int(max_iter, "max_iter")):
+        Y = smallest_eigenpairs(_weighted_sum(checked, weights * scales), p + 1, kind="combinatorial").vectors
+        energies = np.array([scale * dirichlet_energy(Y, L) for scale, L in zip(scales, laplacians)])
+        roots = np.sqrt(np.maximum(energies, p * SMALLEST_ENERGY))
+        objectives.append(roots.sum())
+        last, weights = weights, (1 / roots) / (1 / roots).sum()
+        if np.abs(weights - last).max() <= tol:
+            break
+    else:
+        warn(
+            f"the weights of the graphs did not converge within max_iter={max_iter} iterations",
+            "raise max_iter or tol",
+            category=NotConvergedWarning,
+            max_iter=max_iter,
+        )
+    return CombinedGraph(_weighted_sum(checked, weights * scales), weights, np.array(objectives))
+
+
+def _weighted_sum(graphs: Sequence[AffinityGraph], factors: np.ndarray) -> AffinityGraph:
+    """Return the graph with the weights Σ_g factor_g W_g, whose Laplacian is Σ_g factor_g L_g."""
+    xp, shape = namespace(graphs[0].degrees), (graphs[0].n_nodes, graphs[0].n_nodes)
+    rows = xp.concat([row_indices(graph.weights) for graph in graphs])
+    columns = xp.concat([csr_parts(graph.weights)[1] for graph in graphs])
+    data = xp.concat([float(factor) * csr_parts(graph.weights)[0] for graph, factor in zip(graphs, factors)])
+    loops = [float(factor) * graph.loops for graph, factor in zip(graphs, factors) if graph.loops is not None]
+    return AffinityGraph(from_coo(rows, columns, data, shape), loops=sum(loops) if loops else None)
+
+
+def _check_graphs(graphs: Sequence[AffinityGraph | MatrixLike]) -> list[AffinityGraph]:
+    """Validate at least one graph, all on the same nodes and without negative weights, in one array library."""
+    checked = [graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph) for graph in graphs]
+    if not checked:
+        raise InputError("there is no graph to combine", "pass at least one", code="no_graphs", parameter="graphs")
+    sizes = sorted({graph.n_nodes for graph in checked})
+    if len(sizes) > 1:
+        raise InputError(
+            f"graphs to combine must have the same nodes; they have {', '.join(map(str, sizes))} of them",
+            "build all of them from the same rows",
+            code="graph_size_mismatch",
+            parameter="graphs",
+        )
+    if any(graph.has_negative_weights for graph in checked):
+        raise InputError(
+            "graphs to combine must not have negative weights",
+            "use graphs without repulsion",
+            code="negative_weights",
+            parameter="graphs",
+        )
+    return checked

@@ -1,50 +1,54 @@
-"""Rows that occur many times, which a search for neighbours can leave out, and the different rows among all.
+"""Rows that are weighted, repeated or added: the graphs of rows with weights, equal rows, and new rows in a graph.
 
-The nearest neighbours of a row with more than k equal rows are k of these, at distance 0. So they need no search, and
-no other row needs more than a few of them as neighbours. Without them, cells of equal rows are not searched over and
-over.
+A row of weight m stands for m equal rows. With w the graph of the different rows, the graph of the weighted rows is
+
+    w'_ij = √(m_i m_j) w_ij.
+
+It is the contraction of a graph of all copies, in which each of the m_i copies of row i is joined to each of the m_j
+copies of its neighbour j with weight w_ij / √(m_i m_j): cut, volumes and modularity of a partition that keeps copies
+together are the same on both. Where neighbours have equal weights, every copy has the degree of its row, as every row
+of a neighbour graph has about the same degree, wherever it is dense. So a volume is about a number of rows. Without
+the root, w_ij m_i m_j, volumes would grow with the square of the number of copies, and a few rows with many copies
+would outweigh all others.
+
+Copies are not joined to each other. Such edges would be self-loops of w', of no effect on cuts, and their weight
+relative to the others would depend on the unit of m; as it is, only ratios of weights matter.
+
+New rows join a graph of nearest neighbours without a search of all rows. The k nearest neighbours of an old row are the
+nearest of its old neighbours and of the new rows, so n old and m new rows need 2nm + m² distances instead of (n + m)².
+The old neighbours need not be kept: they are the k nearest of the rows to which a row is joined in the graph. Weights
+take a time linear in the number of edges and are computed again for all rows; components are joined again, too. The
+result is the graph that a search of all rows would give, up to ties and rounding.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.utils.validation import _check_sample_weight
 
 from ..core.arrays import Array, append_rows, asarray_like, namespace, row_blocks, sq_row_norms, to_numpy
-from ..core.sparse import csr_parts, from_coo, row_indices, with_data
+from ..core.sparse import csr_parts, from_coo, row_indices, to_scipy, with_data
 from ..errors import InputError
 from .affinity import AffinityGraph
+from .kernels import LOCAL_NEIGHBOR, pair_distances
+from .neighbors import Edges, k_nearest, nearest_of_rows
+from .recipes import KNNGraph, nearest_edges, nth_distances
+from .voronoi import order_of_equal_rows
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Graphs of rows with weights: a row of weight m stands for m equal rows.
-#
-# With w the graph of the different rows, the graph of the weighted rows is
-#
-#     w'_ij = √(m_i m_j) w_ij.
-#
-# It is the contraction of a graph of all copies, in which each of the m_i copies of row i is joined to each of the m_j
-# copies of its neighbour j with weight w_ij / √(m_i m_j): cut, volumes and modularity of a partition that keeps copies
-# together are the same on both. Where neighbours have equal weights, every copy has the degree of its row, as every row
-# of a neighbour graph has about the same degree, wherever it is dense. So a volume is about a number of rows. Without
-# the root, w_ij m_i m_j, volumes would grow with the square of the number of copies, and a few rows with many copies
-# would outweigh all others.
-#
-# Copies are not joined to each other. Such edges would be self-loops of w', of no effect on cuts, and their weight
-# relative to the others would depend on the unit of m; as it is, only ratios of weights matter.
+SCALE_TOLERANCE = 1e-3  # relative difference of a row's scale from that of the graph, above which it is searched again
+
+# --------------------------------------------------------------------------------------------------- weights of rows
 
 
 def check_sample_weight(sample_weight: Any, n_samples: int, *, allow_zero: bool = False) -> np.ndarray | None:
     """Return the weights of rows as a NumPy array of doubles; None without weights.
 
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,) or None
-    n_samples : int
-    allow_zero : bool, default=False
-        Whether some rows may have weight zero; a node of a graph may not.
+    Some may be zero if ``allow_zero``; those of the nodes of a graph may not.
     """
     if sample_weight is None:
         return None
@@ -70,14 +74,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int, *, allow_zero: bool 
 
 
 def relative_weights(weights: np.ndarray) -> np.ndarray | None:
-    """Return weights divided by their mean; None if all are equal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> relative_weights(np.array([10.0, 30.0]))
-    array([0.5, 1.5])
-    """
+    """Return weights divided by their mean; None if all are equal."""
     return None if (weights == weights[0]).all() else weights / weights.mean()
 
 
@@ -88,18 +85,10 @@ def check_relative_weights(sample_weight: Any, n_samples: int) -> np.ndarray | N
 
 
 def weigh_graph(graph: AffinityGraph, weights: np.ndarray | None) -> AffinityGraph:
-    """Return the graph √(m_i m_j) w_ij of rows with weights m; the graph itself if these are None.
-
-    Parameters
-    ----------
-    graph : AffinityGraph
-        The graph of the different rows.
-    weights : ndarray of shape (n_nodes,) or None
-        m, positive.
+    """Return the graph √(m_i m_j) w_ij of rows with positive weights m; the graph itself if these are None.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from fiedler import AffinityGraph
     >>> weigh_graph(AffinityGraph.from_matrix([[0, 1], [1, 0]]), np.array([4.0, 9.0])).weights.toarray()
     array([[0., 6.],
@@ -115,17 +104,11 @@ def weigh_graph(graph: AffinityGraph, weights: np.ndarray | None) -> AffinityGra
 
 
 def expand_graph(graph: AffinityGraph, nodes: np.ndarray) -> AffinityGraph:
-    """Return a graph of all copies of the nodes of a graph whose contraction is that graph.
+    """Return a graph of all copies of the nodes of a graph without self-loops, whose contraction is that graph.
 
-    An edge of weight w between nodes with a ≥ b copies becomes a edges of weight w / a, in which each copy of the
-    second node has about equally many; so there are not a · b of them. Kernel constants are left out.
-
-    Parameters
-    ----------
-    graph : AffinityGraph
-        Without self-loops.
-    nodes : ndarray of shape (n,)
-        The node of which each row is a copy; every node occurs.
+    ``nodes`` is the node of which each row is a copy; every one occurs. An edge of weight w between nodes with a ≥ b
+    copies becomes a edges of weight w / a, in which each copy of the second node has about equally many; so there are
+    not a · b of them. Kernel constants are left out.
     """
     data, columns, _ = csr_parts(graph.weights)
     rows, columns = (to_numpy(ends).astype(np.int64) for ends in (row_indices(graph.weights), columns))
@@ -142,78 +125,11 @@ def expand_graph(graph: AffinityGraph, nodes: np.ndarray) -> AffinityGraph:
     return AffinityGraph(weights, signed=graph.signed, recall=graph.recall)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-class Copies(NamedTuple):
-    """Groups of equal rows, each of more than ``k``.
-
-    Attributes
-    ----------
-    members : ndarray of shape (m,)
-        The rows of all groups, group by group, in ascending order within each.
-    starts : ndarray of shape (n_groups + 1,)
-        Group g is ``members[starts[g]:starts[g + 1]]``.
-    k : int
-    """
-
-    members: np.ndarray
-    starts: np.ndarray
-    k: int
-
-    @classmethod
-    def of(cls, X: np.ndarray | sp.csr_array, k: int) -> Copies:
-        """Find the groups of rows."""
-        order, differs = _order_of_equal_rows(X)
-        starts = np.flatnonzero(differs)
-        sizes = np.diff(starts)
-        is_large = sizes > k
-        kept = np.repeat(is_large, sizes)
-        return cls(order[kept], np.concatenate([[0], np.cumsum(sizes[is_large])]), k)
-
-    @property
-    def n_groups(self) -> int:
-        """The number of groups."""
-        return len(self.starts) - 1
-
-    def searched(self, n: int) -> np.ndarray:
-        """Return the rows, of ``n``, that have to be searched: all but those beyond the first k + 1 of each group."""
-        rank = np.arange(len(self.members)) - np.repeat(self.starts[:-1], np.diff(self.starts))
-        is_searched = np.ones(n, dtype=bool)
-        is_searched[self.members[rank > self.k]] = False
-        return np.flatnonzero(is_searched)
-
-    def neighbors(self) -> np.ndarray:
-        """Return the k neighbours of all members, of shape (m, k).
-
-        The members of a group form a ring, in which every one is joined to those at distances from 1 to half of the
-        ring, so that no part of the group can be cut off at few edges.
-        """
-        sizes = np.diff(self.starts)
-        steps = np.repeat(_steps(sizes, self.k), sizes, axis=0)
-        first, size = (np.repeat(part, sizes)[:, None] for part in (self.starts[:-1], sizes))
-        place = np.arange(len(self.members))[:, None] - first
-        return self.members[first + (place + steps) % size]
-
-    def complete(
-        self, n: int, searched: np.ndarray, distances: np.ndarray, indices: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances and neighbours of all ``n`` rows from those of the rows that were searched."""
-        all_distances, all_indices = np.zeros((n, self.k), dtype=distances.dtype), np.empty((n, self.k), dtype=np.int64)
-        all_distances[searched], all_indices[searched] = distances, searched[indices]
-        all_distances[self.members], all_indices[self.members] = 0, self.neighbors()
-        return all_distances, all_indices
+# --------------------------------------------------------------------------------------------------------- equal rows
 
 
 class CopiedRows(NamedTuple):
     """Which rows are equal.
-
-    Attributes
-    ----------
-    first : ndarray of shape (n_nodes,)
-        The first one of every group of equal rows, ascending unless they are reordered: the different rows.
-    nodes : ndarray of shape (n,)
-        The position in ``first`` of every row's group.
 
     Examples
     --------
@@ -221,8 +137,8 @@ class CopiedRows(NamedTuple):
     CopiedRows(first=array([0, 1]), nodes=array([0, 1, 0]))
     """
 
-    first: np.ndarray
-    nodes: np.ndarray
+    first: np.ndarray  # the first of every group of equal rows, ascending unless reordered: the different rows
+    nodes: np.ndarray  # (n,), the position in ``first`` of every row's group
 
     @classmethod
     def of(cls, X: Array) -> CopiedRows:
@@ -248,14 +164,7 @@ class CopiedRows(NamedTuple):
         return np.bincount(self.nodes, weights, minlength=len(self.first)).astype(np.float64)
 
     def join(self, X: Array, X_new: Array) -> tuple[np.ndarray, CopiedRows]:
-        """Return which new rows are different from all others, and all rows, these being further nodes.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_nodes, d)
-            The different rows, in their order.
-        X_new : array or CSR matrix of shape (m, d)
-        """
+        """Return which new rows differ from all others, and all rows, with these as further nodes of ``X``."""
         n_nodes, n_rows = len(self.first), len(self.nodes)
         first, nodes = different_rows(append_rows(X, X_new))
         if not np.array_equal(first[:n_nodes], np.arange(n_nodes)):  # some old rows are equal, but were not joined
@@ -266,19 +175,8 @@ class CopiedRows(NamedTuple):
 
 
 def different_rows(X: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first one of every group of equal rows, ascending, and the position of its group for every row.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        Validated rows, of any array library.
-
-    Examples
-    --------
-    >>> different_rows(np.array([[1.0], [0.0], [1.0]]))
-    (array([0, 1]), array([0, 1, 0]))
-    """
-    order, differs = _order_of_equal_rows(X if sp.issparse(X) else to_numpy(X))
+    """Return the first one of every group of equal rows, ascending, and the position of its group for every row."""
+    order, differs = order_of_equal_rows(X if sp.issparse(X) else to_numpy(X))
     first_of_group = order[differs[:-1]]
     first, rank = np.sort(first_of_group), np.argsort(np.argsort(first_of_group))
     nodes = np.empty(len(order), dtype=np.int64)
@@ -293,71 +191,132 @@ def canonical_order(X: Array) -> np.ndarray:
     the product with a random vector. Distances are compared in single precision, which hides that their last digits
     depend on the order of the rows.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        Validated rows, of any array library.
-
     Examples
     --------
     >>> canonical_order(np.array([[0.0], [9.0], [4.0]]))
     array([2, 0, 1])
     """
     rows = X if sp.issparse(X) else to_numpy(X)
-    order, _ = _order_of_equal_rows(rows)
-    distances = _distances_from_mean(rows).astype(np.float32)
+    n, scale = X.shape[0], float(abs(rows).max()) or 1.0
+    blocks = [slice(0, n)] if sp.issparse(X) else list(row_blocks(n, 24 * X.shape[1], rows))
+    scaled = lambda block: rows[block].astype(np.float64) / scale  # noqa: E731
+    mean = np.asarray(sum(scaled(block).sum(axis=0) for block in blocks) / n).ravel()
+    mean = mean.astype(np.float32).astype(np.float64)
+    if sp.issparse(X):
+        sq_distances = sq_row_norms(scaled(blocks[0])) - 2 * (scaled(blocks[0]) @ mean) + mean @ mean
+    else:
+        sq_distances = np.concatenate([((scaled(block) - mean) ** 2).sum(axis=1) for block in blocks])
+    distances = np.sqrt(np.maximum(sq_distances, 0)).astype(np.float32)
+    order, _ = order_of_equal_rows(rows)
     return order[np.argsort(distances[order], kind="stable")]
 
 
-def _distances_from_mean(X: np.ndarray | sp.csr_array) -> np.ndarray:
-    """Return the distances of rows from their mean, rounded to single precision, relative to the largest entry."""
-    scale = float(abs(X).max()) or 1.0
-    if sp.issparse(X):
-        rows = X.astype(np.float64) / scale
-        mean = _rounded(rows.sum(axis=0) / X.shape[0])
-        return np.sqrt(np.maximum(sq_row_norms(rows) - 2 * (rows @ mean) + mean @ mean, 0))
-    parts, of_part = list(row_blocks(X.shape[0], 24 * X.shape[1], X)), lambda part: X[part].astype(np.float64) / scale
-    mean = _rounded(sum(of_part(part).sum(axis=0) for part in parts) / X.shape[0])
-    return np.concatenate([np.sqrt(((of_part(part) - mean) ** 2).sum(axis=1)) for part in parts])
+# ----------------------------------------------------------------------------------------------------------- new rows
 
 
-def _rounded(values: np.ndarray) -> np.ndarray:
-    return np.asarray(values).ravel().astype(np.float32).astype(np.float64)
+class NeighborLists(NamedTuple):
+    """The nearest neighbours of rows, sorted by distance, on the host."""
+
+    indices: np.ndarray  # (n, k)
+    distances: np.ndarray  # (n, k)
+
+    def nearest_of(self, others: NeighborLists, k: int) -> NeighborLists:
+        """Return the ``k`` nearest of these neighbours and of others of the same rows; of equals, these first."""
+        indices = np.concatenate([self.indices, others.indices], axis=1)
+        distances = np.concatenate([self.distances, others.distances], axis=1)
+        order = np.argsort(distances, axis=1, kind="stable")[:, :k]
+        return NeighborLists(np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1))
 
 
-def _order_of_equal_rows(X: np.ndarray | sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Return an order of n rows in which equal ones are adjacent and ascending, and where groups begin, n included.
+class GrownGraph(NamedTuple):
+    """The graph of old and new rows, the old ones first."""
 
-    Equal rows have the same product with a random vector.
+    rows: Array  # (n + m, d)
+    edges: Edges  # the nearest neighbours of all rows
+    unconnected: AffinityGraph  # their graph
+    graph: AffinityGraph  # the same with edges that join its components
+    sparser: AffinityGraph  # the connected graph of fewer neighbours
+    to_old: NeighborLists  # neighbours of the new rows among the old ones
+    of_old: NeighborLists  # neighbours of the old rows among themselves
+
+    def weighed(self, weights: np.ndarray | None) -> GrownGraph:
+        """Return the graphs of rows with weights."""
+        graphs = (self.unconnected, self.graph, self.sparser)
+        unconnected, graph, sparser = (weigh_graph(one, weights) for one in graphs)
+        return self._replace(unconnected=unconnected, graph=graph, sparser=sparser)
+
+
+def grow_graph(recipe: KNNGraph, graph: AffinityGraph, X: Array, X_new: Array, n_fewer: int) -> GrownGraph:
+    """Join new rows to the graph that ``recipe`` has built on the rows of ``X``, without edges of constraints.
+
+    The recipe has local weights and the Euclidean metric; the sparser graph has ``n_fewer`` neighbours.
     """
-    n, row_bytes = X.shape[0], X.dtype.itemsize * X.shape[1]
-    direction = np.asarray(np.random.RandomState(0).normal(size=X.shape[1]), dtype=X.dtype)
-    with np.errstate(over="ignore", invalid="ignore"):  # infinite products are compared by their rows
-        if sp.issparse(X):
-            products = X @ direction
-        else:  # X @ direction may differ for equal rows
-            products = np.concatenate([(X[part] * direction).sum(axis=1) for part in row_blocks(n, 2 * row_bytes, X)])
-    order = np.argsort(products, kind="stable")
-    differs = np.ones(n + 1, dtype=bool)
-    alike = np.flatnonzero(products[order[1:]] == products[order[:-1]])
-    for part in row_blocks(len(alike), 4 * row_bytes, products) if len(alike) else ():
-        first, second = X[order[alike[part]]], X[order[alike[part] + 1]]
-        unequal = first != second
-        differs[alike[part] + 1] = unequal.sum(axis=1) > 0 if sp.issparse(X) else unequal.any(axis=1)
-    return order, differs
+    k, n_jobs = int(recipe.n_neighbors), recipe.n_jobs
+    of_old = known_neighbors(graph, X, k, n_jobs)
+    to_old = NeighborLists(of_old.indices[:0], of_old.distances[:0])
+    if X_new.shape[0]:
+        to_old = _lists(k_nearest(X, k, queries=X_new, n_jobs=n_jobs))
+    rows = append_rows(X, X_new)
+    edges = _edges(_all_lists(of_old, to_old, X, X_new, k, n_jobs), rows, recall=graph.recall)
+    scales, unconnected_recipe = nth_distances(edges, k), clone(recipe).set_params(connect=None)
+    unconnected = unconnected_recipe._weigh(rows, edges, scales, recipe.symmetrize)
+    connected = unconnected if recipe.connect is None else unconnected._connect(rows, recipe.connect, option="connect")
+    sparser = recipe._weigh(rows, nearest_edges(edges, k, min(n_fewer, k)), scales, recipe.symmetrize)
+    return GrownGraph(rows, edges, unconnected, connected, sparser, to_old, of_old)
 
 
-def _steps(sizes: np.ndarray, k: int) -> np.ndarray:
-    """Return k different distances in a ring of each size, which grow geometrically from 1 to half of the ring.
+def known_neighbors(graph: AffinityGraph, X: Array, k: int, n_jobs: int | None = None) -> NeighborLists:
+    """Return the ``k`` nearest neighbours of every row from the graph that they have built.
 
-    Examples
-    --------
-    >>> _steps(np.array([5, 1000]), 4).tolist()
-    [[1, 2, 3, 4], [1, 8, 63, 500]]
+    Edges of weight 0 are not in the graph. Rows that miss one, so that they have fewer than k neighbours or another
+    scale than that of the graph, are searched again.
     """
-    steps = np.zeros((len(sizes), k), dtype=np.int64)
-    for j in range(k):
-        wanted = np.round((sizes / 2) ** (j / max(k - 1, 1))).astype(np.int64)
-        after_last = steps[:, j - 1] + 1 if j else np.ones_like(sizes)
-        steps[:, j] = np.minimum(np.maximum(wanted, after_last), sizes - k + j)
-    return steps
+    W, n = to_scipy(graph.weights), graph.n_nodes
+    rows, columns = row_indices(W), W.indices
+    places = (asarray_like(part, X) for part in (rows, columns)) if not isinstance(X, np.ndarray) else (rows, columns)
+    lengths = to_numpy(pair_distances(X, X, *places))
+    order = np.lexsort((lengths, rows))
+    rank = np.arange(len(rows)) - np.repeat(W.indptr[:-1], np.diff(W.indptr))
+    kept = order[rank < k]
+    indices, distances = np.zeros((n, k), dtype=np.int64), np.full((n, k), np.inf, dtype=lengths.dtype)
+    indices[rows[kept], rank[rank < k]], distances[rows[kept], rank[rank < k]] = columns[kept], lengths[kept]
+    assert graph.constants is not None
+    scales = to_numpy(graph.constants.scales)
+    found = distances[:, min(k, LOCAL_NEIGHBOR) - 1]
+    incomplete = ~np.isfinite(distances[:, -1]) | ~(np.abs(found - scales) <= SCALE_TOLERANCE * scales)
+    if incomplete.any():
+        missing = np.flatnonzero(incomplete)
+        distances[missing], indices[missing] = nearest_of_rows(X, missing, k, n_jobs)
+    return NeighborLists(indices, distances)
+
+
+def _all_lists(
+    of_old: NeighborLists, to_old: NeighborLists, X: Array, X_new: Array, k: int, n_jobs: int | None
+) -> NeighborLists:
+    """Return the neighbours of old and new rows among all of them."""
+    n, m = X.shape[0], X_new.shape[0]
+    if m == 0:
+        return of_old
+    from_old = _lists(k_nearest(X_new, min(k, m), queries=X, n_jobs=n_jobs), shift=n)
+    old = of_old.nearest_of(from_old, k)
+    if m == 1:
+        return NeighborLists(*(np.concatenate(parts) for parts in zip(old, to_old)))
+    among_new = _lists(k_nearest(X_new, min(k, m - 1), n_jobs=n_jobs), shift=n)
+    new = to_old.nearest_of(among_new, k)
+    return NeighborLists(*(np.concatenate(parts) for parts in zip(old, new)))
+
+
+def _lists(edges: Edges, shift: int = 0) -> NeighborLists:
+    """Return neighbours, equally many for each row, as lists; ``shift`` is the number of the first row searched."""
+    columns, distances = (to_numpy(part).reshape(edges.shape[0], -1) for part in (edges.columns, edges.distances))
+    return NeighborLists(columns.astype(np.int64) + shift, distances)
+
+
+def _edges(lists: NeighborLists, X: Array, recall: float | None) -> Edges:
+    """Return lists as edges in the array library of the rows."""
+    n, k = lists.indices.shape
+    edges = Edges(np.repeat(np.arange(n), k), lists.indices.ravel(), lists.distances.ravel(), (n, n), recall)
+    if isinstance(X, np.ndarray):
+        return edges
+    places = {name: asarray_like(getattr(edges, name), X) for name in ("rows", "columns", "distances")}
+    return replace(edges, **places)

@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import RandomState
 from .._validation import import_optional
 from ..core.arrays import to_numpy
-from ..graph.foreign import cells_of
+from ..graph.affinity import cells_of
 from ..manifold.estimator import ManifoldClustering
 
 
@@ -68,14 +68,12 @@ def cluster(
     adata.obs[key_added] = pandas.Categorical.from_codes(labels, names, ordered=True)
     adata.obs[f"{key_added}_confidence"] = memberships.max(axis=1)
     adata.obsm[f"{key_added}_memberships"] = memberships
-    params = {
-        name: value for name, value in model.get_params(deep=False).items() if isinstance(value, int | float | str)
-    }
+    every = model.get_params(deep=False)
+    params = {name: value for name, value in every.items() if isinstance(value, int | float | str)}
     about: dict[str, Any] = {"params": {**params, "use_rep": use_rep or ""}, "n_clusters": model.n_clusters_}
     if model.evidence_ is not None:
-        evidence = {name: value for name, value in asdict(model.evidence_).items() if value is not None}
-        about["evidence"] = {
-            name: np.array(value) if isinstance(value, list) else value for name, value in evidence.items()
-        }
+        evidence = asdict(model.evidence_).items()
+        as_array = {name: np.array(value) for name, value in evidence if isinstance(value, list)}
+        about["evidence"] = {name: as_array.get(name, value) for name, value in evidence if value is not None}
     adata.uns[key_added] = about
     return model

@@ -86,10 +86,6 @@ class ClusterModel(ClusterMixin, BaseEstimator):
             The ``y`` of BERTopic, as the clusterer takes it: known clusters of some documents, -1 where unknown.
         sample_weight : array of shape (n_documents,), optional
             Weights of the documents, for a clusterer that takes them. BERTopic passes none.
-
-        Returns
-        -------
-        self
         """
         clusterer = ManifoldClustering(random_state=0) if self.clusterer is None else clone(self.clusterer)
         if sample_weight is not None:
@@ -109,30 +105,12 @@ class ClusterModel(ClusterMixin, BaseEstimator):
 
     @available_if(_has_memberships)
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Return the memberships of new documents.
-
-        Parameters
-        ----------
-        X : array of shape (m, d)
-
-        Returns
-        -------
-        memberships : ndarray of shape (m, n_clusters)
-        """
+        """Return the memberships, of shape (m, n_clusters), of new documents, whose embeddings have shape (m, d)."""
         check_is_fitted(self)
         return self._of_clusters_with_documents(to_numpy(self.clusterer_.predict_proba(X)))
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Return the cluster of each new document.
-
-        Parameters
-        ----------
-        X : array of shape (m, d)
-
-        Returns
-        -------
-        labels : ndarray of shape (m,)
-        """
+        """Return the clusters, of shape (m,), of new documents, whose embeddings have shape (m, d)."""
         check_is_fitted(self)
         if hasattr(self, "predict_proba"):
             return self.predict_proba(X).argmax(axis=1)
@@ -163,10 +141,7 @@ class _Recorder:
 
 
 def transform(
-    topic_model: Any,
-    documents: str | Sequence[str],
-    embeddings: np.ndarray | None = None,
-    **options: Any,
+    topic_model: Any, documents: str | Sequence[str], embeddings: np.ndarray | None = None, **options: Any
 ) -> tuple[list[int], np.ndarray | None]:
     """Return the topics of new documents and the probabilities of all topics.
 
@@ -207,13 +182,9 @@ def transform(
     topics, _ = with_memberships.transform(documents, embeddings, **options)
     if recorder.memberships is None:
         return topics, None
-    return topics, _by_topic(recorder.memberships, topic_model.topic_mapper_.get_mappings(original_topics=True))
-
-
-def _by_topic(memberships: np.ndarray, topic_of: dict[int, int]) -> np.ndarray:
-    """Add up the memberships of the clusters of each topic; clusters and topics below zero are none."""
+    topic_of, memberships = topic_model.topic_mapper_.get_mappings(original_topics=True), recorder.memberships
     probabilities = np.zeros((len(memberships), max(topic_of.values()) + 1), dtype=memberships.dtype)
     for cluster, topic in topic_of.items():
-        if cluster >= 0 and topic >= 0:
+        if cluster >= 0 and topic >= 0:  # those below zero are none
             probabilities[:, topic] += memberships[:, cluster]
-    return probabilities
+    return topics, probabilities

@@ -1,8 +1,7 @@
-"""Read rows to cluster from tables, arrays, folders of images or texts, or a named data set."""
+"""Read rows to cluster from tables, arrays, folders of images or texts, or a named data set; and documents."""
 
 from ..table import TableEncoder
-from .blocks import read_blocks
-from .read import read_input
+from .read import read_blocks, read_documents, read_input
 from .record import Input
 
-__all__ = ["Input", "TableEncoder", "read_blocks", "read_input"]
+__all__ = ["Input", "TableEncoder", "read_blocks", "read_documents", "read_input"]

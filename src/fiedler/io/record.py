@@ -1,18 +1,40 @@
-"""The record that all readers return, and the encoding of known classes as integers."""
+"""Rows to cluster, the record that all readers return, and how the columns of a table become one."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .._tables import Table
-from ..errors import InputError
+from ..errors import FiedlerError, FileFormatError, InputError, unreadable_for_lack_of_memory
 from ..table import TableEncoder
-from ..table.values import is_missing
+from ..table.columns import Column, Requests, plan_columns, recognise_columns
+from ..table.values import is_missing, to_word
+from ..text.documents import check_documents
+
+MAX_SHOWN = 40  # characters of a cell quoted in a message
 
 Kind = Literal["table", "mixed", "array", "images", "texts", "graph"]
+
+
+class Table(NamedTuple):
+    """Columns by name, and the number of the line or row that each table row was read from.
+
+    ``columns`` has lists of strings from a CSV file, of numbers, strings and dates from an Excel file, and arrays for
+    the numeric columns of a Parquet or Arrow file. ``numbers`` are counted from 1, in lines of text files or rows of
+    others.
+    """
+
+    columns: dict[str, Any]
+    numbers: list[int]
+    unit: Literal["line", "row"]
+
+    @property
+    def locations(self) -> list[str]:
+        """Location of each row in words, such as ``line 7``."""
+        return [f"{self.unit} {number}" for number in self.numbers]
 
 
 class Input(NamedTuple):
@@ -48,6 +70,8 @@ class Input(NamedTuple):
         The names of files that were left out, as they cannot be read.
     representation : str or None
         What of an AnnData file was read: 'connectivities', 'X', or the name of rows in ``obsm``.
+    plan : list of Column or None
+        The columns of a table that are used, or left out, with their values; None for new rows of a model.
 
     Examples
     --------
@@ -70,6 +94,7 @@ class Input(NamedTuple):
     weights: np.ndarray | None = None
     skipped: tuple[str, ...] = ()
     representation: str | None = None
+    plan: list[Column] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -84,6 +109,14 @@ class Input(NamedTuple):
         return {
             name: cells for name, cells in self.table.columns.items() if name not in (self.id_name, self.label_name)
         }
+
+    def read_columns(self, requests: Requests | None = None) -> list[Column]:
+        """Return what `columns` contain; those of the plan are not read again."""
+        planned = {column.name: column for column in self.plan or ()}
+        cells = self.columns or {}
+        others = {name: column for name, column in cells.items() if name not in planned}
+        read = planned | {one.name: one for one in recognise_columns(others, requests or Requests())}
+        return [read[name] for name in cells]
 
     @property
     def is_partially_labeled(self) -> bool:
@@ -148,8 +181,181 @@ def number_rows(n_rows: int) -> list[str]:
     return [str(row) for row in range(n_rows)]
 
 
-def table_options_error(source: str) -> InputError:
-    """Make the error for options that name columns of a source without columns."""
-    return InputError(
-        f"{source} has no named columns", "labels, id, text and drop are for tables", code="no_columns", file=source
+def refuse_roles(roles: Roles, source: str) -> None:
+    """Raise an error for options that name columns of a source without columns."""
+    if roles != Roles():
+        problem, hint = f"{source} has no named columns", "labels, id, text and drop are for tables"
+        raise InputError(problem, hint, code="no_columns", file=source)
+
+
+@contextmanager
+def reading(file: str, problem: str, hint: str, code: str, **fields: Any) -> Iterator[None]:
+    """Raise one kind of error for all the ways in which libraries fail to read a damaged file.
+
+    In the problem, ``{error}`` and ``{kind}`` stand for the message and the class of the library's own error. A lack of
+    memory or of a library is no evidence of damage, and the system has its own message for files without permission.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise unreadable_for_lack_of_memory(file) from None
+    except (FiedlerError, ImportError):
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        problem = problem.replace("{error}", str(error)).replace("{kind}", type(error).__name__)
+        raise FileFormatError(f"{file!r} {problem}", hint, code=code, file=file, **fields) from None
+
+
+# ------------------------------------------------------------------------------------------------- rows of a table
+
+
+def from_table(table: Table, roles: Roles, file: str) -> Input:
+    """Return the rows of a table, or its texts where a column of them is named, with row names and labels."""
+    if roles.id is None and roles.names in table.columns:
+        roles = roles._replace(id=roles.names)
+    _check_roles(table, roles, file)
+    if not table.numbers:
+        under_header = " below its header" if table.columns else ""
+        raise FileFormatError(f"{file!r} contains no rows{under_header}", "add some", code="no_rows", file=file)
+    row_names = number_rows(len(table.numbers)) if roles.id is None else _as_text(table.columns[roles.id])
+    labels, class_names = None, None
+    if roles.labels is not None:
+        labels, class_names = encode_labels(table.columns[roles.labels])
+        if not class_names:
+            problem = f"{file!r}, column {roles.labels!r} contains no label"
+            hint = "choose another column of labels, or none"
+            raise InputError(problem, hint, code="no_labels", file=file, column=roles.labels)
+    about: dict[str, Any] = {"labels": labels, "class_names": class_names, "label_name": roles.labels}
+    weights = None if roles.row_weight is None else _weights(table, roles.row_weight, file)
+    about |= {"id_name": roles.id, "table": table, "weights": weights}
+    if roles.text is not None:
+        texts = check_documents(_as_text(table.columns[roles.text])).texts
+        return Input("texts", texts, row_names, [roles.text], **about)
+    if roles.features:
+        X = np.stack([_numbers(table, name, file) for name in roles.features], axis=1)
+        return Input("table", X, row_names, list(roles.features), **about)
+    return _mixed_rows(table, roles, file, Input("mixed", None, row_names, **about))
+
+
+def _mixed_rows(table: Table, roles: Roles, file: str, result: Input) -> Input:
+    """Return columns of any kind, to be encoded; as an array if they are complete columns of numbers."""
+    others = {roles.labels, roles.id, roles.row_weight, *roles.drop}
+    cells = {name: column for name, column in table.columns.items() if name not in others}
+    if not cells:
+        raise InputError(
+            f"{file!r} has no column left as a feature", "drop fewer columns", code="no_features", file=file
+        )
+    if len(table.numbers) < 2 or roles.is_new:
+        return result._replace(X=cells, feature_names=list(cells), encoder=roles.encoder())
+    requests = Requests((), roles.category, roles.number, roles.free_text, dict(roles.weight))
+    columns = plan_columns(cells, requests, [f"{file!r}, {location}" for location in table.locations])
+    if len(table.columns) == 1 and columns[0].values.type == "words":
+        shown = table.columns[columns[0].name][0]
+        problem = f"{file!r} has a single column, {columns[0].name!r}, and {shown!r} in it is not a number"
+        hint = "separate columns by a comma, semicolon, tab or |, or give the column a role as labels, id or text"
+        raise InputError(problem, hint, code="single_column_not_numeric", file=file, column=columns[0].name)
+    plain = not roles.weight and all(
+        one.kind == "number" and one.values.is_plain and not one.values.is_missing.any() for one in columns
     )
+    if plain:
+        X = np.stack([column.values.cells for column in columns], axis=1)
+        return result._replace(kind="table", X=X, feature_names=list(cells), plan=columns)
+    id_name = next((one.name for one in columns if one.kind == "id" and not one.values.is_missing.any()), None)
+    if id_name is not None and roles.id is None:
+        result = result._replace(row_names=_as_text(table.columns[id_name]), id_name=id_name)
+    return result._replace(X=cells, feature_names=list(cells), encoder=roles.encoder(), plan=columns)
+
+
+def is_number(cell: Any) -> bool:
+    """Whether a cell can be read as a number.
+
+    Examples
+    --------
+    >>> is_number("1.5"), is_number("one"), is_number("1_0"), is_number(None)
+    (True, False, False, False)
+    """
+    if isinstance(cell, str) and not _is_plain(cell):
+        return False
+    try:
+        float(cell)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text has none of the notation that only Python's ``float`` accepts: 1_0, digits of other scripts."""
+    return text.isascii() and "_" not in text
+
+
+def _check_roles(table: Table, roles: Roles, file: str) -> None:
+    for name in filter(None, (roles.labels, roles.id, roles.text, roles.row_weight, *roles.drop, *roles.features)):
+        if name not in table.columns:
+            columns = list(table.columns)
+            problem = f"{file!r} has no column {name!r}"
+            hint = f"its columns are {', '.join(map(repr, columns)) or 'none'}"
+            raise InputError(problem, hint, code="no_such_column", file=file, column=name, columns=columns)
+    named = [*filter(None, (roles.labels, roles.id, roles.text, roles.row_weight)), *set(roles.drop)]
+    duplicate = next((name for name in named if named.count(name) > 1), None)
+    if duplicate is not None:
+        problem = f"{file!r}, column {duplicate!r} is given two roles"
+        raise InputError(problem, "give it one", code="two_roles", file=file, column=duplicate)
+
+
+def _weights(table: Table, column: str, file: str) -> np.ndarray:
+    """Return the weights of rows."""
+    try:
+        return _numbers(table, column, file)
+    except InputError as error:
+        hint = "choose a column of positive numbers as row_weight, or none"
+        raise InputError(error.problem, hint, code="weights_not_numbers", **error.fields) from None
+
+
+def _numbers(table: Table, column: str, file: str) -> np.ndarray:
+    """Return a column as floats; the error names the location of the first cell that is not a finite number."""
+    cells = table.columns[column]
+    if any(isinstance(cell, list | dict) for cell in cells[:1]):
+        problem = f"{file!r}, column {column!r} contains lists"
+        hint = "save them as an NPY file, or leave the column out with drop"
+        raise InputError(problem, hint, code="nested_column", file=file, column=column)
+    try:
+        if isinstance(cells, list) and not _is_plain("".join(cell for cell in cells if isinstance(cell, str))):
+            raise ValueError
+        numbers = np.asarray(cells, dtype=np.float64)
+        invalid = np.flatnonzero(~np.isfinite(numbers))
+    except (ValueError, TypeError):
+        invalid = np.array([row for row, cell in enumerate(cells) if not is_number(cell)])
+    if len(invalid):
+        row = int(invalid[0])
+        location = {"file": file, "column": column, table.unit: table.numbers[row]}
+        prefix = f"{file!r}, column {column!r}, {table.locations[row]}: "
+        raise _cell_error(cells[row], prefix, location, is_only_column=len(table.columns) == 1)
+    return numbers
+
+
+def _cell_error(cell: Any, prefix: str, location: dict[str, Any], *, is_only_column: bool) -> InputError:
+    """Say why a cell is not a finite number, and what to do about it."""
+    if is_missing(cell) or is_number(cell):
+        if is_number(cell) and not is_missing(cell):
+            problem = f"the value is {float(cell)}"
+        else:
+            problem = f"the value is missing ({cell})" if str(cell or "").strip() else "the cell is empty"
+        hint = "fill it, or leave out the row or the column"
+        return InputError(prefix + problem, hint, code="missing_value", value=cell, **location)
+    quoted = repr(cell)
+    quoted = quoted if len(quoted) <= MAX_SHOWN else f"{quoted[: MAX_SHOWN - 3]}...'"
+    problem = f"{prefix}{quoted} is not a number"
+    if isinstance(cell, str) and cell.count(",") == 1 and is_number(cell.replace(",", ".")):
+        return InputError(problem, "write decimals with a point", code="decimal_comma", value=cell, **location)
+    if is_only_column:
+        hint = "separate columns by a comma, semicolon, tab or |, or give the column a role as labels, id or text"
+        return InputError(problem, hint, code="single_column_not_numeric", value=cell, **location)
+    hint = "give the column a role as labels, id or text, or leave it out with drop"
+    return InputError(problem, hint, code="not_a_number", value=cell, **location)
+
+
+def _as_text(cells: Any) -> list[str]:
+    """Return cells as strings, '' where missing."""
+    return ["" if is_missing(cell) else to_word(cell) if isinstance(cell, float) else str(cell) for cell in cells]

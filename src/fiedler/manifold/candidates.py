@@ -4,7 +4,7 @@
 
 is the cut of a partition P: the geometric mean of its normalised cuts on the G graphs, so that no neighbourhood size
 counts more than another. With ``effort="fast"`` and on a graph alone, the choice has two stages; otherwise it is that
-of :mod:`.consensus`.
+of :mod:`.choice`.
 
 1. *Communities* are searched on every graph; those of the lowest cut lead. The spectral partitions from which the
    search starts are listed but do not compete: the eigenvectors that make a cut small also cut tails off, which the
@@ -31,7 +31,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -46,6 +46,7 @@ from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import SIZE_TOLERANCE, Hierarchy, coarsen, contract
 from ..graph.community import LOWER_CUT_FACTOR, RESOLUTION, MultilevelSearch, modularity
 from ..graph.constraints import PairwiseConstraints
+from ..graph.recipes import DEFAULT_NEIGHBORS
 from ..graph.sizes import SizeBounds
 from ..metrics import normalized_cut
 from ..mixture import LapGMM
@@ -58,7 +59,8 @@ log = logging.getLogger(__name__)
 
 ROWS = "rows"  # the view of the rows as they are
 MAX_CUT_RATIO = 2.0  # of a mixture's cut to the lowest one
-COVARIANCE_TYPES: tuple[Literal["full", "tied"], ...] = ("full", "tied")
+CovarianceType = Literal["full", "tied"]
+COVARIANCE_TYPES: tuple[CovarianceType, ...] = ("full", "tied")
 RIDGE = 0.1  # on covariances, relative to the mean variance
 MAX_SEARCHES = 6
 SEARCH_NODE_BUDGET = 20_000  # approximate total over the searches on a graph
@@ -72,18 +74,25 @@ MAX_ROW_ITERATIONS = 10  # of EM on rows, for a mixture that was chosen
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A partition and its scores, none of which uses true labels.
+    """A partition, how it was found, and its scores, none of which uses true labels.
 
     Attributes
     ----------
     family : str
         The method: 'spectral', 'communities', 'linkage', 'k-means', 'mixture' or 'LapGMM'.
-    graph : str
-        The graph on which it was found.
+    labels : ndarray of shape (n,)
+    seconds : float
+        The time of the search or fit itself, without what it shares with others, such as the graph.
     detail : str
-        The search, covariance type, or another option.
-    labels : array of shape (n,)
-        A NumPy array.
+        The search, covariance type, or another option, as it is shown.
+    view : str
+        The view of the rows in which it was found.
+    n_neighbors : int or None
+        The number of neighbours in the graph on which it was found; None for a given graph.
+    resolution : float
+        The resolution at which communities were searched; NaN for other partitions.
+    covariance_type : str or None
+        That of LapGMM; None for other partitions.
     n_clusters : int
         The number of non-empty clusters.
     cut : float
@@ -92,31 +101,31 @@ class Candidate:
         On the sparsest graph.
     icl : float
         Integrated completed likelihood per row; NaN where no mixture is estimated.
-    resolution : float
-        The resolution at which communities were searched; NaN for other partitions.
     agreement : float
         Fraction of the given labels and pairs that it satisfies; NaN without any.
-    seconds : float
-        The time of the search or fit itself, without what it shares with others, such as the graph.
     consensus : float
         The mean agreement with the partitions of other methods and views; NaN where these are not compared.
-    view : str
-        The view of the rows in which it was found.
     """
 
     family: str
-    graph: str
-    detail: str
     labels: np.ndarray
-    n_clusters: int
-    cut: float
-    modularity: float
-    icl: float
-    resolution: float
-    agreement: float
     seconds: float
-    consensus: float = math.nan
+    detail: str = ""
     view: str = ROWS
+    n_neighbors: int | None = DEFAULT_NEIGHBORS
+    resolution: float = math.nan
+    covariance_type: CovarianceType | None = None
+    n_clusters: int = 0
+    cut: float = math.nan
+    modularity: float = math.nan
+    icl: float = math.nan
+    agreement: float = math.nan
+    consensus: float = math.nan
+
+    @property
+    def graph(self) -> str:
+        """The name of the graph on which it was found."""
+        return "the graph" if self.n_neighbors is None else f"{self.n_neighbors} neighbours"
 
 
 COLUMNS = (
@@ -135,31 +144,23 @@ COLUMNS = (
 )
 
 
+Graphs = dict[int | None, AffinityGraph]  # by their number of neighbours, the sparsest first; None for a given graph
+
+
 @dataclass(frozen=True)
 class PartitionScorer:
     """Scores partitions by every criterion.
 
-    Attributes
-    ----------
-    graphs : dict of AffinityGraph
-        Graphs with non-negative weights by name, the sparsest first.
-    n_clusters : int
-        The requested number of clusters.
-    X : array of shape (n, d) or None
-        The rows, where mixtures can be estimated.
-    agreement : callable or None
-        From labels to the fraction of the given labels and pairs that they satisfy.
-    weights : ndarray of shape (n,) or None
-        The weights of the rows, of mean one; the graphs have them already, see :mod:`fiedler.graph.weights`.
-    bounds : SizeBounds or None
-        Bounds on the sizes of clusters, within which partitions are brought before they are scored.
+    ``graphs`` have non-negative weights, and those of the rows already; ``X`` are the rows, where mixtures can be
+    estimated; ``agreement`` maps labels to the fraction of the given labels and pairs that they satisfy. Partitions are
+    brought within the ``bounds`` on the sizes of clusters before they are scored.
     """
 
-    graphs: dict[str, AffinityGraph]
+    graphs: Graphs
     n_clusters: int
     X: Array | None = None
     agreement: Callable[[np.ndarray], float] | None = None
-    weights: np.ndarray | None = None
+    weights: np.ndarray | None = None  # of the rows, of mean one
     bounds: SizeBounds | None = None
 
     @property
@@ -183,38 +184,21 @@ class PartitionScorer:
         """The ridge on covariances, in the unit of X²."""
         return RIDGE * float(namespace(self.X).mean(namespace(self.X).var(self.X, axis=0)))
 
-    def score(
-        self,
-        labels: Array,
-        family: str,
-        graph: str,
-        detail: str,
-        seconds: float,
-        *,
-        view: str = ROWS,
-        resolution: float = math.nan,
-        icl: float | None = None,
-    ) -> Candidate:
-        """Score a partition; ``icl`` is computed if it is not known."""
-        found = to_numpy(labels).astype(np.int64)
-        labels = self.within_bounds(found)
-        icl = icl if labels is found else None
-        candidate = Candidate(
-            family,
-            graph,
-            detail,
-            labels,
+    def score(self, candidate: Candidate, icl: float | None = None) -> Candidate:
+        """Return a partition with its scores; ``icl`` is computed if it is not known."""
+        labels = self.within_bounds(candidate.labels)
+        icl = icl if labels is candidate.labels else None
+        scored = replace(
+            candidate,
+            labels=labels,
             n_clusters=int(np.count_nonzero(np.bincount(labels))),
             cut=mean_normalized_cut(self.graphs.values(), labels),
             modularity=modularity(next(iter(self.graphs.values())), labels),
             icl=self.icl(labels) if icl is None else icl,
-            resolution=resolution,
             agreement=math.nan if self.agreement is None else self.agreement(labels),
-            seconds=seconds,
-            view=view,
         )
-        log.info("%s %s in %s: cut %.4g, ICL %.4g", family, detail, view, candidate.cut, candidate.icl)
-        return candidate
+        log.info("%s %s in %s: cut %.4g, ICL %.4g", scored.family, scored.detail, scored.view, scored.cut, scored.icl)
+        return scored
 
     def within_bounds(self, labels: np.ndarray) -> np.ndarray:
         """Return a partition within the bounds on sizes; as it is if it is within, or cannot be brought there."""
@@ -242,7 +226,7 @@ def mean_normalized_cut(graphs: Iterable[AffinityGraph], labels: np.ndarray) -> 
     return float(np.exp(np.mean(np.log(cuts)))) if (cuts > 0).all() else 0.0
 
 
-def why_no_mixture(X: Array | None, n_clusters: int) -> str | None:
+def reason_against_mixtures(X: Array | None, n_clusters: int) -> str | None:
     """Return the reason for which mixtures cannot take part; None if they can."""
     if n_clusters == 1:
         return "there is only one cluster"
@@ -263,56 +247,40 @@ def has_enough_rows(n_rows: int, n_features: int, n_clusters: int) -> bool:
 
 def graph_candidates(
     scorer: PartitionScorer,
-    search_graphs: dict[str, AffinityGraph],
+    search_graphs: Graphs,
     *,
     starts: Sequence[np.ndarray] = (),
     max_searches: int = MAX_SEARCHES,
     rng: np.random.RandomState,
     n_jobs: int | None = None,
-) -> tuple[list[Candidate], dict[str, Hierarchy]]:
+) -> tuple[list[Candidate], dict[int | None, MultilevelSearch]]:
     """Search communities on every graph, and list the spectral partitions from which the searches start.
 
-    Parameters
-    ----------
-    scorer : PartitionScorer
-    search_graphs : dict of AffinityGraph
-        The scorer's graphs with given pairs as weights of either sign.
-    starts : sequence of label arrays
-        Further starts.
-    max_searches : int, default=6
-        The maximum number of searches on each graph.
-    rng : RandomState
-    n_jobs : int, optional
-        The number of threads, at most one per graph.
-
-    Returns
-    -------
-    candidates : list of Candidate
-    hierarchies : dict of Hierarchy
-        The coarser versions of every graph.
+    ``search_graphs`` are the scorer's graphs with given pairs as weights of either sign; ``n_jobs`` threads are used,
+    at most one per graph. The second result are the searches, with the coarser versions of each graph.
     """
 
-    def search(task: tuple[str, int]) -> tuple[list[Candidate], Hierarchy]:
-        name, seed = task
-        graph = search_graphs[name]
+    def search(task: tuple[int | None, int]) -> tuple[list[Candidate], MultilevelSearch]:
+        n_neighbors, seed = task
+        graph = search_graphs[n_neighbors]
         rng = np.random.RandomState(seed)
         multilevel = MultilevelSearch.on(graph, scorer.n_clusters, rng)
         candidates: list[Candidate] = []
         for i in range(min(max_searches, n_searches(graph.n_nodes))):
-            candidates += communities_of_search(scorer, name, multilevel, i, rng, starts)
+            candidates += communities_of_search(scorer, n_neighbors, multilevel, i, rng, starts)
             if has_settled(candidates):
                 break
-        return candidates, multilevel.hierarchy
+        return candidates, multilevel
 
     seeds = rng.randint(2**31 - 1, size=len(search_graphs)).tolist()
     found = map_tasks(search, list(zip(search_graphs, seeds)), "searching communities", n_jobs)
-    hierarchies = {name: hierarchy for name, (_, hierarchy) in zip(search_graphs, found)}
-    return [candidate for candidates, _ in found for candidate in candidates], hierarchies
+    searches = {n_neighbors: multilevel for n_neighbors, (_, multilevel) in zip(search_graphs, found)}
+    return [candidate for candidates, _ in found for candidate in candidates], searches
 
 
 def communities_of_search(
     scorer: PartitionScorer,
-    name: str,
+    n_neighbors: int | None,
     multilevel: MultilevelSearch,
     number: int,
     rng: np.random.RandomState,
@@ -325,10 +293,16 @@ def communities_of_search(
     candidates = []
     if number == 0:
         spectral = [pair for pair in result.starts.items() if pair[0].endswith("eigenvectors")]
-        candidates += [scorer.score(labels, "spectral", name, key, math.nan) for key, labels in spectral]
+        candidates += [Candidate("spectral", as_labels(labels), math.nan, key) for key, labels in spectral]
     detail = f"search {number + 1}, resolution {result.resolution:.2g}"
-    found = scorer.score(result.labels, "communities", name, detail, seconds, resolution=result.resolution)
-    return [*candidates, found]
+    labels = as_labels(result.labels)
+    candidates.append(Candidate("communities", labels, seconds, detail, resolution=result.resolution))
+    return [scorer.score(replace(one, n_neighbors=n_neighbors)) for one in candidates]
+
+
+def as_labels(labels: Array) -> np.ndarray:
+    """Return labels on the host."""
+    return to_numpy(labels).astype(np.int64)
 
 
 def n_searches(n_nodes: int) -> int:
@@ -353,21 +327,11 @@ def mixture_candidates(
     """Fit LapGMM from the leading partition, once for each type of covariance, on supernodes of its graph.
 
     Supernodes that the leading partition divides are divided, so that EM starts from this partition itself.
-
-    Parameters
-    ----------
-    scorer : PartitionScorer
-    leader : Candidate
-    hierarchy : Hierarchy
-        Of the leader's graph.
-    constraints : PairwiseConstraints, optional
-        Known pairs of rows.
-    random_state : int
     """
     rng = np.random.RandomState(random_state)
     supernodes = coarsen(hierarchy, max_supernodes(scorer.n_features), rng).supernodes
     parts, supernodes = np.unique(supernodes * scorer.n_clusters + leader.labels, return_inverse=True)
-    graph = contract(scorer.graphs[leader.graph], supernodes)
+    graph = contract(scorer.graphs[leader.n_neighbors], supernodes)
     statistics = scorer.group_statistics(supernodes)
     init = parts % scorer.n_clusters
     links = group_links(constraints, supernodes, statistics.counts)
@@ -381,9 +345,16 @@ def mixture_candidates(
         except SingularCovarianceError:
             continue
         labels = to_numpy(fit.resp).argmax(axis=1)
-        score = statistics_icl(statistics.merge(labels), ridge=scorer.ridge, kinds=COVARIANCE_TYPES)
-        detail, seconds = f"{covariance_type} covariances", time.perf_counter() - start_time
-        candidates.append(scorer.score(labels[supernodes], "LapGMM", leader.graph, detail, seconds, icl=score))
+        icl = statistics_icl(statistics.merge(labels), ridge=scorer.ridge, kinds=COVARIANCE_TYPES)
+        found = Candidate(
+            "LapGMM",
+            labels[supernodes],
+            time.perf_counter() - start_time,
+            f"{covariance_type} covariances",
+            n_neighbors=leader.n_neighbors,
+            covariance_type=covariance_type,
+        )
+        candidates.append(scorer.score(found, icl))
     return candidates
 
 
@@ -399,9 +370,9 @@ def refine_mixture(
     assert scorer.X is not None
     if scorer.X.shape[0] <= (1 + SIZE_TOLERANCE) * max_supernodes(scorer.X.shape[1]):
         return chosen
-    covariance_type = next(kind for kind in COVARIANCE_TYPES if chosen.detail.startswith(kind))
-    model = _lapgmm(scorer, covariance_type, random_state)
-    model.set_params(graph=scorer.graphs[chosen.graph], init=chosen.labels, max_iter=MAX_ROW_ITERATIONS)
+    assert chosen.covariance_type is not None
+    model = _lapgmm(scorer, chosen.covariance_type, random_state)
+    model.set_params(graph=scorer.graphs[chosen.n_neighbors], init=chosen.labels, max_iter=MAX_ROW_ITERATIONS)
     start_time = time.perf_counter()
     with ignore_warnings(Warning):
         try:
@@ -409,10 +380,10 @@ def refine_mixture(
         except SingularCovarianceError:
             return chosen
     seconds = chosen.seconds + time.perf_counter() - start_time
-    return scorer.score(model.labels_, chosen.family, chosen.graph, chosen.detail, seconds)
+    return scorer.score(replace(chosen, labels=as_labels(model.labels_), seconds=seconds))
 
 
-def _lapgmm(scorer: PartitionScorer, covariance_type: Literal["full", "tied"], random_state: int) -> LapGMM:
+def _lapgmm(scorer: PartitionScorer, covariance_type: CovarianceType, random_state: int) -> LapGMM:
     return LapGMM(
         scorer.n_clusters, lam="natural", covariance_type=covariance_type, ridge=RIDGE, random_state=random_state
     )

@@ -1,7 +1,7 @@
 """The comparison of views and methods: which partitions are found, on which rows, and which one they agree on.
 
 Several methods run in the rows themselves. If these agree, that is enough; otherwise other views follow. The choice is
-that of :mod:`.consensus`.
+by their agreement, see below.
 
 Of many rows a random sample is compared, so that a million rows do not pay for several neighbour searches. The best
 communities of all rows take part in the comparison, too, and are kept unless another partition of the sample has a
@@ -18,15 +18,15 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from ..core.arrays import Array, first_best, take_rows, to_numpy
 from ..graph.constraints import PairwiseConstraints
 from ..graph.neighbors import k_nearest
 from ..graph.recipes import DEFAULT_NEIGHBORS
 from ..graph.sizes import SizeBounds
+from ..metrics.scores import match_clusters, weighted_ari
 from .candidates import MAX_SEARCHES, ROWS, Candidate, PartitionScorer, agrees_as_well
-from .views import LPI_COORDINATES, WHITENED, Partition, View, find_in_rows, find_in_views
+from .views import LPI_COORDINATES, WHITENED, View, find_in_rows, find_in_views
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The choice among partitions of several views and methods by their agreement, without labels.
@@ -51,7 +51,7 @@ from .views import LPI_COORDINATES, WHITENED, Partition, View, find_in_rows, fin
 
 MIN_RELATIVE_GAP = 0.1  # of a view's eigengap to the largest
 TIE = 0.01  # a smaller difference of the consensus is none
-LISTED_ONLY = ("spectral",)  # methods whose partitions do not take part
+NOT_COMPARED = ("spectral",)  # methods whose partitions are listed but do not take part
 
 
 def view_weights(eigengaps: Mapping[str, float]) -> dict[str, float]:
@@ -64,15 +64,7 @@ def view_weights(eigengaps: Mapping[str, float]) -> dict[str, float]:
 def with_consensus(
     candidates: Sequence[Candidate], weights: Mapping[str, float], row_weights: np.ndarray | None = None
 ) -> list[Candidate]:
-    """Return the candidates with their consensus: 0 without another family, NaN for those that do not take part.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-    weights : dict
-        By view, see `view_weights`.
-    row_weights : ndarray of shape (n,), optional
-    """
+    """Return the candidates with their consensus: 0 without another family, NaN for those that do not take part."""
     taking_part = _taking_part(candidates)
     agreement = agreement_matrix([candidates[i].labels for i in taking_part], row_weights)
     families = [_family(candidates[i]) for i in taking_part]
@@ -112,7 +104,7 @@ def vote_shares(
     closest: dict[tuple[str, str], tuple[float, Candidate]] = {}
     for i in _taking_part(candidates):
         one = candidates[i]
-        agreement = math.inf if one is chosen else rand_index(chosen.labels, one.labels, row_weights)
+        agreement = math.inf if one is chosen else weighted_ari(chosen.labels, one.labels, row_weights)
         if agreement > closest.get(_family(one), (-math.inf, one))[0]:
             closest[_family(one)] = (agreement, one)
     votes, total, rows = np.zeros((len(chosen.labels), n_clusters), np.float32), 0.0, np.arange(len(chosen.labels))
@@ -126,41 +118,13 @@ def agreement_matrix(partitions: Sequence[np.ndarray], row_weights: np.ndarray |
     """Return the adjusted Rand indices of all pairs of partitions, 0 where they are negative."""
     agreement = np.eye(len(partitions))
     for i, j in combinations(range(len(partitions)), 2):
-        agreement[i, j] = agreement[j, i] = max(0.0, rand_index(partitions[i], partitions[j], row_weights))
+        agreement[i, j] = agreement[j, i] = max(0.0, weighted_ari(partitions[i], partitions[j], row_weights))
     return agreement
 
 
-def rand_index(a: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Compute the adjusted Rand index of labels 0, 1, ...: without any checks, for hundreds of pairs of partitions.
-
-    A pair of rows of weights m_i and m_j counts m_i m_j times.
-    """
-    width = int(b.max()) + 1
-    together, in_a, in_b, total = (_n_pairs(labels, weights) for labels in (a * width + b, a, b, np.zeros_like(a)))
-    expected, largest = in_a * in_b / total, (in_a + in_b) / 2
-    return 1.0 if largest == expected else (together - expected) / (largest - expected)
-
-
-def _n_pairs(labels: np.ndarray, weights: np.ndarray | None) -> float:
-    """Count the pairs of different rows with the same label: [(Σ_i m_i)² - Σ_i m_i²] / 2, added over the labels."""
-    counts = np.bincount(labels, weights).astype(np.float64)
-    own = counts if weights is None else np.bincount(labels, weights**2)
-    return float(np.sum(counts**2 - own)) / 2
-
-
-def match_clusters(
-    labels: np.ndarray, reference: np.ndarray, n_clusters: int, weights: np.ndarray | None = None
-) -> np.ndarray:
-    """Renumber the clusters of a partition so that as many rows as possible have the label of the reference."""
-    counts = np.zeros((n_clusters, n_clusters))
-    np.add.at(counts, (labels, reference), 1 if weights is None else weights)
-    _, matched = linear_sum_assignment(counts, maximize=True)
-    return matched[labels]
-
-
 def _taking_part(candidates: Sequence[Candidate]) -> list[int]:
-    """Return the positions of the candidates with the most clusters, other than those `LISTED_ONLY`."""
-    competing = [i for i, candidate in enumerate(candidates) if candidate.family not in LISTED_ONLY]
+    """Return the positions of the candidates with the most clusters, other than those `NOT_COMPARED`."""
+    competing = [i for i, candidate in enumerate(candidates) if candidate.family not in NOT_COMPARED]
     most = max(candidates[i].n_clusters for i in competing)
     return [i for i in competing if candidates[i].n_clusters == most]
 
@@ -171,7 +135,6 @@ def _family(candidate: Candidate) -> tuple[str, str]:
 
 # ---------------------------------------------------------------------------------------------------------------------
 
-GRAPH = f"{DEFAULT_NEIGHBORS} neighbours"
 MIN_ROWS = 20  # fewer are not compared
 MIN_ROWS_PER_CLUSTER = 10  # of a sample; fewer are not compared
 KEPT_WITHIN = 0.02  # of the highest consensus: the communities of all rows are kept, and no other view is built in full
@@ -184,14 +147,14 @@ class Effort(NamedTuple):
     ----------
     max_rows : int
         The largest number of rows; of more, a sample is compared. See `n_rows`.
-    enough : float
+    sufficient_consensus : float
         The consensus of a partition of the rows themselves above which no other view is compared.
     max_searches : int
         The maximum number of searches for communities on each graph of the rows.
     """
 
     max_rows: int
-    enough: float
+    sufficient_consensus: float
     max_searches: int
 
     def n_rows(self, low_dimensional: bool) -> int:
@@ -201,8 +164,8 @@ class Effort(NamedTuple):
 
 EFFORTS: dict[str, Effort | None] = {
     "fast": None,
-    "default": Effort(max_rows=5_000, enough=0.95, max_searches=1),
-    "thorough": Effort(max_rows=20_000, enough=math.inf, max_searches=MAX_SEARCHES),
+    "default": Effort(max_rows=5_000, sufficient_consensus=0.95, max_searches=1),
+    "thorough": Effort(max_rows=20_000, sufficient_consensus=math.inf, max_searches=MAX_SEARCHES),
 }
 
 
@@ -213,9 +176,9 @@ class Comparison:
     Attributes
     ----------
     candidates : list of Candidate
-        With their consensus; partitions of the sampled rows if there is a sample.
-    chosen : Candidate
-        One of them.
+        With their consensus, those found before first; partitions of the sampled rows if there is a sample.
+    position : int
+        The place of the chosen one in the list.
     labels : ndarray of shape (n,)
         The chosen partition of all rows.
     votes : ndarray of shape (n, n_clusters)
@@ -227,37 +190,16 @@ class Comparison:
     """
 
     candidates: list[Candidate]
-    chosen: Candidate
+    position: int
     labels: np.ndarray
     votes: np.ndarray
     view: View
     n_compared: int
 
-
-class SampleComparison(NamedTuple):
-    """The result of a comparison of some rows.
-
-    Attributes
-    ----------
-    candidates : list of Candidate
-        With their consensus, those found before first.
-    chosen : Candidate
-        One of them.
-    votes : ndarray of shape (m, n_clusters)
-        The share of the votes for each of its clusters.
-    view : View
-        Its view of the sampled rows.
-    """
-
-    candidates: list[Candidate]
-    chosen: Candidate
-    votes: np.ndarray
-    view: View
-
     @property
-    def position(self) -> int:
-        """The place of the chosen candidate in the list."""
-        return self.candidates.index(self.chosen)
+    def chosen(self) -> Candidate:
+        """The chosen candidate."""
+        return self.candidates[self.position]
 
 
 @dataclass(frozen=True)
@@ -286,56 +228,48 @@ class Comparer:
     n_known: int = 0
     n_jobs: int | None = None
 
-    def compare(self, rows: View, scorer: PartitionScorer, found: Sequence[Candidate], leader: Candidate) -> Comparison:
+    def compare(self, rows: View, scorer: PartitionScorer, found: Sequence[Candidate], leader: int) -> Comparison:
         """Compare the partitions found on the graphs of all rows with those of other methods and views.
 
-        Parameters
-        ----------
-        rows : View
-            The rows themselves.
-        scorer : PartitionScorer
-            Scores partitions of these rows.
-        found : sequence of Candidate
-            The partitions found already.
-        leader : Candidate
-            The best communities among them.
+        ``leader`` is the place of the best communities among those that were ``found``.
         """
         if rows.rows.shape[0] > self.effort.n_rows(self.low_dimensional):
             return self._compare_sample(rows, scorer.bounds, found, leader)
         candidates, views, weights = self._find(rows, scorer, found, leader)
         chosen = select_by_consensus(candidates, self.n_known)
-        votes = vote_shares(candidates, chosen, self.n_clusters, weights, rows.weights)
-        return Comparison(candidates, chosen, chosen.labels, votes, views[chosen.view], rows.rows.shape[0])
+        return self._comparison(candidates, chosen, views, weights, rows.weights)
 
     def _find(
-        self, rows: View, scorer: PartitionScorer, found: Sequence[Candidate], leader: Candidate
+        self, rows: View, scorer: PartitionScorer, found: Sequence[Candidate], leader: int
     ) -> tuple[list[Candidate], dict[str, View], dict[str, float]]:
         """Return all candidates with their consensus, those found already first, the views, and their weights."""
-        score = lambda partition: self._score(scorer, partition)  # noqa: E731
-        start = Partition(leader.family, ROWS, leader.detail, leader.labels, leader.seconds)
-        partitions, eigengap = find_in_rows(rows, self.n_clusters, start, self.random_state)
+        partitions, eigengap = find_in_rows(rows, self.n_clusters, found[leader], self.random_state)
         views, weights = {ROWS: rows}, {ROWS: 1.0}
-        candidates = with_consensus([*found, *map(score, partitions)], weights, rows.weights)
-        if self._is_enough(candidates):
+        candidates = with_consensus([*found, *map(scorer.score, partitions)], weights, rows.weights)
+        if max(np.nan_to_num([one.consensus for one in candidates], nan=0.0)) >= self.effort.sufficient_consensus:
             return candidates, views, weights
         names = tuple(WHITENED) if self.low_dimensional else (LPI_COORDINATES,)
         others, partitions, eigengaps = find_in_views(
             names, rows, self.n_clusters, self.random_state, self.pairs, self.n_jobs
         )
         weights = view_weights({ROWS: eigengap, **eigengaps})
-        candidates = with_consensus([*candidates, *map(score, partitions)], weights, rows.weights)
+        candidates = with_consensus([*candidates, *map(scorer.score, partitions)], weights, rows.weights)
         return candidates, views | others, weights
 
-    def _is_enough(self, candidates: Sequence[Candidate]) -> bool:
-        return max(np.nan_to_num([one.consensus for one in candidates], nan=0.0)) >= self.effort.enough
-
-    @staticmethod
-    def _score(scorer: PartitionScorer, partition: Partition) -> Candidate:
-        family, view, detail, labels, seconds, resolution = partition
-        return scorer.score(labels, family, GRAPH, detail, seconds, view=view, resolution=resolution)
+    def _comparison(
+        self,
+        candidates: list[Candidate],
+        chosen: Candidate,
+        views: dict[str, View],
+        weights: dict[str, float],
+        row_weights: np.ndarray | None,
+    ) -> Comparison:
+        votes = vote_shares(candidates, chosen, self.n_clusters, weights, row_weights)
+        place, labels = candidates.index(chosen), chosen.labels
+        return Comparison(candidates, place, labels, votes, views[chosen.view], len(labels))
 
     def _compare_sample(
-        self, rows: View, bounds: SizeBounds | None, found: Sequence[Candidate], leader: Candidate
+        self, rows: View, bounds: SizeBounds | None, found: Sequence[Candidate], leader: int
     ) -> Comparison:
         """Compare a sample of the rows, and extend the chosen partition and the votes to all of them."""
         rng = np.random.RandomState(self.random_state)
@@ -343,12 +277,12 @@ class Comparer:
         on_sample = [replace(one, labels=one.labels[sample]) for one in found]
         weights = None if rows.weights is None else rows.weights[sample]
         bounds = None if bounds is None else bounds.subset(sample)
-        compared = self.compare_sample(take_rows(rows.rows, sample), on_sample, found.index(leader), weights, bounds)
+        compared = self.compare_sample(take_rows(rows.rows, sample), on_sample, leader, weights, bounds)
         view = self._in_full(compared.view, rows)
         nearest = nearest_sampled(view.rows, compared.view.rows, sample)
-        chosen, position = compared.chosen, compared.position
-        labels = found[position].labels if position < len(found) else chosen.labels[nearest]
-        return Comparison(compared.candidates, chosen, labels, compared.votes[nearest], view, len(sample))
+        is_of_all = compared.position < len(found)
+        labels = found[compared.position].labels if is_of_all else compared.labels[nearest]
+        return replace(compared, labels=labels, votes=compared.votes[nearest], view=view)
 
     def compare_sample(
         self,
@@ -357,31 +291,19 @@ class Comparer:
         leader: int,
         weights: np.ndarray | None = None,
         bounds: SizeBounds | None = None,
-    ) -> SampleComparison:
+    ) -> Comparison:
         """Compare partitions of a sample of many rows, found on all of them, with those of other methods and views.
 
-        Parameters
-        ----------
-        rows : array of shape (m, d)
-            The sampled rows.
-        found : sequence of Candidate
-            The partitions of all rows, with their labels of the sampled ones.
-        leader : int
-            The place of the best communities among them.
-        weights : ndarray of shape (m,), optional
-            The weights of the sampled rows.
-        bounds : SizeBounds, optional
-            Bounds on the sizes of clusters of the sampled rows.
+        The labels of those that were ``found``, the ``weights`` and the ``bounds`` are those of the sampled rows, and
+        so is the result. ``leader`` is the place of the best communities among them.
         """
         some = View.of(ROWS, rows, weights=weights, n_jobs=self.n_jobs)
-        scorer = PartitionScorer({GRAPH: some.graph}, self.n_clusters, bounds=bounds)
-        restricted = [_score_again(scorer, one) for one in found]
-        candidates, views, of_views = self._find(some, scorer, restricted, restricted[leader])
+        scorer = PartitionScorer({DEFAULT_NEIGHBORS: some.graph}, self.n_clusters, bounds=bounds)
+        candidates, views, of_views = self._find(some, scorer, [scorer.score(one) for one in found], leader)
         chosen, of_leader = select_by_consensus(candidates), candidates[leader]
         if np.nan_to_num(of_leader.consensus, nan=-1.0) >= chosen.consensus - KEPT_WITHIN:
             chosen = of_leader
-        votes = vote_shares(candidates, chosen, self.n_clusters, of_views, weights)
-        return SampleComparison(candidates, chosen, votes, views[chosen.view])
+        return self._comparison(candidates, chosen, views, of_views, weights)
 
     def _in_full(self, view: View, rows: View) -> View:
         """Return the view of all rows that corresponds to a view of the sample."""
@@ -392,27 +314,7 @@ class Comparer:
 
 
 def nearest_sampled(rows: Array, sampled_rows: Array, sample: np.ndarray) -> np.ndarray:
-    """Return the position in the sample of the nearest sampled row of every row; of a sampled row, its own.
-
-    Parameters
-    ----------
-    rows : array of shape (n, d)
-    sampled_rows : array of shape (m, d)
-    sample : ndarray of shape (m,)
-        Which rows they are.
-    """
+    """Return the position in the sample of the nearest sampled row of every row; of a sampled row, its own."""
     nearest = to_numpy(k_nearest(sampled_rows, 1, queries=rows).columns).astype(np.int64)
     nearest[sample] = np.arange(len(sample))
     return nearest
-
-
-def _score_again(scorer: PartitionScorer, candidate: Candidate) -> Candidate:
-    """Return a candidate with its scores on the sampled rows."""
-    return scorer.score(
-        candidate.labels,
-        candidate.family,
-        candidate.graph,
-        candidate.detail,
-        candidate.seconds,
-        resolution=candidate.resolution,
-    )

@@ -43,18 +43,17 @@ from ..core.arrays import (
     take_rows,
     to_numpy,
 )
-from ..core.fitting import in_blocks, report_progress, restore_on_failure
+from ..core.fitting import dispatch_blocks, fit_method, print_line
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_columns
 from ..embedding.lpi import LPI
 from ..embedding.whitening import Whitening
 from ..errors import InputError, ignore_warnings, warn
-from ..graph.affinity import AffinityGraph
-from ..graph.constraints import ConstraintsLike, add_links, attractive_part, check_constraints
+from ..graph.affinity import AffinityGraph, refuse_affinity_as_rows, rows_or_graph
+from ..graph.constraints import ConstraintsLike, add_constraints, attractive_part, check_constraints
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin, warn_if_clusters_are_empty
-from ..graph.foreign import refuse_affinity_as_rows, rows_or_graph
 from ..graph.labels import UNKNOWN
 from ..graph.neighbors import APPROXIMATE_ABOVE, Edges
-from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_pairwise, nested_graphs, self_tuned
+from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph, check_graph_name, is_precomputed, nested_graphs, self_tuned
 from ..graph.sizes import SizeBounds, check_size_bounds
 from ..graph.smoothing import link_degrees, link_weights, replace_coincident_rows
 from ..graph.weights import (
@@ -73,18 +72,19 @@ from .candidates import (
     MAX_SEARCHES,
     ROWS,
     Candidate,
+    Graphs,
     PartitionScorer,
     candidates_table,
     graph_candidates,
     mixture_candidates,
+    reason_against_mixtures,
     refine_mixture,
     select_by_cut,
     select_by_likelihood,
-    why_no_mixture,
 )
 from .choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from .explain import ExplainMixin
-from .memberships import Landmarks, PartialSupervision, farthest, outlier_scores, walk_memberships
+from .memberships import Landmarks, PartialSupervision, outlier_scores, select_outliers, walk_memberships
 from .n_clusters import NClustersChoice, count_clusters, subgraph
 from .report_text import format_report
 from .update import SPARSE_NEIGHBORS, UpdateMixin
@@ -312,7 +312,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @in_blocks
+    @fit_method
     def fit(
         self,
         X: MatrixLike | AffinityGraph,
@@ -343,8 +343,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         -------
         self
         """
-        # K-means on repeated rows is one start among others.
-        with report_progress(self), restore_on_failure(self), ignore_warnings(ConvergenceWarning):
+        with ignore_warnings(ConvergenceWarning):  # k-means on repeated rows is one start among others
             self._fit(X, y, sample_weight, constraints)
         self._warn_and_print()
         return self
@@ -363,7 +362,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             n_found = len(np.unique(to_numpy(self.labels_)[to_numpy(self.labels_) >= 0]))
             warn_if_clusters_are_empty(n_found, self.n_clusters_, "use fewer clusters or fewer outliers", stacklevel=2)
         if self.verbose:
-            print(self.report())
+            print_line(self.report())
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
         rng = check_seed(self.random_state)
@@ -388,7 +387,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             self.n_features_in_, self.feature_names_in_ = len(columns), self.encoder_.feature_names_in_
         elif not isinstance(X, AffinityGraph):
             frame, X = X, check_data(X, estimator=self, min_samples=2)
-            if is_frame(frame) and not is_pairwise(self.graph) and not sp.issparse(X):
+            if is_frame(frame) and not is_precomputed(self.graph) and not sp.issparse(X):
                 self._completer = completer_of(column_names(frame), X)
         n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
         supervision = PartialSupervision.from_fit_arguments(y, check_constraints(constraints, X), n_samples)
@@ -498,8 +497,8 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         """Cluster validated rows, or nodes of a graph, with weights, and label a share of them outliers."""
         self._fit_weights = None if weights is None else relative_weights(weights)
         search_graphs, edges = self._build_graphs(X, y, supervision)
-        search_graphs = {name: weigh_graph(graph, self._fit_weights) for name, graph in search_graphs.items()}
-        graphs = {name: attractive_part(graph) for name, graph in search_graphs.items()}
+        search_graphs = {size: weigh_graph(graph, self._fit_weights) for size, graph in search_graphs.items()}
+        graphs = {size: attractive_part(graph) for size, graph in search_graphs.items()}
         self.evidence_ = self._count(graphs, supervision, bounds, rng) if self._n_clusters_is_auto() else None
         self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
         effort, low_dimensional = self._effort(supervision.n_known)
@@ -519,36 +518,34 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         comparer = Comparer(
             effort, self.n_clusters_, low_dimensional, seed, supervision.pairs, supervision.n_known, self.n_jobs
         )
-        comparison = comparer.compare(rows, scorer, candidates, leader)
+        comparison = comparer.compare(rows, scorer, candidates, candidates.index(leader))
         self._store_choice(comparison.candidates, comparison.chosen, comparison.n_compared)
         self._fit_X, self._view = comparison.view.rows, comparison.view.transformer
         self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, supervision, bounds)
         self._score_outliers(comparison.view.edges, share, supervision)
 
-    def _build_graphs(
-        self, X: Any, y: Any, supervision: PartialSupervision
-    ) -> tuple[dict[str, AffinityGraph], Edges | None]:
-        """Build the graphs by name, the sparsest first, with given pairs; store what new points need.
+    def _build_graphs(self, X: Any, y: Any, supervision: PartialSupervision) -> tuple[Graphs, Edges | None]:
+        """Build the graphs, the sparsest first, with given pairs; store what new points need.
 
         The second result are the nearest neighbours from which the default graphs are built.
         """
         if not self._graph_is_default() or isinstance(X, AffinityGraph):
-            return {"the graph": self._build_graph(X, y, supervision.pairs, validated=True)}, None
+            return {None: self._build_graph(X, y, supervision.pairs, validated=True)}, None
         check_rows_differ(X)
         sizes = sorted({min(size, X.shape[0] - 1) for size in GRAPH_SIZES})
         recipe = self_tuned(sizes[-1], connect="mst", n_jobs=self.n_jobs)
         self._fit_X, self._fit_recipe = X, recipe
         edges, graphs = nested_graphs(recipe, X, sizes)
         if supervision.pairs is not None:
-            graphs = [add_links(graph, supervision.pairs) for graph in graphs]
-        return {f"{size} neighbours": graph for size, graph in zip(sizes, graphs)}, edges
+            graphs = [add_constraints(graph, supervision.pairs) for graph in graphs]
+        return dict(zip(sizes, graphs)), edges
 
     def _n_clusters_is_auto(self) -> bool:
         return isinstance(self.n_clusters, str) and self.n_clusters == "auto"
 
     def _count(
         self,
-        graphs: dict[str, AffinityGraph],
+        graphs: Graphs,
         supervision: PartialSupervision,
         bounds: SizeBounds | None,
         rng: np.random.RandomState,
@@ -585,8 +582,8 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
     def _find_candidates(
         self,
-        graphs: dict[str, AffinityGraph],
-        search_graphs: dict[str, AffinityGraph],
+        graphs: Graphs,
+        search_graphs: Graphs,
         supervision: PartialSupervision,
         bounds: SizeBounds | None,
         max_searches: int,
@@ -594,17 +591,17 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     ) -> tuple[PartitionScorer, list[Candidate], Candidate]:
         """Return the scorer, communities and mixtures, and the communities that lead."""
         n_clusters, n_known = self.n_clusters_, supervision.n_known
-        self._why_no_mixture = why_no_mixture(self._fit_X, n_clusters)
-        X = self._fit_X if self._why_no_mixture is None else None
+        self._no_mixture_reason = reason_against_mixtures(self._fit_X, n_clusters)
+        X = self._fit_X if self._no_mixture_reason is None else None
         agreement = supervision.agreement if n_known else None
         scorer = PartitionScorer(graphs, n_clusters, X, agreement, self._fit_weights, bounds)
         starts = supervision.spread(list(graphs.values())[-1], n_clusters)
-        candidates, hierarchies = graph_candidates(
+        candidates, searches = graph_candidates(
             scorer, search_graphs, starts=starts, max_searches=max_searches, rng=rng, n_jobs=self.n_jobs
         )
         leader = select_by_cut(candidates, n_known)
         if X is not None:
-            seed, hierarchy = int(rng.randint(2**31 - 1)), hierarchies[leader.graph]
+            seed, hierarchy = int(rng.randint(2**31 - 1)), searches[leader.n_neighbors].hierarchy
             candidates += mixture_candidates(
                 scorer, leader, hierarchy, constraints=supervision.pairs, random_state=seed
             )
@@ -682,7 +679,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             return
         labels = to_numpy(self.labels_).copy()
         known = np.zeros(len(labels), dtype=bool) if supervision.labels is None else supervision.labels != UNKNOWN
-        labels[farthest(self.outlier_score_, share, known, self._fit_weights)] = OUTLIER
+        labels[select_outliers(self.outlier_score_, share, known, self._fit_weights)] = OUTLIER
         self.labels_ = asarray_like(labels, self.memberships_, dtype=self.labels_.dtype)
 
     def _store_profiles(self, X: Any, columns: Sequence[Column] | None, weights: np.ndarray | None) -> None:
@@ -697,7 +694,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
     # ------------------------------------------------------------------------------------------------ after the fit
 
-    @in_blocks
+    @dispatch_blocks
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the memberships of new points: the mean of their neighbours', weighted as in the graph.
 
@@ -723,7 +720,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         mean = matmul(W, F) / xp.where(sums > 0, sums, 1)
         return replace_coincident_rows(mean, F, W, to_numpy(degrees) == 0, X, self._fit_X)
 
-    @in_blocks
+    @dispatch_blocks
     def predict(self, X: MatrixLike) -> Array:
         """Return the most probable cluster of each new point.
 
@@ -762,7 +759,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         report = format_report(
             self._candidates,
             chosen,
-            self._why_no_mixture,
+            self._no_mixture_reason,
             Q,
             n_uncertain,
             labels=labels,

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linear_sum_assignment
 
 from ..core.arrays import Array, asarray_like, namespace, normalize_row_sums, one_hot, positive_part, to_numpy
 from ..core.fitting import check_interrupt
@@ -29,6 +28,7 @@ from ..graph.constraints import PairwiseConstraints, group_means
 from ..graph.labels import UNKNOWN, check_partial_labels, spread_over_groups
 from ..graph.neighbors import Edges
 from ..graph.smoothing import resolvent
+from ..metrics.scores import count_together, match_counts
 from ..supervision.llgc import spread_labels
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -88,14 +88,14 @@ class PartialSupervision:
         satisfied = 0.0 if self.given is None else self.given.n_pairs - self.given.violations(labels).n_pairs
         if self.labels is not None:
             counts = self._contingency(labels, max(int(labels.max()) + 1, self.n_classes))
-            satisfied += counts[linear_sum_assignment(counts, maximize=True)].sum()
+            satisfied += counts[match_counts(counts)].sum()
         return satisfied / self.n_known
 
     def numbering(self, labels: np.ndarray, n_clusters: int) -> np.ndarray:
         """Return the number of each cluster of a partition that matches the known labels as well as possible."""
         if self.labels is None:
             return np.arange(n_clusters)
-        classes, clusters = linear_sum_assignment(self._contingency(labels, n_clusters), maximize=True)
+        classes, clusters = match_counts(self._contingency(labels, n_clusters))
         return classes[np.argsort(clusters)]
 
     def clamp(self, memberships: Array) -> Array:
@@ -118,9 +118,7 @@ class PartialSupervision:
         """Count the labelled rows of every class (rows) in every cluster (columns)."""
         assert self.labels is not None
         known = self.labels != UNKNOWN
-        counts = np.zeros((n_clusters, n_clusters))
-        np.add.at(counts, (self.labels[known], labels[known]), 1)
-        return counts
+        return count_together(self.labels[known], labels[known], n_clusters)
 
 
 def _union(implied: PairwiseConstraints, given: PairwiseConstraints) -> PairwiseConstraints:
@@ -133,6 +131,10 @@ def _union(implied: PairwiseConstraints, given: PairwiseConstraints) -> Pairwise
 # ---------------------------------------------------------------------------------------------------------------------
 
 WALK = 0.7  # γ: a walk takes 2.3 steps on average
+
+# γ, and whether the votes take part: the first walks after which no cluster has lost its last row, in memory and in
+# blocks. The last ones keep the labels as they are.
+WALKS = ((WALK, True), (WALK / 2, True), (WALK / 4, False), (0.0, False))
 
 
 def walk_memberships(
@@ -171,8 +173,8 @@ def walk_memberships(
     shares = certain
     if votes is not None:
         shares = consensus * certain + (1 - consensus) * asarray_like(votes, reference, dtype=reference.dtype)
-    for start, walk in ((shares, WALK), (shares, WALK / 2), (certain, WALK / 4), (certain, 0.0)):
-        stops = resolvent(supervision.clamp(start), graph, walk, tol=1e-6)
+    for gamma, with_votes in WALKS:
+        stops = resolvent(supervision.clamp(shares if with_votes else certain), graph, gamma, tol=1e-6)
         Q = normalize_row_sums(positive_part(stops))  # up to rounding, rows sum to one already
         if supervision.pairs is not None and supervision.pairs.hard:
             Q = group_means(Q, supervision.pairs.groups)
@@ -225,13 +227,15 @@ def outlier_scores(edges: Edges) -> np.ndarray:
     return log_distances - mean - visited * OUTLIER_WALK  # the rest of the walks stops where they are now
 
 
-def farthest(scores: np.ndarray, share: float, kept: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+def select_outliers(
+    scores: np.ndarray, share: float, kept: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray:
     """Return the rows with the highest scores, a share of all rows by weight, without those that are ``kept``."""
     order = np.argsort(np.where(kept, -np.inf, scores), kind="stable")[::-1]
-    n_farthest = round(share * len(scores))
+    n_selected = round(share * len(scores))
     if weights is not None:
-        n_farthest = int(np.searchsorted(np.cumsum(weights[order]), share * weights.sum(), side="right"))
-    return order[: min(n_farthest, int((~kept).sum()))]
+        n_selected = int(np.searchsorted(np.cumsum(weights[order]), share * weights.sum(), side="right"))
+    return order[: min(n_selected, int((~kept).sum()))]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -46,12 +46,12 @@ from ..errors import InputError, shown
 from ..graph.affinity import AffinityGraph
 from ..graph.community import MultilevelSearch, modularity, search_hierarchy
 from ..graph.estimator import ClustererMixin, GraphEstimatorMixin
-from ..graph.landmark_graph import LandmarkGraph
+from ..graph.kernels import LandmarkGraph
 from ..graph.neighbors import APPROXIMATE_ABOVE
-from ..graph.recipes import as_affinity, default_recipe, is_pairwise
+from ..graph.recipes import as_affinity, default_recipe, is_precomputed
 from ..graph.weights import canonical_order, check_relative_weights, different_rows, weigh_graph
 from ..metrics import adjusted_rand_index
-from .choice import rand_index
+from ..metrics.scores import weighted_ari
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Clusterability: whether rows have more than one cluster, by the spectrum of their graph compared with a Gaussian's.
@@ -345,7 +345,7 @@ class _Data(NamedTuple):
                 parameter="estimator",
             )  # fmt: skip
         parameter = getattr(estimator, "graph", None) if isinstance(estimator, GraphEstimatorMixin) else None
-        if isinstance(X, AffinityGraph) or is_pairwise(parameter):
+        if isinstance(X, AffinityGraph) or is_precomputed(parameter):
             if estimator is not None and not isinstance(estimator, GraphEstimatorMixin):
                 raise InputError(
                     f"{type(estimator).__name__} cannot cluster a graph", "pass rows", code="rows_required"
@@ -522,5 +522,5 @@ def _agreement(
         if weights is None:
             table.append([adjusted_rand_index(*pair) for pair in pairs])
         else:
-            table.append([rand_index(*pair, weights[shared]) for pair in pairs])
+            table.append([weighted_ari(*pair, weights[shared]) for pair in pairs])
     return np.array(table).T

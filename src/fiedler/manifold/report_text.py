@@ -31,7 +31,7 @@ def disagreement(consensus: float | None) -> str | None:
 def format_report(
     candidates: Sequence[Candidate],
     chosen: Candidate,
-    why_no_mixture: str | None,
+    no_mixture_reason: str | None,
     memberships: Array,
     n_uncertain: int,
     *,
@@ -48,7 +48,7 @@ def format_report(
     candidates : sequence of Candidate
     chosen : Candidate
         One of them.
-    why_no_mixture : str or None
+    no_mixture_reason : str or None
         The reason for which LapGMM took no part.
     memberships : array of shape (n, k)
     n_uncertain : int
@@ -68,7 +68,7 @@ def format_report(
     numbers, n_rows = (np.arange(len(labels)), len(labels)) if sample is None else sample
     if n_compared is None or row_agreement is None:
         sections = [
-            _choice_by_scores(candidates, chosen, why_no_mixture, n_rows - n_added),
+            _choice_by_scores(candidates, chosen, no_mixture_reason, n_rows - n_added),
             _candidate_table(candidates, chosen),
             _stability(candidates, chosen),
         ]
@@ -110,7 +110,7 @@ def _choice_by_consensus(candidates: Sequence[Candidate], chosen: Candidate, n_r
 
 
 def _choice_by_scores(
-    candidates: Sequence[Candidate], chosen: Candidate, why_no_mixture: str | None, n_rows: int
+    candidates: Sequence[Candidate], chosen: Candidate, no_mixture_reason: str | None, n_rows: int
 ) -> str:
     if chosen.family == "LapGMM":
         reason = (
@@ -121,9 +121,9 @@ def _choice_by_scores(
         lowest = min(one.cut for one in candidates if one.family == "communities")
         among = "" if chosen.cut <= lowest else " among searches that give full weight to the sizes of clusters"
         reason = f"Its normalised cut is the lowest of all communities{among}"
-        reason += ", and no mixture with a similar cut has a higher ICL." if why_no_mixture is None else "."
-        if why_no_mixture is not None:
-            reason += f" Mixtures were not tried: {why_no_mixture}."
+        reason += ", and no mixture with a similar cut has a higher ICL." if no_mixture_reason is None else "."
+        if no_mixture_reason is not None:
+            reason += f" Mixtures were not tried: {no_mixture_reason}."
     if not np.isnan(chosen.agreement):
         reason += f" It agrees with {chosen.agreement:.0%} of the given labels and pairs."
     return fill(f"{_head(chosen, n_rows, len(candidates))} {reason}", WIDTH)
@@ -167,10 +167,10 @@ def _stability(candidates: Sequence[Candidate], chosen: Candidate) -> str:
     if not others:
         return "There is no other partition to compare it with."
     rivals = [pair for pair in others if pair[1].family != "spectral"] or others
-    agreement, farthest = min(rivals, key=lambda pair: pair[0])
+    agreement, other = min(rivals, key=lambda pair: pair[0])
     word = next(word for bound, word in AGREEMENT_WORDS if agreement >= bound)
     text = (
-        f"{word}: the partition that differs most, {farthest.family} ({farthest.detail}) on {farthest.graph}, has an "
+        f"{word}: the partition that differs most, {other.family} ({other.detail}) on {other.graph}, has an "
         f"adjusted Rand index of {agreement:.2f} with the chosen one."
     )
     return fill(text, WIDTH)

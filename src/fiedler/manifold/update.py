@@ -1,6 +1,6 @@
 """New rows for a fitted ManifoldClustering: they join the graph, and only what they change changes.
 
-1. *Graph*: that of all rows, see :mod:`fiedler.graph.growth`.
+1. *Graph*: that of all rows, see :mod:`fiedler.graph.weights`.
 2. *Labels*: the memberships of the model are Q = (1-γ) (I - γP)⁻¹ S, with the random walk P on its graph and the shares
    S of labels and votes from which they were computed (:mod:`.memberships`). S = (Q - γPQ) / (1-γ) follows from them. A
    new row has the shares of the nearest row of its predicted cluster. With P' on the grown graph,
@@ -48,14 +48,13 @@ from ..core.sparse import to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.community import MultilevelSearch
-from ..graph.growth import GrownGraph, NeighborLists, grow_graph
 from ..graph.kernels import LOCAL_NEIGHBOR, KernelConstants, RowPairs, edge_weights
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph
 from ..graph.smoothing import resolvent
-from ..graph.weights import CopiedRows, relative_weights
+from ..graph.weights import CopiedRows, GrownGraph, NeighborLists, grow_graph, relative_weights
+from ..metrics.scores import match_clusters, weighted_ari
 from ..table.profiles import Profiles
 from .candidates import ROWS, Candidate, mean_normalized_cut
-from .choice import match_clusters, rand_index
 from .explain import entries_of
 from .memberships import WALK, PartialSupervision
 from .views import COMMUNITIES
@@ -440,7 +439,7 @@ def better_communities(
         search = MultilevelSearch.on(graph, n_clusters, rng, COARSE_NODES)
         found.append(to_numpy(search.find(n_clusters, rng).labels).astype(np.int64))
     best = first_best(found, cut_of, lowest=True)
-    is_another = rand_index(best, labels) < SAME_ABOVE
+    is_another = weighted_ari(best, labels) < SAME_ABOVE
     is_better = is_another and cut_of(best) < CLEARLY_LOWER * cut_of(labels)
     return match_clusters(best, labels, n_clusters) if is_better else None
 

@@ -23,11 +23,10 @@ from these partitions.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,7 +42,7 @@ from ..errors import InputError, SingularCovarianceError, ignore_warnings
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import coarsen
 from ..graph.community import MultilevelSearch
-from ..graph.constraints import PairwiseConstraints, add_links, attractive_part
+from ..graph.constraints import PairwiseConstraints, add_constraints, attractive_part
 from ..graph.neighbors import Edges
 from ..graph.recipes import default_recipe
 from ..graph.tree import EdgeLength, cut_tree, genie_merges, spanning_trees
@@ -51,7 +50,7 @@ from ..graph.weights import weigh_graph
 from ..mixture import GaussianMixture
 from ..mixture.statistics import group_statistics
 from ..mixture.supernodes import fit_supernodes
-from .candidates import MAX_ITERATIONS, ROWS, max_supernodes
+from .candidates import MAX_ITERATIONS, ROWS, Candidate, as_labels, max_supernodes
 
 WHITENED: dict[str, Literal["rows", "cells", "edges"]] = {
     "whitened by rows": "rows",
@@ -69,7 +68,7 @@ ROW_LINKAGES: dict[str, tuple[EdgeLength, float]] = {**LINKAGES, "mutual, Gini 0
 WHITENING_COMPONENTS, KMEANS_COMPONENTS, MIXTURE_COMPONENTS = 50, 50, 30  # principal components of rows, at most
 KMEANS_STARTS = 3
 
-COMMUNITIES, LINKAGE, MIXTURE, KMEANS = "communities", "linkage", "mixture", "k-means"
+COMMUNITIES = "communities"
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,53 +113,14 @@ class View:
     ) -> View:
         """Search the neighbours of rows that have been transformed already."""
         edges, graph = default_recipe(rows.shape[0], connect="mst", n_jobs=n_jobs).build_with_edges(rows)
-        graph = weigh_graph(graph if pairs is None else add_links(graph, pairs), weights)
+        graph = weigh_graph(graph if pairs is None else add_constraints(graph, pairs), weights)
         return cls(name, transformer, rows, edges, attractive_part(graph), graph, weights)
-
-
-class Partition(NamedTuple):
-    """A partition and how it was found.
-
-    Attributes
-    ----------
-    family : str
-        The method.
-    view : str
-        The view in which it was found.
-    detail : str
-        The option.
-    labels : ndarray of shape (n,)
-    seconds : float
-        The time it took.
-    resolution : float
-        That of communities; NaN for other partitions.
-    """
-
-    family: str
-    view: str
-    detail: str
-    labels: np.ndarray
-    seconds: float
-    resolution: float = math.nan
 
 
 def whitened_view(
     name: str, rows: View, n_clusters: int, random_state: int, pairs: PairwiseConstraints | None = None
 ) -> View | None:
-    """Return a whitened view of rows; None if they have no scatter of this kind.
-
-    Parameters
-    ----------
-    name : str
-        A key of `WHITENED`.
-    rows : View
-        The rows themselves.
-    n_clusters : int
-        Determines the number of cells.
-    random_state : int
-    pairs : PairwiseConstraints, optional
-        Known pairs.
-    """
+    """Return a whitened view of rows, by a key of `WHITENED`; None if they have no scatter of this kind."""
     by = WHITENED[name]
     n_cells, graph = CELLS_PER_CLUSTER * n_clusters, rows.graph if by == "edges" else None
     whitening = Whitening(
@@ -176,7 +136,7 @@ def whitened_view(
 def lpi_view(
     name: str, rows: View, n_clusters: int, random_state: int, pairs: PairwiseConstraints | None = None
 ) -> View | None:
-    """Return the coordinates of rows in LPI; None if it cannot be learned from them. Parameters as `whitened_view`."""
+    """Return the coordinates of rows in LPI; None if it cannot be learned from them."""
     try:
         rng = np.random.RandomState(random_state)
         lpi = LPIClustering(n_clusters)._fit_map(rows.rows, None, n_clusters, rng, rows.weights)
@@ -207,41 +167,41 @@ def is_low_dimensional(X: Array) -> bool:
 
 def find_communities(
     view: View, n_clusters: int, random_state: int, details: Iterable[str] = tuple(RESOLUTIONS)
-) -> tuple[list[Partition], float]:
+) -> tuple[list[Candidate], float]:
     """Search communities on the graph of a view, at several resolutions; return also its eigengap log λ_{K+1}/λ_K."""
     rng = np.random.RandomState(random_state)
     search, found = MultilevelSearch.on(view.search_graph, n_clusters, rng), []
     for detail in details:
         start_time = time.perf_counter()
         result = search.find(n_clusters, rng, resolution=RESOLUTIONS[detail])
-        labels, seconds = to_numpy(result.labels), time.perf_counter() - start_time
-        found.append(Partition(COMMUNITIES, view.name, detail, labels, seconds, result.resolution))
+        labels, seconds = as_labels(result.labels), time.perf_counter() - start_time
+        found.append(Candidate(COMMUNITIES, labels, seconds, detail, view.name, resolution=result.resolution))
     return found, search.eigengap(n_clusters)
 
 
-def find_linkages(view: View, n_clusters: int) -> Iterator[Partition]:
+def find_linkages(view: View, n_clusters: int) -> Iterator[Candidate]:
     """Cut spanning trees of the neighbours in a view by Genie's rule."""
     linkages = ROW_LINKAGES if view.name == ROWS else LINKAGES
     lengths = sorted({length for length, _ in linkages.values()})
     trees = dict(zip(lengths, spanning_trees(view.rows, view.edges, lengths)))
     for detail, (length, threshold) in linkages.items():
         start_time = time.perf_counter()
-        labels = cut_tree(genie_merges(trees[length], threshold), n_clusters)
-        yield Partition(LINKAGE, view.name, detail, labels, time.perf_counter() - start_time)
+        labels = as_labels(cut_tree(genie_merges(trees[length], threshold), n_clusters))
+        yield Candidate("linkage", labels, time.perf_counter() - start_time, detail, view.name)
 
 
-def find_kmeans(view: View, n_clusters: int, random_state: int) -> Partition:
+def find_kmeans(view: View, n_clusters: int, random_state: int) -> Candidate:
     """Run k-means on the leading principal components of a view."""
     start_time = time.perf_counter()
     rows = leading_components(view.rows, KMEANS_COMPONENTS, random_state)
     options: dict[str, Any] = {"n_init": KMEANS_STARTS, "sample_weight": view.weights, "random_state": random_state}
-    labels = to_numpy(kmeans(rows, n_clusters, **options).labels)
-    return Partition(KMEANS, view.name, "", labels.astype(np.int64), time.perf_counter() - start_time)
+    labels = as_labels(kmeans(rows, n_clusters, **options).labels)
+    return Candidate("k-means", labels, time.perf_counter() - start_time, view=view.name)
 
 
 def find_mixtures(
-    view: View, starts: list[Partition], n_clusters: int, random_state: int, ridge: float | Literal["oas"] = "oas"
-) -> Iterator[Partition]:
+    view: View, starts: list[Candidate], n_clusters: int, random_state: int, ridge: float | Literal["oas"] = "oas"
+) -> Iterator[Candidate]:
     """Fit mixtures with full covariances from given partitions, on supernodes of the graph.
 
     Supernodes that a start divides are divided, so that EM begins from the start itself. A fit that ends in a singular
@@ -261,7 +221,7 @@ def find_mixtures(
         except SingularCovarianceError:
             continue
         labels, seconds = to_numpy(fit.resp).argmax(axis=1)[groups], time.perf_counter() - start_time
-        yield Partition(MIXTURE, view.name, f"from {start.family}", labels, seconds)
+        yield Candidate("mixture", labels, seconds, f"from {start.family}", view.name)
 
 
 def leading_components(X: Array, n_components: int, random_state: int) -> Array:
@@ -272,8 +232,8 @@ def leading_components(X: Array, n_components: int, random_state: int) -> Array:
 
 
 def find_in_rows(
-    rows: View, n_clusters: int, communities: Partition, random_state: int
-) -> tuple[list[Partition], float]:
+    rows: View, n_clusters: int, communities: Candidate, random_state: int
+) -> tuple[list[Candidate], float]:
     """Return the partitions in the rows themselves, besides known communities, and the eigengap.
 
     K-means and mixtures, which need the principal components, are left out for sparse rows.
@@ -287,16 +247,6 @@ def find_in_rows(
     return [*found, *linkages, means, *mixtures], eigengap
 
 
-def find_in_view(view: View, n_clusters: int, random_state: int) -> tuple[list[Partition], float]:
-    """Return the partitions in a view other than the rows, and its eigengap."""
-    found, eigengap = find_communities(view, n_clusters, random_state)
-    found += find_linkages(view, n_clusters)
-    if view.name == LPI_COORDINATES:
-        means = find_kmeans(view, n_clusters, random_state)
-        found += [means, *find_mixtures(view, [means], n_clusters, random_state, RIDGE)]
-    return found, eigengap
-
-
 def find_in_views(
     names: Sequence[str],
     rows: View,
@@ -304,26 +254,19 @@ def find_in_views(
     random_state: int,
     pairs: PairwiseConstraints | None = None,
     n_jobs: int | None = None,
-) -> tuple[dict[str, View], list[Partition], dict[str, float]]:
-    """Return other views, the partitions found in them, and their eigengaps; one view is one step of progress.
+) -> tuple[dict[str, View], list[Candidate], dict[str, float]]:
+    """Return other views of rows, by their names in `BUILDERS`, the partitions found in them, and their eigengaps."""
 
-    Parameters
-    ----------
-    names : sequence of str
-        Keys of `BUILDERS`.
-    rows : View
-        The rows themselves.
-    n_clusters : int
-    random_state : int
-    pairs : PairwiseConstraints, optional
-        Known pairs.
-    n_jobs : int, optional
-        The number of threads, at most one per view.
-    """
-
-    def find(name: str) -> tuple[View, list[Partition], float] | None:
+    def find(name: str) -> tuple[View, list[Candidate], float] | None:
         view = BUILDERS[name](name, rows, n_clusters, random_state, pairs)
-        return None if view is None else (view, *find_in_view(view, n_clusters, random_state))
+        if view is None:
+            return None
+        partitions, eigengap = find_communities(view, n_clusters, random_state)
+        partitions += find_linkages(view, n_clusters)
+        if view.name == LPI_COORDINATES:
+            means = find_kmeans(view, n_clusters, random_state)
+            partitions += [means, *find_mixtures(view, [means], n_clusters, random_state, RIDGE)]
+        return view, partitions, eigengap
 
     found = [result for result in map_tasks(find, names, "comparing views", n_jobs) if result is not None]
     views = {view.name: view for view, _, _ in found}

@@ -1,4 +1,8 @@
-"""The scores by which methods are usually compared, in one dictionary."""
+"""Scores of labels and memberships against known classes, and the table of those that are usually compared.
+
+Clusters are matched to classes one to one, by the Hungarian method. The scores of labels on a graph are in
+:mod:`fiedler.graph.cuts` and :mod:`fiedler.graph.community`.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,9 @@ from ..graph.affinity import AffinityGraph
 from ..graph.community import modularity
 from ..graph.cuts import normalized_cut
 
-# ---------------------------------------------------------------------------------------------------------------------
-# One-to-one matching of clusters to classes, by the Hungarian method.
+AVERAGES = ("max", "arithmetic", "geometric", "min")  # of entropies, as scikit-learn names them
+
+# --------------------------------------------------------------------------------------------------------------- checks
 
 
 def check_pair(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
@@ -60,6 +65,15 @@ def labels_to_numpy(labels: Any) -> Any:
     return to_numpy(labels) if is_foreign(labels) else labels
 
 
+def _numbered(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
+    """Validate two labelings and number their labels: scikit-learn takes neither bytes nor large floats."""
+    y_true, y_pred = (np.unique(labels, return_inverse=True)[1] for labels in check_pair(labels_true, labels_pred))
+    return y_true, y_pred
+
+
+# --------------------------------------------------------------------------------------------------- matched to classes
+
+
 def match_labels(labels_true: LabelsLike, labels_pred: LabelsLike) -> np.ndarray:
     """Rename clusters to the classes that they match best, one to one.
 
@@ -86,7 +100,7 @@ def match_labels(labels_true: LabelsLike, labels_pred: LabelsLike) -> np.ndarray
     """
     y_true, y_pred = check_pair(labels_true, labels_pred)
     classes, clusters = np.unique(y_true), np.unique(y_pred)
-    rows, columns = linear_sum_assignment(contingency_matrix(y_true, y_pred), maximize=True)
+    rows, columns = match_counts(contingency_matrix(y_true, y_pred))
     class_of = dict(zip(clusters[columns].tolist(), classes[rows].tolist()))
     return np.array([class_of.get(label, -1) for label in y_pred.tolist()])
 
@@ -114,13 +128,31 @@ def clustering_accuracy(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
     """
     y_true, y_pred = check_pair(labels_true, labels_pred)
     counts = contingency_matrix(y_true, y_pred)
-    return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(y_true))
+    return float(counts[match_counts(counts)].sum() / len(y_true))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Agreement of two labelings, by scores that do not depend on the names of clusters.
+def match_counts(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and columns of a contingency table, matched one to one so that their entries have the largest sum."""
+    rows, columns = linear_sum_assignment(counts, maximize=True)
+    return rows, columns
 
-AVERAGES = {"max": "max", "arithmetic": "arithmetic", "geometric": "geometric", "min": "min"}
+
+def count_together(a: np.ndarray, b: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the number, or the weight, of rows with each pair of labels 0, 1, ..., shape (size, size)."""
+    counts = np.zeros((size, size))
+    np.add.at(counts, (a, b), 1 if weights is None else weights)
+    return counts
+
+
+def match_clusters(
+    labels: np.ndarray, reference: np.ndarray, n_clusters: int, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Renumber the clusters of a partition so that as many rows as possible have the label of the reference."""
+    _, matched = match_counts(count_together(labels, reference, n_clusters, weights))
+    return matched[labels]
+
+
+# ---------------------------------------------------------------------------------------------- agreement of partitions
 
 
 def normalized_mutual_information(
@@ -146,8 +178,8 @@ def normalized_mutual_information(
     >>> normalized_mutual_information([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
-    method = choose(AVERAGES, average, option="average")
-    return float(normalized_mutual_info_score(*_numbered(labels_true, labels_pred), average_method=method))
+    choose(dict.fromkeys(AVERAGES), average, option="average")
+    return float(normalized_mutual_info_score(*_numbered(labels_true, labels_pred), average_method=average))
 
 
 def rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
@@ -170,6 +202,24 @@ def adjusted_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> flo
     0.5714
     """
     return float(adjusted_rand_score(*_numbered(labels_true, labels_pred)))
+
+
+def weighted_ari(a: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """Return the adjusted Rand index of labels 0, 1, ...: without any checks, for hundreds of pairs of partitions.
+
+    A pair of rows of weights m_i and m_j counts m_i m_j times.
+    """
+    width = int(b.max()) + 1
+    together, in_a, in_b, total = (_n_pairs(labels, weights) for labels in (a * width + b, a, b, np.zeros_like(a)))
+    expected, largest = in_a * in_b / total, (in_a + in_b) / 2
+    return 1.0 if largest == expected else (together - expected) / (largest - expected)
+
+
+def _n_pairs(labels: np.ndarray, weights: np.ndarray | None) -> float:
+    """Count the pairs of different rows with the same label: [(Σ_i m_i)² - Σ_i m_i²] / 2, added over the labels."""
+    counts = np.bincount(labels, weights).astype(np.float64)
+    own = counts if weights is None else np.bincount(labels, weights**2)
+    return float(np.sum(counts**2 - own)) / 2
 
 
 def balanced_rand_index(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
@@ -203,14 +253,7 @@ def purity(labels_true: LabelsLike, labels_pred: LabelsLike) -> float:
     return float(contingency_matrix(y_true, y_pred).max(axis=0).sum() / len(y_true))
 
 
-def _numbered(labels_true: LabelsLike, labels_pred: LabelsLike) -> tuple[np.ndarray, np.ndarray]:
-    """Validate two labelings and number their labels: scikit-learn takes neither bytes nor large floats."""
-    y_true, y_pred = (np.unique(labels, return_inverse=True)[1] for labels in check_pair(labels_true, labels_pred))
-    return y_true, y_pred
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Calibration: how well memberships agree with accuracy.
+# ---------------------------------------------------------------------------------------------------------- calibration
 
 
 def calibration_error(labels_true: LabelsLike, memberships: MatrixLike, n_bins: int = 15) -> float:
@@ -277,7 +320,7 @@ def _check_memberships(memberships: MatrixLike, n_samples: int) -> np.ndarray:
     return resp
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------------- table
 
 EXTERNAL = {"AC": clustering_accuracy, "NMI": normalized_mutual_information, "ARI": adjusted_rand_index}
 INTERNAL = {"cut": normalized_cut, "modularity": modularity}

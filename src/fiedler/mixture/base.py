@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import (
+    Check,
+    Integer,
+    Options,
+    Start,
     check_bool,
     check_data,
     check_int,
@@ -28,8 +32,6 @@ from .._validation import (
     check_positive,
     check_rows_differ,
     check_seed,
-    choose,
-    did_you_mean,
 )
 from ..core.arrays import (
     Array,
@@ -43,7 +45,7 @@ from ..core.arrays import (
     softmax,
     to_numpy,
 )
-from ..core.fitting import in_blocks, print_line, report_progress, restore_on_failure
+from ..core.fitting import dispatch_blocks, fit_method, print_line
 from ..core.kmeans import kmeans
 from ..core.pca import Projection, fit_pca
 from ..core.sparse import is_sparse, matmul, to_scipy
@@ -54,7 +56,7 @@ from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_cons
 from ..graph.cuts import spectral_labels
 from ..graph.estimator import GraphEstimatorMixin, warn_if_clusters_are_empty
 from ..graph.labels import check_partial_labels, spread_over_groups
-from ..graph.recipes import as_affinity, is_pairwise, link_new_points, self_tuned
+from ..graph.recipes import as_affinity, is_precomputed, link_new_points, self_tuned
 from ..graph.smoothing import link_degrees
 from ..graph.weights import check_sample_weight
 from .covariance import SHAPES, Gaussians, default_ridge, draw, log_joint, n_parameters
@@ -190,11 +192,21 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     memberships_: Array
     history_: FitHistory
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "n_clusters": Integer(),
+        "covariance_type": Options(SHAPES),
+        "ridge": Options(["auto", "oas"], check_nonnegative),
+        "init": Start(["auto", *STARTS]),
+        "n_init": Integer(),
+        "max_iter": Integer(),
+        "tol": check_positive,
+        "random_state": check_seed,
+    }
     _needs_graph = True
     _model: Gaussians
     _projection: Projection | None
 
-    @in_blocks
+    @fit_method
     def fit(
         self,
         X: MatrixLike,
@@ -222,15 +234,14 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         -------
         self
         """
-        with report_progress(self), restore_on_failure(self):
-            if isinstance(X, AffinityGraph) or is_pairwise(self.graph):
-                raise InputError(
-                    "densities need the rows themselves, not their affinities",
-                    "fit on data and pass the affinities as graph=",
-                    code="rows_required",
-                )
-            X = check_data(X, estimator=self, min_samples=2)
-            result = self._fit(X, y, sample_weight, constraints)
+        if isinstance(X, AffinityGraph) or is_precomputed(self.graph):
+            raise InputError(
+                "densities need the rows themselves, not their affinities",
+                "fit on data and pass the affinities as graph=",
+                code="rows_required",
+            )
+        X = check_data(X, estimator=self, min_samples=2)
+        result = self._fit(X, y, sample_weight, constraints)
         self._warn_about_fit(result, self._n_used(), stacklevel=4)
         return self
 
@@ -257,7 +268,6 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     ) -> EMResult[Any]:
         """Fit to validated rows; known clusters keep their numbers, and those given as ``init`` if asked for."""
         k = check_n_clusters(self.n_clusters, X.shape[0])
-        self._check_options()
         rng = check_seed(self.random_state)
         pairs = check_constraints(constraints, X)
         weights = check_sample_weight(sample_weight, X.shape[0], allow_zero=True)
@@ -312,7 +322,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     def _shrinks(self) -> bool:
         """Whether covariances are shrunken by the number of their rows."""
-        return isinstance(self.ridge, str) and choose({"auto": False, "oas": True}, self.ridge, option="ridge")
+        return isinstance(self.ridge, str) and self.ridge == "oas"
 
     def _relative_ridge(self, n: int, d: int) -> float:
         """Return what is added to the variances of n rows, relative to the mean variance of their d coordinates."""
@@ -320,21 +330,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             return SHRINKAGE_RIDGE
         if isinstance(self.ridge, str):
             return default_ridge(self.covariance_type, self.n_clusters, d, n)
-        return check_nonnegative(self.ridge, "ridge")
-
-    def _check_options(self) -> None:
-        """Check options before any work is done that takes time."""
-        choose(SHAPES, self.covariance_type, option="covariance_type")
-        if isinstance(self.init, str) and self.init not in (options := ["auto", *STARTS]):
-            raise InputError(
-                f"init={self.init!r} is not known{did_you_mean(self.init, options)}",
-                f"choose one of {options}, or pass labels or memberships",
-                code="unknown_option",
-                parameter="init",
-                value=self.init,
-                options=options,
-            )
-        self._limits()
+        return float(self.ridge)
 
     def _recipe(self) -> Any:
         """Return the graph parameter with the default of the mixtures filled in."""
@@ -375,7 +371,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """Return the best run by `_selection_score`; a start that ends in a singular covariance is left out."""
         hooks = self._hooks(problem)
         runs, failures = [], []
-        for seed in rng.randint(2**31 - 1, size=check_int(self.n_init, "n_init")):
+        for seed in rng.randint(2**31 - 1, size=self.n_init):
             for start in self._starts(problem, k, np.random.RandomState(seed)):
                 try:
                     runs.append(self._run(start, hooks))
@@ -409,8 +405,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def _limits(self) -> dict[str, Any]:
         """Return the arguments of `run_em` that are parameters of the model."""
         return {
-            "max_iter": check_int(self.max_iter, "max_iter"),
-            "tol": check_positive(self.tol, "tol"),
+            "max_iter": self.max_iter,
+            "tol": float(self.tol),
             "report": self._print_step if self.verbose else None,
         }
 
@@ -438,7 +434,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------ after the fit
 
-    @in_blocks
+    @dispatch_blocks
     def predict_proba(self, X: MatrixLike, *, use_graph: bool = False) -> Array:
         """Compute the probability of every cluster for each new point.
 
@@ -497,7 +493,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def _neighbor_weight(self, log_joint: Array, graph: AffinityGraph) -> float:
         return natural_lam(log_joint, graph)
 
-    @in_blocks
+    @dispatch_blocks
     def predict(self, X: MatrixLike) -> Array:
         """Return the most probable cluster of each new point."""
         proba = self.predict_proba(X)

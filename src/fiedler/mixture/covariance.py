@@ -74,28 +74,15 @@ MIN_RIDGE, MAX_RIDGE = 1e-3, 0.1  # of the default, relative to the mean varianc
 
 
 class Gaussians(NamedTuple):
-    """The components, in double precision.
+    """The components, in double precision."""
 
-    Attributes
-    ----------
-    weights : array of shape (k,)
-    means : array of shape (k, d)
-    covariances, factors : array
-        Σ and F with F F' = Σ⁻¹; their shape depends on ``kind``.
-    origin : array of shape (d,)
-        The point from which rows are measured, representable in their precision.
-    kind : {'full', 'tied', 'diag', 'spherical'}
-    ridge : float
-        Included in the covariances, in the unit of X².
-    """
-
-    weights: Array
-    means: Array
-    covariances: Array
-    factors: Array
-    origin: Array
+    weights: Array  # (k,)
+    means: Array  # (k, d)
+    covariances: Array  # Σ, whose shape depends on `kind`
+    factors: Array  # F with F F' = Σ⁻¹
+    origin: Array  # (d,), from which rows are measured, representable in their precision
     kind: str
-    ridge: float
+    ridge: float  # included in the covariances, in the unit of X²
 
     def reorder(self, order: np.ndarray) -> Gaussians:
         """Return the components in another order."""
@@ -402,20 +389,7 @@ def keeps_digits(statistics: Statistics, *, kind: str, ridge: float, shrinks: bo
 def gaussians(
     statistics: Statistics, *, kind: str, ridge: float, shrinks: bool = False, mass: Array | None = None
 ) -> Gaussians:
-    """Compute the components of which the statistics are given, each from one group.
-
-    Parameters
-    ----------
-    statistics : Statistics
-        With the second moments that ``kind`` needs.
-    kind : {'full', 'tied', 'diag', 'spherical'}
-    ridge : float
-        Added to the variances, in the unit of X².
-    shrinks : bool, default=False
-        Whether covariances are shrunken before.
-    mass : array of shape (k,), optional
-        What the mixing weights are proportional to; by default the counts.
-    """
+    """Compute the components of which the statistics are given, each from one group."""
     choose(SHAPES, kind, option="covariance_type")
     xp = namespace(statistics.counts)
     model = _unchecked_gaussians(statistics, kind=kind, ridge=ridge, shrinks=shrinks, mass=mass)
@@ -471,15 +445,7 @@ def prepare(X: Array, *, kind: str, origin: Array) -> Array | None:
 
 
 def log_joint(X: Array, model: Gaussians, prepared: Array | None = None) -> Array:
-    """Compute log α_k + log N(x_i; μ_k, Σ_k) - ½ρ tr Σ_k⁻¹, shape (n, k): the joint log-density of blurred rows.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    model : Gaussians
-    prepared : array, optional
-        The result of `prepare` with the model's type of covariance and origin, which many models can share.
-    """
+    """Compute log α_k + log N(x_i; μ_k, Σ_k) - ½ρ tr Σ_k⁻¹, shape (n, k): the joint log-density of blurred rows."""
     shape, xp, k = SHAPES[model.kind], namespace(X), model.means.shape[0]
     dtype = X.dtype if shape.forms_differences else xp.float64
     means, factors = (xp.astype(part, dtype) for part in (model.means - model.origin, model.factors))
@@ -546,20 +512,6 @@ def statistics_icl(statistics: Statistics, *, ridge: float, kinds: Sequence[str]
         Σ_i log α_k N(x_i; μ_k, Σ_k)  =  Σ_k n_k [ log α_k - ½ log det Σ_k ] - ½ n d (1 + log 2π)
 
     needs the statistics of the clusters alone [Biernacki, Celeux & Govaert 2000].
-
-    Parameters
-    ----------
-    statistics : Statistics
-        Of the clusters, with the second moments that ``kinds`` need; empty clusters are left out.
-    ridge : float
-        Added to the variances, in the unit of X².
-    kinds : sequence of {'full', 'tied', 'diag', 'spherical'}
-        Types of covariance; one that is singular is left out.
-
-    Returns
-    -------
-    float
-        -inf if all are singular.
     """
     xp, occupied = namespace(statistics.counts), to_numpy(statistics.counts) > 0
     if not occupied.all():

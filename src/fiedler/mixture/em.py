@@ -43,7 +43,7 @@ from ..core.fitting import stage
 from ..core.parallel import map_rows
 from ..core.sparse import Sparse, from_scipy_like, matmul
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import PairwiseConstraints, balanced_link_weights, group_means
+from ..graph.constraints import PairwiseConstraints, constraint_weights, group_means
 from .covariance import Gaussians, estimate, log_joint, prepare
 from .statistics import mean_origin
 
@@ -61,18 +61,11 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EMState:
-    """Values that one iteration passes to the next; models add their own.
+    """Values that one iteration passes to the next; models add their own."""
 
-    Attributes
-    ----------
-    resp : array of shape (n, k)
-        The memberships.
-    pair_scale : float, optional
-        The size of the terms that known pairs add to the log-densities, in nats. Set in the first iteration and fixed
-        from then on: the iteration would not converge if it changed with the densities.
-    """
-
-    resp: Array
+    resp: Array  # the memberships, (n, k)
+    # The size of the terms that known pairs add to the log-densities, in nats: that of the first iteration, since the
+    # iteration would not converge if it changed with the densities.
     pair_scale: float | None = None
 
     def reorder(self, order: np.ndarray) -> Self:
@@ -173,37 +166,17 @@ def memberships_converged(steps: Sequence[Step], tol: float) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class MixtureProblem:
-    """The inputs of a fit.
+    """The inputs of a fit."""
 
-    Attributes
-    ----------
-    Z : array of shape (n, d)
-        The rows in the coordinates of the densities.
-    kind : {'full', 'tied', 'diag', 'spherical'}
-        The shape of the covariances.
-    ridge : float
-        Added to the variances, in the unit of Z².
-    shrinks : bool
-        Whether covariances are shrunken by the number of their rows.
-    rows : array or CSR matrix, optional
-        The rows as given, if Z has other coordinates.
-    graph : AffinityGraph, optional
-    sample_weight : array of shape (n,), optional
-    known : array of shape (n, k), optional
-        One-hot rows where the cluster is known, zeros elsewhere.
-    links : Links, optional
-        Known pairs.
-    """
-
-    Z: Array
+    Z: Array  # the rows in the coordinates of the densities, (n, d)
     _: KW_ONLY
-    kind: str
-    ridge: float
-    shrinks: bool = False
-    rows: Any = None
+    kind: str  # the shape of the covariances
+    ridge: float  # added to the variances, in the unit of Z²
+    shrinks: bool = False  # whether covariances are shrunken by the number of their rows
+    rows: Any = None  # as given, if Z has other coordinates
     graph: AffinityGraph | None = None
-    sample_weight: Array | None = None
-    known: Array | None = None
+    sample_weight: Array | None = None  # (n,)
+    known: Array | None = None  # (n, k): one-hot rows where the cluster is known, zeros elsewhere
     links: Links | None = None
 
     def clamp(self, resp: Array) -> Array:
@@ -361,23 +334,12 @@ class GaussianHooks(MixtureHooks[EMState]):
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Pairs over the rows of a mixture.
+    """Pairs over the rows of a mixture."""
 
-    Attributes
-    ----------
-    matrix : sparse matrix of shape (n, n)
-        The weights v_ij.
-    total : array of shape (n, 1)
-        Σ_j |v_ij|, 0 for rows without a pair.
-    strength : float
-    groups : array of shape (n,), optional
-        The group of each row, where must-links are hard.
-    """
-
-    matrix: Sparse
-    total: Array
+    matrix: Sparse  # the weights v_ij, (n, n)
+    total: Array  # Σ_j |v_ij|, 0 for rows without a pair, (n, 1)
     strength: float
-    groups: np.ndarray | None
+    groups: np.ndarray | None  # of each row, where must-links are hard
 
     def linked_sum(self, resp: Array) -> Array:
         """Compute Σ_j v_ij q_j for every row."""
@@ -396,7 +358,7 @@ def make_links(constraints: PairwiseConstraints | None, reference: Array) -> Lin
     """Build the links in the array library of ``reference``; None if there are no pairs with an effect."""
     if constraints is None or (constraints.strength == 0 and not constraints.hard) or constraints.n_pairs == 0:
         return None
-    must, cannot = balanced_link_weights(constraints)
+    must, cannot = constraint_weights(constraints)
     total = np.asarray((must + cannot).sum(axis=1)).ravel()
     return Links(
         from_scipy_like(must - cannot, reference),
@@ -415,7 +377,7 @@ def group_links(constraints: PairwiseConstraints | None, groups: np.ndarray, ref
     """
     if constraints is None or constraints.strength == 0 or constraints.n_pairs == 0:
         return None
-    must, cannot = balanced_link_weights(constraints)
+    must, cannot = constraint_weights(constraints)
     members = sp.csr_array((np.ones(len(groups)), (groups, np.arange(len(groups)))))
     pairs = sp.coo_array(members @ (must - cannot) @ members.T)
     between = pairs.row != pairs.col

@@ -33,12 +33,12 @@ import math
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_int, check_nonnegative, choose
+from .._validation import Check, Integer, Options, check_nonnegative
 from ..core.arrays import Array, first_best, namespace, normalize_row_sums, safe_log, take_clusters
 from ..core.fitting import print_line
 from ..core.parallel import map_rows
@@ -89,10 +89,8 @@ class _Variational(MixtureHooks[_SmoothedState]):
         """Build the hooks from the model's parameters."""
         assert problem.graph is not None
         smoother = make_smoother(model.operator, problem.graph, problem.Z, problem.links)
-        n_smooth = check_int(model.n_smooth, "n_smooth")
-        return cls(
-            problem, lam=lam, smoother=smoother, row_weight=_positive_weights(problem.sample_weight), n_smooth=n_smooth
-        )
+        row_weight = _positive_weights(problem.sample_weight)
+        return cls(problem, lam=lam, smoother=smoother, row_weight=row_weight, n_smooth=model.n_smooth)
 
     def start(self, memberships: Array) -> _SmoothedState:
         """Return the clamped memberships and their product with A."""
@@ -222,10 +220,11 @@ class _Printed(_Regularized):
     def build(cls, model: LapGMM, problem: MixtureProblem, lam: float) -> _Printed:
         """Build the hooks from the model's parameters."""
         graph = _graph_of_paper(model, problem)
-        n_smooth, gamma = check_int(model.n_smooth, "n_smooth"), check_gamma(model.gamma)
         smoother, walk = laplacian_smoother(graph, problem.Z), graph.laplacian("random_walk")
-        options: dict[str, Any] = {"gamma": gamma, "n_smooth": n_smooth, "in_place": model.solver == "in_place"}
-        return cls(problem, lam=lam, graph=graph, smoother=smoother, walk=walk, **options)
+        return cls(
+            problem, lam=lam, graph=graph, smoother=smoother, walk=walk, gamma=float(model.gamma),
+            n_smooth=model.n_smooth, in_place=model.solver == "in_place",
+        )  # fmt: skip
 
     def start(self, memberships: Array) -> _RegularizedState:
         """Return the clamped memberships and the first step."""
@@ -283,13 +282,19 @@ def _graph_of_paper(model: LapGMM, problem: MixtureProblem) -> AffinityGraph:
     return problem.graph
 
 
-def check_gamma(gamma: object) -> float:
-    """Validate a step in [0, 1]."""
+def check_gamma(gamma: object, name: str = "gamma") -> float:
+    """Check a step in [0, 1]."""
     if isinstance(gamma, numbers.Real) and not isinstance(gamma, bool) and 0 <= float(gamma) <= 1:
         return float(gamma)
     raise InputError(
-        f"gamma must be in [0, 1]; got {shown(gamma)}", code="invalid_parameter", parameter="gamma", value=gamma
+        f"{name} must be in [0, 1]; got {shown(gamma)}", code="invalid_parameter", parameter=name, value=gamma
     )
+
+
+def check_lam(lam: object, name: str) -> None:
+    """Check a weight of the smoothness, or how it is found."""
+    if not (isinstance(lam, str) and lam in LAM_GRIDS):
+        check_nonnegative(lam, name, or_else="'auto' or 'natural'")
 
 
 MEMBERSHIP_SOLVERS: dict[str, Callable[[LapGMM, MixtureProblem, float], MixtureHooks[Any]]] = {
@@ -366,6 +371,14 @@ class LapGMM(BaseMixture):
     True
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        **BaseMixture._parameter_checks,
+        "lam": check_lam,
+        "solver": Options(MEMBERSHIP_SOLVERS),
+        "gamma": check_gamma,
+        "n_smooth": Integer(),
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -406,8 +419,7 @@ class LapGMM(BaseMixture):
         self.verbose = verbose
 
     def _hooks(self, problem: MixtureProblem) -> MixtureHooks[Any]:
-        lam = 0.0 if self._searches_lam() else check_nonnegative(self.lam, "lam", or_else="'auto' or 'natural'")
-        return choose(MEMBERSHIP_SOLVERS, self.solver, option="solver")(self, problem, lam)
+        return MEMBERSHIP_SOLVERS[self.solver](self, problem, 0.0 if self._searches_lam() else float(self.lam))
 
     def _searches_lam(self) -> bool:
         return isinstance(self.lam, str) and self.lam in LAM_GRIDS

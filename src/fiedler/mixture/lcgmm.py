@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import check_nonnegative, choose
+from .._validation import Check, Options, check_nonnegative
 from ..core.arrays import Array, namespace, safe_log
 from ..core.sparse import Sparse, matmul
 from ..errors import SingularCovarianceError, warn
@@ -41,7 +41,7 @@ class _LocallyConsistent(MixtureHooks[_ConsistentState]):
 
     L: Sparse  # the graph Laplacian
     use_signed: bool  # whether signed weights are tried
-    may_clip: bool  # whether they are clipped where signed ones fail
+    may_clip: bool  # whether they are clipped if a covariance is not positive definite
 
     def start(self, memberships: Array) -> _ConsistentState:
         """Return the clamped memberships."""
@@ -71,13 +71,6 @@ class _LocallyConsistent(MixtureHooks[_ConsistentState]):
     def has_converged(self, steps: Sequence[Step], tol: float) -> bool:
         """Test the posteriors, since the objective can fall."""
         return memberships_converged(steps, tol)
-
-
-NEGATIVE_WEIGHTS = {  # name -> whether signed weights are tried, whether they may be clipped
-    "auto": (True, True),
-    "signed": (True, False),
-    "clip": (False, True),
-}
 
 
 class LCGMM(BaseMixture):
@@ -123,6 +116,12 @@ class LCGMM(BaseMixture):
     True
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        **BaseMixture._parameter_checks,
+        "lam": check_nonnegative,
+        "negative_weights": Options(["auto", "signed", "clip"]),
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -158,10 +157,9 @@ class LCGMM(BaseMixture):
 
     def _hooks(self, problem: MixtureProblem) -> MixtureHooks[_ConsistentState]:
         assert problem.graph is not None
-        lam = check_nonnegative(self.lam, "lam")
-        use_signed, may_clip = choose(NEGATIVE_WEIGHTS, self.negative_weights, option="negative_weights")
+        use_signed, may_clip = self.negative_weights != "clip", self.negative_weights != "signed"
         L = problem.graph.laplacian()
-        return _LocallyConsistent(problem, lam=lam, L=L, use_signed=use_signed, may_clip=may_clip)
+        return _LocallyConsistent(problem, lam=float(self.lam), L=L, use_signed=use_signed, may_clip=may_clip)
 
     def _warn_about_fit(self, result: EMResult[Any], n_found: int, *, stacklevel: int) -> None:
         if result.state.clipped:

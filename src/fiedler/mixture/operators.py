@@ -20,7 +20,7 @@ from ..core.solvers import SEEDED_RESTARTS
 from ..core.sparse import Sparse, csr_parts, diagonal, from_scipy_like, is_sparse, matmul, row_sums, to_scipy, with_data
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
-from ..graph.hessian import hessian
+from ..graph.operators import hessian
 from ..graph.smoothing import heat_flow, iterate
 from .em import Links
 
@@ -29,21 +29,11 @@ from .em import Links
 
 
 def entropic_maximizer(a: Array, b: Array) -> Array:
-    """Maximise q'a - ½ b ‖q‖² - q' log q over the simplex, row by row; b = 0 gives the softmax.
+    """Maximise q'a - ½ b ‖q‖² - q' log q over the simplex, row by row, with b ≥ 0 of shape (n, 1); 0 gives the softmax.
 
     The stationarity condition is log q_k + b q_k = a_k - ν, with ν the row's multiplier. Where one entry takes all but
     a share s of the row and s(1 + b) is tiny, the others are exp(a_k - a_top + b - s(1 + b)) up to the square of that,
     in closed form. The remaining rows, near the borders of clusters, are solved by `_solve_rows`.
-
-    Parameters
-    ----------
-    a : array of shape (n, k)
-    b : array of shape (n, 1)
-        Non-negative.
-
-    Returns
-    -------
-    array of shape (n, k)
     """
     xp = namespace(a)
     tiny = 8 * eps(a) ** 0.5  # its square is the error of the closed form
@@ -100,18 +90,10 @@ MAX_DENSE_ROWS = 512  # rows up to which all eigenvalues of a matrix are compute
 
 
 class Smoother(NamedTuple):
-    """A positive semidefinite operator A.
+    """A positive semidefinite operator A."""
 
-    Attributes
-    ----------
-    apply : callable
-        F -> AF for arrays of shape (n, k).
-    bound : array of shape (n, 1)
-        c with diag(c) - A positive semidefinite.
-    """
-
-    apply: Callable[[Array], Array]
-    bound: Array
+    apply: Callable[[Array], Array]  # F -> AF for arrays of shape (n, k)
+    bound: Array  # c with diag(c) - A positive semidefinite, (n, 1)
 
 
 def make_smoother(operator: Any, graph: AffinityGraph, reference: Array, links: Links | None = None) -> Smoother:

@@ -35,24 +35,12 @@ GROUP_CHUNK = 64  # smallest number of rows of one group that are multiplied at 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Sums over the rows of m groups (or components), in double precision.
+    """Sums over the rows of m groups (or components), in double precision."""
 
-    Attributes
-    ----------
-    counts : array of shape (m,)
-        The number of rows, or their total weight.
-    sums : array of shape (m, d)
-        Σ x, measured from the origin.
-    second_moments : array of shape (m, d, d), (1, d, d) or (m, d)
-        Σ xx' of each group, of all groups together, or the diagonals alone, measured from the origin.
-    origin : array of shape (d,)
-        The point from which rows are measured, representable in their precision.
-    """
-
-    counts: Array
-    sums: Array
-    second_moments: Array
-    origin: Array
+    counts: Array  # (m,): numbers of rows, or their total weights
+    sums: Array  # (m, d): Σ x, measured from the origin
+    second_moments: Array  # Σ xx' of each group (m, d, d), of all groups (1, d, d), or the diagonals alone (m, d)
+    origin: Array  # (d,), from which rows are measured, representable in their precision
 
     @property
     def means(self) -> Array:
@@ -123,20 +111,6 @@ def group_statistics(
 
     Rows are ordered by group and divided into chunks of equal length, filled up with zeros; the chunks of a block are
     multiplied together, so that thousands of small groups take one call.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    groups : array of shape (n,)
-        The group of each row, 0..m-1.
-    n_groups : int, optional
-        m; by default one more than the largest number.
-    squares_only : bool, default=False
-        Whether only the diagonals of the second moments are needed, by diagonal and spherical covariances.
-    origin : array of shape (d,), optional
-        The point from which rows are measured; by default their mean.
-    weights : ndarray of shape (n,), optional
-        The number of equal rows for which each row stands; by default one.
     """
     xp, d, host = namespace(X), X.shape[1], to_numpy(groups)
     origin = mean_origin(X) if origin is None else origin
@@ -223,20 +197,7 @@ MOMENTS = {"full": _matrices, "tied": _pooled_matrix, "diag": _squares, "spheric
 
 
 def weighted_statistics(X: Array, weights: Array, *, kind: str, origin: Array, dtype: Any) -> Statistics:
-    """Compute Σ w (k,), Σ w x (k, d) and the second moments that ``kind`` of covariance needs, blocks in ``dtype``.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    weights : array of shape (n, k)
-        The weight of each row in each component.
-    kind : {'full', 'tied', 'diag', 'spherical'}
-        The type of covariance.
-    origin : array of shape (d,)
-        See `mean_origin`.
-    dtype : data type
-        Of products and sums over a block of rows; the sums of all blocks are added in double precision.
-    """
+    """Compute Σ w (k,), Σ w x (k, d) and the second moments that ``kind`` of covariance needs, blocks in ``dtype``."""
     xp, (n, k), moments = namespace(X), weights.shape, MOMENTS[kind]
 
     def sums(part: slice) -> tuple[Array, Array, Array]:

@@ -29,13 +29,7 @@ from .statistics import Statistics
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SupernodeProblem(MixtureProblem):
-    """The inputs of a fit on supernodes: ``Z`` are their mean rows, ``sample_weight`` their numbers of rows.
-
-    Attributes
-    ----------
-    statistics : Statistics
-        Of the m supernodes.
-    """
+    """The inputs of a fit on supernodes: ``Z`` are their mean rows, ``sample_weight`` their numbers of rows."""
 
     statistics: Statistics
 
@@ -63,32 +57,10 @@ def fit_supernodes(
     init: LabelsLike | MatrixLike,
     links: Links | None = None,
 ) -> EMResult[Any]:
-    """Run EM for a mixture on supernodes.
+    """Run EM for a mixture on supernodes, with the parameters of a model other than graph, init, n_init and pca.
 
-    Parameters
-    ----------
-    model : BaseMixture
-        Its parameters are used, such as ``LapGMM(k, lam="natural", covariance_type="tied")``; graph, init, n_init and
-        pca are not. 'natural' and the tolerance refer to the rows. The object is not changed.
-    statistics : Statistics
-        Of the m supernodes, none of which is empty, with the second moments that the type of covariance needs.
-    graph : AffinityGraph
-        The coarse graph of m nodes, with the weight inside supernodes as self-loops; None if the model uses none.
-    init : array of shape (m,) or (m, k)
-        The first labels or memberships of the supernodes.
-    links : Links, optional
-        Known pairs, see `fiedler.mixture.em.group_links`.
-
-    Returns
-    -------
-    EMResult
-        With ``resp`` of shape (m, k), the components, the history, and the λ that was used. Quantities of the history
-        are those of the rows.
-
-    Raises
-    ------
-    SingularCovarianceError
-        If a covariance is not positive definite.
+    'natural' and the tolerance refer to the rows, and so does the history. ``graph``, of m nodes, has the weight inside
+    supernodes as self-loops; ``init`` are labels or memberships of the supernodes, none of which is empty.
     """
     Z = statistics.means + statistics.origin
     n_rows = round(float(namespace(Z).sum(statistics.counts)))

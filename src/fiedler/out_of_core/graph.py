@@ -1,14 +1,18 @@
-"""A graph of nearest neighbours in row blocks, and the exchange of values between them.
+"""A graph of nearest neighbours in row blocks: its weights, the exchange of values, and its contraction.
 
 A block has the rows of the weight matrix that belong to its nodes. Its columns are its own nodes, followed by its
 *halo*, the nodes of other blocks that are joined to them, by number; so they are int32 whatever the number of nodes.
 Weights are symmetric: the nodes of a block that another one has in its halo are those that are joined to it, and the
 block writes the values of these for the other one, besides all of its own.
+
+Groups of nodes of each block make up a graph that is small enough for one machine. A partition of it becomes one of all
+nodes, which then move between communities, see :mod:`fiedler.graph.coarsen`: in every round, each block moves nodes of
+its own, by the labels that the round before left in its halo, and by the volumes of all communities, which the client
+adds up.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,52 +20,59 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .._validation import check_int, check_positive, choose
 from ..core.arrays import Array, eps, take_rows
 from ..core.fitting import stage
 from ..core.sparse import from_coo, row_indices
+from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.coarsen import WeightedEdges, coarsen
-from ..graph.kernels import KernelConstants, KernelName, RowPairs, edge_weights
-from ..graph.recipes import SYMMETRIZE, SymmetrizeRule
+from ..graph.kernels import KernelConstants, KernelName, RowPairs, edge_weights, median_distance
+from ..graph.neighbors import unit_rows
+from ..graph.recipes import SYMMETRIZE, KNNGraph, SymmetrizeRule
 from .neighbors import NO_NODE, search_neighbors
-from .partition import CellBlocks, Layout, select_values, stack
+from .partition import CellBlocks, Layout, RowBlocks, select_values, stack
+from .run import Run, refuse, run_steps
 from .store import Workspace
 
 OWN = "own"  # the array with the values of all nodes of a block
+WEIGHTS, METRICS = ("binary", "heat", "local"), ("euclidean", "cosine")
+MAX_SAMPLED = 50_000  # rows from which cells are made
+MAX_SAMPLE_BYTES = 2**27
+MEDIAN_DISTANCES = 10**6  # from which the median distance is estimated
+MAX_ROUNDS = 20  # of moves
+MAX_ROUNDS_WITHOUT_GAIN = 2
+MIN_GAIN = 1e-4  # of modularity, that is worth another round over all blocks
+SEED = 0  # a recipe has no random state
 
 
-# ----------------------------------------------------------------------------------------------------- in the workers
+# ------------------------------------------------------------------------------------------------ a block of the graph
+
+
+class StoredGraph(NamedTuple):
+    """Where the blocks of a graph are: the step that wrote them, and the number of neighbours of one of its graphs."""
+
+    step: str
+    size: int
+
+    def read(self, workspace: Workspace, block: int) -> BlockGraph:
+        """Read a block."""
+        names = ("indptr", "columns", f"weights {self.size}", "neighbors", "n_halo")
+        indptr, columns, weights, neighbors, n_halo = workspace.read(self.step, block, *names)
+        n = len(indptr) - 1
+        exports = workspace.read(self.step, block, *(f"export {other}" for other in neighbors))
+        matrix = sp.csr_array((weights, columns, indptr), shape=(n, n + int(n_halo)))
+        return BlockGraph(block, matrix, [int(other) for other in neighbors], list(exports))
 
 
 @dataclass(frozen=True, eq=False)
 class BlockGraph:
-    """The rows of one block of the weight matrix.
-
-    Attributes
-    ----------
-    block : int
-    weights : csr_array of shape (n, n + n_halo)
-    neighbors : list of int
-        The blocks to which it is joined, by number.
-    exports : list of ndarray
-        For each of these, the own nodes that it has in its halo.
-    """
+    """The rows of one block of the weight matrix."""
 
     block: int
-    weights: sp.csr_array
-    neighbors: list[int]
-    exports: list[np.ndarray]
-
-    @classmethod
-    def read(cls, workspace: Workspace, step: str, block: int, size: int) -> BlockGraph:
-        """Read a block of the graph of ``size`` neighbours."""
-        indptr, columns, weights, neighbors, n_halo = workspace.read(
-            step, block, "indptr", "columns", f"weights {size}", "neighbors", "n_halo"
-        )
-        n = len(indptr) - 1
-        exports = workspace.read(step, block, *(f"export {other}" for other in neighbors))
-        matrix = sp.csr_array((weights, columns, indptr), shape=(n, n + int(n_halo)))
-        return cls(block, matrix, [int(other) for other in neighbors], list(exports))
+    weights: sp.csr_array  # (n, n + n_halo)
+    neighbors: list[int]  # the blocks to which it is joined, by number
+    exports: list[np.ndarray]  # for each of these, the own nodes that it has in its halo
 
     @property
     def n(self) -> int:
@@ -77,51 +88,31 @@ class BlockGraph:
         """Return the values of the own nodes, and for every joined block those that it needs, as arrays by name."""
         return {OWN: values} | {f"for {other}": values[rows] for other, rows in zip(self.neighbors, self.exports)}
 
-    def receive(self, workspace: Workspace, step: str, own: Array | None = None) -> Array:
+    def receive(self, workspace: Workspace, step: str) -> Array:
         """Return the values of the own nodes and of the halo, as `share` of all blocks has written them in a step."""
-        own = workspace.read_one(step, self.block, OWN) if own is None else own
         halo = [workspace.read_one(step, other, f"for {self.block}") for other in self.neighbors]
-        return np.concatenate([own, *halo])
+        return np.concatenate([workspace.read_one(step, self.block, OWN), *halo])
 
 
 class WeightRule(NamedTuple):
-    """How the lists of neighbours become weights, see :class:`fiedler.KNNGraph`.
-
-    Attributes
-    ----------
-    weight : {'binary', 'heat', 'local'}
-        The kernel.
-    symmetrize : {'union', 'mutual', 'mean'}
-    bandwidth : float, optional
-        Of 'heat'.
-    """
+    """How the lists of neighbours become weights, see :class:`fiedler.KNNGraph`; by default a self-tuned graph."""
 
     weight: KernelName = "local"
     symmetrize: SymmetrizeRule = "mean"
-    bandwidth: float | None = None
+    bandwidth: float | None = None  # of the heat kernel
+
+
+SELF_TUNED = WeightRule()
 
 
 class DirectedEdges(NamedTuple):
-    """Edges that end in a block, from the lists of its rows and of other blocks; those found from both sides twice.
+    """Edges that end in a block, from the lists of its rows and of other blocks; those found from both sides twice."""
 
-    Attributes
-    ----------
-    own : ndarray of shape (e,)
-        The node of the block, by its place in it.
-    other : ndarray of shape (e,)
-        The other node.
-    lengths : ndarray of shape (e,)
-    ranks : ndarray of shape (e,)
-        The place in the list of neighbours in which it was found, from 0.
-    scale_products : ndarray of shape (e,)
-        The product of the scales of both nodes.
-    """
-
-    own: np.ndarray
-    other: np.ndarray
+    own: np.ndarray  # the node of the block, by its place in it
+    other: np.ndarray  # the other node
     lengths: np.ndarray
-    ranks: np.ndarray
-    scale_products: np.ndarray
+    ranks: np.ndarray  # the place in the list of neighbours in which it was found, from 0
+    scale_products: np.ndarray  # of both nodes
 
     @classmethod
     def read(cls, workspace: Workspace, block: int, layout: Layout, neighbors: str) -> DirectedEdges:
@@ -170,8 +161,21 @@ def weigh_block(
     by_size = [_undirected(weights, ranks < size, heads, rule.symmetrize) for size in sizes]
     kept = by_size[-1] > 0
     own, other, by_size = own[heads][kept], other[heads][kept], [summed[kept] for summed in by_size]
-    arrays = _number_columns(own, other, block, layout)
-    return arrays | {f"weights {size}": summed for size, summed in zip(sizes, by_size)}
+
+    n, start, home = layout.size(block), layout.starts[block], layout.blocks_of(other)
+    outside = home != block
+    halo, position = np.unique(other[outside], return_inverse=True)
+    columns = np.empty(len(other), dtype=np.int32)
+    columns[~outside], columns[outside] = other[~outside] - start, n + position
+    joined = np.unique(home[outside])
+    return {
+        **{f"export {target}": np.unique(own[home == target]).astype(np.int32) for target in joined},
+        "indptr": np.concatenate([[0], np.cumsum(np.bincount(own, minlength=n))]),
+        "columns": columns,
+        "neighbors": joined,
+        "n_halo": np.array(len(halo)),
+        **{f"weights {size}": summed for size, summed in zip(sizes, by_size)},
+    }
 
 
 def _undirected(weights: np.ndarray, is_edge: np.ndarray, heads: np.ndarray, symmetrize: str) -> np.ndarray:
@@ -183,24 +187,71 @@ def _undirected(weights: np.ndarray, is_edge: np.ndarray, heads: np.ndarray, sym
     return (sums / np.maximum(sides, 1) * SYMMETRIZE[symmetrize](sides)).astype(weights.dtype)
 
 
-def _number_columns(own: np.ndarray, other: np.ndarray, block: int, layout: Layout) -> dict[str, Array]:
-    """Number the columns of a block of the weight matrix, and note which own nodes other blocks have in their halo."""
-    n, start, home = layout.size(block), layout.starts[block], layout.blocks_of(other)
-    outside = home != block
-    halo, position = np.unique(other[outside], return_inverse=True)
-    columns = np.empty(len(other), dtype=np.int32)
-    columns[~outside], columns[outside] = other[~outside] - start, n + position
-    neighbors = np.unique(home[outside])
-    exports = {f"export {target}": np.unique(own[home == target]).astype(np.int32) for target in neighbors}
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=n))])
-    return {**exports, "indptr": indptr, "columns": columns, "neighbors": neighbors, "n_halo": np.array(len(halo))}
+# --------------------------------------------------------------------------------------------------- the graph of a run
+
+
+@dataclass(frozen=True, eq=False)
+class GraphBlocks:
+    """Nested graphs of all rows, in blocks."""
+
+    cells: CellBlocks
+    step: str
+    sizes: tuple[int, ...]  # the numbers of neighbours of the graphs, the largest last
+
+    @classmethod
+    def build(
+        cls,
+        cells: CellBlocks,
+        sizes: tuple[int, ...],
+        prefix: str,
+        rule: WeightRule = SELF_TUNED,
+        metric: str = "euclidean",
+    ) -> GraphBlocks:
+        """Search neighbours and compute the weights; the names of the steps begin with ``prefix``."""
+        neighbors, step = search_neighbors(cells, sizes[-1], prefix, metric), f"{prefix}graph"
+        options = {"layout": cells.layout, "neighbors": neighbors, "sizes": sizes, "rule": rule}
+        cells.run.map(step, weigh_block, cells.n_blocks, **options)
+        return cls(cells, step, sizes)
+
+    @property
+    def largest(self) -> StoredGraph:
+        """The graph with the most neighbours."""
+        return StoredGraph(self.step, self.sizes[-1])
+
+    def select(self, nodes: np.ndarray, source: str, step: str) -> Array:
+        """Return the values that a step has written for some nodes, in a step of its own; see `select_values`."""
+        return select_values(self.cells.run, step, source, (OWN,), nodes, self.cells.layout.starts)[0]
+
+    def contract(self, max_nodes: int, random_state: int) -> CoarseGraphs:
+        """Group nodes until about ``max_nodes`` groups are left, each within a block, and contract the graphs."""
+        run, n_blocks, share = self.cells.run, self.cells.n_blocks, max_nodes / self.cells.layout.starts[-1]
+        options = {"graph": self.largest, "max_share": min(1.0, share), "random_state": random_state}
+        run.map("groups", group_block, n_blocks, **options)
+        counts = [int(count) for count in run.read_all("groups", "n_groups", n_blocks)]
+        groups = Groups("groups", np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+        run.map("contraction", contract_block, n_blocks, graph=self.step, groups=groups, sizes=self.sizes)
+        return CoarseGraphs(self, groups)
+
+
+# ---------------------------------------------------------------------------------------------------- contracted graphs
+
+
+class Groups(NamedTuple):
+    """Groups of the nodes of all blocks: the step that wrote them, the first one of each block, and their number."""
+
+    step: str
+    starts: np.ndarray
+
+    def read(self, workspace: Workspace, block: int) -> np.ndarray:
+        """Return the groups of the nodes of a block, by their numbers among those of all blocks."""
+        return workspace.read_one(self.step, block, OWN).astype(np.int64) + int(self.starts[block])
 
 
 def group_block(
-    workspace: Workspace, block: int, *, graph: str, size: int, max_share: float, random_state: int
+    workspace: Workspace, block: int, *, graph: StoredGraph, max_share: float, random_state: int
 ) -> dict[str, Array]:
     """Group the nodes of a block to a share of their number, by the edges inside it."""
-    rows = BlockGraph.read(workspace, graph, block, size)
+    rows = graph.read(workspace, block)
     groups = np.arange(rows.n)
     if max_share < 1 and rows.n > 1:
         inner = sp.csr_array(rows.weights[:, : rows.n])
@@ -212,30 +263,26 @@ def group_block(
 
 
 def contract_block(
-    workspace: Workspace, block: int, *, graph: str, groups: str, starts: np.ndarray, sizes: tuple[int, ...]
+    workspace: Workspace, block: int, *, graph: str, groups: Groups, sizes: tuple[int, ...]
 ) -> dict[str, Array]:
     """Sum the weights between the groups of nodes, of the rows of a block."""
-    arrays: dict[str, Array] = {}
+    arrays, starts = {}, groups.starts
     for size in sizes:
-        rows = BlockGraph.read(workspace, graph, block, size)
-        own = workspace.read_one(groups, block, OWN).astype(np.int64) + starts[block]
-        halo = [workspace.read_one(groups, other, f"for {block}") + starts[other] for other in rows.neighbors]
-        nodes = np.concatenate([own, *halo]) if halo else own
+        rows = StoredGraph(graph, size).read(workspace, block)
+        halo = [workspace.read_one(groups.step, other, f"for {block}") + starts[other] for other in rows.neighbors]
+        nodes = np.concatenate([groups.read(workspace, block), *halo])
         entries = sp.coo_array(rows.weights)
-        summed = sp.coo_array(
+        arrays[f"weights {size}"] = sp.coo_array(
             (entries.data, (nodes[entries.row] - starts[block], nodes[entries.col])),
             shape=(int(starts[block + 1] - starts[block]), int(starts[-1])),
         ).tocsr()
-        arrays[f"weights {size}"] = summed
     return arrays
 
 
-def mean_block(
-    workspace: Workspace, block: int, *, layout: Layout, groups: str, starts: np.ndarray
-) -> dict[str, Array]:
+def mean_block(workspace: Workspace, block: int, *, layout: Layout, groups: Groups) -> dict[str, Array]:
     """Return the mean of the rows of each group; of sparse rows the first, since a mean is not sparse."""
-    rows, own = layout.read_rows(workspace, block), workspace.read_one(groups, block, OWN)
-    n_groups = int(starts[block + 1] - starts[block])
+    rows, own = layout.read_rows(workspace, block), workspace.read_one(groups.step, block, OWN)
+    n_groups = int(groups.starts[block + 1] - groups.starts[block])
     order, counts = np.argsort(own, kind="stable"), np.bincount(own, minlength=n_groups)
     firsts = np.cumsum(counts) - counts
     if sp.issparse(rows):
@@ -245,104 +292,22 @@ def mean_block(
     return {"means": sums / counts[:, None].astype(rows.dtype)}
 
 
-SELF_TUNED = WeightRule()
-
-
-# ------------------------------------------------------------------------------------------------------ in the client
-
-
-@dataclass(frozen=True, eq=False)
-class GraphBlocks:
-    """Nested self-tuned graphs of all rows, in blocks, and their groups of nodes.
-
-    Attributes
-    ----------
-    cells : CellBlocks
-    neighbors : str
-        The step with the lists of neighbours.
-    step : str
-        The step with the graph.
-    sizes : tuple of int
-        The numbers of neighbours of the graphs, the largest last.
-    """
-
-    cells: CellBlocks
-    neighbors: str
-    step: str
-    sizes: tuple[int, ...]
-
-    @classmethod
-    def build(
-        cls,
-        cells: CellBlocks,
-        sizes: tuple[int, ...],
-        prefix: str,
-        rule: WeightRule = SELF_TUNED,
-        metric: str = "euclidean",
-    ) -> GraphBlocks:
-        """Search neighbours and compute the weights, by default those of the self-tuned graph."""
-        neighbors, step = search_neighbors(cells, sizes[-1], prefix, metric), f"{prefix}graph"
-        options = {"layout": cells.layout, "neighbors": neighbors, "sizes": sizes, "rule": rule}
-        cells.rows.run.map(step, weigh_block, cells.n_blocks, **options)
-        return cls(cells, neighbors, step, sizes)
-
-    def select(self, nodes: np.ndarray, source: str, step: str) -> Array:
-        """Return the values that a step has written for some nodes, in a step of its own; see `select_values`."""
-        cells = self.cells
-        return select_values(cells.rows.run, step, source, (OWN,), nodes, cells.layout.starts)[0]
-
-    def contract(self, max_nodes: int, prefix: str, random_state: int) -> CoarseGraphs:
-        """Group nodes until about ``max_nodes`` groups are left, each within a block, and contract the graphs."""
-        run, n_blocks = self.cells.rows.run, self.cells.n_blocks
-        share = max_nodes / self.cells.layout.starts[-1]
-        groups, contraction = f"{prefix}groups", f"{prefix}contraction"
-        run.map(
-            groups,
-            group_block,
-            n_blocks,
-            graph=self.step,
-            size=self.sizes[-1],
-            max_share=min(1.0, share),
-            random_state=random_state,
-        )
-        counts = [int(run.workspace.read_one(groups, block, "n_groups")) for block in range(n_blocks)]
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        run.map(contraction, contract_block, n_blocks, graph=self.step, groups=groups, starts=starts, sizes=self.sizes)
-        return CoarseGraphs(self, groups, contraction, starts)
-
-
 @dataclass(frozen=True, eq=False)
 class CoarseGraphs:
-    """Contracted graphs, small enough for one machine.
-
-    Attributes
-    ----------
-    graph : GraphBlocks
-        The graphs of all rows.
-    groups : str
-        The step with the group of each node.
-    contraction : str
-        The step with the contracted weights.
-    starts : ndarray of shape (n_blocks + 1,)
-        The first group of each block, and their number.
-    """
+    """Contracted graphs, small enough for one machine."""
 
     graph: GraphBlocks
-    groups: str
-    contraction: str
-    starts: np.ndarray
+    groups: Groups
 
     @property
     def is_coarse(self) -> bool:
         """Whether there are fewer groups than rows."""
-        return bool(self.starts[-1] < self.graph.cells.layout.starts[-1])
+        return bool(self.groups.starts[-1] < self.graph.cells.layout.starts[-1])
 
     def affinity(self, size: int) -> AffinityGraph:
         """Return the contracted graph of ``size`` neighbours."""
-        workspace = self.graph.cells.rows.run.workspace
-        blocks = [
-            workspace.read_one(self.contraction, block, f"weights {size}") for block in range(len(self.starts) - 1)
-        ]
+        cells = self.graph.cells
+        blocks = [*cells.run.read_all("contraction", f"weights {size}", cells.n_blocks)]
         weights = sp.csr_array(sp.vstack(blocks, format="csr"))
         weights = sp.csr_array(0.5 * (weights + weights.T))  # the two sides were summed in another order
         loops = weights.diagonal()
@@ -356,102 +321,60 @@ class CoarseGraphs:
         graph, cells = self.affinity(size), self.graph.cells
         if graph.components()[0] == 1:
             return graph
-        run, options = cells.rows.run, {"layout": cells.layout, "groups": self.groups, "starts": self.starts}
-        run.map("means", mean_block, cells.n_blocks, **options)
-        means = stack([run.workspace.read_one("means", block, "means") for block in range(cells.n_blocks)])
-        return graph._connect(means, "mst")
+        cells.run.map("means", mean_block, cells.n_blocks, layout=cells.layout, groups=self.groups)
+        return graph._connect(stack([*cells.run.read_all("means", "means", cells.n_blocks)]), "mst")
 
     def groups_of(self, nodes: np.ndarray) -> np.ndarray:
         """Return the groups of some nodes."""
-        groups = self.graph.select(nodes, self.groups, f"{self.groups}-sampled")
-        return self.starts[self.graph.cells.layout.blocks_of(nodes)] + groups
+        groups = self.graph.select(nodes, self.groups.step, f"{self.groups.step}-sampled")
+        return self.groups.starts[self.graph.cells.layout.blocks_of(nodes)] + groups
 
 
-def read_groups(workspace: Workspace, block: int, groups: str, starts: Any) -> np.ndarray:
-    """Return the groups of the nodes of a block, by their numbers among those of all blocks."""
-    return workspace.read_one(groups, block, OWN).astype(np.int64) + int(starts[block])
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Moves of nodes between communities on a graph in blocks, see :mod:`fiedler.graph.coarsen`.
-#
-# In every round, each block moves nodes of its own, by the labels that the round before left in its halo, and by the
-# volumes of all communities, which the client adds up.
-
-MAX_ROUNDS = 20
-MAX_ROUNDS_WITHOUT_GAIN = 2
-MIN_GAIN = 1e-4  # of modularity, that is worth another round over all blocks
+# ---------------------------------------------------------------------------------------------- moves of nodes
 
 
 def project_block(
-    workspace: Workspace, block: int, *, graph: str, groups: str, starts: np.ndarray, labels: str, size: int
+    workspace: Workspace, block: int, *, graph: StoredGraph, groups: Groups, labels: str
 ) -> dict[str, Array]:
     """Give every node the label of its group."""
-    rows = BlockGraph.read(workspace, graph, block, size)
-    of_groups = workspace.read_one(labels, 0, "labels")
-    own = of_groups[read_groups(workspace, block, groups, starts)]
-    return rows.share(own) | _volumes(own, rows, int(of_groups.max()) + 1)
+    rows, of_groups = graph.read(workspace, block), workspace.read_one(labels, 0, "labels")
+    own = of_groups[groups.read(workspace, block)]
+    return rows.share(own) | {"volumes": np.bincount(own, rows.degrees, minlength=int(of_groups.max()) + 1)}
 
 
 def move_block(
     workspace: Workspace,
     block: int,
     *,
-    graph: str,
-    size: int,
+    graph: StoredGraph,
     previous: str,
     volumes: np.ndarray,
     gamma: float,
     seed: int,
 ) -> dict[str, Array]:
     """Move nodes of a block, and note the weight that left their communities before."""
-    rows = BlockGraph.read(workspace, graph, block, size)
-    labels = rows.receive(workspace, previous).astype(np.int64)
-    edges = _edges(rows, float(volumes.sum()))
+    rows = graph.read(workspace, block)
+    labels, degrees = rows.receive(workspace, previous).astype(np.int64), rows.degrees.astype(rows.weights.dtype)
+    sources, (targets, weights) = row_indices(rows.weights), (rows.weights.indices, rows.weights.data)
+    inside, total = float(rows.degrees.sum()), float(volumes.sum())
+    edges = WeightedEdges(sources, targets, weights, degrees, degrees, total, inside, False)
     found = edges.boundary_gains(labels, volumes, gamma)
-    rounding = 16 * eps(edges.degrees) * float(edges.degrees.mean()) if rows.n else 0.0
+    rounding = 16 * eps(degrees) * float(degrees.mean()) if rows.n else 0.0
     moved = edges.take_step(labels, found, rounding, np.random.RandomState([seed, block]))[: rows.n]
     moved = moved.astype(np.int32)
-    return rows.share(moved) | _volumes(moved, rows, len(volumes)) | {"crossing": np.array(found.crossing)}
-
-
-def _edges(rows: BlockGraph, total: float) -> WeightedEdges:
-    """Return the edges of a block; its columns include the halo."""
-    degrees = rows.degrees.astype(rows.weights.dtype)
-    inside = float(rows.degrees.sum())
-    return WeightedEdges(
-        row_indices(rows.weights), rows.weights.indices, rows.weights.data, degrees, degrees, total, inside, False
-    )
-
-
-def _volumes(labels: np.ndarray, rows: BlockGraph, k: int) -> dict[str, Array]:
-    return {"volumes": np.bincount(labels, rows.degrees, minlength=k)}
+    sums = {"volumes": np.bincount(moved, rows.degrees, minlength=len(volumes)), "crossing": np.array(found.crossing)}
+    return rows.share(moved) | sums
 
 
 def refine(coarse: CoarseGraphs, labels: np.ndarray, size: int, gamma: float | None, random_state: int) -> str:
     """Give all nodes the labels of their groups and, unless ``gamma`` is None, move them until few would gain.
 
-    Parameters
-    ----------
-    coarse : CoarseGraphs
-    labels : ndarray of shape (n_groups,)
-        The communities of the groups.
-    size : int
-        The number of neighbours of the graph on which nodes move.
-    gamma : float or None
-        The resolution.
-    random_state : int
-
-    Returns
-    -------
-    str
-        The step with the labels.
+    Nodes move on the graph of ``size`` neighbours at the resolution ``gamma``. Returns the step with the labels.
     """
-    graph, run = coarse.graph, coarse.graph.cells.rows.run
-    n_blocks, options = graph.cells.n_blocks, {"graph": graph.step, "size": size}
+    run, n_blocks = coarse.graph.cells.run, coarse.graph.cells.n_blocks
+    graph = StoredGraph(coarse.graph.step, size)
     run.once("coarse-labels", lambda: {"labels": labels.astype(np.int32)})
-    places = {"groups": coarse.groups, "starts": coarse.starts, "labels": "coarse-labels"}
-    run.map("moves-00", project_block, n_blocks, **places, **options)
+    run.map("moves-00", project_block, n_blocks, graph=graph, groups=coarse.groups, labels="coarse-labels")
     if gamma is None or not coarse.is_coarse:
         return "moves-00"
     current, best_step, best, n_without_gain = "moves-00", "moves-00", -np.inf, 0
@@ -459,7 +382,7 @@ def refine(coarse: CoarseGraphs, labels: np.ndarray, size: int, gamma: float | N
         for number in range(1, MAX_ROUNDS + 1):
             volumes, following = run.total(current, "volumes", n_blocks), f"moves-{number:02d}"
             state = {"previous": current, "volumes": volumes, "gamma": gamma, "seed": random_state + number}
-            run.map(following, move_block, n_blocks, **state, **options)
+            run.map(following, move_block, n_blocks, graph=graph, **state)
             reached = modularity(float(run.total(following, "crossing", n_blocks)), volumes, gamma)
             if reached > best + MIN_GAIN:
                 best_step, best, n_without_gain = current, reached, 0
@@ -478,88 +401,128 @@ def modularity(crossing: float, volumes: np.ndarray, gamma: float) -> float:
     return (total - crossing) / total - gamma * float(np.sum((volumes / total) ** 2))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Memberships by a random walk on a graph in blocks, see :mod:`fiedler.manifold.memberships`.
-#
-# The memberships are the solution of F = (1-γ) P + γ D⁻¹W F. The eigenvalues of γ D⁻¹W are real and between -γ and γ,
-# so Chebyshev's semi-iteration
-#
-#     F_{t+1} = ω_{t+1} ((1-γ) P + γ D⁻¹W F_t - F_{t-1}) + F_{t-1},
-#     ω_1 = 1,      ω_2 = 2 / (2 - γ²),      ω_{t+1} = 1 / (1 - γ² ω_t / 4),
-#
-# [Golub & Varga 1961] reduces the error by the factor γ / (1 + √(1-γ²)) in every step, 0.41 for γ = 0.7, without sums
-# over all blocks. One step is one task per block.
-
-TOLERANCE = 1e-5  # by which errors are reduced
+# ------------------------------------------------------------------------------------------------------------- recipes
 
 
-def walk(graph: GraphBlocks, start: str, gamma: float, prefix: str, *, tol: float = TOLERANCE) -> str:
-    """Return the step with the memberships from the start of the walk, which another step has written.
+def build_recipe(rows: RowBlocks, recipe: Any, random_state: int) -> GraphBlocks:
+    """Build the graph of a recipe in blocks."""
+    check_recipe(recipe)
+    if recipe.metric == "cosine":
+        rows.run.map("unit-rows", unit_block, rows.blocks, rows=rows.step)
+        rows = rows.transformed("unit-rows")
+    n_neighbors = check_int(recipe.n_neighbors, "n_neighbors")
+    if n_neighbors >= rows.n_rows:
+        raise InputError(
+            f"n_neighbors={n_neighbors} needs more rows than there are (n_samples={rows.n_rows})",
+            f"choose at most {rows.n_rows - 1}",
+            code="too_few_rows_for_neighbors",
+            parameter="n_neighbors",
+            n_neighbors=n_neighbors,
+            n_samples=rows.n_rows,
+        )
+    cells = CellBlocks.divide(rows, draw_sample(rows, random_state)[1], "", random_state)
+    bandwidth = _bandwidth(recipe, cells, n_neighbors) if recipe.weight == "heat" else None
+    rule = WeightRule(recipe.weight, recipe.symmetrize, bandwidth)
+    return GraphBlocks.build(cells, (n_neighbors,), "", rule, metric=recipe.metric)
 
-    Parameters
+
+def check_recipe(recipe: Any) -> None:
+    """Raise an error for a recipe, or an option of it, that has no block version."""
+    if not isinstance(recipe, KNNGraph):
+        raise InputError(
+            "with Dask arrays, the graph must be a KNNGraph",
+            "pass graph=KNNGraph(...)",
+            code="not_out_of_core",
+            parameter="graph",
+        )
+    choose(SYMMETRIZE, recipe.symmetrize, option="symmetrize")
+    for name, is_supported, hint in (
+        ("weight", recipe.weight in WEIGHTS, f"use one of {', '.join(WEIGHTS)}"),
+        ("metric", recipe.metric in METRICS, f"use one of {', '.join(METRICS)}"),
+        ("connect", recipe.connect is None, "use connect=None"),
+        ("method", recipe.method in ("auto", "cells"), "use method='auto'"),
+    ):
+        refuse(f"KNNGraph({{}}={getattr(recipe, name)!r}) does not work", [(name, not is_supported, hint)])
+
+
+def draw_sample(rows: RowBlocks, random_state: int) -> tuple[np.ndarray, Array]:
+    """Return the numbers of some rows, and these."""
+    row_bytes = rows.dtype.itemsize * rows.n_features
+    size = MAX_SAMPLED if rows.is_sparse else min(MAX_SAMPLED, max(1000, MAX_SAMPLE_BYTES // row_bytes))
+    numbers = rows.draw(size, np.random.RandomState(random_state))
+    return numbers, rows.select(numbers, "sample")
+
+
+def unit_block(workspace: Workspace, block: int, *, rows: str) -> dict[str, Array]:
+    """Scale the rows of a block to unit length."""
+    return {"rows": unit_rows(workspace.read_one(rows, block, "rows"))}
+
+
+def _bandwidth(recipe: KNNGraph, cells: CellBlocks, n_neighbors: int) -> float:
+    """Return the bandwidth of the heat kernel: as given, or about the median distance of neighbours."""
+    if recipe.bandwidth is not None:
+        return check_positive(recipe.bandwidth, "bandwidth")
+    step, run = search_neighbors(cells, n_neighbors, "", recipe.metric), cells.run
+    share = -(-2 * cells.rows.n_rows * n_neighbors // MEDIAN_DISTANCES)
+    run.map("lengths", length_block, cells.n_blocks, layout=cells.layout, neighbors=step, share=share)
+    return median_distance(np.concatenate([*run.read_all("lengths", "lengths", cells.n_blocks)]))
+
+
+def length_block(workspace: Workspace, block: int, *, layout: Layout, neighbors: str, share: int) -> dict[str, Array]:
+    """Return the lengths of one of ``share`` edges of a block, each of which counts once if found from both sides."""
+    edges = DirectedEdges.read(workspace, block, layout, neighbors)
+    _, first = np.unique(edges.own * layout.starts[-1] + edges.other, return_index=True)
+    return {"lengths": edges.lengths[first][::share]}
+
+
+# --------------------------------------------------------------------------------------------- KNNGraph.build in blocks
+
+
+class GraphInBlocks(NamedTuple):
+    """The graph of the rows of a Dask array.
+
+    Attributes
     ----------
-    graph : GraphBlocks
-    start : str
-        The step with P.
-    gamma : float
-        γ, the probability of every step of the walk.
-    prefix : str
-        Of the names of the steps.
-    tol : float
-        The factor by which errors are reduced.
+    weights : dask.array.Array of shape (n_nodes, n_nodes)
+        The symmetric weight matrix W, with the row blocks of the rows; each is a SciPy CSR array with all columns.
+    n_nodes : int
+        The number of rows.
     """
-    if gamma == 0:
-        return start
-    run, n_steps = graph.cells.rows.run, n_iterations(gamma, tol)
-    previous, current, omega = start, start, 1.0
-    with stage("walking", n_steps) as tick:
-        for number in range(1, n_steps + 1):
-            following = f"{prefix}walk-{number:03d}"
-            options = {"graph": graph.step, "size": graph.sizes[-1], "gamma": gamma, "omega": omega}
-            steps = {"start": start, "current": current, "previous": previous}
-            run.map(following, step_block, graph.cells.n_blocks, **options, **steps)
-            if previous not in (start, current):
-                run.drop(previous)
-            previous, current = current, following
-            omega = 2 / (2 - gamma**2) if number == 1 else 1 / (1 - gamma**2 * omega / 4)
-            tick()
-    if previous != start:
-        run.drop(previous)
-    return current
+
+    weights: Any
+    n_nodes: int
 
 
-def n_iterations(gamma: float, tol: float = TOLERANCE) -> int:
-    """Return the number of iterations that reduce errors by a factor.
+def build(recipe: KNNGraph, X: Any) -> GraphInBlocks:
+    """Build the graph on the rows of a Dask array."""
 
-    Examples
-    --------
-    >>> n_iterations(0.7)
-    14
-    """
-    rate = gamma / (1 + math.sqrt(1 - gamma**2))
-    return math.ceil(math.log(tol / 2) / math.log(rate))
+    def script(run: Run) -> GraphInBlocks:
+        rows = RowBlocks.store(run, X)
+        graph = build_recipe(rows, recipe, SEED)
+        cells, options = graph.cells, {"layout": graph.cells.layout, "graph": graph.largest}
+        run.map("numbers", number_block, cells.n_blocks, starts=rows.starts, **options)
+        run.map("ends", divide_weights, cells.n_blocks, **options)
+        result = cells.collect("ends", ("weights",))
+        empty = sp.csr_array((0, rows.n_rows), dtype=rows.dtype)
+        return GraphInBlocks(rows.as_dask(result, "weights", (rows.n_rows,), rows.dtype, empty), rows.n_rows)
+
+    return run_steps(recipe, X, SEED, script)
 
 
-def step_block(
-    workspace: Workspace,
-    block: int,
-    *,
-    graph: str,
-    size: int,
-    gamma: float,
-    omega: float,
-    start: str,
-    current: str,
-    previous: str,
+def number_block(
+    workspace: Workspace, block: int, *, layout: Layout, graph: StoredGraph, starts: np.ndarray
 ) -> dict[str, Array]:
-    """Make one step of the iteration on the nodes of a block."""
-    rows = BlockGraph.read(workspace, graph, block, size)
-    P = workspace.read_one(start, block, OWN)
-    before = workspace.read_one(previous, block, OWN)
-    degrees = rows.degrees.astype(P.dtype)
-    walked = rows.weights @ rows.receive(workspace, current)
-    walked *= (gamma / np.where(degrees > 0, degrees, 1))[:, None]
-    walked += np.where(degrees > 0, 1 - gamma, 1.0).astype(P.dtype)[:, None] * P  # a node without edges keeps its row
-    if omega != 1.0:
-        walked = omega * (walked - before) + before
-    return rows.share(walked.astype(P.dtype, copy=False))
+    """Return the numbers of the nodes of a block in the input."""
+    read = workspace.read_one
+    numbers = [starts[i] + np.flatnonzero(read(layout.step, i, "home") == block) for i in layout.origins]
+    return graph.read(workspace, block).share(np.concatenate(numbers))
+
+
+def divide_weights(workspace: Workspace, block: int, *, layout: Layout, graph: StoredGraph) -> dict[str, Array]:
+    """Return the weights of the nodes of a block with columns in the order of the input, divided by its blocks."""
+    edges = graph.read(workspace, block)
+    columns = edges.receive(workspace, "numbers")[edges.weights.indices]
+    shape = (edges.n, int(layout.starts[-1]))
+    weights = sp.csr_array((edges.weights.data, columns, edges.weights.indptr), shape=shape)
+    weights.sort_indices()
+    return layout.divide_by_origin({"weights": weights}, block)

@@ -2,14 +2,14 @@
 
 The steps are those in memory, with the same functions wherever these work on one block or on one machine:
 
-1. Rows are written to files, and divided by cells of nearby rows (:mod:`.rows`, :mod:`.cells`).
+1. Rows are written to files, and divided by cells of nearby rows (:mod:`.partition`).
 2. Neighbours are searched in every block, and the self-tuned graphs are made from them (:mod:`.neighbors`,
    :mod:`.graph`).
 3. Every block groups its nodes. The contracted graphs, of at most `MAX_NODES` nodes, are searched by the code that
    searches them in memory. Up to that many rows there are no groups, and the search is the same.
 4. Views and methods are compared on a sample of the rows, as they are in memory for many rows.
-5. The labels of groups become those of their rows, nodes move (:mod:`.moves`), and memberships follow from a walk
-   (:mod:`.memberships`), each with the values of other blocks at their border.
+5. The labels of groups become those of their rows, nodes move (:mod:`.graph`), and memberships follow from a walk
+   (:mod:`.walk`), each with the values of other blocks at their border.
 
 The model keeps a sample of the rows with their memberships, the *landmarks*, by which new points are placed.
 """
@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +32,7 @@ from sklearn.base import clone
 
 from .._validation import check_int, check_n_clusters, check_n_jobs, check_rows_differ, choose
 from ..core.arrays import Array, take_rows
-from ..core.fitting import is_dask_array, report_progress, restore_on_failure
+from ..core.fitting import is_dask_array
 from ..core.parallel import MAX_NODE_BYTES, MAX_NODES
 from ..errors import InputError, StorageError
 from ..graph.community import MultilevelSearch, search_hierarchy
@@ -38,32 +40,38 @@ from ..graph.labels import UNKNOWN
 from ..graph.recipes import self_tuned
 from ..manifold.candidates import (
     MAX_SEARCHES,
+    RIDGE,
     ROWS,
     Candidate,
+    Graphs,
+    PartitionScorer,
     communities_of_search,
     has_settled,
     mixture_candidates,
     n_searches,
+    reason_against_mixtures,
     select_by_cut,
     select_by_likelihood,
-    why_no_mixture,
 )
 from ..manifold.choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from ..manifold.estimator import GRAPH_SIZES, ManifoldClustering
 from ..manifold.memberships import Landmarks
 from ..manifold.n_clusters import NClustersChoice, count_clusters
 from ..manifold.views import is_low_dimensional
+from ..mixture.statistics import Statistics, group_statistics
 from ..persistence import load, save
-from .graph import CoarseGraphs, GraphBlocks, refine
-from .memberships import BlockScorer, add_rare_clusters, compute_memberships, pack_candidates, unpack_candidates
+from .graph import CoarseGraphs, GraphBlocks, Groups, refine
+from .mixture import read_statistics, statistics_arrays, sum_statistics
 from .neighbors import search_method
-from .partition import CellBlocks, RowBlocks, select_values
-from .run import Run, describe, draw_seed, run_steps
+from .partition import CellBlocks, Layout, RowBlocks, select_values
+from .run import Run, draw_seed, refuse, run_steps
 from .store import Workspace
+from .walk import compute_memberships
 
 MAX_LANDMARKS = 50_000
 MAX_LANDMARK_BYTES = 2**27  # fewer, if rows are long ...
 MIN_LANDMARKS = 10_000  # ... but at least so many, which are compared
+MIN_CLUSTER_LANDMARKS = 100  # rows of a cluster that are landmarks, if it has so many; fewer of many clusters
 COMPARISON = "comparison"
 
 
@@ -73,8 +81,7 @@ def fit(
     """Cluster the rows of a Dask array; ``labels_`` and ``memberships_`` are Dask arrays with its blocks."""
     _check_options(model, y, sample_weight, constraints)
     seed = draw_seed(model.random_state)
-    with report_progress(model), restore_on_failure(model):
-        run_steps(describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
+    run_steps(model, X, seed, lambda run: _Fit(model, run, seed).fit(X))
     model._warn_and_print()
     return model
 
@@ -83,8 +90,8 @@ def _check_options(model: ManifoldClustering, y: Any, sample_weight: Any, constr
     """Raise an error for options that have no block version."""
     choose(EFFORTS, model.effort, option="effort")
     check_n_jobs(model.n_jobs)
+    has_labels = y is not None and (is_dask_array(y) or UNKNOWN in np.asarray(y))
     unsupported = {
-        "labels y": y is not None and (is_dask_array(y) or UNKNOWN in np.asarray(y)),
         "sample_weight": sample_weight is not None,
         "constraints": constraints is not None,
         "outliers": bool(model.outliers),
@@ -92,53 +99,27 @@ def _check_options(model: ManifoldClustering, y: Any, sample_weight: Any, constr
         "max_cluster_size": model.max_cluster_size is not None,
         "graph": not model._graph_is_default(),
     }
-    for name, is_given in unsupported.items():
-        if is_given:
-            raise InputError(
-                f"ManifoldClustering does not take {name} with Dask arrays",
-                "leave it out, or pass X.compute() if the rows fit into memory",
-                code="not_out_of_core",
-                parameter=name.split()[-1],
-            )
+    hint = "leave it out, or pass X.compute() if the rows fit into memory"
+    refuse("ManifoldClustering does not take labels {}", [("y", has_labels, hint)])
+    refuse("ManifoldClustering does not take {}", [(name, given, hint) for name, given in unsupported.items()])
 
 
 class Sample(NamedTuple):
-    """Some of the rows, from which cells and views are made, and which become the landmarks of the model.
+    """Some of the rows, from which cells and views are made, and which become the landmarks of the model."""
 
-    Attributes
-    ----------
-    numbers : ndarray of shape (m,)
-        The numbers of the rows in the input, ascending.
-    rows : array or CSR matrix of shape (m, d)
-    """
-
-    numbers: np.ndarray
+    numbers: np.ndarray  # of the rows in the input, ascending
     rows: Array
 
 
 class Choice(NamedTuple):
-    """The chosen partition.
+    """The chosen partition."""
 
-    Attributes
-    ----------
-    labels : str or None
-        The step with the labels of the nodes; None takes those of the nearest sampled rows.
-    compared : str or None
-        The step with the result of the comparison.
-    consensus : float
-    graph : GraphBlocks
-        The graph of its view.
-    landmarks : array
-        The sample in its view.
-    view : Whitening, LPI or None
-    """
-
-    labels: str | None
-    compared: str | None
+    labels: str | None  # the step with the labels of the nodes; None takes those of the nearest sampled rows
+    compared: str | None  # the step with the result of the comparison
     consensus: float
-    graph: GraphBlocks
-    landmarks: Array
-    view: Any
+    graph: GraphBlocks  # of its view
+    landmarks: Array  # the sample in its view
+    view: Any  # the transformer to its view, None for the rows
 
 
 @dataclass(eq=False)
@@ -154,13 +135,22 @@ class _Fit:
         model = self.model
         seed, *seeds = np.random.RandomState(self.run.seed(self.seed)).randint(2**31 - 1, size=7).tolist()
         rows = RowBlocks.store(self.run, X)
-        _check_rows(rows)
-        sample = self._draw_sample(rows, seed)
+        if rows.n_rows < 2:
+            raise InputError("X has only one row", "give at least two rows", code="too_few_rows", n_samples=1)
+        max_landmarks, max_nodes, row_bytes = MAX_LANDMARKS, MAX_NODES, rows.dtype.itemsize * rows.n_features
+        if not rows.is_sparse:
+            max_landmarks = min(MAX_LANDMARKS, MAX_LANDMARK_BYTES // row_bytes)
+            max_nodes = min(MAX_NODES, MAX_NODE_BYTES // row_bytes)
+        numbers = rows.draw(max(MIN_LANDMARKS, max_landmarks), np.random.RandomState(seed))
+        sample = Sample(numbers, rows.select(numbers, "sample"))
         check_rows_differ(sample.rows)
         graph = _build_graph(rows, sample.rows, "", seeds[0])
-        coarse = graph.contract(_max_nodes(rows), "", seeds[1])
+        coarse = graph.contract(max_nodes, seeds[1])
         model.evidence_ = self._count(sample.rows, seeds[2])
-        model.n_clusters_ = _n_clusters(model, rows.n_rows)
+        if model.evidence_ is None:
+            model.n_clusters_ = check_n_clusters(model.n_clusters, rows.n_rows, or_else="'auto'")
+        else:
+            model.n_clusters_ = model.evidence_.n_clusters
         effort, low_dimensional = self._effort(sample.rows, rows.n_rows)
         found, leader = self._find_candidates(coarse, effort, seeds[3])
         if effort is None:
@@ -170,14 +160,6 @@ class _Fit:
             choice = self._choose_by_comparison(comparer, coarse, found, leader, sample, seeds)
         result = compute_memberships(choice.graph, choice.labels, choice.compared, choice.consensus, model.n_clusters_)
         self._store(rows, result, sample.numbers, choice)
-
-    # ------------------------------------------------------------------------------------------------------ the search
-
-    def _draw_sample(self, rows: RowBlocks, seed: int) -> Sample:
-        row_bytes = rows.dtype.itemsize * rows.n_features
-        size = MAX_LANDMARKS if rows.is_sparse else min(MAX_LANDMARKS, MAX_LANDMARK_BYTES // row_bytes)
-        numbers = rows.draw(max(MIN_LANDMARKS, size), np.random.RandomState(seed))
-        return Sample(numbers, rows.select(numbers, "sample"))
 
     def _count(self, sample: Array, seed: int) -> NClustersChoice | None:
         """Choose the number of clusters by the sample."""
@@ -214,11 +196,11 @@ class _Fit:
         """Search communities and mixtures on the contracted graphs; return partitions of their nodes."""
         rows, model = coarse.graph.cells.rows, self.model
         stand_in = None if rows.is_sparse else np.broadcast_to(np.float32(0), (rows.n_rows, rows.n_features))
-        model._why_no_mixture = why_no_mixture(stand_in, model.n_clusters_)
+        model._no_mixture_reason = reason_against_mixtures(stand_in, model.n_clusters_)
 
         def search() -> dict[str, Array]:
-            has_mixtures = model._why_no_mixture is None
-            graphs = {f"{size} neighbours": coarse.connected(size) for size in coarse.graph.sizes}
+            has_mixtures = model._no_mixture_reason is None
+            graphs: Graphs = {size: coarse.connected(size) for size in coarse.graph.sizes}
             scorer = BlockScorer(graphs, model.n_clusters_, coarse=coarse, estimates_mixtures=has_mixtures)
             candidates = self._find_communities(scorer, effort, seed)
             place = candidates.index(select_by_cut(candidates))
@@ -226,7 +208,7 @@ class _Fit:
                 leader = candidates[place]
                 leader = candidates[place] = replace(leader, icl=scorer.likelihood(leader.labels))
                 # made again, since the searches may be those of an earlier run
-                hierarchy = search_hierarchy(graphs[leader.graph], model.n_clusters_, np.random.RandomState(seed))
+                hierarchy = search_hierarchy(graphs[leader.n_neighbors], model.n_clusters_, np.random.RandomState(seed))
                 candidates += mixture_candidates(scorer, leader, hierarchy, constraints=None, random_state=seed)
             return pack_candidates(candidates) | {"leader": np.array(place)}
 
@@ -256,8 +238,6 @@ class _Fit:
                     break
             found += on_graph
         return found
-
-    # ------------------------------------------------------------------------------------------------------ the choice
 
     def _choose_by_scores(
         self, coarse: CoarseGraphs, found: list[Candidate], leader: int, sample: Sample, seed: int
@@ -305,18 +285,16 @@ class _Fit:
             step = _refined(coarse, found[place], seeds[4]) if place < len(found) else None
             return Choice(step, COMPARISON, chosen.consensus, graph, sample.rows, None)
         view, prefix = _load_view(view_file), f"{chosen.view.replace(' ', '-')}/"
-        run.map(f"{prefix}rows", transform_block, graph.cells.rows.blocks, rows=graph.cells.rows.step, view=view_file)
-        rows, landmarks = graph.cells.rows.transformed(f"{prefix}rows"), view._embed(sample.rows)
+        rows, landmarks = graph.cells.rows, view._embed(sample.rows)
+        run.map(f"{prefix}rows", transform_block, rows.blocks, rows=rows.step, view=view_file)
+        rows = rows.transformed(f"{prefix}rows")
         view_graph = _build_graph(rows, landmarks, prefix, seeds[0])
         return Choice(None, COMPARISON, chosen.consensus, view_graph, landmarks, view)
-
-    # ------------------------------------------------------------------------------------------------------ the result
 
     def _store(self, rows: RowBlocks, result: str, numbers: np.ndarray, choice: Choice) -> None:
         """Store results as Dask arrays, and the landmarks."""
         model, landmarks = self.model, choice.landmarks
-        model.n_features_in_ = rows.n_features
-        model.__dict__.pop("feature_names_in_", None)
+        rows.describe(model)
         model.encoder_, model._completer = None, None
         model.labels_ = rows.as_dask(result, "labels", (), np.int64)
         model.memberships_ = rows.as_dask(result, "memberships", (model.n_clusters_,), rows.dtype)
@@ -336,22 +314,6 @@ class _Fit:
         model._landmarks = Landmarks(numbers, rows.n_rows, memberships, agreement[0] if agreement else None, is_drawn)
 
 
-def _n_clusters(model: ManifoldClustering, n_rows: int) -> int:
-    if model.evidence_ is not None:
-        return model.evidence_.n_clusters
-    return check_n_clusters(model.n_clusters, n_rows, or_else="'auto'")
-
-
-def _check_rows(rows: RowBlocks) -> None:
-    if rows.n_rows < 2:
-        raise InputError("X has only one row", "give at least two rows", code="too_few_rows", n_samples=rows.n_rows)
-
-
-def _max_nodes(rows: RowBlocks) -> int:
-    """Return the number of nodes, about, of the graphs that are searched on one machine."""
-    return MAX_NODES if rows.is_sparse else min(MAX_NODES, MAX_NODE_BYTES // (rows.dtype.itemsize * rows.n_features))
-
-
 def _build_graph(rows: RowBlocks, sample: Array, prefix: str, seed: int) -> GraphBlocks:
     """Build the two default graphs of rows."""
     cells = CellBlocks.divide(rows, sample, prefix, seed)
@@ -362,7 +324,8 @@ def _build_graph(rows: RowBlocks, sample: Array, prefix: str, seed: int) -> Grap
 def _refined(coarse: CoarseGraphs, chosen: Candidate, seed: int) -> str:
     """Return the step with the labels of all nodes: communities are refined, other partitions are not."""
     gamma = None if math.isnan(chosen.resolution) else chosen.resolution
-    return refine(coarse, chosen.labels, int(chosen.graph.split()[0]), gamma, seed)
+    assert chosen.n_neighbors is not None
+    return refine(coarse, chosen.labels, chosen.n_neighbors, gamma, seed)
 
 
 def _load_view(path: Path) -> Any:
@@ -383,3 +346,181 @@ def transform_block(workspace: Workspace, block: int, *, rows: str, view: Path) 
     """Transform the rows of a block of the input to another view."""
     transformed = _load_view(view)._embed(workspace.read_one(rows, block, "rows"))
     return {"rows": sp.csr_array(transformed) if sp.issparse(transformed) else np.asarray(transformed)}
+
+
+# ------------------------------------------------------------------------------------------------- scores of candidates
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BlockScorer(PartitionScorer):
+    """Scores partitions of groups of nodes, with sums over the rows of all blocks."""
+
+    coarse: CoarseGraphs
+    estimates_mixtures: bool  # whether mixtures can be estimated from the rows
+
+    @property
+    def rows(self) -> RowBlocks:
+        """The rows in the blocks of the input."""
+        return self.coarse.graph.cells.rows
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether mixtures can be estimated."""
+        return self.estimates_mixtures
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of the rows."""
+        return self.rows.n_features
+
+    @cached_property
+    def origin(self) -> Array:
+        """The mean of the rows, representable in their precision."""
+        return self.rows.moments[0].astype(self.rows.dtype)
+
+    @cached_property
+    def ridge(self) -> float:
+        """The ridge on covariances, in the unit of X²."""
+        return RIDGE * float(self.rows.moments[1].mean())
+
+    def icl(self, labels: np.ndarray) -> float:
+        """Return NaN: only partitions that compete by their likelihood are worth a pass over all rows."""
+        return math.nan
+
+    def likelihood(self, labels: np.ndarray) -> float:
+        """Return the integrated completed likelihood of a partition per row."""
+        return super().icl(labels)
+
+    @cached_property
+    def _numbers(self) -> Iterator[int]:
+        """The numbers of the sums, which are the same if a fit goes on."""
+        return count()
+
+    def group_statistics(self, groups: np.ndarray) -> Statistics:
+        """Return the sums of the rows of all nodes of each group."""
+        run, cells, step = self.rows.run, self.coarse.graph.cells, f"sums/{next(self._numbers):02d}"
+        run.once(f"{step}-groups", lambda: {"groups": groups})
+
+        def total() -> dict[str, Array]:
+            options = {"layout": cells.layout, "groups": f"{step}-groups", "origin": self.origin}
+            run.map(f"{step}-blocks", sum_block, cells.n_blocks, supernodes=self.coarse.groups, **options)
+            return statistics_arrays(sum_statistics(run, f"{step}-blocks", range(cells.n_blocks)))
+
+        run.once(step, total)
+        run.drop(f"{step}-blocks")
+        return read_statistics(run.workspace, step)
+
+
+def sum_block(
+    workspace: Workspace, block: int, *, layout: Layout, groups: str, origin: np.ndarray, supernodes: Groups
+) -> dict[str, Array]:
+    """Sum the rows of a block by the groups of their supernodes."""
+    of_supernodes = workspace.read_one(groups, 0, "groups")
+    own = of_supernodes[supernodes.read(workspace, block)]
+    rows = layout.read_rows(workspace, block)
+    return statistics_arrays(group_statistics(rows, own, int(of_supernodes.max()) + 1, origin=origin))
+
+
+def pack_candidates(candidates: Sequence[Candidate]) -> dict[str, Array]:
+    """Return candidates as arrays by name."""
+    records = [{name: value for name, value in asdict(one).items() if name != "labels"} for one in candidates]
+    labels = np.stack([one.labels.astype(np.int32) for one in candidates])
+    return {"labels": labels, "records": np.array(json.dumps(records))}
+
+
+def unpack_candidates(labels: np.ndarray, records: np.ndarray) -> list[Candidate]:
+    """Return candidates from the arrays of `pack_candidates`."""
+    return [Candidate(**record, labels=row.astype(np.int64)) for record, row in zip(json.loads(str(records)), labels)]
+
+
+# -------------------------------------------------------------------------------------------------------- the landmarks
+
+
+def add_rare_clusters(rows: RowBlocks, result: str, numbers: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Add rows of the clusters of which a sample has few, so that new points can be placed in these.
+
+    ``result`` is the step with the labels, and ``numbers`` are the sampled rows; both these and the result ascend.
+    """
+    if len(numbers) == rows.n_rows:
+        return numbers
+    run, n_wanted = rows.run, min(MIN_CLUSTER_LANDMARKS, len(numbers) // n_clusters)
+    (labels,) = select_values(run, "sampled-labels", result, ("labels",), numbers, rows.starts)
+    n_lacking = np.maximum(n_wanted - np.bincount(labels, minlength=n_clusters), 0)
+    if not n_lacking.any():
+        return numbers
+    run.map("rare-clusters", find_rare, rows.blocks, result=result, is_rare=n_lacking > 0, n_wanted=n_wanted)
+    parts = [run.workspace.read("rare-clusters", block, "places", "labels") for block in rows.blocks]
+    places = np.concatenate([rows.starts[block] + part for block, (part, _) in zip(rows.blocks, parts)])
+    of_places = np.concatenate([part for _, part in parts])
+    is_new = ~np.isin(places, numbers)
+    places, of_places = places[is_new], of_places[is_new]
+    added = [evenly_spaced(places[of_places == c], n_lacking[c]) for c in np.flatnonzero(n_lacking)]
+    return np.union1d(numbers, np.concatenate(added))
+
+
+def find_rare(workspace: Workspace, block: int, *, result: str, is_rare: np.ndarray, n_wanted: int) -> dict[str, Array]:
+    """Return some rows of the rare clusters, by their places in a block, and the labels of these."""
+    labels = workspace.read_one(result, block, "labels")
+    rows = np.flatnonzero(is_rare[labels])
+    rows = rows[np.argsort(labels[rows], kind="stable")]
+    groups = np.split(rows, np.flatnonzero(np.diff(labels[rows])) + 1)
+    places = np.concatenate([evenly_spaced(group, n_wanted) for group in groups])
+    return {"places": places, "labels": labels[places]}
+
+
+def evenly_spaced(numbers: np.ndarray, size: int) -> np.ndarray:
+    """Return ``size`` of the numbers, or all if there are no more.
+
+    Examples
+    --------
+    >>> evenly_spaced(np.arange(10, 20), 3)
+    array([10, 14, 19])
+    """
+    return numbers if len(numbers) <= size else numbers[np.linspace(0, len(numbers) - 1, size).astype(np.int64)]
+
+
+class LandmarkModel(NamedTuple):
+    """A model on its landmarks alone.
+
+    Attributes
+    ----------
+    model : ManifoldClustering
+        A copy whose ``labels_``, ``memberships_`` and ``graph_`` are those of the landmarks.
+    rows : array or CSR matrix of shape (m, d)
+        The landmarks, in the view of the model.
+    numbers : ndarray of shape (m,)
+        The numbers of the landmarks among all rows.
+    """
+
+    model: ManifoldClustering
+    rows: Array
+    numbers: np.ndarray
+
+
+def on_landmarks(model: ManifoldClustering, max_rows: int | None = None) -> LandmarkModel:
+    """Return a model on its landmarks alone, as plots and reports need it.
+
+    They are those that were drawn at random, so that clusters have about their share of the rows.
+
+    Parameters
+    ----------
+    model : ManifoldClustering
+        Fitted to a Dask array.
+    max_rows : int, optional
+        The largest number of landmarks; of more, some are drawn, always the same ones.
+    """
+    landmarks = model._landmarks
+    if landmarks is None:
+        raise InputError(
+            "the model was not fitted to a Dask array, so it has no landmarks", "use it as it is", code="no_landmarks"
+        )
+    chosen = np.flatnonzero(landmarks.is_drawn)
+    if max_rows is not None and len(chosen) > check_int(max_rows, "max_rows", minimum=2):
+        chosen = np.sort(np.random.RandomState(0).permutation(chosen)[:max_rows])
+    sampled, rows = copy(model), take_rows(model._fit_X, chosen)
+    sampled._landmarks = None
+    sampled._fit_X, sampled.graph_ = rows, model._fit_recipe._build(rows)
+    sampled.memberships_ = landmarks.memberships[chosen]
+    sampled.labels_ = sampled.memberships_.argmax(axis=1)
+    sampled.row_agreement_ = None if landmarks.agreement is None else landmarks.agreement[chosen]
+    return LandmarkModel(sampled, rows, landmarks.numbers[chosen])

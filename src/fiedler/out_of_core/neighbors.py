@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from ..core.arrays import Array
 from ..graph.kernels import LOCAL_NEIGHBOR
-from ..graph.neighbors import MAX_TREE_FEATURES_OF_MANY, CellSearch, SearchMethod, k_nearest
-from ..graph.weights import Copies
+from ..graph.neighbors import MAX_TREE_FEATURES_OF_MANY, SearchMethod, k_nearest
+from ..graph.voronoi import CellSearch, Copies
 from .partition import CellBlocks, Layout, stack
 from .store import Workspace
 

@@ -1,5 +1,6 @@
-"""Rows divided anew, by cells of nearby rows, so that most neighbours of a row are in its own block.
+"""Rows in blocks: those of a Dask array, written to files once, and divided anew by cells of nearby rows.
 
+Most neighbours of a row should be in its own block.
 The centres of the cells are found by k-means on a sample. Cells are joined to as many blocks as there are of the input,
 of about the same number of rows, by repeated bisection along the direction in which the centres vary most. A row
 belongs to the block of its nearest centre, its *home*, and is a *guest* in the nearest other block: it is searched for
@@ -22,59 +23,46 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.random import sample_without_replacement
 
-from .._validation import check_data, import_optional
+from .._validation import check_data
 from ..core.arrays import Array, row_blocks, sq_row_norms, take_rows
 from ..core.fitting import is_dask_array
 from ..core.kmeans import kmeans
 from ..core.parallel import CELLS_PER_BLOCK, MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, MAX_CELLS
 from ..errors import InputError, ignore_warnings
-from .run import Run
+from .run import Run, import_dask
 from .store import Sliced, Workspace
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The rows of a Dask array as blocks in files.
-#
-# The blocks of the array are computed once; all later steps read files.
+MIN_SAMPLED_PER_CELL = 4
+MAX_ITERATIONS = 10  # of k-means
+MAX_DIVISIONS = 10  # of a large cell into smaller ones
+MAX_CELL_SIZE = 2  # rows of a cell that is not divided, relative to those of a block
+SEED = 0  # of the blocks of equal rows
+MIN_BLOCK_ROWS = 500  # on average; of fewer rows, most have neighbours in many other blocks
+MAX_FINER = 8  # times as many blocks as these limits ask for, if the input has as many
+
+
+# ------------------------------------------------------------------------------------------ the rows of a Dask array
 
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
-    """Rows in blocks, in files.
-
-    Attributes
-    ----------
-    run : Run
-    step : str
-        The step that wrote the blocks.
-    sizes : ndarray of shape (n_blocks,)
-        The number of rows of each block.
-    n_features : int
-    dtype : dtype
-    is_sparse : bool
-    """
+    """Rows in the blocks of a Dask array, in files."""
 
     run: Run
-    step: str
-    sizes: np.ndarray
+    step: str  # that wrote the blocks
+    sizes: np.ndarray  # the number of rows of each block
     n_features: int
     dtype: np.dtype
     is_sparse: bool
 
     @classmethod
-    def store(cls, run: Run, X: Any, step: str = "rows") -> RowBlocks:
+    def store(cls, run: Run, X: Any) -> RowBlocks:
         """Compute the blocks of a Dask array, check them, and write them to files."""
-        blocks = input_blocks(X)
+        step, blocks = "rows", input_blocks(X)
         width = None if np.isnan(X.shape[1]) else int(X.shape[1])
         run.map_delayed(step, check_block, blocks, n_features=width, dtype=float_type(X.dtype))
-        return cls._found(run, step, len(blocks), float_type(X.dtype))
-
-    @classmethod
-    def _found(cls, run: Run, step: str, n_blocks: int, dtype: np.dtype) -> RowBlocks:
-        """Return the blocks that a step has written."""
-        shapes = np.array([run.workspace.read_one(step, block, "shape") for block in range(n_blocks)])
-        kinds = {
-            bool(run.workspace.read_one(step, block, "is_sparse")) for block in np.flatnonzero(shapes[:, 0]).tolist()
-        }
+        shapes = np.array([*run.read_all(step, "shape", len(blocks))])
+        kinds = {bool(kind) for kind in run.read_all(step, "is_sparse", np.flatnonzero(shapes[:, 0]).tolist())}
         if len(kinds) > 1:
             raise InputError(
                 "some blocks of X are sparse and some are not", "use one kind", code="mixed_blocks", parameter="X"
@@ -90,12 +78,17 @@ class RowBlocks:
                 code="unequal_blocks",
                 block=other,
             )
-        return cls(run, step, shapes[:, 0], int(widths[0]), dtype, kinds.pop())
+        return cls(run, step, shapes[:, 0], int(widths[0]), float_type(X.dtype), kinds.pop())
 
     def transformed(self, step: str) -> RowBlocks:
         """Return the same rows in other columns, as a step has written them for all blocks with rows."""
         X = self.run.workspace.read_one(step, self.blocks[0], "rows")
         return replace(self, step=step, n_features=X.shape[1], dtype=X.dtype, is_sparse=sp.issparse(X))
+
+    def describe(self, model: Any) -> None:
+        """Set the attributes of a model that tell of its input."""
+        model.n_features_in_ = self.n_features
+        model.__dict__.pop("feature_names_in_", None)
 
     @cached_property
     def blocks(self) -> list[int]:
@@ -134,27 +127,26 @@ class RowBlocks:
 
         The array keeps a temporary work directory alive. ``empty`` is a block without rows, if blocks are sparse.
         """
-        da = import_optional("dask.array", extra="dask", purpose="Dask arrays")
-        sizes = tuple(int(size) for size in self.sizes)
         empty = np.empty((0, *width), dtype=dtype) if empty is None else empty
-        chunks = (sizes, *((size,) for size in width))
-        options = {"workspace": self.run.workspace, "step": step, "array": name, "empty": empty, "blocks": self.blocks}
-        options["identity"] = self.run.workspace.identity  # another fit in the same directory has other values
-        return da.map_blocks(_read_block, **options, chunks=chunks, dtype=dtype, meta=empty)
+        return import_dask("dask.array").map_blocks(
+            _read_block,
+            workspace=self.run.workspace,
+            identity=self.run.workspace.identity,  # another fit in the same directory has other values
+            source=(step, name),
+            empty=empty,
+            blocks=self.blocks,
+            chunks=(tuple(self.sizes.tolist()), *((size,) for size in width)),
+            dtype=dtype,
+            meta=empty,
+        )
 
 
 def _read_block(
-    *,
-    workspace: Workspace,
-    step: str,
-    array: str,
-    empty: Array,
-    blocks: list[int],
-    identity: str | None,
-    block_id: tuple[int, ...],
+    *, workspace: Workspace, identity: str, source: tuple[str, str], empty: Array, blocks: list[int], block_id: Any
 ) -> np.ndarray:
     """Read the values of one block of a Dask array; blocks without rows have no file."""
-    return workspace.read_one(step, block_id[0], array) if block_id[0] in blocks else empty
+    (step, name), block = source, block_id[0]
+    return workspace.read_one(step, block, name) if block in blocks else empty
 
 
 def select_values(
@@ -162,26 +154,15 @@ def select_values(
 ) -> tuple[Array, ...]:
     """Return values of some rows or nodes: workers read the blocks and select them, this process joins the parts.
 
-    Parameters
-    ----------
-    run : Run
-    step : str
-        The name of the step that selects them.
-    source : str
-        The step that wrote the values.
-    names : tuple of str
-        The names of the arrays.
-    numbers : ndarray of shape (m,)
-        The numbers of the rows or nodes.
-    starts : ndarray of shape (n_blocks + 1,)
-        The first number of each block, and the number of all.
+    They are the arrays ``names`` that the step ``source`` wrote. ``starts`` has the first number of each block, and
+    the number of all.
     """
     numbers, back = np.unique(numbers, return_inverse=True)
     (stored,) = run.once(f"{step}-numbers", lambda: {"numbers": numbers, "starts": starts}, "numbers")
     assert np.array_equal(stored, numbers), f"the step {step} selects other rows"
     blocks = np.unique(np.searchsorted(starts, numbers, side="right") - 1).tolist()
     run.map(step, select_block, blocks, source=source, names=names, numbers=f"{step}-numbers")
-    joined = (stack([run.workspace.read_one(step, block, name) for block in blocks]) for name in names)
+    joined = (stack([*run.read_all(step, name, blocks)]) for name in names)
     is_sorted = np.array_equal(back, np.arange(len(numbers)))
     return tuple(values if is_sorted else take_rows(values, back) for values in joined)
 
@@ -198,12 +179,11 @@ def select_block(
 
 def store_values(rows: RowBlocks, values: Any, step: str, check: Callable[[np.ndarray], np.ndarray]) -> None:
     """Write given values of the rows, an array or a Dask array, in the blocks of the rows."""
-    da = import_optional("dask.array", extra="dask", purpose="Dask arrays")
     if not is_dask_array(values):
         values = np.asarray(values)
         if values.ndim and values.shape[0] == rows.n_rows:
-            sizes = tuple(int(size) for size in rows.sizes)
-            values = da.from_array(values, chunks=(sizes, *values.shape[1:]))
+            chunks = (tuple(rows.sizes.tolist()), *values.shape[1:])
+            values = import_dask("dask.array").from_array(values, chunks=chunks)
     if not is_dask_array(values) or len(values.chunks[0]) != len(rows.sizes):
         raise InputError(
             f"{step} must have one value for each of the {rows.n_rows} rows of X, in the same blocks; "
@@ -240,12 +220,9 @@ def stack(parts: Sequence[Array]) -> Array:
 
 
 def input_blocks(X: Any) -> list[Any]:
-    """Return the blocks of a Dask array as delayed objects, after a check of its shape and type.
-
-    Their graph is not optimised: the fused tasks of two computations may have the same names and differ, which confuses
-    the scheduler.
-    """
+    """Return the blocks of a Dask array as delayed objects, after a check of its shape and type."""
     check_shape(X)
+    # without optimisation: the fused tasks of two computations may have the same names and differ, which confuses Dask
     return list(X.to_delayed(optimize_graph=False).ravel())
 
 
@@ -293,17 +270,18 @@ def check_block(rows: Any, block: int, *, n_features: int | None, dtype: np.dtyp
             code="unequal_blocks",
             block=block,
         )
-    facts = {"shape": np.array(checked.shape), "is_sparse": np.array(sp.issparse(checked))}
-    return {"rows": checked.astype(dtype, copy=False), **facts} | _moments(checked)
+    facts: dict[str, Array] = {"shape": np.array(checked.shape), "is_sparse": np.array(sp.issparse(checked))}
+    if not sp.issparse(checked):
+        facts["mean"] = mean = checked.mean(axis=0, dtype=np.float64)
+        parts = row_blocks(checked.shape[0], 16 * checked.shape[1], checked)
+        facts["deviations"] = sum(((checked[part] - mean) ** 2).sum(axis=0) for part in parts)
+    return {"rows": checked.astype(dtype, copy=False), **facts}
 
 
 def add_moments(parts: Iterable[tuple[int, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and variance of the columns of all rows, from those of blocks of rows.
+    """Return mean and variance of the columns of all rows.
 
-    Parameters
-    ----------
-    parts : iterable of tuples
-        The number of rows, the mean, and the sum of squared deviations from it, of each block that has rows.
+    The parts are the number of rows, the mean, and the sum of squared deviations from it, of each block with rows.
     """
     count, mean, deviations = 0, np.zeros(()), np.zeros(())
     for size, mean_here, deviations_here in parts:
@@ -313,57 +291,19 @@ def add_moments(parts: Iterable[tuple[int, np.ndarray, np.ndarray]]) -> tuple[np
     return mean, deviations / count
 
 
-def _moments(rows: Array) -> dict[str, Array]:
-    """Return the mean of dense rows, and the sums of squared deviations from it, in double precision."""
-    if sp.issparse(rows):
-        return {}
-    mean = rows.mean(axis=0, dtype=np.float64)
-    parts = row_blocks(rows.shape[0], 16 * rows.shape[1], rows)
-    return {"mean": mean, "deviations": sum(((rows[part] - mean) ** 2).sum(axis=0) for part in parts)}
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-
-MIN_SAMPLED_PER_CELL = 4
-MAX_ITERATIONS = 10  # of k-means
-MAX_DIVISIONS = 10  # of a large cell into smaller ones
-MAX_CELL_SIZE = 2  # rows of a cell that is not divided, relative to those of a block
-SEED = 0  # of the blocks of equal rows
-MIN_BLOCK_ROWS = 500  # on average; of fewer rows, most have neighbours in many other blocks
-MAX_FINER = 8  # times as many blocks as these limits ask for, if the input has as many
+# ---------------------------------------------------------------------------------------------- blocks of nearby rows
 
 
 @dataclass(frozen=True, eq=False)
 class CellBlocks:
-    """Rows in blocks of nearby rows.
+    """Rows in blocks of nearby rows."""
 
-    Attributes
-    ----------
-    rows : RowBlocks
-        The rows in the blocks of the input.
-    step : str
-        The step that divided them.
-    layout : Layout
-        Where the rows of each block come from.
-    """
-
-    rows: RowBlocks
-    step: str
+    rows: RowBlocks  # in the blocks of the input
     layout: Layout
 
     @classmethod
     def divide(cls, rows: RowBlocks, sample: Array, prefix: str, random_state: int) -> CellBlocks:
-        """Divide rows by the cells of a sample.
-
-        Parameters
-        ----------
-        rows : RowBlocks
-        sample : array or CSR matrix of shape (m, d)
-            Some of the rows.
-        prefix : str
-            Of the names of the steps.
-        random_state : int
-        """
+        """Divide rows by the cells of a sample of them; the names of the steps begin with ``prefix``."""
         run = rows.run
         n_blocks = min(count_blocks(rows), max(1, sample.shape[0] // MIN_SAMPLED_PER_CELL))
         (blocks,) = run.once(f"{prefix}cells", lambda: find_cells(sample, n_blocks, random_state)._asdict(), "blocks")
@@ -371,20 +311,33 @@ class CellBlocks:
         step = f"{prefix}division"
         run.map(step, divide_block, rows.blocks, rows=rows.step, cells=f"{prefix}cells", n_blocks=n_blocks)
         counts = np.zeros((len(rows.sizes), n_blocks), dtype=np.int64)
-        for block in rows.blocks:
-            counts[block] = run.workspace.read_one(step, block, "counts")
+        counts[rows.blocks] = [*run.read_all(step, "counts", rows.blocks)]
         run.once(f"{prefix}layout", lambda: {"counts": counts})
-        return cls(rows, step, Layout.read(run.workspace, step, f"{prefix}layout"))
+        return cls(rows, Layout.read(run.workspace, step, f"{prefix}layout"))
+
+    @property
+    def run(self) -> Run:
+        """The fit."""
+        return self.rows.run
 
     @property
     def n_blocks(self) -> int:
         """The number of blocks."""
         return self.layout.n_blocks
 
+    def divide_values(self, step: str, source: str) -> None:
+        """Divide the values of rows that a step wrote by the blocks of nearby rows, see `Layout.read_values`."""
+        self.run.map(step, divide_values, self.rows.blocks, layout=self.layout, source=source)
+
+    def collect(self, ends: str, names: tuple[str, ...]) -> str:
+        """Return the step with values of all nodes, divided by the blocks of the input, in the order of its rows."""
+        self.run.map("result", collect_block, self.rows.blocks, layout=self.layout, ends=ends, names=names)
+        return "result"
+
     def nodes_of(self, numbers: np.ndarray) -> np.ndarray:
         """Return the nodes of some rows, given by their numbers."""
-        starts, step = self.rows.starts, f"{self.step}-places"
-        home, rank = select_values(self.rows.run, step, self.step, ("home", "rank"), numbers, starts)
+        starts, step = self.rows.starts, self.layout.step
+        home, rank = select_values(self.run, f"{step}-places", step, ("home", "rank"), numbers, starts)
         origin = np.searchsorted(starts, numbers, side="right") - 1
         return self.layout.nodes(origin, home.astype(np.int64), rank.astype(np.int64))
 
@@ -394,20 +347,11 @@ class Layout:
     """Which nodes are the rows of each block: what a task knows of the other blocks.
 
     It is sent to tasks as the name of its file, which every worker reads once.
-
-    Attributes
-    ----------
-    step : str
-        The step that divided the rows.
-    counts : ndarray of shape (n_inputs, n_blocks)
-        The number of rows that each block has from each block of the input.
-    source : tuple
-        The arguments of `read`.
     """
 
-    step: str
-    counts: np.ndarray
-    source: tuple[Any, ...] = ()
+    step: str  # that divided the rows
+    counts: np.ndarray  # (n_inputs, n_blocks), the number of rows that each block has from each block of the input
+    source: tuple[Any, ...]  # the arguments of `read`
 
     @classmethod
     def read(cls, workspace: Workspace, step: str, file: str) -> Layout:
@@ -464,6 +408,10 @@ class Layout:
         """Read the rows of a block, in the order of their nodes."""
         return stack([workspace.read_part(self.step, origin, "rows", block) for origin in self.origins])
 
+    def read_values(self, workspace: Workspace, step: str, block: int) -> np.ndarray:
+        """Read values of the rows of a block, in the order of their nodes."""
+        return np.concatenate([workspace.read_part(step, origin, "values", block) for origin in self.origins])
+
     def read_guests(self, workspace: Workspace, block: int) -> tuple[Array, np.ndarray]:
         """Read the guests of a block, and their nodes."""
         guests, nodes = [], []
@@ -480,9 +428,6 @@ def _read_layout(folder: str, identity: str | None, step: str, file: str) -> Lay
     return Layout.read(Workspace(folder), step, file)
 
 
-# ------------------------------------------------------------------------------------------------------------ the cells
-
-
 def count_blocks(rows: RowBlocks) -> int:
     """Return the number of blocks into which rows are divided: that of the input, within limits of their size."""
     row_bytes = 0 if rows.is_sparse else rows.dtype.itemsize * rows.n_features
@@ -492,18 +437,11 @@ def count_blocks(rows: RowBlocks) -> int:
 
 
 class BlockCells(NamedTuple):
-    """Cells, and the blocks to which they belong.
-
-    Attributes
-    ----------
-    centers : ndarray of shape (n_cells, d)
-    cells, blocks : ndarray of shape (m,)
-        Pairs of a cell and a block, in the order of the blocks; a cell of many equal rows belongs to several.
-    """
+    """Cells, and the blocks to which they belong."""
 
     centers: np.ndarray
-    cells: np.ndarray
-    blocks: np.ndarray
+    cells: np.ndarray  # pairs of a cell and a block, in the order of the blocks ...
+    blocks: np.ndarray  # ... of which a cell of many equal rows belongs to several
 
 
 def find_cells(sample: Array, n_blocks: int, random_state: int) -> BlockCells:
@@ -586,6 +524,21 @@ def divide_block(
         "rows": Sliced.sorted_by(X, home, n_blocks),
         **{name: Sliced.sorted_by(values, second, n_blocks) for name, values in guests.items()},
     }
+
+
+def divide_values(workspace: Workspace, block: int, *, layout: Layout, source: str) -> dict[str, Sliced]:
+    """Divide values of the rows of a block of the input by the home of the rows."""
+    values, home = workspace.read_one(source, block, "values"), workspace.read_one(layout.step, block, "home")
+    return {"values": Sliced.sorted_by(values, home, layout.n_blocks)}
+
+
+def collect_block(
+    workspace: Workspace, block: int, *, layout: Layout, ends: str, names: tuple[str, ...]
+) -> dict[str, Array]:
+    """Collect values of the rows of a block of the input, in their order."""
+    places = np.argsort(np.argsort(workspace.read_one(layout.step, block, "home"), kind="stable"))
+    read = lambda name: [workspace.read_part(ends, other, name, block) for other in range(layout.n_blocks)]  # noqa: E731
+    return {name: take_rows(stack(read(name)), places) for name in names}
 
 
 def two_nearest_blocks(X: Array, cells: BlockCells, n_blocks: int) -> tuple[np.ndarray, np.ndarray]:

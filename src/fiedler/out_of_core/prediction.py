@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._validation import import_optional
 from ..core.arrays import Array
 from ..core.fitting import is_dask_array
 from ..core.parallel import one_thread
 from .partition import check_shape, float_type
+from .run import import_dask
 
 
 def predict(model: Any, X: Any) -> Any:
     """Return the cluster of each row as a Dask array with the blocks of ``X``."""
-    classes = getattr(model, "classes_", None)
-    dtype = (
-        np.dtype(np.int64) if classes is None else np.append(classes, "-1" if classes.dtype.kind in "US" else -1).dtype
-    )
-    return _map(model, X, _predict, dtype, (), {})
+    classes, dtype = getattr(model, "classes_", None), np.dtype(np.int64)
+    if classes is not None:
+        dtype = np.append(classes, "-1" if classes.dtype.kind in "US" else -1).dtype
+    return _map(model, X, "predict", dtype, (), {})
 
 
 def predict_proba(model: Any, X: Any, **options: Any) -> Any:
@@ -30,17 +29,17 @@ def predict_proba(model: Any, X: Any, **options: Any) -> Any:
     names = ("classes_", "n_clusters_", "n_clusters")
     found = next(getattr(model, name) for name in names if hasattr(model, name))
     width = (len(found) if np.ndim(found) else int(found),)
-    return _map(model, X, _predict_proba, float_type(X.dtype), width, options)
+    return _map(model, X, "predict_proba", float_type(X.dtype), width, options)
 
 
-def _map(model: Any, X: Any, method: Any, dtype: np.dtype, width: tuple[int, ...], options: dict[str, Any]) -> Any:
+def _map(model: Any, X: Any, method: str, dtype: np.dtype, width: tuple[int, ...], options: dict[str, Any]) -> Any:
     """Call a method of a model on all blocks, when the result is computed."""
     check_is_fitted(model)
     check_shape(X)
-    delayed = import_optional("dask", extra="dask", purpose="Dask arrays").delayed
     return X.map_blocks(
-        method,
-        model=delayed(_light(model), pure=False),
+        _call,
+        method=method,
+        model=import_dask().delayed(_light(model), pure=False),
         options=options,
         empty=np.empty((0, *width), dtype=dtype),
         dtype=dtype,
@@ -61,15 +60,9 @@ def _light(model: Any) -> Any:
     return light
 
 
-def _predict(rows: Array, *, model: Any, options: dict[str, Any], empty: np.ndarray) -> Array:
+def _call(rows: Array, *, model: Any, method: str, options: dict[str, Any], empty: np.ndarray) -> Array:
+    """Call a method of a model on the rows of a block."""
     if not rows.shape[0]:
         return empty
     with one_thread():
-        return model.predict(rows).astype(empty.dtype, copy=False)
-
-
-def _predict_proba(rows: Array, *, model: Any, options: dict[str, Any], empty: np.ndarray) -> Array:
-    if not rows.shape[0]:
-        return empty
-    with one_thread():
-        return model.predict_proba(rows, **options).astype(empty.dtype, copy=False)
+        return getattr(model, method)(rows, **options).astype(empty.dtype, copy=False)

@@ -1,4 +1,4 @@
-"""The steps of a fit: functions of one block, from files to files, which Dask distributes.
+"""Where a fit in blocks does its work, and its steps: functions of one block, from files to files, run by Dask.
 
 Tasks return nothing and need nothing but files, so any of them can be run again on any worker: a lost worker costs the
 blocks that it was working on. What the next step needs is read from the files, by the tasks or, if it is small, by the
@@ -11,13 +11,13 @@ import logging
 import os
 import re
 import secrets
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -33,8 +33,10 @@ from ..core.parallel import available_memory, one_thread
 from ..errors import InputError, SchedulerError, StorageError
 from .store import Workspace
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Where work on Dask arrays is done: the work directory, the scheduler, and the memory.
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Work = Callable[..., Mapping[str, Array]]
 
 CONNECT_SECONDS = 10  # within which a scheduler must answer
 CLIENT_SHARE = 0.3  # of the memory, for this process: the coarse graph, the sample, and the scheduler
@@ -44,6 +46,18 @@ MALLOC_BYTES = 2**27  # that workers keep for the next array: with Dask's 64 KiB
 MIN_MEMORY = 2**30  # below, the libraries alone take most of it
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+MAX_REPAIRS = 5  # times that a fit looks for lost or damaged blocks
+MAX_LOSSES = 10  # times that a block may lose its worker
+WAIT_SECONDS = 1.0  # after which an interrupt is heard
+WORKER_SECONDS = 30  # within which the first worker must be there
+
+
+def import_dask(name: str = "dask") -> Any:
+    """Import Dask or a part of it, or say how to install it."""
+    return import_optional(name, extra="dask", purpose="Dask arrays")
+
+
+# --------------------------------------------------------------------------------------------------- the configuration
 
 
 @dataclass(frozen=True)
@@ -56,8 +70,7 @@ class Config:
     n_workers: int | None = None
 
 
-_DEFAULT = Config()
-_CONFIG: ContextVar[Config] = ContextVar("fiedler_out_of_core", default=_DEFAULT)
+_CONFIG: ContextVar[Config] = ContextVar("fiedler_out_of_core", default=Config())  # noqa: B039  # it is frozen
 
 
 @contextmanager
@@ -110,11 +123,6 @@ def config_context(
         _CONFIG.reset(token)
 
 
-def get_config() -> Config:
-    """Return the settings of the surrounding `config_context`."""
-    return _CONFIG.get()
-
-
 def parse_memory(memory: int | str) -> int:
     """Return a number of bytes, such as ``"4GB"``.
 
@@ -148,8 +156,7 @@ def running_client() -> Iterator[Any]:
 
     The local cluster has processes with a memory limit, and ends with the context.
     """
-    distributed = import_optional("distributed", extra="dask", purpose="Dask arrays")
-    config = get_config()
+    distributed, config = import_dask("distributed"), _CONFIG.get()
     with ExitStack() as stack:
         if config.scheduler is not None:
             client = stack.enter_context(connect(config.scheduler))
@@ -166,7 +173,7 @@ def running_client() -> Iterator[Any]:
 @contextmanager
 def connect(address: str) -> Iterator[Any]:
     """Yield a client of the scheduler at an address."""
-    distributed = import_optional("distributed", extra="dask", purpose="Dask arrays")
+    distributed = import_dask("distributed")
     try:
         client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
@@ -184,12 +191,12 @@ def connect(address: str) -> Iterator[Any]:
 @contextmanager
 def _local_cluster(distributed: Any, config: Config) -> Iterator[Any]:
     """Start workers with one thread each, which share the memory that this process leaves."""
-    dask = import_optional("dask", extra="dask", purpose="Dask arrays")
-    n_workers = config.n_workers or effective_n_jobs(-1)
-    memory = local_memory(config)
+    free, n_workers = available_memory(), config.n_workers or effective_n_jobs(-1)
+    memory = config.memory or (None if free is None else int(DEFAULT_SHARE * free))
+    environment = {f"distributed.nanny.pre-spawn-environ.{name}": MALLOC_BYTES for name in MALLOC_LIMITS}
     with (
-        dask.config.set({f"distributed.nanny.pre-spawn-environ.{name}": MALLOC_BYTES for name in MALLOC_LIMITS}),
-        _temporary_directory() as folder,
+        import_dask().config.set(environment),
+        TemporaryDirectory(prefix="fiedler-dask-", ignore_cleanup_errors=True) as folder,  # heartbeats of workers etc.
         distributed.LocalCluster(
             n_workers=n_workers,
             threads_per_worker=1,
@@ -203,51 +210,18 @@ def _local_cluster(distributed: Any, config: Config) -> Iterator[Any]:
         yield cluster
 
 
-def local_memory(config: Config) -> int | None:
-    """Return the memory of all processes of a local cluster; None if it is not known."""
-    free = available_memory()
-    return config.memory or (None if free is None else int(DEFAULT_SHARE * free))
-
-
-@contextmanager
-def _temporary_directory() -> Iterator[str]:
-    """Yield a directory for what Dask writes, such as the heartbeats of workers."""
-    with tempfile.TemporaryDirectory(prefix="fiedler-dask-", ignore_cleanup_errors=True) as folder:
-        yield folder
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-
-log = logging.getLogger(__name__)
-
-T = TypeVar("T")
-Work = Callable[..., Mapping[str, Array]]
-
-MAX_REPAIRS = 5  # times that a fit looks for lost or damaged blocks
-MAX_LOSSES = 10  # times that a block may lose its worker
-WAIT_SECONDS = 1.0  # after which an interrupt is heard
-WORKER_SECONDS = 30  # within which the first worker must be there
+# ----------------------------------------------------------------------------------------------------------- the steps
 
 
 @dataclass(eq=False)
 class Run:
-    """A fit in a work directory.
-
-    Attributes
-    ----------
-    workspace : Workspace
-    client : distributed.Client
-    n_found : int
-        The number of blocks that were there already.
-    n_made : int
-        The number of blocks that were made.
-    """
+    """A fit in a work directory."""
 
     workspace: Workspace
     client: Any
-    n_found: int = 0
+    n_found: int = 0  # blocks that were there already
     n_made: int = 0
-    _checked: set[tuple[str, int]] = field(default_factory=set)
+    _checked: set[tuple[str, int]] = field(default_factory=set)  # blocks that are known to be intact
 
     def map(self, step: str, work: Work, blocks: int | Sequence[int], /, **options: Any) -> None:
         """Make blocks of a step: ``work(workspace, block, **options)`` returns their arrays by name.
@@ -257,15 +231,14 @@ class Run:
         numbers = range(blocks) if isinstance(blocks, int) else blocks
 
         def submit(block: int) -> Any:
-            task = (self.workspace, step, work, block, options)
+            task = (self.workspace, self.workspace, step, work, block, options)
             return self.client.submit(_make, *task, key=_key(step), pure=False)
 
         self._make(step, numbers, submit)
 
     def map_delayed(self, step: str, work: Work, inputs: Sequence[Any], /, **options: Any) -> None:
         """Make blocks from blocks of a Dask array: ``work(input, block, **options)`` returns arrays by name."""
-        delayed = import_optional("dask", extra="dask", purpose="Dask arrays").delayed
-        make = delayed(_make_from_input, pure=False)
+        make = import_dask().delayed(_make, pure=False)
 
         def submit(block: int) -> Any:
             task = make(inputs[block], self.workspace, step, work, block, options, dask_key_name=_key(step))
@@ -290,15 +263,17 @@ class Run:
 
     def total(self, step: str, name: str, blocks: int | Sequence[int]) -> Any:
         """Return the sum of an array over blocks, always in the same order."""
-        numbers = range(blocks) if isinstance(blocks, int) else blocks
-        return sum(self.workspace.read_one(step, block, name) for block in numbers)
+        return sum(self.read_all(step, name, blocks))
+
+    def read_all(self, step: str, name: str, blocks: int | Sequence[int]) -> Iterator[Any]:
+        """Yield an array of each of some blocks."""
+        for block in range(blocks) if isinstance(blocks, int) else blocks:
+            yield self.workspace.read_one(step, block, name)
 
     def drop(self, step: str) -> None:
         """Delete the blocks of a step that is not needed any more."""
         if not self.workspace.is_dropped(step):
             self.workspace.drop(step)
-
-    # ------------------------------------------------------------------------------------------------------- the blocks
 
     def _missing(self, step: str, blocks: Sequence[int]) -> list[int]:
         """Return those of the blocks of a step that are not there, or damaged."""
@@ -308,7 +283,9 @@ class Run:
         unknown = [block for block in there if (step, block) not in self._checked]
         intact = {block for block in there if (step, block) in self._checked}
         if unknown:
-            self._check(step, unknown)
+            task = (Workspace.is_intact, self.workspace, step)  # deletes a damaged block
+            submit = lambda block: self.client.submit(*task, block, key=_key(f"check-{step}"), pure=False)  # noqa: E731
+            self._finish_all(step, unknown, submit, lambda block: None)
             intact |= set(unknown) & self.workspace.finished(step)
             damaged = sorted(set(unknown) - intact)
             if damaged:
@@ -318,19 +295,9 @@ class Run:
             log.info("%s: found %d of %d blocks", step, len(intact), len(blocks))
         return [block for block in blocks if block not in intact]
 
-    def _check(self, step: str, blocks: list[int]) -> None:
-        """Delete the blocks that are damaged."""
-        waiting = blocks
-        while waiting:
-            submit = lambda block: self.client.submit(  # noqa: E731
-                _is_intact, self.workspace, step, block, key=_key(f"check-{step}"), pure=False
-            )
-            waiting = self._wait({submit(block): block for block in waiting}, lambda block: None)
-
     def _make(self, step: str, blocks: Sequence[int], submit: Callable[[int], Any]) -> None:
-        """Submit the tasks of the blocks that are missing, and again those whose workers are lost."""
-        missing, n_losses, started = self._missing(step, blocks), 0, time.perf_counter()
-        waiting = missing
+        """Make the blocks that are missing."""
+        missing, started = self._missing(step, blocks), time.perf_counter()
 
         def finish(block: int) -> None:
             self._checked.add((step, block))
@@ -339,30 +306,42 @@ class Run:
 
         with stage(step, len(blocks)) as tick:
             tick(len(blocks) - len(missing))
-            while waiting:
-                lost = self._wait({submit(block): block for block in waiting}, finish)
-                n_losses += bool(lost)
-                if n_losses > MAX_LOSSES:
-                    raise SchedulerError(
-                        f"the workers of block {lost[0]} of the step {step!r} were lost {n_losses} times",
-                        "they may need more memory than they have: give them more, or use smaller blocks",
-                        code="workers_lost",
-                        step=step,
-                        block=lost[0],
-                    )
-                waiting = lost
+            self._finish_all(step, missing, submit, finish)
         if missing:
             log.info("%s: made %d blocks in %.1f s", step, len(missing), time.perf_counter() - started)
 
+    def _finish_all(
+        self, step: str, blocks: list[int], submit: Callable[[int], Any], finish: Callable[[int], None]
+    ) -> None:
+        """Submit the tasks of blocks and wait for them; submit again those whose workers are lost."""
+        n_losses = 0
+        while blocks:
+            blocks = self._wait({submit(block): block for block in blocks}, finish)
+            n_losses += bool(blocks)
+            if n_losses > MAX_LOSSES:
+                raise SchedulerError(
+                    f"the workers of block {blocks[0]} of the step {step!r} were lost {n_losses} times",
+                    "they may need more memory than they have: give them more, or use smaller blocks",
+                    code="workers_lost",
+                    step=step,
+                    block=blocks[0],
+                )
+
     def _wait(self, futures: dict[Any, int], finish: Callable[[int], None]) -> list[int]:
         """Wait for tasks; return the blocks whose workers were lost too often for the scheduler."""
-        distributed = import_optional("distributed", extra="dask", purpose="Dask arrays")
+        distributed = import_dask("distributed")
         lost, waiting, alone_since = [], set(futures), None
         try:
             while waiting:
                 check_interrupt()
-                self._check_connection()
-                alone_since = None if self._has_workers() else alone_since or time.monotonic()
+                if self.client.status not in ("running", "connecting"):
+                    raise SchedulerError(
+                        "the connection to the Dask scheduler was lost",
+                        "run the same fit again: with a work directory it goes on from the blocks that are finished",
+                        code="connection_lost",
+                    )
+                has_workers = bool(self.client.scheduler_info(n_workers=1)["workers"])
+                alone_since = None if has_workers else alone_since or time.monotonic()
                 if alone_since is not None and time.monotonic() - alone_since > WORKER_SECONDS:
                     raise SchedulerError(
                         f"all workers are lost, and there was no other one for {WORKER_SECONDS} s",
@@ -377,7 +356,9 @@ class Run:
                     block = futures.pop(future)  # else the scheduler makes it again if its worker is lost later
                     if future.status == "finished":
                         finish(block)
-                    elif future.status == "error" and not _is_loss(error := future.exception()):
+                    elif future.status == "error" and not isinstance(
+                        error := future.exception(), distributed.scheduler.KilledWorker
+                    ):
                         raise error
                     else:
                         lost.append(block)
@@ -387,61 +368,39 @@ class Run:
             raise
         return sorted(lost)
 
-    def _has_workers(self) -> bool:
-        return bool(self.client.scheduler_info(n_workers=1)["workers"])
-
-    def _check_connection(self) -> None:
-        """Raise an error if the scheduler is gone."""
-        if self.client.status not in ("running", "connecting"):
-            raise SchedulerError(
-                "the connection to the Dask scheduler was lost",
-                "run the same fit again: with a work directory it goes on from the blocks that are finished",
-                code="connection_lost",
-            )
-
-
-def _is_loss(error: BaseException) -> bool:
-    """Whether a task failed since its workers died, and not by an error of its own."""
-    distributed = import_optional("distributed", extra="dask", purpose="Dask arrays")
-    return isinstance(error, distributed.scheduler.KilledWorker)
-
 
 def _key(step: str) -> str:
     """Return a name of a task, unlike that of any other; the dashboard shows the step."""
     return f"{step.rsplit('/', maxsplit=1)[-1]}-{uuid4().hex}"
 
 
-def _make(workspace: Workspace, step: str, work: Work, block: int, options: dict[str, Any]) -> None:
-    """Make a block in the worker, with a single thread: workers have as many as the machine has cores."""
+def _make(source: Any, workspace: Workspace, step: str, work: Work, block: int, options: dict[str, Any]) -> None:
+    """Make a block in the worker, with a single thread: there are as many workers as the machine has cores."""
     with one_thread():
-        workspace.write(step, block, work(workspace, block, **options))
-
-
-def _make_from_input(
-    rows: Any, workspace: Workspace, step: str, work: Work, block: int, options: dict[str, Any]
-) -> None:
-    with one_thread():
-        workspace.write(step, block, work(rows, block, **options))
-
-
-def _is_intact(workspace: Workspace, step: str, block: int) -> bool:
-    return workspace.is_intact(step, block)
+        workspace.write(step, block, work(source, block, **options))
 
 
 # ------------------------------------------------------------------------------------------------------------ the fit
 
 
-def run_steps(made_from: Mapping[str, Any], script: Callable[[Run], T]) -> T:
-    """Run the steps of a fit in the work directory that is configured, or in a temporary one.
+def run_steps(
+    model: BaseEstimator, X: Any, seed: int | list[int] | None, script: Callable[[Run], T], **given: Any
+) -> T:
+    """Run the steps of the fit of a model to a Dask array in the work directory that is configured, or a temporary one.
 
-    Parameters
-    ----------
-    made_from : dict
-        The data and options, as numbers and strings, by which the blocks of another fit are recognised.
-    script : callable
-        Calls the steps. It is called again if a block is missing or damaged, and must then do the same.
+    ``script`` calls the steps; it is called again if a block is missing or damaged, and must then do the same. By the
+    array, the parameters, the seed and other values that are ``given``, the blocks of another fit are recognised.
     """
-    workdir = get_config().workdir
+    workdir, skipped = _CONFIG.get().workdir, ("n_jobs", "verbose", "random_state")
+    options = {name: _token(value) for name, value in model.get_params().items() if name not in skipped}
+    sizes = [None if np.isnan(size) else int(size) for size in X.chunks[0]]
+    made_from = {
+        "method": type(model).__name__,
+        "data": [str(X.name), str(X.dtype), sizes],  # the name depends on the contents
+        "options": options | {"random_state": seed},
+        "version of fiedler": __version__,
+        **{name: _token(value) for name, value in given.items()},
+    }
     with running_client() as client:
         workspace = Workspace.temporary() if workdir is None else Workspace(workdir)
         with workspace.writing():
@@ -461,32 +420,20 @@ def _run_and_repair(run: Run, script: Callable[[Run], T]) -> T:
         except StorageError as error:
             if error.code not in ("missing_block", "damaged_block"):
                 raise
-            failure = error
-            _repair(run, error)
+            failure, step, block = error, error.fields["step"], error.fields["block"]
+            log.warning("%s; making it again", error.problem)
+            run.workspace.discard(step, block)
+            run._checked.discard((step, block))
+            if run.workspace.is_dropped(step):
+                run.workspace.forget_dropped()
         else:
             log.info("%d blocks were made and %d found", run.n_made, run.n_found)
             return result
     raise failure
 
 
-def _repair(run: Run, error: StorageError) -> None:
-    """Forget a block that cannot be read, and what was made from others that are not there any more."""
-    log.warning("%s; making it again", error.problem)
-    step, block = error.fields["step"], error.fields["block"]
-    run.workspace.discard(step, block)
-    run._checked.discard((step, block))
-    if run.workspace.is_dropped(step):
-        run.workspace.forget_dropped()
-
-
 def check_workers(client: Any, workspace: Workspace, *, sees_files: bool = True) -> dict[str, str]:
-    """Check that all workers have this version of the package and, if they must, see the work directory.
-
-    Returns
-    -------
-    dict
-        The version of each worker.
-    """
+    """Check that all workers have this version and, if they must, see the work directory; return their versions."""
     workspace.folder.mkdir(parents=True, exist_ok=True)
     mark = workspace.folder / f".{secrets.token_hex(8)}"
     mark.touch()
@@ -534,29 +481,21 @@ def _probe(mark: str) -> Callable[[], tuple[str | None, bool]]:
     return probe
 
 
+def refuse(problem: str, options: Iterable[tuple[str, object, str]]) -> None:
+    """Raise an error for the first option that is used: its name, whether it is, and what to do instead."""
+    for name, is_used, hint in options:
+        if is_used:
+            sentence = f"{problem.format(name)} with Dask arrays"
+            raise InputError(sentence, hint, code="not_out_of_core", parameter=name)
+
+
 def draw_seed(random_state: Any) -> int | None:
     """Return a seed from a random state, by which a fit that goes on is recognised; None if none is given."""
     return None if random_state is None else int(check_seed(random_state).randint(2**31 - 1))
 
 
-def describe(model: BaseEstimator, X: Any, seed: int | list[int] | None) -> dict[str, Any]:
-    """Return what the blocks of a fit are made from: the name of a Dask array, which depends on its contents, etc."""
-    skipped = ("n_jobs", "verbose", "random_state")
-    params = {name: token(value) for name, value in model.get_params().items() if name not in skipped}
-    return {
-        "method": type(model).__name__,
-        "data": [str(X.name), str(X.dtype), [_size(size) for size in X.chunks[0]]],
-        "options": params | {"random_state": seed},
-        "version of fiedler": __version__,
-    }
-
-
-def token(value: Any) -> Any:
+def _token(value: Any) -> Any:
     """Return a number or string itself, and for other values, such as arrays, a string that depends on the contents."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    return import_optional("dask.base", extra="dask", purpose="Dask arrays").tokenize(value)
-
-
-def _size(size: float) -> int | None:
-    return None if np.isnan(size) else int(size)
+    return import_dask("dask.base").tokenize(value)

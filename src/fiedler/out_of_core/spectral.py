@@ -21,14 +21,12 @@ from .._validation import check_int, check_n_clusters, check_positive, choose
 from ..clustering.spectral import RELAXATIONS, SpectralClustering
 from ..core.arrays import Array
 from ..core.eigen import smallest_eigenpairs
-from ..core.fitting import report_progress, restore_on_failure, stage
+from ..core.fitting import stage
 from ..core.kmeans import kmeans, nearest_center
-from ..errors import InputError, NotConvergedWarning, warn
-from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks, read_groups
-from .memberships import collect_block
-from .neighbor_graph import build_recipe, draw_sample
+from ..errors import NotConvergedWarning, warn
+from .graph import OWN, BlockGraph, CoarseGraphs, GraphBlocks, Groups, StoredGraph, build_recipe, draw_sample
 from .partition import Layout, RowBlocks
-from .run import Run, describe, draw_seed, run_steps
+from .run import Run, draw_seed, refuse, run_steps
 from .store import Workspace
 
 MAX_NODES = 50_000  # of the contracted graph
@@ -43,24 +41,15 @@ def fit(
     model: SpectralClustering, X: Any, y: Any = None, *, sample_weight: Any = None, constraints: Any = None
 ) -> SpectralClustering:
     """Cluster the rows of a Dask array; ``labels_`` and ``embedding_`` are Dask arrays with its blocks."""
-    for name, given in {"sample_weight": sample_weight, "constraints": constraints}.items():
-        if given is not None:
-            raise InputError(
-                f"SpectralClustering does not take {name} with Dask arrays",
-                "leave it out",
-                code="not_out_of_core",
-                parameter=name,
-            )
-    if choose(RELAXATIONS, model.cut, option="cut").matrix != "random_walk":
-        raise InputError(
-            f"cut={model.cut!r} does not work with Dask arrays",
-            "use 'ncut' or 'njw'",
-            code="not_out_of_core",
-            parameter="cut",
-        )
+    given = {"sample_weight": sample_weight, "constraints": constraints}
+    refuse(
+        "SpectralClustering does not take {}",
+        [(name, value is not None, "leave it out") for name, value in given.items()],
+    )
+    has_no_walk = choose(RELAXATIONS, model.cut, option="cut").matrix != "random_walk"
+    refuse(f"{{}}={model.cut!r} does not work", [("cut", has_no_walk, "use 'ncut' or 'njw'")])
     seed = draw_seed(model.random_state)
-    with report_progress(model), restore_on_failure(model):
-        run_steps(describe(model, X, seed), lambda run: _Fit(model, run, seed).fit(X))
+    run_steps(model, X, seed, lambda run: _Fit(model, run, seed).fit(X))
     if not model.converged_:
         warn(
             f"the eigenvectors did not converge: the largest residual is {model.eigen_residuals_.max():.1e}",
@@ -86,19 +75,17 @@ class _Fit:
         rows = RowBlocks.store(run, X)
         k = check_n_clusters(model.n_clusters, rows.n_rows)
         graph = build_recipe(rows, model._recipe(), seed)
-        coarse = graph.contract(MAX_NODES, "", seed)
+        coarse = graph.contract(MAX_NODES, seed)
         values, residuals, step = self._eigenvectors(coarse, k, seed)
         numbers, landmarks = draw_sample(graph.cells.rows, seed)
         vectors = graph.select(graph.cells.nodes_of(numbers), step, "landmarks")[:, :k]
         centers = self._centers(graph, step, vectors, k, seed)
         cells = graph.cells
-        names = ("labels", "embedding")
         run.map("ends", label_block, cells.n_blocks, layout=cells.layout, vectors=step, centers=centers, cut=model.cut)
-        run.map("result", collect_block, rows.blocks, layout=cells.layout, ends="ends", names=names)
-        model.n_features_in_ = rows.n_features
-        model.__dict__.pop("feature_names_in_", None)
-        model.labels_ = rows.as_dask("result", "labels", (), np.int64)
-        model.embedding_ = rows.as_dask("result", "embedding", (k,), np.float64)
+        result = cells.collect("ends", ("labels", "embedding"))
+        rows.describe(model)
+        model.labels_ = rows.as_dask(result, "labels", (), np.int64)
+        model.embedding_ = rows.as_dask(result, "embedding", (k,), np.float64)
         model.cluster_centers_ = centers
         model.eigenvalues_, model.eigen_residuals_ = values, residuals
         model.converged_ = bool((residuals <= self._tol).all())
@@ -116,12 +103,10 @@ class _Fit:
     def _eigenvectors(self, coarse: CoarseGraphs, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, str]:
         """Return the smallest eigenvalues of the Laplacian, the residuals, and the step with the vectors D^-½ u."""
         run, graph = self.run, coarse.graph
-        options = {"graph": graph.step, "size": graph.sizes[-1]}
-        places = {"groups": coarse.groups, "starts": coarse.starts}
-        n_vectors = min(k + N_GUARDS, int(coarse.starts[-1]))
+        n_vectors = min(k + N_GUARDS, int(coarse.groups.starts[-1]))
         run.once("coarse-vectors", lambda: self._coarse_vectors(coarse, n_vectors, seed))
         step = "vectors/00-start"
-        run.map(step, start_block, graph.cells.n_blocks, **places, **options)
+        run.map(step, start_block, graph.cells.n_blocks, graph=graph.largest, groups=coarse.groups)
         step, values, residuals = self._rotate(graph, step, "vectors/00", k)
         limit = self.model.eigen_max_iter
         max_iter = MAX_ITERATIONS if limit is None else check_int(limit, "eigen_max_iter")
@@ -147,7 +132,6 @@ class _Fit:
 
     def _filter(self, graph: GraphBlocks, step: str, name: str, cutoff: float) -> str:
         """Damp the eigenvalues between -1 and the cutoff, by a Chebyshev polynomial."""
-        options = {"graph": graph.step, "size": graph.sizes[-1]}
         center, half_width = (cutoff - 1) / 2, (cutoff + 1) / 2
         scale, previous, current = half_width / (1 - center), step, step
         sigma = scale
@@ -159,9 +143,8 @@ class _Fit:
                 "factor": (1 if degree == 1 else 2) * new_sigma / half_width,
                 "back": 0.0 if degree == 1 else sigma * new_sigma,
             }
-            self.run.map(
-                following, filter_block, graph.cells.n_blocks, current=current, previous=previous, **factors, **options
-            )
+            steps = {"graph": graph.largest, "current": current, "previous": previous}
+            self.run.map(following, filter_block, graph.cells.n_blocks, **steps, **factors)
             if degree > 2:
                 self.run.drop(previous)
             previous, current, sigma = current, following, new_sigma
@@ -171,11 +154,10 @@ class _Fit:
     def _rotate(self, graph: GraphBlocks, step: str, name: str, k: int) -> tuple[str, np.ndarray, np.ndarray]:
         """Combine vectors to orthonormal ones that diagonalise S; return their step, eigenvalues and residuals."""
         run, n_blocks = self.run, graph.cells.n_blocks
-        options = {"graph": graph.step, "size": graph.sizes[-1]}
         names = ("gram", "projected", "squared")
 
         def diagonalise() -> dict[str, Array]:
-            run.map(f"{name}-products", product_block, n_blocks, vectors=step, **options)
+            run.map(f"{name}-products", product_block, n_blocks, graph=graph.largest, vectors=step)
             gram, projected, squared = (run.total(f"{name}-products", what, n_blocks) for what in names)
             values, combination = scipy.linalg.eigh(projected, gram)
             return {"values": values[::-1], "combination": combination[:, ::-1], "squared": squared}
@@ -183,7 +165,8 @@ class _Fit:
         values, combination, squared = run.once(f"{name}-basis", diagonalise, "values", "combination", "squared")
         # ‖Su - μu‖² = u'S²u - μ² for a unit vector u with u'Su = μ
         residuals = np.einsum("ij,ik,kj->j", combination, squared, combination) - values**2
-        run.map(f"{name}-rotated", rotate_block, n_blocks, vectors=step, combination=combination, **options)
+        options = {"graph": graph.largest, "vectors": step, "combination": combination}
+        run.map(f"{name}-rotated", rotate_block, n_blocks, **options)
         run.drop(f"{name}-products")
         return f"{name}-rotated", values, np.sqrt(np.maximum(residuals, 0))
 
@@ -210,32 +193,23 @@ class _Fit:
 # ------------------------------------------------------------------------------------------------ the work on one block
 
 
-def _inverse_degrees(edges: BlockGraph) -> np.ndarray:
-    """Return D⁻¹ of the own nodes, 0 for nodes without edges."""
-    return np.where(edges.degrees > 0, 1 / np.where(edges.degrees > 0, edges.degrees, 1), 0.0)
-
-
-def start_block(
-    workspace: Workspace, block: int, *, graph: str, size: int, groups: str, starts: np.ndarray
-) -> dict[str, Array]:
+def start_block(workspace: Workspace, block: int, *, graph: StoredGraph, groups: Groups) -> dict[str, Array]:
     """Give every node the values of its group. Vectors are kept as v = D^-½ u, of which the walk takes means."""
-    edges = BlockGraph.read(workspace, graph, block, size)
-    return edges.share(
-        workspace.read_one("coarse-vectors", 0, "vectors")[read_groups(workspace, block, groups, starts)]
-    )
+    vectors = workspace.read_one("coarse-vectors", 0, "vectors")
+    return graph.read(workspace, block).share(vectors[groups.read(workspace, block)])
 
 
 def _walked(edges: BlockGraph, values: Array) -> np.ndarray:
-    """Return D⁻¹W v at the own nodes."""
-    return _inverse_degrees(edges)[:, None] * (edges.weights @ values)
+    """Return D⁻¹W v at the own nodes, 0 for nodes without edges."""
+    inverse_degrees = np.where(edges.degrees > 0, 1 / np.where(edges.degrees > 0, edges.degrees, 1), 0.0)
+    return inverse_degrees[:, None] * (edges.weights @ values)
 
 
 def filter_block(
     workspace: Workspace,
     block: int,
     *,
-    graph: str,
-    size: int,
+    graph: StoredGraph,
     current: str,
     previous: str,
     shift: float,
@@ -243,7 +217,7 @@ def filter_block(
     back: float,
 ) -> dict[str, Array]:
     """Make one step of the three-term recurrence of scaled Chebyshev polynomials."""
-    edges = BlockGraph.read(workspace, graph, block, size)
+    edges = graph.read(workspace, block)
     values = edges.receive(workspace, current)
     result = factor * (_walked(edges, values) - shift * values[: edges.n])
     if back:
@@ -251,9 +225,9 @@ def filter_block(
     return edges.share(result)
 
 
-def product_block(workspace: Workspace, block: int, *, graph: str, size: int, vectors: str) -> dict[str, Array]:
+def product_block(workspace: Workspace, block: int, *, graph: StoredGraph, vectors: str) -> dict[str, Array]:
     """Return u'u, u'Su and u'S²u of the vectors u = D^½ v, summed over the nodes of a block."""
-    edges = BlockGraph.read(workspace, graph, block, size)
+    edges = graph.read(workspace, block)
     values = edges.receive(workspace, vectors)
     own, walked = values[: edges.n], _walked(edges, values)
     degrees = edges.degrees[:, None]
@@ -262,10 +236,10 @@ def product_block(workspace: Workspace, block: int, *, graph: str, size: int, ve
 
 
 def rotate_block(
-    workspace: Workspace, block: int, *, graph: str, size: int, vectors: str, combination: np.ndarray
+    workspace: Workspace, block: int, *, graph: StoredGraph, vectors: str, combination: np.ndarray
 ) -> dict[str, Array]:
     """Combine the vectors."""
-    edges = BlockGraph.read(workspace, graph, block, size)
+    edges = graph.read(workspace, block)
     return edges.share(workspace.read_one(vectors, block, OWN) @ combination)
 
 

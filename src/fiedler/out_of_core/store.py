@@ -22,12 +22,12 @@ import socket
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,25 +39,19 @@ from ..errors import InputError, StorageError
 
 MANIFEST, LOCK, ID = "manifest.json", "lock", "id"
 DROPPED = "dropped"  # the file in the place of the blocks of a finished step that are not needed any more
-FORMAT = 2
+FORMAT = 3
 LOCAL_HEADER = "<4s5H3I2H"  # of a member of a zip archive; the last two numbers are the lengths of name and extra field
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 DAMAGED = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, struct.error)  # errors of damaged archives
+UNUSABLE = "the work directory {} cannot be used: "
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Sliced(NamedTuple):
-    """An array whose parts are for other blocks, each of which reads its own part and no more.
-
-    Attributes
-    ----------
-    array : array or CSR matrix
-    starts : ndarray of shape (n_parts + 1,)
-        Part i is ``array[starts[i]:starts[i + 1]]``.
-    """
+    """An array whose parts are for other blocks, each of which reads its own part and no more."""
 
     array: Array
-    starts: np.ndarray
+    starts: np.ndarray  # part i is ``array[starts[i]:starts[i + 1]]``
 
     @classmethod
     def sorted_by(cls, array: Array, parts: np.ndarray, n_parts: int) -> Sliced:
@@ -75,14 +69,9 @@ class FinishedWork(NamedTuple):
 
 
 class Workspace:
-    """The files of a fit.
+    """The files of a fit, in a folder that all workers must see under the same name.
 
-    Parameters
-    ----------
-    folder : path
-        The work directory, which all workers must see under the same name.
-    owner : TemporaryDirectory, optional
-        Deletes the directory when no object of this process refers to it any more.
+    A temporary folder is deleted when no object of this process refers to its owner any more.
     """
 
     def __init__(self, folder: str | os.PathLike[str], owner: TemporaryDirectory[str] | None = None) -> None:
@@ -92,38 +81,38 @@ class Workspace:
         return {"folder": self.folder, "_owner": None}  # the copies of workers do not delete anything
 
     @classmethod
-    def temporary(cls, parent: str | os.PathLike[str] | None = None) -> Self:
+    def temporary(cls) -> Self:
         """Create a directory that exists as long as this object and the results that read from it."""
-        owner = TemporaryDirectory(prefix="fiedler-", dir=parent)
+        owner = TemporaryDirectory(prefix="fiedler-")
         return cls(owner.name, owner)
 
-    # --------------------------------------------------------------------------------------------------- the manifest
-
     def claim(self, made_from: Mapping[str, Any]) -> bool:
-        """Check that the blocks in the directory were made from the same data and options, or note these down.
-
-        Returns
-        -------
-        bool
-            Whether there was a manifest already.
-        """
+        """Check that the blocks here were made from the same data and options, if there are any; return whether."""
         manifest = {"format": FORMAT, **made_from}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             found = self._read_manifest()
         except FileNotFoundError:
-            self._refuse_foreign_files()
+            # In a directory with other files, it would be hard to tell these from blocks.
+            if any(not name.startswith(".") and name != LOCK for name in os.listdir(self.folder)):
+                raise InputError(
+                    f"the work directory {str(self.folder)!r} contains files that are not those of a fit",
+                    "choose an empty or a new directory",
+                    code="not_a_work_directory",
+                    file=str(self.folder),
+                ) from None
             with self.writing(), atomic_write(self.folder / MANIFEST) as draft:
                 draft.write_text(json.dumps({**manifest, ID: secrets.token_hex(8)}, indent=1), encoding="utf-8")
             return False
         except OSError as error:
-            raise error if isinstance(error, StorageError) else self._unusable(error) from None
+            raise error if isinstance(error, StorageError) else self._error(f"{UNUSABLE}{error}") from None
         for draft in self.folder.rglob(".*.npz"):  # of blocks that were being written when a fit was killed
             draft.unlink(missing_ok=True)
         differing = [name for name in {**manifest, **found} if name != ID and manifest.get(name) != found.get(name)]
         if differing:
+            names = " and ".join(differing)
             raise InputError(
-                f"the work directory {str(self.folder)!r} contains blocks of a fit with other {_join(differing)}",
+                f"the work directory {str(self.folder)!r} contains blocks of a fit with other {names}",
                 "choose another directory, or delete this one",
                 code="other_work",
                 file=str(self.folder),
@@ -145,15 +134,12 @@ class Workspace:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise self._unusable(f"its {MANIFEST} is damaged")
+            raise self._error(f"{UNUSABLE}its {MANIFEST} is damaged")
         return found
 
-    def _unusable(self, reason: object) -> StorageError:
-        return StorageError(
-            f"the work directory {str(self.folder)!r} cannot be used: {reason}",
-            "choose another one",
-            file=str(self.folder),
-        )
+    def _error(self, problem: str, hint: str = "choose another one", code: str | None = None) -> StorageError:
+        """Return an error of this directory, whose name is put into the sentence."""
+        return StorageError(problem.format(repr(str(self.folder))), hint, code=code, file=str(self.folder))
 
     def count_finished(self) -> FinishedWork:
         """Return how much of a fit is done already."""
@@ -169,29 +155,13 @@ class Workspace:
                 file.write(own)
         except FileExistsError:
             if _is_running(path):
-                raise StorageError(
-                    f"another fit is working in {str(self.folder)!r}",
-                    f"wait for it, or choose another directory; if there is none, delete {str(path)!r}",
-                    code="locked",
-                    file=str(self.folder),
-                ) from None
+                hint = f"wait for it, or choose another directory; if there is none, delete {str(path)!r}"
+                raise self._error("another fit is working in {}", hint, "locked") from None
             path.write_text(own, encoding="utf-8")
         try:
             yield
         finally:
             path.unlink(missing_ok=True)
-
-    def _refuse_foreign_files(self) -> None:
-        """Raise an error if the directory is not empty: it would be hard to tell blocks from other files."""
-        if any(not name.startswith(".") and name != LOCK for name in os.listdir(self.folder)):
-            raise InputError(
-                f"the work directory {str(self.folder)!r} contains files that are not those of a fit",
-                "choose an empty or a new directory",
-                code="not_a_work_directory",
-                file=str(self.folder),
-            )
-
-    # ------------------------------------------------------------------------------------------------------ the blocks
 
     def path(self, step: str, block: int = 0) -> Path:
         """Return the file of a block."""
@@ -216,18 +186,10 @@ class Workspace:
             if isinstance(error, StorageError | FileExistsError):
                 raise
             if error.errno in NO_SPACE:
-                raise StorageError(
-                    f"the disk of the work directory {str(self.folder)!r} is full",
-                    "free some space and run the same fit again: it goes on from the blocks that are finished",
-                    code="disk_full",
-                    file=str(self.folder),
-                ) from None
-            raise StorageError(
-                f"the work directory {str(self.folder)!r} cannot be written to: {error.strerror or error}",
-                "choose another one",
-                code="not_writable",
-                file=str(self.folder),
-            ) from None
+                hint = "free some space and run the same fit again: it goes on from the blocks that are finished"
+                raise self._error("the disk of the work directory {} is full", hint, "disk_full") from None
+            problem = f"the work directory {{}} cannot be written to: {error.strerror or error}"
+            raise self._error(problem, code="not_writable") from None
 
     def read(self, step: str, block: int, *names: str) -> tuple[Any, ...]:
         """Read some arrays of a block and compare their checksums."""
@@ -250,24 +212,20 @@ class Workspace:
         """Yield the file of a block; errors say that it is missing or damaged."""
         try:
             yield self.path(step, block)
+            return
         except FileNotFoundError:
-            raise StorageError(
-                f"block {block} of the step {step!r} is missing in {str(self.folder)!r}",
-                "run the same fit again, which makes it again",
-                code="missing_block",
-                step=step,
-                block=block,
-            ) from None
+            code, problem = "missing_block", f"is missing in {str(self.folder)!r}"
         except (*DAMAGED, OSError) as error:
             if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a seek beyond the end
                 raise
-            raise StorageError(
-                f"block {block} of the step {step!r} in {str(self.folder)!r} is damaged: {error}",
-                "run the same fit again, which makes it again",
-                code="damaged_block",
-                step=step,
-                block=block,
-            ) from None
+            code, problem = "damaged_block", f"in {str(self.folder)!r} is damaged: {error}"
+        raise StorageError(
+            f"block {block} of the step {step!r} {problem}",
+            "run the same fit again, which makes it again",
+            code=code,
+            step=step,
+            block=block,
+        )
 
     def read_one(self, step: str, block: int, name: str) -> Any:
         """Read one array of a block."""
@@ -280,14 +238,12 @@ class Workspace:
 
     def is_intact(self, step: str, block: int) -> bool:
         """Whether the file of a block is complete; one that is not is deleted."""
-        path = self.path(step, block)
         try:
-            with zipfile.ZipFile(path) as archive:
+            with self._reading(step, block) as path, zipfile.ZipFile(path) as archive:
                 if archive.testzip() is None:
                     return True
-        except (*DAMAGED, OSError) as error:
-            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a seek beyond the end
-                raise
+        except StorageError:
+            pass
         self.discard(step, block)
         return False
 
@@ -358,19 +314,13 @@ def _read_rows(archive: zipfile.ZipFile, path: Path, member: str, start: int, st
         file.seek(archive.getinfo(member).header_offset)
         *_, name_length, extra_length = struct.unpack(LOCAL_HEADER, file.read(struct.calcsize(LOCAL_HEADER)))
         file.seek(name_length + extra_length, os.SEEK_CUR)
-        shape, dtype = _read_array_header(file)
+        version = np.lib.format.read_magic(file)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read_header(file)
         row_bytes = dtype.itemsize * math.prod(shape[1:])
         file.seek(start * row_bytes, os.SEEK_CUR)
         content = file.read((stop - start) * row_bytes)
     return np.frombuffer(content, dtype=dtype).reshape(stop - start, *shape[1:])
-
-
-def _read_array_header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype]:
-    """Read the shape and the type of an array that follows in a file."""
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    return shape, dtype
 
 
 def _take(archive: Any, name: str) -> Any:
@@ -378,7 +328,3 @@ def _take(archive: Any, name: str) -> Any:
         return archive[name]
     data, indices, indptr, shape = (archive[f"{name}.{part}"] for part in SPARSE_PARTS)
     return checked_csr(data, indices, indptr, shape=tuple(shape.tolist()))
-
-
-def _join(names: Iterable[str]) -> str:
-    return " and ".join(names)

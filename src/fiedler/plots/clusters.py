@@ -1,24 +1,32 @@
-"""Scatter plot of rows, coloured by cluster, with opacity by membership."""
+"""Plots of rows by cluster: a scatter plot, memberships as a Hinton diagram, and clusters against classes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
+from sklearn.metrics.cluster import contingency_matrix
 
-from .._validation import check_labels
-from ..metrics.scores import labels_to_numpy
+from .._validation import check_int, check_labels, choose
+from ..core.arrays import normalize_row_sums
+from ..metrics import clustering_accuracy, match_labels
+from ..metrics.scores import check_pair, labels_to_numpy
 from .layouts import Layout2D, check_points, resolve_layout
 from .style import (
     DARK,
     LABEL_SIZE,
+    MIDDLE,
     MIN_OPACITY,
+    SMALL_SIZE,
+    UNASSIGNED,
+    Display,
     check_memberships,
     class_color_codes,
     color_codes,
-    get_axes,
     labeled_rows,
+    nothing_to_draw,
     palette_rgb,
     style_axes,
 )
@@ -33,37 +41,16 @@ if TYPE_CHECKING:
     from .layouts import LayoutLike
 
     ClusterNames = bool | Sequence[object] | Mapping[Any, object] | None
-from typing import TYPE_CHECKING, Any, Literal
-
-from .._validation import check_int, choose
-from ..errors import InputError
-from .style import UNASSIGNED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
-    from sklearn.base import BaseEstimator
-
-    from .._typing import LabelsLike, MatrixLike
-    from ..graph.affinity import AffinityGraph
-
     Show = Literal["rows", "means"]
-from sklearn.metrics.cluster import contingency_matrix
 
-from ..core.arrays import normalize_row_sums
-from ..metrics import clustering_accuracy, match_labels
-from ..metrics.scores import check_pair
-from .style import MIDDLE, SMALL_SIZE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from sklearn.base import BaseEstimator
-
-    from .._typing import LabelsLike, MatrixLike
-    from ..graph.affinity import AffinityGraph
+MAX_SIDE = 0.92  # side of the square of a membership of 1, in cells
+MAX_DRAWN_ROWS = 60  # rows drawn by default
+MAX_NAMED_CLUSTERS = 30  # more clusters leave no room for their numbers
+MAX_COLUMNS_WITH_SHARES, MAX_COLUMNS_WITH_COUNTS = 12, 25  # more columns leave no room for text in the cells
 
 
-class ClustersDisplay:
+@dataclass(eq=False, repr=False)
+class ClustersDisplay(Display):
     """Scatter plot of clusters: colour is the cluster, opacity the confidence, the edge of a marker a known class.
 
     Parameters
@@ -86,8 +73,7 @@ class ClustersDisplay:
         The markers.
     names_ : list of Text
         The names of the clusters.
-    ax_ : matplotlib axes
-    figure_ : matplotlib figure
+    ax_, figure_ : matplotlib axes and figure
 
     Examples
     --------
@@ -100,20 +86,12 @@ class ClustersDisplay:
     200
     """
 
-    def __init__(
-        self,
-        layout: np.ndarray,
-        labels: np.ndarray,
-        *,
-        confidence: np.ndarray | None = None,
-        y: np.ndarray | None = None,
-        axis_names: tuple[str, str] = ("", ""),
-    ) -> None:
-        self.layout = layout
-        self.labels = labels
-        self.confidence = confidence
-        self.y = y
-        self.axis_names = axis_names
+    layout: np.ndarray
+    labels: np.ndarray
+    _: KW_ONLY
+    confidence: np.ndarray | None = None
+    y: np.ndarray | None = None
+    axis_names: tuple[str, str] = ("", "")
 
     @classmethod
     def from_estimator(
@@ -132,8 +110,7 @@ class ClustersDisplay:
         ----------
         model : fitted clusterer
         X : array or CSR matrix of shape (n, d), optional
-            The training rows, drawn with the labels of the fit, or new rows, whose labels are predicted; None for the
-            training rows.
+            The training rows, the default, or new rows, whose labels are predicted.
         layout : array of shape (n, 2), 'features', 'spectral', 'pca', 'tsne' or None, default=None
             Coordinates of the rows, or how to compute them. None is 'features' if X has two of them. Otherwise it is
             'spectral', the first spectral coordinates of ``model.graph_``, for up to three clusters, since two
@@ -141,8 +118,7 @@ class ClustersDisplay:
         y : array of shape (n,), optional
             Known classes, -1 where unknown.
         ax : matplotlib axes, optional
-        **options
-            Parameters of :meth:`plot`.
+        **options : parameters of :meth:`plot`
         """
         rows = labeled_rows(model, X)
         assert rows.labels is not None
@@ -164,17 +140,12 @@ class ClustersDisplay:
 
         Parameters
         ----------
-        layout : array of shape (n, 2)
-            Coordinates of the rows.
-        labels : array of shape (n,)
-            Clusters; -1, for none, is grey.
+        layout, labels, y
+            As in the class.
         memberships : array of shape (n, n_clusters), optional
             The confidence of a row is its largest membership.
-        y : array of shape (n,), optional
-            Known classes, -1 where unknown.
         ax : matplotlib axes, optional
-        **options
-            Parameters of :meth:`plot`.
+        **options : parameters of :meth:`plot`
 
         Examples
         --------
@@ -205,28 +176,21 @@ class ClustersDisplay:
         size : float, optional
             The area of a marker, in square points.
         """
-        self.ax_, self.figure_ = get_axes(ax)
+        self._open(ax)
         if size is None:  # larger if the markers have edges
             size = float(np.clip(400 / len(self.labels) ** 0.5, 3, 40)) * (1 if self.y is None else 1.8)
+        codes, edges = color_codes(self.labels), cast("Any", "none")
+        opacity = np.ones(len(codes)) if self.confidence is None else np.clip(self.confidence, MIN_OPACITY, 1)
+        faces = np.column_stack([palette_rgb(codes), opacity])
+        if self.y is not None:
+            classes = class_color_codes(self.labels, self.y)
+            edges = np.column_stack([palette_rgb(classes), classes >= 0])
         x, y = np.transpose(self.layout)
-        self.points_ = self.ax_.scatter(
-            x, y, s=size, c=self._face_colors(), edgecolors=self._edge_colors(), linewidths=0.9
-        )  # fmt: skip
+        self.points_ = self.ax_.scatter(x, y, s=size, c=faces, edgecolors=edges, linewidths=0.9)
         self.names_ = self._draw_names(names)
         xlabel, ylabel = self.axis_names
         style_axes(self.ax_, title=self._title(), xlabel=xlabel, ylabel=ylabel)
         return self
-
-    def _face_colors(self) -> np.ndarray:
-        codes = color_codes(self.labels)
-        opacity = np.ones(len(codes)) if self.confidence is None else np.clip(self.confidence, MIN_OPACITY, 1)
-        return np.column_stack([palette_rgb(codes), opacity])
-
-    def _edge_colors(self) -> np.ndarray | str:
-        if self.y is None:
-            return "none"
-        codes = class_color_codes(self.labels, self.y)
-        return np.column_stack([palette_rgb(codes), codes >= 0])
 
     def _draw_names(self, names: ClusterNames) -> list[Any]:
         """Write the name of each cluster at its median."""
@@ -260,15 +224,8 @@ def _cluster_name(names: Any, label: object) -> str:
     return str(names[label] if has_name else label)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Memberships as a Hinton diagram: squares whose area is the membership.
-
-MAX_SIDE = 0.92  # side of the square of a membership of 1, in cells
-MAX_DRAWN_ROWS = 60  # rows drawn by default
-MAX_NAMED_CLUSTERS = 30  # more clusters leave no room for their numbers
-
-
-class MembershipDisplay:
+@dataclass(eq=False, repr=False)
+class MembershipDisplay(Display):
     """Squares whose area is the membership, with one column per row, grouped by cluster, and one line per cluster.
 
     Parameters
@@ -286,8 +243,7 @@ class MembershipDisplay:
     ----------
     squares_ : PatchCollection
         One square per membership, row by row.
-    ax_ : matplotlib axes
-    figure_ : matplotlib figure
+    ax_, figure_ : matplotlib axes and figure
 
     Examples
     --------
@@ -299,11 +255,11 @@ class MembershipDisplay:
            [0.2, 0.8]])
     """
 
-    def __init__(self, memberships: np.ndarray, labels: np.ndarray, *, n_rows: int, show: Show = "rows") -> None:
-        self.memberships = memberships
-        self.labels = labels
-        self.n_rows = n_rows
-        self.show = show
+    memberships: np.ndarray
+    labels: np.ndarray
+    _: KW_ONLY
+    n_rows: int
+    show: Show = "rows"
 
     @classmethod
     def from_estimator(
@@ -321,7 +277,7 @@ class MembershipDisplay:
         ----------
         model : fitted clusterer with memberships
         X : array or CSR matrix of shape (n, d), optional
-            The training rows or new ones; None for the training rows.
+            The training rows, the default, or new rows.
         show : {'rows', 'means'}, default='rows'
             Single rows, or the mean of every cluster.
         max_rows : int, default=60
@@ -331,8 +287,7 @@ class MembershipDisplay:
         """
         rows = labeled_rows(model, X)
         if rows.memberships is None:
-            name = type(model).__name__
-            raise InputError(f"{name} has labels but no memberships to draw", code="no_memberships", estimator=name)
+            raise nothing_to_draw(model, "has labels but no memberships to draw", code="no_memberships")
         return cls.from_predictions(rows.memberships, rows.labels, show=show, max_rows=max_rows, ax=ax)
 
     @classmethod
@@ -352,11 +307,8 @@ class MembershipDisplay:
         memberships : array of shape (n, n_clusters)
         labels : array of shape (n,), optional
             Clusters; by default that of the largest membership of each row.
-        show : {'rows', 'means'}, default='rows'
-            Single rows, or the mean of every cluster.
-        max_rows : int, default=60
-            The number of rows to draw.
-        ax : matplotlib axes, optional
+        show, max_rows, ax
+            As in :meth:`from_estimator`.
 
         Examples
         --------
@@ -371,22 +323,18 @@ class MembershipDisplay:
         return cls(*selected, n_rows=len(Q), show=show).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the squares.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-        """
+        """Draw the squares, on new axes if there are none."""
         m, k = np.shape(self.memberships)
         width = float(np.clip(0.8 + 0.17 * m, 3.2, 12))
-        self.ax_, self.figure_ = get_axes(ax, (width, max(1.5, 0.9 + (width - 0.8) * k / m)))
+        self._open(ax, (width, max(1.5, 0.9 + (width - 0.8) * k / m)))
         self.squares_ = self.ax_.add_collection(self._squares())
         self.ax_.set(xlim=(-0.5, m - 0.5), ylim=(k - 0.5, -0.5), aspect="equal")
-        starts, names = self._groups()
+        labels = np.asarray(self.labels)
+        starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
         for start in starts[1:] if self.show == "rows" else []:
             self.ax_.axvline(start - 0.5, color=UNASSIGNED, lw=0.8)
         middles = (starts + np.append(starts[1:], m) - 1) / 2
-        self.ax_.set_xticks(middles, names)
+        self.ax_.set_xticks(middles, [str(labels[start]) for start in starts])
         self.ax_.set_yticks(range(k), [str(number) if k <= MAX_NAMED_CLUSTERS else "" for number in range(k)])
         self.ax_.tick_params(length=0)
         style_axes(self.ax_, title=self._title(), ylabel="cluster", xlabel="rows by cluster")
@@ -402,12 +350,6 @@ class MembershipDisplay:
         corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
         squares = np.column_stack([row, column])[:, None, :] + half[:, None, None] * corners
         return PolyCollection(squares, facecolors=palette_rgb(column), edgecolors="none")
-
-    def _groups(self) -> tuple[np.ndarray, list[str]]:
-        """Return the first column of each group and its name."""
-        labels = np.asarray(self.labels)
-        starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
-        return starts, [str(labels[start]) for start in starts]
 
     def _title(self) -> str:
         n, m = self.n_rows, len(self.labels)
@@ -441,13 +383,8 @@ def _cluster_means(Q: np.ndarray, labels: np.ndarray, max_rows: int) -> tuple[np
 SHOW = {"rows": _select_rows, "means": _cluster_means}
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Confusion matrix of clusters and classes after the best one-to-one matching.
-
-MAX_COLUMNS_WITH_SHARES, MAX_COLUMNS_WITH_COUNTS = 12, 25  # more columns leave no room for text in the cells
-
-
-class ConfusionDisplay:
+@dataclass(eq=False, repr=False)
+class ConfusionDisplay(Display):
     """Counts by class (rows) and cluster (columns), matched pairs on the diagonal; colour is the share of the class.
 
     Parameters
@@ -469,8 +406,7 @@ class ConfusionDisplay:
         The coloured cells.
     texts_ : list of Text
         The numbers in the cells.
-    ax_ : matplotlib axes
-    figure_ : matplotlib figure
+    ax_, figure_ : matplotlib axes and figure
 
     Examples
     --------
@@ -483,11 +419,10 @@ class ConfusionDisplay:
     (array([1, 0, 2]), 0.8)
     """
 
-    def __init__(self, counts: np.ndarray, classes: np.ndarray, clusters: np.ndarray, accuracy: float) -> None:
-        self.counts = counts
-        self.classes = classes
-        self.clusters = clusters
-        self.accuracy = accuracy
+    counts: np.ndarray
+    classes: np.ndarray
+    clusters: np.ndarray
+    accuracy: float
 
     @property
     def shares(self) -> np.ndarray:
@@ -496,12 +431,7 @@ class ConfusionDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        model: BaseEstimator,
-        X: MatrixLike | AffinityGraph | None,
-        y: LabelsLike,
-        *,
-        ax: Axes | None = None,
+        cls, model: BaseEstimator, X: MatrixLike | AffinityGraph | None, y: LabelsLike, *, ax: Axes | None = None
     ) -> Self:
         """Compare the clusters that a model gives to ``X`` with the classes ``y``.
 
@@ -509,8 +439,7 @@ class ConfusionDisplay:
         ----------
         model : fitted clusterer
         X : array or CSR matrix of shape (n, d), AffinityGraph or None
-            The training rows, compared by the labels of the fit, or new rows, whose labels are predicted; None for the
-            training rows.
+            The training rows, as also by None, or new rows, whose labels are predicted.
         y : array of shape (n,)
             Classes.
         ax : matplotlib axes, optional
@@ -525,24 +454,17 @@ class ConfusionDisplay:
 
         Parameters
         ----------
-        y_true : array of shape (n,)
-            Classes.
-        labels : array of shape (n,)
-            Clusters.
+        y_true, labels : arrays of shape (n,)
+            Classes and clusters.
         ax : matplotlib axes, optional
         """
         return cls(*matched_contingency(y_true, labels), clustering_accuracy(y_true, labels)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the matrix.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-        """
+        """Draw the matrix, on new axes if there are none."""
         n_classes, n_clusters = np.shape(self.counts)
         cell = 0.5 if n_clusters <= MAX_COLUMNS_WITH_SHARES else 0.32  # inches
-        self.ax_, self.figure_ = get_axes(ax, (1.6 + cell * max(n_clusters, 5), 1.2 + cell * max(n_classes, 4)))
+        self._open(ax, (1.6 + cell * max(n_clusters, 5), 1.2 + cell * max(n_classes, 4)))
         self.image_ = self.ax_.imshow(self.shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
         self.texts_ = self._draw_numbers() if n_clusters <= MAX_COLUMNS_WITH_COUNTS else []
         self.ax_.set_xticks(range(n_clusters), [str(name) for name in self.clusters])

@@ -1,57 +1,55 @@
-"""The evidence for a number of clusters."""
+"""Plots of how a fit went: its objective, its stability under other parameters, and the number of clusters."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+import numbers
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._records import FitHistory
+from .._validation import check_labels
 from ..core.arrays import to_numpy
-from ..errors import InputError
-from .style import DARK, PRIMARY, SECONDARY, add_legend, get_axes, style_axes, use_integer_ticks
+from ..errors import InputError, shown
+from ..manifold.n_clusters import NClustersChoice
+from ..metrics import adjusted_rand_index, clustering_accuracy
+from ..metrics.scores import labels_to_numpy
+from .style import (
+    DARK,
+    LABEL_SIZE,
+    MIDDLE,
+    PRIMARY,
+    SECONDARY,
+    TERTIARY,
+    Display,
+    add_legend,
+    nothing_to_draw,
+    style_axes,
+    training_rows,
+    use_integer_ticks,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from .._typing import Array
-import numbers
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
-
-from sklearn.base import clone
-
-from .._validation import check_labels
-from ..errors import shown
-from ..metrics import adjusted_rand_index, clustering_accuracy
-from ..metrics.scores import labels_to_numpy
-from .style import TERTIARY, training_rows
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from sklearn.base import BaseEstimator
-
-    from .._typing import LabelsLike, MatrixLike
+    from .._typing import Array, LabelsLike, MatrixLike
     from ..graph.affinity import AffinityGraph
-from ..manifold.n_clusters import NClustersChoice
-from .style import LABEL_SIZE, MIDDLE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from sklearn.base import BaseEstimator
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The objective of a fit by iteration.
 
 MIN_LOG_SCALE_RATIO = 10  # of the highest to the lowest value: from here on the scale is logarithmic
 
+# Axis labels of common parameters; others are shown by their name.
+PARAMETER_LABELS = {"lam": "λ", "graph__n_neighbors": "number of neighbours", "n_clusters": "number of clusters"}
 
-class HistoryDisplay:
+
+@dataclass(eq=False, repr=False)
+class HistoryDisplay(Display):
     """The objective by iteration, and the objective without its penalty; the band between them is the penalty.
 
     Parameters
@@ -73,8 +71,7 @@ class HistoryDisplay:
         The curves.
     band_ : FillBetweenPolyCollection or None
         The area between them.
-    ax_ : matplotlib axes
-    figure_ : matplotlib figure
+    ax_, figure_ : matplotlib axes and figure
 
     Examples
     --------
@@ -88,18 +85,11 @@ class HistoryDisplay:
     True
     """
 
-    def __init__(
-        self,
-        objective: np.ndarray,
-        *,
-        unpenalized: np.ndarray | None = None,
-        iterations: np.ndarray | None = None,
-        unpenalized_name: str = "without the penalty",
-    ) -> None:
-        self.objective = objective
-        self.unpenalized = unpenalized
-        self.iterations = iterations
-        self.unpenalized_name = unpenalized_name
+    objective: np.ndarray
+    _: KW_ONLY
+    unpenalized: np.ndarray | None = None
+    iterations: np.ndarray | None = None
+    unpenalized_name: str = "without the penalty"
 
     @property
     def penalty(self) -> np.ndarray | None:
@@ -119,18 +109,12 @@ class HistoryDisplay:
         """
         check_is_fitted(model)
         if not isinstance(history := getattr(model, "history_", None), FitHistory):
-            name = type(model).__name__
-            raise InputError(f"{name} has no history of an objective to draw", code="no_history", estimator=name)
+            raise nothing_to_draw(model, "has no history of an objective to draw", code="no_history")
         return cls.from_history(history, ax=ax)
 
     @classmethod
     def from_history(cls, history: FitHistory, *, ax: Axes | None = None) -> Self:
         """Draw the ``history_`` of an estimator.
-
-        Parameters
-        ----------
-        history : FitHistory
-        ax : matplotlib axes, optional
 
         Examples
         --------
@@ -158,19 +142,7 @@ class HistoryDisplay:
         unpenalized_name: str = "without the penalty",
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the values of any objective.
-
-        Parameters
-        ----------
-        objective : array of shape (m,)
-            The values of the objective.
-        unpenalized : array of shape (m,), optional
-            The objective without its penalty.
-        iterations : array of shape (m,), optional
-            The iteration after which each value was recorded; by default 1, 2, ...
-        unpenalized_name : str, default='without the penalty'
-            The name of the second curve.
-        ax : matplotlib axes, optional
+        """Draw the values of any objective; the parameters are those of the class, and the axes ``ax``.
 
         Examples
         --------
@@ -187,13 +159,8 @@ class HistoryDisplay:
         ).plot(ax)  # fmt: skip
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-        """
-        self.ax_, self.figure_ = get_axes(ax, (5.2, 3.4))
+        """Draw the curves, on new axes if there are none."""
+        self._open(ax, (5.2, 3.4))
         objective = np.asarray(self.objective)
         m = len(objective)
         x = np.arange(1, m + 1) if self.iterations is None else np.asarray(self.iterations)
@@ -207,17 +174,13 @@ class HistoryDisplay:
             self.band_ = self.ax_.fill_between(x, objective, self.unpenalized, color=DARK, alpha=0.1, lw=0)
             self.band_.set_label("penalty")
             add_legend(self.ax_)
-        self.ax_.set_yscale("log" if _needs_log_scale(objective) else "linear")
+        low, high = float(objective.min()), float(objective.max())
+        hides_changes = low > 0 and high / low > MIN_LOG_SCALE_RATIO  # among the lower values, on a linear scale
+        self.ax_.set_yscale("log" if hides_changes else "linear")
         use_integer_ticks(self.ax_.xaxis)
         title = f"objective {objective[-1]:.6g} after {int(x[-1])} iterations"
         style_axes(self.ax_, title=title, xlabel="iteration", ylabel="objective")
         return self
-
-
-def _needs_log_scale(objective: np.ndarray) -> bool:
-    """Whether a linear scale would hide the changes among the lower values."""
-    low, high = float(objective.min()), float(objective.max())
-    return low > 0 and high / low > MIN_LOG_SCALE_RATIO
 
 
 def _check_values(values: Array, name: str, m: int | None = None) -> np.ndarray:
@@ -233,14 +196,8 @@ def _check_values(values: Array, name: str, m: int | None = None) -> np.ndarray:
     return array.astype(np.float64)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Agreement of clusterings with different values of a parameter.
-
-# Axis labels of common parameters; others are shown by their name.
-PARAMETER_LABELS = {"lam": "λ", "graph__n_neighbors": "number of neighbours", "n_clusters": "number of clusters"}
-
-
-class StabilityDisplay:
+@dataclass(eq=False, repr=False)
+class StabilityDisplay(Display):
     """Adjusted Rand index of the clusters at each value of a parameter with those at the next, and with a fitted model.
 
     Parameters
@@ -264,8 +221,7 @@ class StabilityDisplay:
         The lines that are drawn, by 'next', 'fitted' and 'accuracy'.
     mark_ : Line2D or None
         The line at the value of the fitted model, if it lies within the range of ``values``.
-    ax_ : matplotlib axes
-    figure_ : matplotlib figure
+    ax_, figure_ : matplotlib axes and figure
 
     Examples
     --------
@@ -279,22 +235,13 @@ class StabilityDisplay:
     array([1., 1., 1.])
     """
 
-    def __init__(
-        self,
-        name: str,
-        values: Sequence[Any],
-        with_next: np.ndarray,
-        *,
-        with_fitted: np.ndarray | None = None,
-        accuracy: np.ndarray | None = None,
-        fitted_value: Any = None,
-    ) -> None:
-        self.name = name
-        self.values = values
-        self.with_next = with_next
-        self.with_fitted = with_fitted
-        self.accuracy = accuracy
-        self.fitted_value = fitted_value
+    name: str
+    values: Sequence[Any]
+    with_next: np.ndarray
+    _: KW_ONLY
+    with_fitted: np.ndarray | None = None
+    accuracy: np.ndarray | None = None
+    fitted_value: Any = None
 
     @classmethod
     def from_estimator(
@@ -325,13 +272,8 @@ class StabilityDisplay:
         """
         fitted = training_rows(model).labels
         if fitted is None:
-            estimator = type(model).__name__
-            raise InputError(
-                f"{estimator} has no labels to compare",
-                "pass a fitted clusterer",
-                code="model_without_labels",
-                estimator=estimator,
-            )
+            hint = "pass a fitted clusterer"
+            raise nothing_to_draw(model, "has no labels to compare", hint, code="model_without_labels")
         values = _check_parameter_values(values)
         # The value that the fit chose itself (lam_), else the parameter; None if there is no such parameter.
         fitted_value = getattr(model, f"{name}_", model.get_params().get(name))
@@ -354,16 +296,12 @@ class StabilityDisplay:
 
         Parameters
         ----------
-        name : str
-            The name of the parameter.
-        values : list
-            At least two values, in order.
+        name, values, fitted_value
+            As in the class; at least two values, in order.
         labels : list of arrays of shape (n,)
             The clusters at each value.
         fitted : array of shape (n,), optional
             The clusters of a fitted model.
-        fitted_value : object, optional
-            The value of the fitted model.
         y : array of shape (n,), optional
             Classes, for the accuracy.
         ax : matplotlib axes, optional
@@ -394,13 +332,8 @@ class StabilityDisplay:
         ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the agreements.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-        """
-        self.ax_, self.figure_ = get_axes(ax, (5.6, 3.6))
+        """Draw the agreements, on new axes if there are none."""
+        self._open(ax, (5.6, 3.6))
         positions = np.arange(len(self.values))
         self.lines_: dict[str, Any] = {}
         curves: list[tuple[str, np.ndarray, np.ndarray | None, str, dict[str, Any]]] = [
@@ -411,7 +344,10 @@ class StabilityDisplay:
         for key, x, y, label, style in curves:
             if y is not None:
                 (self.lines_[key],) = self.ax_.plot(x, y, ms=4.5, lw=1.4, label=label, **style)
-        self.mark_ = self._draw_fitted_value()
+        self.mark_: Any = None
+        if (position := _find_position(self.fitted_value, self.values)) is not None:
+            label = f"fitted: {_format_value(self.fitted_value)}"
+            self.mark_ = self.ax_.axvline(position, color=SECONDARY, lw=1, ls=":", zorder=0, label=label)
         self.ax_.set_xticks(positions, [_format_value(value) for value in self.values])
         low = min(float(line.get_ydata().min()) for line in self.lines_.values())
         self.ax_.set_ylim(min(0.0, low) - 0.03, 1.04)
@@ -420,12 +356,6 @@ class StabilityDisplay:
         xlabel = PARAMETER_LABELS.get(self.name, self.name)
         style_axes(self.ax_, title=title, xlabel=xlabel, ylabel="agreement")
         return self
-
-    def _draw_fitted_value(self) -> Any:
-        if (position := _find_position(self.fitted_value, self.values)) is None:
-            return None
-        label = f"fitted: {_format_value(self.fitted_value)}"
-        return self.ax_.axvline(position, color=SECONDARY, lw=1, ls=":", zorder=0, label=label)
 
 
 def _find_position(value: object, values: Sequence[Any]) -> float | None:
@@ -458,10 +388,8 @@ def _format_value(value: Any) -> str:
     return f"{value:.3g}" if _is_number(value) and not isinstance(value, numbers.Integral) else str(value)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-class EvidenceDisplay:
+@dataclass(eq=False, repr=False)
+class EvidenceDisplay(Display):
     """Stability of each number of clusters as a line, eigengaps as bars, the chosen number highlighted.
 
     Parameters
@@ -475,8 +403,7 @@ class EvidenceDisplay:
         Stability with standard errors.
     bars_ : BarContainer or None
         Eigengaps.
-    ax_ : matplotlib axes
-    figure_ : matplotlib figure
+    ax_, figure_ : matplotlib axes and figure
     gap_ax_ : matplotlib axes or None
         The axes of the bars, with their scale on the right; ``ax_`` itself if there is no stability.
 
@@ -491,8 +418,7 @@ class EvidenceDisplay:
     3
     """
 
-    def __init__(self, choice: NClustersChoice) -> None:
-        self.choice = choice
+    choice: NClustersChoice
 
     @classmethod
     def from_estimator(cls, model: BaseEstimator, *, ax: Axes | None = None) -> Self:
@@ -505,39 +431,21 @@ class EvidenceDisplay:
         """
         check_is_fitted(model)
         if not isinstance(choice := getattr(model, "evidence_", None), NClustersChoice):
-            raise InputError(
-                f"{type(model).__name__} did not choose the number of clusters",
-                "fit ManifoldClustering(n_clusters='auto'), or pass the result of choose_n_clusters to from_choice",
-                code="no_evidence",
-                estimator=type(model).__name__,
-            )
+            hint = "fit ManifoldClustering(n_clusters='auto'), or pass the result of choose_n_clusters to from_choice"
+            raise nothing_to_draw(model, "did not choose the number of clusters", hint, code="no_evidence")
         return cls.from_choice(choice, ax=ax)
 
     @classmethod
     def from_choice(cls, choice: NClustersChoice, *, ax: Axes | None = None) -> Self:
-        """Draw the result of :func:`fiedler.choose_n_clusters`.
-
-        Parameters
-        ----------
-        choice : NClustersChoice
-        ax : matplotlib axes, optional
-        """
+        """Draw the result of :func:`fiedler.choose_n_clusters`."""
         if choice.gaps is None and choice.stability is None:
-            raise InputError(
-                f"there is no evidence to draw: {choice.title}",
-                code="no_evidence",
-                n_clusters=choice.n_clusters,
-            )
+            problem = f"there is no evidence to draw: {choice.title}"
+            raise InputError(problem, code="no_evidence", n_clusters=choice.n_clusters)
         return cls(choice).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the evidence.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-        """
-        self.ax_, self.figure_ = get_axes(ax, (5.6, 3.6))
+        """Draw the evidence, on new axes if there are none."""
+        self._open(ax, (5.6, 3.6))
         self.line_: Any = None
         self.bars_: Any = None
         self.gap_ax_: Any = None

@@ -1,13 +1,18 @@
-"""The smallest Laplacian eigenvalues of a graph and their widest gap."""
+"""Plots of a graph: its edges, and its smallest Laplacian eigenvalues with their widest gap."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_int, check_labels
+from ..clustering.spectral import RELAXATIONS, SpectralClustering
+from ..core.arrays import to_numpy
+from ..core.eigen import LaplacianKind, smallest_eigenpairs, widest_gap
 from ..core.sparse import to_scipy
 from ..errors import InputError
 from ..graph.affinity import AffinityGraph
@@ -15,46 +20,39 @@ from ..metrics.scores import labels_to_numpy
 from .layouts import Layout2D, resolve_layout
 from .style import (
     DARK,
+    LIGHT,
     MIDDLE,
+    PRIMARY,
     SECONDARY,
+    SMALL_SIZE,
+    Display,
     LabeledRows,
     as_rows,
     color_codes,
-    get_axes,
+    different_rows,
+    n_clusters_of,
+    nothing_to_draw,
     palette_rgb,
     style_axes,
     training_rows,
+    use_integer_ticks,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from sklearn.base import BaseEstimator
-
-    from .._typing import LabelsLike, MatrixLike
-    from .layouts import LayoutLike
-from sklearn.utils.validation import check_is_fitted
-
-from ..clustering.spectral import RELAXATIONS, SpectralClustering
-from ..core.arrays import to_numpy
-from ..core.eigen import LaplacianKind, smallest_eigenpairs, widest_gap
-from .style import LIGHT, PRIMARY, SMALL_SIZE, n_clusters_of, use_integer_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
-    from .._typing import MatrixLike
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The edges of a graph.
+    from .._typing import LabelsLike, MatrixLike
+    from .layouts import LayoutLike
 
 MAX_EDGES = 20_000  # more edges merge into a blot
 FADING_EDGES = 1500  # with more edges than this each is fainter
+MIN_EIGENVALUES = 10  # drawn by default
 
 
-class GraphDisplay:
+@dataclass(eq=False, repr=False)
+class GraphDisplay(Display):
     """Edges as lines, stronger for larger weights and in another colour for negative ones; nodes coloured by label.
 
     Parameters
@@ -78,8 +76,7 @@ class GraphDisplay:
         The edges.
     points_ : PathCollection
         The nodes.
-    ax_ : matplotlib axes
-    figure_ : matplotlib figure
+    ax_, figure_ : matplotlib axes and figure
 
     Examples
     --------
@@ -93,22 +90,13 @@ class GraphDisplay:
     True
     """
 
-    def __init__(
-        self,
-        layout: np.ndarray,
-        edges: np.ndarray,
-        weights: np.ndarray,
-        *,
-        labels: np.ndarray | None = None,
-        n_edges: int | None = None,
-        axis_names: tuple[str, str] = ("", ""),
-    ) -> None:
-        self.layout = layout
-        self.edges = edges
-        self.weights = weights
-        self.labels = labels
-        self.n_edges = n_edges
-        self.axis_names = axis_names
+    layout: np.ndarray
+    edges: np.ndarray
+    weights: np.ndarray
+    _: KW_ONLY
+    labels: np.ndarray | None = None
+    n_edges: int | None = None
+    axis_names: tuple[str, str] = ("", "")
 
     @classmethod
     def from_estimator(
@@ -133,22 +121,14 @@ class GraphDisplay:
         max_edges : int, default=20000
             If there are more edges, a random sample of this size is drawn.
         ax : matplotlib axes, optional
-        **options
-            Parameters of :meth:`plot`.
+        **options : parameters of :meth:`plot`
         """
         rows = training_rows(model, as_rows(X))
         if rows.graph is None:
-            name = type(model).__name__
-            raise InputError(f"{name} has no graph whose edges can be drawn", code="no_graph", estimator=name)
+            raise nothing_to_draw(model, "has no graph whose edges can be drawn", code="no_graph")
         n = rows.graph.n_nodes
         if rows.X is not None and rows.X.shape[0] != n:
-            raise InputError(
-                f"X has {rows.X.shape[0]} rows, but the graph has {n} nodes",
-                "pass the training rows",
-                code="not_the_training_rows",
-                n_rows=rows.X.shape[0],
-                n_training_rows=n,
-            )
+            raise different_rows(rows.X.shape[0], f"the graph has {n} nodes", n)
         return cls._from_layout(rows, resolve_layout(layout, rows, n), max_edges).plot(ax, **options)
 
     @classmethod
@@ -171,11 +151,9 @@ class GraphDisplay:
             Coordinates of the nodes, or how to compute them; None is 'spectral'.
         labels : array of shape (n,), optional
             The labels of the nodes.
-        max_edges : int, default=20000
-            If there are more edges, a random sample of this size is drawn.
-        ax : matplotlib axes, optional
-        **options
-            Parameters of :meth:`plot`.
+        max_edges, ax
+            As in :meth:`from_estimator`.
+        **options : parameters of :meth:`plot`
         """
         graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
         n = graph.n_nodes
@@ -187,12 +165,7 @@ class GraphDisplay:
         assert rows.graph is not None
         edges, weights = _sample_edges(rows.graph, check_int(max_edges, "max_edges"))
         return cls(
-            layout.points,
-            edges,
-            weights,
-            labels=rows.labels,
-            n_edges=rows.graph.n_edges,
-            axis_names=layout.axis_names,
+            layout.points, edges, weights, labels=rows.labels, n_edges=rows.graph.n_edges, axis_names=layout.axis_names
         )
 
     def plot(self, ax: Axes | None = None, *, size: float | None = None) -> Self:
@@ -204,12 +177,15 @@ class GraphDisplay:
         size : float, optional
             The area of a node, in square points.
         """
-        self.ax_, self.figure_ = get_axes(ax)
+        self._open(ax)
         from matplotlib.collections import LineCollection
+        from matplotlib.colors import to_rgb
 
         points, weights = np.asarray(self.layout), np.asarray(self.weights)
         strength = np.abs(weights) / max(float(np.abs(weights).max(initial=0)), 1e-300)
-        edge_colors = self._edge_colors(strength)
+        max_opacity = float(np.clip((FADING_EDGES / max(len(strength), 1)) ** 0.5, 0.25, 0.85))
+        rgb = np.where(weights[:, None] < 0, to_rgb(SECONDARY), to_rgb(MIDDLE))
+        edge_colors = np.column_stack([rgb, max_opacity * (0.1 + 0.9 * strength)])
         self.lines_ = LineCollection(list(points[self.edges]), linewidths=0.3 + 1.2 * strength, colors=edge_colors)
         self.ax_.add_collection(self.lines_, autolim=False)
         size = float(np.clip(250 / len(points) ** 0.5, 2, 30)) if size is None else size
@@ -219,15 +195,6 @@ class GraphDisplay:
         xlabel, ylabel = self.axis_names
         style_axes(self.ax_, title=self._title(), xlabel=xlabel, ylabel=ylabel)
         return self
-
-    def _edge_colors(self, strength: np.ndarray) -> np.ndarray:
-        """Return colours by sign with opacity by weight, shape (m, 4)."""
-        from matplotlib.colors import to_rgb
-
-        negative = np.asarray(self.weights) < 0
-        max_opacity = float(np.clip((FADING_EDGES / max(len(strength), 1)) ** 0.5, 0.25, 0.85))
-        rgb = np.where(negative[:, None], to_rgb(SECONDARY), to_rgb(MIDDLE))
-        return np.column_stack([rgb, max_opacity * (0.1 + 0.9 * strength)])
 
     def _title(self) -> str:
         weights = np.asarray(self.weights)
@@ -247,12 +214,8 @@ def _sample_edges(graph: AffinityGraph, max_edges: int) -> tuple[np.ndarray, np.
     return edges, weights
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-
-MIN_EIGENVALUES = 10  # drawn by default
-
-
-class SpectrumDisplay:
+@dataclass(eq=False, repr=False)
+class SpectrumDisplay(Display):
     """Eigenvalues in ascending order, with a band at the widest gap and a line at the number of clusters.
 
     Parameters
@@ -272,8 +235,7 @@ class SpectrumDisplay:
         The gap; None if there is only one value.
     chosen_ : Line2D or None
         The line at the number of clusters.
-    ax_ : matplotlib axes
-    figure_ : matplotlib figure
+    ax_, figure_ : matplotlib axes and figure
 
     Examples
     --------
@@ -282,9 +244,9 @@ class SpectrumDisplay:
     3
     """
 
-    def __init__(self, values: np.ndarray, *, n_clusters: int | None = None) -> None:
-        self.values = values
-        self.n_clusters = n_clusters
+    values: np.ndarray
+    _: KW_ONLY
+    n_clusters: int | None = None
 
     @property
     def gap(self) -> int:
@@ -314,10 +276,7 @@ class SpectrumDisplay:
         elif hasattr(model, "eigenvalues_"):
             values = to_numpy(model.eigenvalues_)[:n]
         else:
-            name = type(model).__name__
-            raise InputError(
-                f"{name} has neither a graph with edges nor eigenvalues to draw", code="no_graph", estimator=name
-            )
+            raise nothing_to_draw(model, "has neither a graph with edges nor eigenvalues to draw", code="no_graph")
         return cls.from_values(values, n_clusters=k, ax=ax)
 
     @classmethod
@@ -355,16 +314,7 @@ class SpectrumDisplay:
 
     @classmethod
     def from_values(cls, values: ArrayLike, *, n_clusters: int | None = None, ax: Axes | None = None) -> Self:
-        """Draw given eigenvalues.
-
-        Parameters
-        ----------
-        values : array of shape (m,)
-            Ascending.
-        n_clusters : int, optional
-            The chosen number of clusters.
-        ax : matplotlib axes, optional
-        """
+        """Draw given eigenvalues, in ascending order; the parameters are those of the class, and the axes ``ax``."""
         array = to_numpy(values)
         if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
             raise InputError(
@@ -381,13 +331,8 @@ class SpectrumDisplay:
         return cls(array.astype(np.float64), n_clusters=k).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the eigenvalues.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-        """
-        self.ax_, self.figure_ = get_axes(ax)
+        """Draw the eigenvalues, on new axes if there are none."""
+        self._open(ax)
         values = np.asarray(self.values)
         ranks = np.arange(1, len(values) + 1)
         self.ax_.plot(ranks, values, color=LIGHT, lw=1, zorder=1)

@@ -1,60 +1,51 @@
-"""Positions of rows in two dimensions: their two features, spectral coordinates, principal components or t-SNE."""
+"""Positions of rows in two dimensions: their two features, spectral coordinates, principal components or t-SNE.
+
+t-SNE is that of an affinity graph. With p_ij the affinities of the graph, those of a row summing to about 1/n, and
+q_ij = 1 / (1 + ‖y_i - y_j‖²) those of the layout, gradient descent minimises KL(P ‖ Q); the gradient is
+
+    4 [ a Σ_j p_ij q_ij (y_i - y_j)  -  1/Z Σ_j q_ij² (y_i - y_j) ],      Z = Σ_(k≠l) q_kl,
+
+where the exaggeration a is large at first, so that clusters form, and then 1. The attraction is a sum over edges. The
+repulsion is a convolution: rows are interpolated to a grid, the grid is convolved by FFT and the result is
+interpolated back, so that an iteration is linear in the number of rows (Linderman et al. 2019). It is many times
+faster than the Barnes-Hut trees of scikit-learn.
+
+If there are more than `MAX_EMBEDDED_ROWS` rows, a sample is embedded and the others are placed between their
+neighbours in the sample: a map of 100,000 rows shows no more detail.
+
+References
+----------
+G. C. Linderman et al., "Fast interpolation-based t-SNE for improved visualization of single-cell RNA-seq data",
+Nature Methods 16, 2019.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, Union
 
 import numpy as np
 import scipy.fft
 import scipy.sparse as sp
 
-from .._validation import check_seed
+from .._validation import check_seed, choose
 from ..core.arrays import normalize_row_sums, random_subset, take_rows, to_numpy
 from ..core.eigen import smallest_eigenpairs
 from ..core.pca import fit_pca
 from ..core.sparse import row_indices, to_scipy
+from ..embedding.eigenmaps import eigenmap
+from ..errors import InputError
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import attractive_part
 from ..graph.neighbors import k_nearest
 from ..graph.recipes import self_tuned
-
-if TYPE_CHECKING:
-    from .._typing import Array, RandomState
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, Union
-
-from .._validation import choose
-from ..embedding.eigenmaps import eigenmap
-from ..errors import InputError
 from .style import LabeledRows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .._typing import Array, RandomState, SupportsShape
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# t-SNE of an affinity graph, for drawing: two coordinates per row.
-#
-# With p_ij the affinities of the graph, those of a row summing to about 1/n, and q_ij = 1 / (1 + ‖y_i - y_j‖²) those of
-# the layout, gradient descent minimises KL(P ‖ Q); the gradient is
-#
-#     4 [ a Σ_j p_ij q_ij (y_i - y_j)  -  1/Z Σ_j q_ij² (y_i - y_j) ],      Z = Σ_(k≠l) q_kl,
-#
-# where the exaggeration a is large at first, so that clusters form, and then 1. The attraction is a sum over edges. The
-# repulsion is a convolution: rows are interpolated to a grid, the grid is convolved by FFT and the result is
-# interpolated back, so that an iteration is linear in the number of rows (Linderman et al. 2019). It is many times
-# faster than the Barnes-Hut trees of scikit-learn.
-#
-# If there are more than `MAX_EMBEDDED_ROWS` rows, a sample is embedded and the others are placed between their
-# neighbours in the sample: a map of 100,000 rows shows no more detail.
-#
-# References
-# ----------
-# G. C. Linderman et al., "Fast interpolation-based t-SNE for improved visualization of single-cell RNA-seq data",
-# Nature Methods 16, 2019.
 
 MAX_EMBEDDED_ROWS = 5000  # of more rows a random sample of this size is embedded
 PLACEMENT_NEIGHBORS = 5  # rows of the sample that determine the position of a row outside it
@@ -73,19 +64,7 @@ def embed_tsne(
 ) -> tuple[np.ndarray, str]:
     """Embed rows in two dimensions by t-SNE on their graph, or on a graph of nearest neighbours.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d), or None
-        The rows, in host memory; None if only the graph is known.
-    graph : AffinityGraph or None
-        Used if its nodes are the rows and it is sparse; otherwise a graph is built from ``X``.
-    random_state : int, RandomState or None, default=0
-        Random seed or generator.
-
-    Returns
-    -------
-    points : array of shape (n, 2)
-    description : str
+    The graph is used if its nodes are the rows and it is sparse. Returns the points and a description of them.
 
     Examples
     --------
@@ -224,7 +203,7 @@ def _bilinear_weights(positions: np.ndarray, side: int) -> sp.csr_array:
     return sp.csr_array((weights.ravel(), nodes.ravel(), np.arange(0, 4 * n + 1, 4)), shape=(n, side * side))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------- layouts
 
 LayoutName: TypeAlias = Literal["features", "spectral", "pca", "tsne"]
 LayoutLike: TypeAlias = Union["ArrayLike", "SupportsShape", LayoutName, "Layout2D", None]

@@ -1,12 +1,17 @@
-"""Style shared by all plots: the palette, the axes and a plain frame."""
+"""What all plots share: the palette, the axes, the base class of displays, and the rows of a fitted model."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_labels, import_optional
+from .._validation import check_data, check_labels, import_optional
+from ..core.arrays import convert_like, to_numpy
+from ..errors import InputError
+from ..graph.affinity import AffinityGraph
 from ..metrics import match_labels
 from ..metrics.scores import labels_to_numpy
 
@@ -15,22 +20,9 @@ if TYPE_CHECKING:  # matplotlib is optional and slow to import
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure, SubFigure
     from numpy.typing import ArrayLike
-
-    from .._typing import LabelsLike
-from typing import TYPE_CHECKING, NamedTuple
-
-import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
-
-from .._validation import check_data
-from ..core.arrays import convert_like, to_numpy
-from ..errors import InputError
-from ..graph.affinity import AffinityGraph
-
-if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from .._typing import Array, MatrixLike
+    from .._typing import Array, LabelsLike, MatrixLike
 
 # The first six are from Okabe and Ito's palette. Each further colour is the one farthest from those before it, for
 # normal and for red-green colour-blind vision, among colours of moderate chroma that are visible on white and on the
@@ -136,14 +128,37 @@ def class_color_codes(labels: LabelsLike, y: LabelsLike) -> np.ndarray:
     return codes
 
 
-def get_axes(ax: Axes | None, size: tuple[float, float] = (5.2, 4.0)) -> tuple[Axes, Figure | SubFigure]:
-    """Return ``ax``, or new axes of ``size`` in inches, and their figure."""
-    import_optional("matplotlib", extra="plot", purpose="plots")
-    if ax is None:
-        import matplotlib.pyplot as plt
+class Display:
+    """Base of the displays, which are dataclasses of what they draw: the axes and figure of the plot."""
 
-        _, ax = plt.subplots(figsize=size, layout="constrained")
-    return ax, ax.figure
+    ax_: Axes
+    figure_: Figure | SubFigure
+
+    def _open(self, ax: Axes | None, size: tuple[float, float] = (5.2, 4.0)) -> None:
+        """Draw on ``ax``, or on new axes of ``size`` in inches."""
+        import_optional("matplotlib", extra="plot", purpose="plots")
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=size, layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+
+
+def nothing_to_draw(model: BaseEstimator, lacks: str, hint: str = "", *, code: str) -> InputError:
+    """Return the error for a model without what a display draws."""
+    name = type(model).__name__
+    return InputError(f"{name} {lacks}", hint, code=code, estimator=name)
+
+
+def different_rows(n_rows: int, problem: str, n_training_rows: int) -> InputError:
+    """Return the error for rows other than the training rows."""
+    return InputError(
+        f"X has {n_rows} rows, but {problem}",
+        "pass the training rows",
+        code="not_the_training_rows",
+        n_rows=n_rows,
+        n_training_rows=n_training_rows,
+    )
 
 
 def style_axes(ax: Axes, *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
@@ -171,8 +186,7 @@ def use_integer_ticks(axis: Axis) -> None:
     axis.set_major_locator(MaxNLocator(integer=True))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Rows to draw: their labels, memberships and graph as a fitted model gives them, in host memory.
+# ---------------------------------------------------------------------------------------------------- rows of a model
 
 LABEL_ATTRIBUTES = ("labels_", "transduction_")
 MEMBERSHIP_ATTRIBUTES = ("memberships_", "label_distributions_")
@@ -191,24 +205,16 @@ class LabeledRows(NamedTuple):
 def labeled_rows(model: BaseEstimator, X: MatrixLike | AffinityGraph | None = None) -> LabeledRows:
     """Return the labels of ``X``: those of the fit for the training rows (or None), those of ``predict`` for others."""
     check_is_fitted(model)
-    data, name = as_rows(X), type(model).__name__
+    data = as_rows(X)
     if data is None or was_fitted_to(model, data):
         rows = training_rows(model, data)
     else:
         memberships = to_numpy(model.predict_proba(X)) if hasattr(model, "predict_proba") else None
         rows = LabeledRows(to_numpy(model.predict(X)), memberships, None, data, feature_names(model))
     if rows.labels is None:
-        raise InputError(
-            f"{name} has no labels to draw", "pass a fitted clusterer", code="model_without_labels", estimator=name
-        )
-    if data is not None and data.shape[0] != len(rows.labels):
-        raise InputError(
-            f"X has {data.shape[0]} rows, but {name} has labels for the {len(rows.labels)} training rows only",
-            "pass the training rows",
-            code="not_the_training_rows",
-            n_rows=data.shape[0],
-            n_training_rows=len(rows.labels),
-        )
+        raise nothing_to_draw(model, "has no labels to draw", "pass a fitted clusterer", code="model_without_labels")
+    if data is not None and data.shape[0] != (n := len(rows.labels)):
+        raise different_rows(data.shape[0], f"{type(model).__name__} has labels for the {n} training rows only", n)
     return rows
 
 

@@ -1,4 +1,7 @@
-"""Facts about each cluster: its size, its typical and least confident rows, and what sets it apart."""
+"""What a summary contains of each cluster: size, typical and least confident rows, and what sets it apart.
+
+Values and texts are converted to what JSON can represent; of texts and images there is as much as a page has room for.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,13 @@ import dataclasses
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..core.arrays import to_numpy
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    from .._typing import Array
-from typing import TYPE_CHECKING, NamedTuple
-
-import scipy.sparse as sp
-
 from ..graph.affinity import AffinityGraph
 from ..manifold.explain import borderline_rows, typical_rows
 from ..table.profiles import Contrast, Profiles, Terms, format_value, matrix_terms, profile_rows, text_terms
@@ -29,13 +26,25 @@ if TYPE_CHECKING:
 
     from .._typing import Array
 
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Conversion of values and texts to what JSON can represent.
-
 Summary = dict[str, Any]
 
 MAX_TEXT_LENGTH = 240  # characters
+TEXT_BUDGET = 4_000_000  # characters of all texts together
+MIN_TEXT_LENGTH = 40  # characters; if the budget allows less, only texts on cards are included
+THUMBNAIL_BUDGET = 4_000_000  # bytes of all pixels
+MAX_THUMBNAILS = 5000
+MAX_THUMBNAIL_SIDE = 40  # pixels
+MAX_PROFILES = 200  # entries of the table of columns by cluster: those that differ most
+
+
+class CardRows(NamedTuple):
+    """The number of rows listed on the card of a cluster."""
+
+    typical: int
+    least_confident: int
+
+
+# --------------------------------------------------------------------------------------------------- values and texts
 
 
 def jsonable(value: object) -> Any:
@@ -94,14 +103,7 @@ def round_float(value: Any, digits: int = 4) -> float:
     return round(float(value), digits)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The contents of rows, as far as a page has room for them: beginnings of texts, thumbnails of images.
-
-TEXT_BUDGET = 4_000_000  # characters of all texts together
-MIN_TEXT_LENGTH = 40  # characters; if the budget allows less, only texts on cards are included
-THUMBNAIL_BUDGET = 4_000_000  # bytes of all pixels
-MAX_THUMBNAILS = 5000
-MAX_THUMBNAIL_SIDE = 40  # pixels
+# --------------------------------------------------------------------------------------------------- texts and images
 
 
 def snippets(texts: Sequence[str], card_rows: list[int]) -> Summary:
@@ -170,16 +172,7 @@ def pack_thumbnails(
     }
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-
-MAX_PROFILES = 200  # entries of the table of columns by cluster: those that differ most
-
-
-class CardRows(NamedTuple):
-    """The number of rows listed on the card of a cluster."""
-
-    typical: int
-    least_confident: int
+# --------------------------------------------------------------------------------------------------------------- cards
 
 
 def cluster_sizes(
@@ -187,20 +180,7 @@ def cluster_sizes(
 ) -> list[Summary]:
     """Return the number of rows of every cluster, its share of all rows, and its mean confidence.
 
-    Parameters
-    ----------
-    labels : array of shape (n,)
-        Numbers of clusters, -1 for none.
-    memberships : array of shape (n, k), optional
-        The confidence of a row is its largest membership.
-    n_clusters : int, optional
-        The number of clusters, including empty ones; by default the number of columns of ``memberships``, or else the
-        largest label plus one.
-
-    Returns
-    -------
-    list of dict
-        With ``label``, ``size``, ``share`` and ``confidence``, which is None without memberships or rows.
+    The confidence of a row is its largest membership; rows of label -1 are in no cluster.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The page: one HTML file made from a summary, with style, script, data and images inside and no external requests.
+"""The files of a summary: JSON, validated when it is read, and the page, one HTML file without external requests.
 
 Data never becomes markup: it is embedded as JSON with every ``<`` escaped, the script writes it as text, and the
 content security policy allows only the script whose hash it contains and no loading from other places.
@@ -12,13 +12,15 @@ import base64
 import hashlib
 import html
 import json
+import math
 import os
 import re
 import struct
 import zlib
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,26 +29,34 @@ from ..errors import DataNotFoundError, FileFormatError, InputError
 from ..manifold.report_text import UNCERTAIN_BELOW
 from ..plots.style import CONFIDENCE_COLORS, MIN_OPACITY, PALETTE, UNASSIGNED, on_dark
 from .cards import Summary
-from .schema import upgrade, validate
 from .summary import MAX_COORDINATE, SUMMARY_FORMAT, SUMMARY_VERSION
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The script of the page: the modules under ``templates/script`` bundled into one script without imports.
-#
-# A module becomes an immediately called function, so that its names stay private; it returns what the module exports.
-# The bundler supports the two forms that the modules use: ``import { a, b } from "./name.js";`` and ``export`` before a
-# ``const`` or a ``function``.
+MAX_IMAGE_SIDE = 10_000  # pixels of thumbnails in a file
+SPRITE_COLUMNS = 64  # thumbnails side by side in the image of all thumbnails
+COLORS = {
+    "groups": PALETTE,
+    "groups_on_dark": [on_dark(color) for color in PALETTE],
+    "unassigned": UNASSIGNED,
+    "confidence": CONFIDENCE_COLORS,
+    "min_opacity": MIN_OPACITY,
+}
+PNG_COLOR_TYPES = {1: 0, 3: 2}  # by the number of channels
 
+# The two forms that the modules of the script use: ``import { a, b } from "./name.js";``, and ``export`` before a
+# ``const`` or a ``function``.
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|function) (\w+))", re.MULTILINE)
 
 
 def bundle_script(entry: str = "main") -> str:
-    """Return one script with the module ``entry`` and all modules it imports, each once and before its first use."""
+    """Return one script with the module ``entry`` and all modules it imports, each once and before its first use.
+
+    A module becomes an immediately called function, so that its names stay private; it returns what it exports.
+    """
     modules: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -81,19 +91,6 @@ def read_template(name: str) -> str:
     return resources.files(__package__).joinpath("templates", *name.split("/")).read_text(encoding="utf-8")
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-
-SPRITE_COLUMNS = 64  # thumbnails side by side in the image of all thumbnails
-COLORS = {
-    "groups": PALETTE,
-    "groups_on_dark": [on_dark(color) for color in PALETTE],
-    "unassigned": UNASSIGNED,
-    "confidence": CONFIDENCE_COLORS,
-    "min_opacity": MIN_OPACITY,
-}
-PNG_COLOR_TYPES = {1: 0, 3: 2}  # by the number of channels
-
-
 def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
     """Write the report of a summary to one HTML file, which needs no network and no other file.
 
@@ -121,7 +118,8 @@ def write_report(summary: Summary, path: str | os.PathLike[str]) -> Path:
     >>> "<title>Two pairs</title>" in page.read_text(encoding="utf-8")
     True
     """
-    page = render(_check_summary(summary))
+    check_format(summary)
+    page = render(summary)
     with atomic_write(path) as draft:
         draft.write_text(page, encoding="utf-8", newline="\n")
     return Path(path)
@@ -154,7 +152,8 @@ def write_summary(summary: Summary, path: str | os.PathLike[str]) -> Path:
     >>> read_summary(path) == summary
     True
     """
-    text = json.dumps(_check_summary(summary), allow_nan=False, ensure_ascii=False)
+    check_format(summary)
+    text = json.dumps(summary, allow_nan=False, ensure_ascii=False)
     with atomic_write(path) as draft:
         draft.write_text(text, encoding="utf-8", newline="\n")
     return Path(path)
@@ -197,34 +196,37 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
     'report.html'
     """
     check_path(path)
+    file, reason = str(path), None
     try:
         summary = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataNotFoundError(
-            f"there is no summary file {str(path)!r}", code="file_not_found", file=str(path)
-        ) from None
-    except (IsADirectoryError, PermissionError) as error:  # Windows denies the permission to open a folder
+        raise DataNotFoundError(f"there is no summary file {file!r}", code="file_not_found", file=file) from None
+    except (IsADirectoryError, PermissionError):  # Windows denies the permission to open a folder
         if not Path(path).is_dir():
             raise
         reason = "it is a folder"
-        raise FileFormatError(
-            f"{str(path)!r} is not a valid summary file: {reason}",
-            code="invalid_summary",
-            file=str(path),
-            reason=reason,
-        ) from error
     except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or nested too deeply
+        reason = str(error)
+    if reason is not None:
+        problem = f"{file!r} is not a valid summary file: {reason}"
+        raise FileFormatError(problem, code="invalid_summary", file=file, reason=reason)
+    check_format(summary, file)
+    try:
+        check_schema(summary, SIZES)
+        check_schema(summary, summary_schema(summary, summary["n_rows"], summary["n_clusters"]))
+    except _SchemaError as error:
         raise FileFormatError(
-            f"{str(path)!r} is not a valid summary file: {error}",
-            code="invalid_summary",
-            file=str(path),
+            f"{file!r} is damaged: {error}",
+            "create it again with fiedler cluster",
+            code="damaged_summary",
             reason=str(error),
-        ) from error
-    return _check_summary(summary, str(path))
+            file=file,
+        ) from None
+    return summary
 
 
-def _check_summary(summary: Any, file: str | None = None) -> Summary:
-    """Return a valid summary, or raise an error that names the file it was read from."""
+def check_format(summary: Any, file: str | None = None) -> None:
+    """Raise an error for what is not a summary, or is one of another version; its content is not looked at."""
     name, fields = ("the summary", {}) if file is None else (repr(file), {"file": file})
     error = InputError if file is None else FileFormatError
     if not isinstance(summary, dict) or summary.get("format") != SUMMARY_FORMAT:
@@ -234,28 +236,15 @@ def _check_summary(summary: Any, file: str | None = None) -> Summary:
             code="invalid_summary",
             **fields,
         )
-    summary = upgrade(summary)
     version = summary.get("version")
-    if type(version) is not int or not 1 <= version <= SUMMARY_VERSION:
+    if type(version) is not int or version != SUMMARY_VERSION:
         raise error(
-            f"{name} has version {version!r}, but this version of fiedler reads versions 1 to {SUMMARY_VERSION}",
-            "update fiedler",
+            f"{name} has version {version!r}, but this version of fiedler reads version {SUMMARY_VERSION}",
+            "create it again, or update fiedler",
             code="summary_version",
             version=version,
             **fields,
         )
-    if fault := validate(summary):
-        raise error(
-            f"{name} is damaged: {fault}",
-            "create it again with fiedler cluster",
-            code="damaged_summary",
-            reason=fault,
-            **fields,
-        )
-    return summary
-
-
-# ----------------------------------------------------------------------------------------------------------- the page
 
 
 def render(summary: Summary) -> str:
@@ -311,9 +300,6 @@ def encode_array(values: ArrayLike, dtype: Literal["uint8", "uint16"]) -> str:
     return base64.b64encode(np.asarray(values).astype(np.dtype(dtype).newbyteorder("<")).tobytes()).decode("ascii")
 
 
-# --------------------------------------------------------------------------------------------------------- thumbnails
-
-
 def _sprite(thumbnails: Summary) -> Summary:
     """Combine all thumbnails into one image with `SPRITE_COLUMNS` columns."""
     height, width, channels = (thumbnails[key] for key in ("height", "width", "channels"))
@@ -341,3 +327,190 @@ def encode_png(pixels: np.ndarray) -> bytes:
 
 def _png_chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+# ------------------------------------------------------------------------------------------------ summaries from files
+#
+# A schema is a `Leaf`, `Maybe` (or None), `Many` (a list), a tuple (a list with one schema per entry) or a dictionary
+# (an object with these keys, or with any keys, if its only key is `ANY`).
+
+
+class _SchemaError(ValueError):
+    """A value does not match its schema."""
+
+
+class Leaf(NamedTuple):
+    """A plain value: its description and a test for it."""
+
+    description: str
+    is_valid: Callable[[Any], bool]
+
+
+class Maybe(NamedTuple):
+    """A value of another schema, or None."""
+
+    schema: Any
+
+
+class Many(NamedTuple):
+    """A list, of a given length if that is known."""
+
+    schema: Any
+    length: int | None = None
+
+
+def number(low: float = -math.inf, high: float = math.inf) -> Leaf:
+    """Describe a finite number within bounds, not a boolean."""
+    description = "a number" if math.isinf(high) else f"a number from {low} to {high}"
+    return Leaf(
+        description, lambda value: type(value) in (int, float) and math.isfinite(value) and low <= value <= high
+    )
+
+
+def integer(low: int = 0, high: float = math.inf) -> Leaf:
+    """Describe an integer within bounds, not a boolean."""
+    description = f"an integer of at least {low}" if math.isinf(high) else f"an integer from {low} to {high}"
+    return Leaf(description, lambda value: type(value) is int and low <= value <= high)
+
+
+ANY = "any key"
+TEXT = Leaf("a string", lambda value: isinstance(value, str))
+BOOLEAN = Leaf("true or false", lambda value: isinstance(value, bool))
+ANYTHING = {ANY: Leaf("anything", lambda value: True)}
+SIZES = {"n_rows": integer(1), "n_clusters": integer()}
+
+
+def summary_schema(summary: Summary, n: int, k: int) -> dict[str, Any]:
+    """Return the schema of a summary of n rows and k clusters, whose lists have the lengths of those they belong to."""
+
+    def length(part: str, key: str, default: int = 0) -> int:
+        section = summary.get(part)
+        values = section.get(key) if isinstance(section, dict) else None
+        return len(values) if isinstance(values, list) else default
+
+    row, cluster, share, value = integer(0, n - 1), integer(0, k - 1), number(0, 1), Maybe(number())
+    coordinate, side = integer(0, MAX_COORDINATE), integer(1, MAX_IMAGE_SIDE)
+    n_classes, n_texts = length("truth", "classes"), length("texts", "rows", n)
+    counts = Many(Many(integer(), length("agreement", "clusters")), n_classes)
+    by_candidate = Maybe(Many(value, length("evidence", "candidates")))
+    borderline = {"row": row, "confidence": number(), "other": cluster, "share": number()}
+    contrast = {"column": TEXT, "value": TEXT, "overall": Maybe(TEXT), "difference": number(), "lift": value}
+    return {
+        **dict.fromkeys(("title", "layout", "reproduce"), TEXT),
+        **dict.fromkeys(("caution", "explanation"), Maybe(TEXT)),
+        **dict.fromkeys(("confidence", "uncertain_share", "seconds"), value),
+        "n_features": Maybe(integer()),
+        "n_unassigned": integer(0, n),
+        "column": Leaf("'term' or 'feature'", lambda value: value in ("term", "feature")),
+        "rows": {
+            "x": Many(coordinate, n),
+            "y": Many(coordinate, n),
+            "labels": Many(integer(-1, k - 1), n),
+            "confidence": Maybe(Many(share, n)),
+            "ids": Maybe(Many(TEXT, n)),
+        },
+        "clusters": Many(
+            {
+                "label": cluster,
+                "name": Maybe(TEXT),
+                "size": integer(0, n),
+                "share": number(),
+                "confidence": value,
+                "typical": Many(row),
+                "least_confident": Many(borderline),
+                "terms": Many((TEXT, number())),
+                "contrasts": Many(contrast),
+            },
+            k,
+        ),
+        "profiles": Many(
+            {
+                "column": TEXT,
+                "level": Maybe(TEXT),
+                "used": BOOLEAN,
+                "overall": TEXT,
+                "values": Many(TEXT, k),
+                "differences": Many(number(), k),
+            }
+        ),
+        "contested": Maybe({"count": integer(0, n), "rows": Many({"row": row, "agreement": share})}),
+        "texts": Maybe({"rows": Maybe(Many(row)), "values": Many(TEXT, n_texts), "length": integer()}),
+        "thumbnails": Maybe(
+            {
+                "height": side,
+                "width": side,
+                "channels": Leaf("1 or 3", lambda value: value in (1, 3)),
+                "n_means": integer(k, k),
+                "rows": Many(row),
+                "pixels": Leaf("the expected number of pixels", lambda text: _has_all_pixels(summary, text)),
+            }
+        ),
+        "truth": Maybe({"classes": Many(TEXT), "codes": Many(integer(0, n_classes - 1), n)}),
+        "agreement": Maybe({"scores": {ANY: number()}, "clusters": Many(integer(-1, k - 1)), "counts": Maybe(counts)}),
+        "spectrum": Maybe({"values": Many(number()), "gap": integer(1, length("spectrum", "values"))}),
+        "history": Maybe(
+            {
+                "maximize": BOOLEAN,
+                "iterations": Many(integer()),
+                "values": {ANY: Many(value, length("history", "iterations"))},
+            }
+        ),
+        "evidence": Maybe(
+            {
+                "n_clusters": integer(),
+                "candidates": Many(integer()),
+                **dict.fromkeys(("gaps", "stability", "stability_error", "modularity"), by_candidate),
+            }
+        ),
+        "model": {"name": TEXT, "parameters": ANYTHING, "facts": ANYTHING, "versions": {"fiedler": TEXT}},
+        "settings": ANYTHING,
+    }
+
+
+def _has_all_pixels(summary: Summary, text: Any) -> bool:
+    """Whether a text decompresses to exactly the pixels of the thumbnails; no more than that is decompressed."""
+    thumbnails = summary["thumbnails"]
+    n_bytes = math.prod(thumbnails[key] for key in ("height", "width", "channels"))
+    n_bytes *= thumbnails["n_means"] + len(thumbnails["rows"])
+    try:
+        decompressed = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), n_bytes + 1)
+    except (TypeError, ValueError, zlib.error):
+        return False
+    return len(decompressed) == n_bytes
+
+
+def check_schema(value: Any, schema: Any, path: str = "") -> None:
+    """Raise an error that names the first part of a value that does not match a schema."""
+    match schema:
+        case Leaf(description, is_valid):
+            if not is_valid(value):
+                raise _SchemaError(f"{path} is not {description}")
+        case Maybe(inner):
+            if value is not None:
+                check_schema(value, inner, path)
+        case Many(inner, length):
+            _check_list(value, length, path)
+            if isinstance(inner, Leaf) and all(map(inner.is_valid, value)):  # quickly, as there may be a million rows
+                return
+            for i, entry in enumerate(value):
+                check_schema(entry, inner, f"{path}[{i}]")
+        case tuple():
+            _check_list(value, len(schema), path)
+            for i, entry in enumerate(value):
+                check_schema(entry, schema[i], f"{path}[{i}]")
+        case dict():
+            if not isinstance(value, dict):
+                raise _SchemaError(f"{path} is not an object")
+            prefix = f"{path}." if path else ""
+            schemas = dict.fromkeys(value, schema[ANY]) if ANY in schema else schema
+            if missing := [prefix + key for key in schemas if key not in value]:
+                raise _SchemaError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+            for key, inner in schemas.items():
+                check_schema(value[key], inner, prefix + key)
+
+
+def _check_list(value: Any, length: int | None, path: str) -> None:
+    if not isinstance(value, list):
+        raise _SchemaError(f"{path} is not a list")
+    if length is not None and len(value) != length:
+        raise _SchemaError(f"{path} has length {len(value)}, not {length}")

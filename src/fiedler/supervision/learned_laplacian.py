@@ -21,7 +21,7 @@ import math
 import numbers
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,17 +29,29 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import LabelsLike, MatrixLike, RandomState
-from .._validation import check_bool, check_data, check_dense, check_int, check_nonnegative, check_seed, choose
+from .._validation import (
+    Check,
+    Integer,
+    NoneOr,
+    Options,
+    check_bool,
+    check_data,
+    check_dense,
+    check_nonnegative,
+    check_seed,
+    choose,
+    validate_parameters,
+)
 from ..core.arrays import Array, convert_rows, namespace, take_rows, to_numpy
-from ..core.fitting import ProgressMixin, report_progress, restore_on_failure
+from ..core.fitting import ProgressMixin, fit_method
 from ..core.sparse import Sparse, to_scipy
 from ..errors import InputError, InputTypeError, shown
 from ..graph.affinity import AffinityGraph
-from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, overwrite_links
-from ..graph.kernels import KernelConstants, pairwise_distances
+from ..graph.constraints import ConstraintsLike, PairwiseConstraints, check_constraints, overwrite_edges
+from ..graph.kernels import KernelConstants, check_complete_graph, pairwise_distances
 from ..graph.labels import as_column
 from ..graph.neighbors import k_nearest
-from ..graph.recipes import FullGraph, KNNGraph, check_complete_graph
+from ..graph.recipes import FullGraph, KNNGraph
 from .objective import (
     METRIC_FAMILIES,
     DenseWeights,
@@ -65,7 +77,6 @@ NEIGHBORHOOD_FACTOR = 5  # learn on this many times the neighbours of a sparse g
 PENALTIES = (math.inf, 0.1, 0.01, 0.001)  # candidates, from strong to weak; infinite: only the scale is learned
 DEFAULT_PENALTY = 0.01  # where no pairs can select one
 MAX_PAIRS = 200_000  # of each kind, drawn from labels
-BALANCED = "balanced"
 
 # Minimisers, and what they are given of the objective.
 OPTIMIZERS: dict[str, tuple[Callable[..., DescentResult], Callable[[LaplacianObjective], Any]]] = {
@@ -73,6 +84,26 @@ OPTIMIZERS: dict[str, tuple[Callable[..., DescentResult], Callable[[LaplacianObj
     "levenberg_marquardt": (levenberg_marquardt, lambda objective: objective.residuals),
     "doubling": (doubling_descent, lambda objective: objective.value_and_gradient),
 }
+
+
+def _check_penalty(value: object, name: str) -> None:
+    """Raise an error unless a penalty is a non-negative number or infinity."""
+    if not (isinstance(value, numbers.Real) and value == math.inf):
+        check_nonnegative(value, name, or_else="infinity or 'auto'")
+
+
+def _check_pair_weight(value: Any, name: str) -> None:
+    """Raise an error unless a weight of pairs is one number or two."""
+    both = (value, value) if np.ndim(value) == 0 else tuple(value)
+    if len(both) != 2:
+        raise InputError(
+            f"{name} must be a number, two numbers (must-links, cannot-links) or 'balanced'; got {shown(value)}",
+            code="invalid_parameter",
+            parameter=name,
+            value=value,
+        )
+    for weight in both:
+        check_nonnegative(weight, name)
 
 
 class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -159,6 +190,18 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     True
     """
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "metric": Options(METRIC_FAMILIES),
+        "optimizer": Options(OPTIMIZERS),
+        "penalty": Options(["auto"], _check_penalty),
+        "n_neighbors": Integer(),
+        "lam": NoneOr(check_nonnegative),
+        "pair_weight": Options(["balanced"], _check_pair_weight),
+        "inject": check_bool,
+        "n_components": NoneOr(Integer()),
+        "max_iter": Integer(),
+        "random_state": check_seed,
+    }
     uses_labels = True
     uses_constraints = True
 
@@ -189,15 +232,15 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @fit_method
     def fit(self, X: MatrixLike, y: LabelsLike | None = None, *, constraints: ConstraintsLike = None) -> Self:
         """Learn from the rows of ``X``, pairs of rows, and labels ``y`` of some rows (-1 where unknown)."""
-        with restore_on_failure(self):
-            learned = self._learn(check_data(X, estimator=self, min_samples=2), y, constraints)
-            self.metric_, self.graph_, self.constraints_ = learned.metric, learned.graph, learned.constraints
-            self.penalty_, self.scale_, self.evidence_ = learned.penalty, learned.scale, learned.evidence
-            descent = learned.descent
-            self.history_, self.n_iter_, self.converged_ = descent.history, descent.n_iter, descent.converged
-            self.n_failures_ = descent.n_failures
+        learned = self._learn(check_data(X, estimator=self, min_samples=2), y, constraints)
+        self.metric_, self.graph_, self.constraints_ = learned.metric, learned.graph, learned.constraints
+        self.penalty_, self.scale_, self.evidence_ = learned.penalty, learned.scale, learned.evidence
+        descent = learned.descent
+        self.history_, self.n_iter_, self.converged_ = descent.history, descent.n_iter, descent.converged
+        self.n_failures_ = descent.n_failures
         return self
 
     def build(self, X: MatrixLike, y: LabelsLike | None = None, constraints: ConstraintsLike = None) -> AffinityGraph:
@@ -233,6 +276,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _learn(self, X: Array, y: LabelsLike | None, constraints: ConstraintsLike) -> _Learned:
         """Learn the metric and the graph from validated rows; changes nothing on this object."""
+        validate_parameters(self)
         if sp.issparse(X):
             raise InputError(
                 "LearnedLaplacian does not accept sparse rows",
@@ -246,8 +290,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         pairs = _combine_constraints(X, y, constraints, rng)
         rows = _standardize(X, rng)
         objective = self._objective(rows.X, pairs, recipes[0])
-        with report_progress(self):
-            scale, candidates = self._minimize(objective)
+        scale, candidates = self._minimize(objective)
         embeddings = {penalty: objective.metric.embed(run.theta, rows.X) for penalty, run in candidates.items()}
         ranking = None if self._learns_from_pairs() else ranking_from_pairs(pairs, rng)
         selected = _select_graph(embeddings, recipes, ranking)
@@ -278,9 +321,8 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     def _objective(self, X: Array, pairs: PairwiseConstraints, recipe: FullGraph | KNNGraph) -> LaplacianObjective:
         """Set up Eq. 8 for these rows."""
         n = X.shape[0]
-        metric = choose(METRIC_FAMILIES, self.metric, option="metric")
-        n_neighbors = min(check_int(self.n_neighbors, "n_neighbors"), n - 1)
-        lam = 1 / n_neighbors if self.lam is None else check_nonnegative(self.lam, "lam")
+        metric, n_neighbors = METRIC_FAMILIES[self.metric], min(self.n_neighbors, n - 1)
+        lam = 1 / n_neighbors if self.lam is None else float(self.lam)
         weights = _pair_weights(self.pair_weight, pairs)
         if lam == 0 and (pairs.n_pairs == 0 or not any(np.any(np.asarray(weight) > 0) for weight in weights)):
             raise InputError(
@@ -297,12 +339,10 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _minimize(self, objective: LaplacianObjective) -> tuple[float, dict[float, DescentResult]]:
         """Return the best scale, and the minimum for every candidate penalty."""
-        max_iter = check_int(self.max_iter, "max_iter")
-        n, d = objective.X.shape
-        penalties = self._penalties()
-        rank = max(d // 2, 1) if self.n_components is None else check_int(self.n_components, "n_components")
+        max_iter, (n, d) = self.max_iter, objective.X.shape
+        rank = max(d // 2, 1) if self.n_components is None else self.n_components
         start = objective.metric.start(objective.X, min(rank, d))
-        minimizer, of_objective = choose(OPTIMIZERS, self.optimizer, option="optimizer")
+        minimizer, of_objective = OPTIMIZERS[self.optimizer]
         if minimizer is doubling_descent:
             return 1.0, {0.0: doubling_descent(objective.value_and_gradient, start, max_iter=max_iter)}
         scale = best_scale(lambda scale: objective.value(scale * start))
@@ -311,7 +351,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if self.metric == "scale":
             return scale, {math.inf: scale_only}
         candidates, theta = {}, start
-        for penalty in penalties:
+        for penalty in self._penalties():
             if math.isinf(penalty):
                 candidates[penalty] = scale_only
                 continue
@@ -323,10 +363,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _penalties(self) -> tuple[float, ...]:
         if not isinstance(self.penalty, str):
-            is_infinite = isinstance(self.penalty, numbers.Real) and self.penalty == math.inf
-            or_else = "infinity or 'auto'"
-            return (math.inf if is_infinite else check_nonnegative(self.penalty, "penalty", or_else=or_else),)
-        choose({"auto": None}, self.penalty, option="penalty")
+            return (float(self.penalty),)
         return (DEFAULT_PENALTY,) if self._learns_from_pairs() else PENALTIES
 
     def _learns_from_pairs(self) -> bool:
@@ -338,7 +375,7 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         graph = selected.graph
         constants = replace(graph.constants or KernelConstants(), metric=metric, neighbors=selected.n_neighbors)
         graph = graph._with_weights(graph.weights, constants=constants)
-        return overwrite_links(graph, pairs) if check_bool(self.inject, "inject") and pairs.n_pairs else graph
+        return overwrite_edges(graph, pairs) if self.inject and pairs.n_pairs else graph
 
     @property
     def _n_features_out(self) -> int:
@@ -422,19 +459,10 @@ def _pair_weights(
 ) -> tuple[PairWeight, PairWeight]:
     """Return the weights of must-links and of cannot-links."""
     if isinstance(pair_weight, str):
-        choose({BALANCED: None}, pair_weight, option="pair_weight")
         n = pairs.n_samples
         return _balanced_weights(pairs.must_link, n), _balanced_weights(pairs.cannot_link, n)
-    both = (pair_weight, pair_weight) if np.ndim(pair_weight) == 0 else tuple(pair_weight)  # type: ignore[arg-type]
-    if len(both) != 2:
-        raise InputError(
-            "pair_weight must be a number, two numbers (must-links, cannot-links) or 'balanced'; "
-            f"got {shown(pair_weight)}",
-            code="invalid_parameter",
-            parameter="pair_weight",
-            value=pair_weight,
-        )
-    return check_nonnegative(both[0], "pair_weight"), check_nonnegative(both[1], "pair_weight")
+    must_link, cannot_link = np.broadcast_to(pair_weight, 2)
+    return float(must_link), float(cannot_link)
 
 
 def _balanced_weights(pairs: np.ndarray, n: int) -> np.ndarray:

@@ -11,16 +11,16 @@ labels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
-from .._validation import check_int, check_positive, choose
+from .._validation import Check, Integer, NoneOr, Options, check_positive
 from ..core.arrays import Array, asarray_like, eps, identity, namespace, normalize_row_sums, positive_part, to_numpy
-from ..core.fitting import in_blocks, report_progress, restore_on_failure
+from ..core.fitting import dispatch_blocks, fit_method
 from ..core.linear import SolveResult, conjugate_gradient
 from ..core.sparse import is_nearly_dense, matmul, to_dense
 from ..errors import InputError, shown, warn
@@ -29,7 +29,7 @@ from ..graph.constraints import ConstraintsLike, check_constraints
 from ..graph.estimator import GraphEstimatorMixin
 from ..graph.labels import UNKNOWN, as_column, check_classes, known_labels
 from ..graph.operators import power_of_degrees
-from ..graph.recipes import learns_from_pairs, self_tuned
+from ..graph.recipes import learns_from_constraints, self_tuned
 from ..graph.smoothing import link_degrees, replace_coincident_rows, spread
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -132,9 +132,6 @@ def normalize_class_mass(F: Array, proportions: Array) -> Array:
     return F * (proportions / xp.where(mass > 0, mass, 1))[None, :]
 
 
-NORMALIZE = {"cmn": normalize_class_mass}
-
-
 def check_any_label(known: Any) -> None:
     """Raise an error if no row has a label."""
     if not np.any(known):
@@ -147,15 +144,15 @@ def check_any_label(known: Any) -> None:
         )
 
 
-def check_alpha(alpha: object) -> float:
+def check_alpha(alpha: object, name: str = "alpha") -> float:
     """Check how far labels spread."""
-    value = check_positive(alpha, "alpha")
+    value = check_positive(alpha, name)
     if value < 1:
         return value
     raise InputError(
-        f"alpha must be between 0 and 1 (exclusive); got {shown(alpha)}",
+        f"{name} must be between 0 and 1 (exclusive); got {shown(alpha)}",
         code="invalid_parameter",
-        parameter="alpha",
+        parameter=name,
         value=alpha,
     )
 
@@ -224,6 +221,13 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     )
     _warns_if_disconnected = False  # components are fine if they contain a label; fit warns about the others
 
+    _parameter_checks: ClassVar[dict[str, Check]] = {
+        "alpha": check_alpha,
+        "normalize": NoneOr(Options(["cmn"])),
+        "tol": check_positive,
+        "max_iter": Integer(),
+    }
+
     def __init__(
         self,
         graph: GraphLike = None,
@@ -239,7 +243,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
 
-    @in_blocks
+    @fit_method
     def fit(
         self,
         X: MatrixLike | AffinityGraph,
@@ -252,15 +256,13 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         ``constraints`` are for a graph that learns from pairs, such as :class:`LearnedLaplacian`, which also learns
         from the labels.
         """
-        if constraints is not None and not learns_from_pairs(self._recipe()):
+        if constraints is not None and not learns_from_constraints(self._recipe()):
             raise InputError(
                 "LLGC spreads labels; only a graph that learns can use pairs",
                 "set graph=LearnedLaplacian(), or leave out constraints",
                 code="constraints_not_supported",
                 parameter="constraints",
             )
-        rescale = None if self.normalize is None else choose(NORMALIZE, self.normalize, option="normalize")
-        alpha = check_alpha(self.alpha)
         if y is None:
             raise InputError(
                 "LLGC requires y to be passed, but the target y is None",
@@ -268,35 +270,33 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
                 code="labels_required",
                 parameter="y",
             )
-        with restore_on_failure(self):
-            self._landmark_distributions = None
-            y = as_column(y)
-            graph = self._build_graph(X, y, check_constraints(constraints, X))
-            if graph.has_negative_weights:
-                raise InputError(
-                    "the graph has negative weights, but LLGC requires non-negative weights",
-                    "build the graph without signed=True",
-                    code="negative_weights",
-                )
-            known, codes = self._encode_labels(y, graph.n_nodes)
-            reference = graph.degrees
-            Y = np.zeros((graph.n_nodes, len(self.classes_)))
-            Y[known, codes] = 1
-            with report_progress(self):
-                result = spread_labels(
-                    asarray_like(Y, reference, dtype=reference.dtype), graph, alpha,
-                    tol=check_positive(self.tol, "tol"), max_iter=check_int(self.max_iter, "max_iter"),
-                )  # fmt: skip
-            self.n_iter_, self.converged_ = max(result.iterations, 1), result.converged
-            F = positive_part(result.solution)  # non-negative up to rounding
-            if rescale:
-                F = rescale(F, asarray_like(Y.mean(axis=0), F, dtype=F.dtype))
-            self.label_distributions_, self.graph_ = normalize_row_sums(F), graph
-            self.transduction_ = self._decode(to_numpy(self.label_distributions_))
+        self._landmark_distributions = None
+        y = as_column(y)
+        graph = self._build_graph(X, y, check_constraints(constraints, X))
+        if graph.has_negative_weights:
+            raise InputError(
+                "the graph has negative weights, but LLGC requires non-negative weights",
+                "build the graph without signed=True",
+                code="negative_weights",
+            )
+        known, codes = self._encode_labels(y, graph.n_nodes)
+        reference = graph.degrees
+        Y = np.zeros((graph.n_nodes, len(self.classes_)))
+        Y[known, codes] = 1
+        result = spread_labels(
+            asarray_like(Y, reference, dtype=reference.dtype), graph, float(self.alpha),
+            tol=float(self.tol), max_iter=self.max_iter,
+        )  # fmt: skip
+        self.n_iter_, self.converged_ = max(result.iterations, 1), result.converged
+        F = positive_part(result.solution)  # non-negative up to rounding
+        if self.normalize is not None:
+            F = normalize_class_mass(F, asarray_like(Y.mean(axis=0), F, dtype=F.dtype))
+        self.label_distributions_, self.graph_ = normalize_row_sums(F), graph
+        self.transduction_ = self._decode(to_numpy(self.label_distributions_))
         self._warn_if_undecided()
         return self
 
-    @in_blocks
+    @dispatch_blocks
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the class probabilities of new points: the weighted mean of their neighbours'.
 
@@ -307,7 +307,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         undecided = xp.sum(distributions, axis=1)[:, None] == 0
         return xp.where(undecided, 1 / distributions.shape[1], distributions)
 
-    @in_blocks
+    @dispatch_blocks
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the class of each new point; -1 where no label reaches."""
         return self._decode(to_numpy(self._distributions(X)))

@@ -31,6 +31,7 @@ from scipy.optimize import OptimizeResult, minimize, minimize_scalar
 from .._records import FitHistory
 from ..core.arrays import Array, asarray_like, eps, is_numpy, namespace, to_numpy
 from ..core.fitting import stage
+from ..core.linear import conjugate_gradient
 from ..core.sparse import csr_parts, from_coo, from_scipy_like, matmul, row_indices, row_sums, to_scipy, with_data
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints
@@ -422,7 +423,7 @@ def levenberg_marquardt(
     values, penalties, n_failures, converged = [value], [value - at.loss], 0, False
     with stage("descent", max_iter, at_most=True) as tick:
         while len(values) <= max_iter and not converged:
-            step = _conjugate_gradients(_normal_product(at, weight + damping), -gradient)
+            step = _solve_roughly(_normal_product(at, weight + damping), -gradient)
             predicted = damping * float(xp.sum(step * step)) - float(xp.sum(gradient * step))
             new_at, new_offset = residuals(theta + step), theta + step - center
             new_value = new_at.loss + weight * float(xp.sum(new_offset * new_offset))
@@ -455,20 +456,15 @@ def _curvature(at: Residuals, direction: Array) -> float:
     return float(xp.sum(at.forward(direction) ** 2)) / length if length > 0 else 1.0
 
 
-def _conjugate_gradients(product: Callable[[Array], Array], target: Array) -> Array:
+def _solve_roughly(product: Callable[[Array], Array], target: Array) -> Array:
     """Solve Av = b approximately, for a positive definite A and arrays of any shape."""
-    xp = namespace(target)
-    solution, residual, direction = xp.zeros_like(target), target, target
-    length = first = float(xp.sum(target * target))
-    for _ in range(min(MAX_INNER_ITERATIONS, 2 * int(np.prod(target.shape)))):
-        if length <= INNER_TOL**2 * first:
-            break
-        image = product(direction)
-        rate = length / float(xp.sum(direction * image))
-        solution, residual = solution + rate * direction, residual - rate * image
-        last, length = length, float(xp.sum(residual * residual))
-        direction = residual + (length / last) * direction
-    return solution
+    xp, shape = namespace(target), target.shape
+    column = xp.reshape(target, (-1, 1))
+    solved = conjugate_gradient(
+        lambda v: xp.reshape(product(xp.reshape(v, shape)), (-1, 1)), column, start=xp.zeros_like(column),
+        tol=INNER_TOL, max_iter=min(MAX_INNER_ITERATIONS, 2 * math.prod(shape)), warns=False,
+    )  # fmt: skip
+    return xp.reshape(solved.solution, shape)
 
 
 def penalized_history(objectives: list[float], penalties: list[float], *, first: int = 1) -> FitHistory:

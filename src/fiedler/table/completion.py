@@ -1,9 +1,18 @@
-"""Rows of a table of numbers, in their own units; what new rows lack is estimated.
+"""Tables of numbers, whose missing values are estimated, and what all transformers of tables share.
 
-The rows of the fit are usually complete, and then pass as they are. Of up to `MAX_COLUMNS` columns, divided by their
-standard deviations, the Gaussian distribution is estimated by EM, and the missing values of a row are those expected
-from the others. The covariance of more columns would be larger than the table is worth:
-there, missing values are the means of their columns.
+With o and m the observed and the missing entries of row i, the E-step of [dempster77, 4.1.3] and the M-step of EM for
+the Gaussian distribution of rows are
+
+    x_m = μ_m + Σ_mo Σ_oo⁻¹ (x_o - μ_o),      C_i = Σ_mm - Σ_mo Σ_oo⁻¹ Σ_om  (0 elsewhere),
+    μ = Σ_i x_i / n,      Σ = Σ_i ((x_i - μ)(x_i - μ)ᵀ + C_i) / n + ρI.
+
+The ridge ρ makes Σ_oo invertible where columns depend on each other, as the indicators of a category do. Every
+iteration raises the log-likelihood of the observed entries minus ρn/2 tr Σ⁻¹. Without missing values, one iteration
+gives the mean and the covariance.
+
+:class:`TableCompleter` passes complete rows on in their own units. Of up to `MAX_COLUMNS` columns, divided by their
+standard deviations, the distribution is estimated, and the missing values of a row are those expected from the others.
+The covariance of more columns would be larger than the table is worth: there, missing values are the column means.
 """
 
 from __future__ import annotations
@@ -20,37 +29,22 @@ from .._records import FitHistory
 from .._validation import check_overflow, first_few
 from ..core.fitting import restore_on_failure
 from ..errors import InputError, SingularCovarianceError, warn
-from .columns import by_name, check_columns, float_type, is_table, n_rows_of, not_of_kind, sample_rows, table_cells
-from .values import read_values, standardize
+from .columns import is_table, n_rows_of, table_cells
+from .values import Values, ValueType, describe_notation, read_values, standardize
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Rows with missing values under a Gaussian distribution: EM for its parameters, and the expected values.
-#
-# With o and m the observed and the missing entries of row i, the E-step of [dempster77, 4.1.3] and the M-step are
-#
-#     x_m = μ_m + Σ_mo Σ_oo⁻¹ (x_o - μ_o),      C_i = Σ_mm - Σ_mo Σ_oo⁻¹ Σ_om  (0 elsewhere),
-#     μ = Σ_i x_i / n,      Σ = Σ_i ((x_i - μ)(x_i - μ)ᵀ + C_i) / n + ρI.
-#
-# The ridge ρ makes Σ_oo invertible where columns depend on each other, as the indicators of a category do. Every
-# iteration raises the log-likelihood of the observed entries minus ρn/2 tr Σ⁻¹. Without missing values, one iteration
-# gives the mean and the covariance.
-
+MAX_SAMPLED_ROWS = 10_000  # from which a distribution of rows is estimated
+MIN_PRESENT_ROWS = 10  # of every column among these
+MAX_COLUMNS = 200  # of which a covariance is estimated by TableCompleter
 RIDGE = 0.01  # ρ, relative to the mean variance of the columns
 MAX_ITERATIONS = 50
 TOLERANCE = 1e-5  # change of the objective per row
 
 
 class GaussianOfRows(NamedTuple):
-    """Mean and covariance of rows.
+    """Mean and covariance of rows."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (d,)
-    covariance : ndarray of shape (d, d)
-    """
-
-    mean: np.ndarray
-    covariance: np.ndarray
+    mean: np.ndarray  # (d,)
+    covariance: np.ndarray  # (d, d)
 
     def fill(self, X: np.ndarray) -> np.ndarray:
         """Return rows with the expected values, given those of the row, in the place of NaN."""
@@ -68,10 +62,8 @@ class GaussianOfRows(NamedTuple):
         try:
             factor = cho_factor(self.covariance[np.ix_(observed, observed)], lower=True)
         except np.linalg.LinAlgError:
-            raise SingularCovarianceError(
-                "the covariance of the columns is not positive definite, so missing values cannot be estimated",
-                "fill them first, or fit the model again",
-            ) from None
+            problem = "the covariance of the columns is not positive definite, so missing values cannot be estimated"
+            raise SingularCovarianceError(problem, "fill them first, or fit the model again") from None
         coefficients = cho_solve(factor, crossing)
         expected = self.mean[missing] + (X[:, observed] - self.mean[observed]) @ coefficients
         return expected, self.covariance[np.ix_(missing, missing)] - crossing.T @ coefficients
@@ -97,36 +89,17 @@ def patterns(X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 class GaussianFit(NamedTuple):
-    """The result of EM.
-
-    Attributes
-    ----------
-    gaussian : GaussianOfRows
-    history : FitHistory
-        The objective per row of every iteration.
-    converged : bool
-    """
+    """The result of EM."""
 
     gaussian: GaussianOfRows
-    history: FitHistory
+    history: FitHistory  # the objective per row of every iteration
     converged: bool
 
 
 def fit_gaussian(
     X: np.ndarray, *, ridge: float = RIDGE, max_iter: int = MAX_ITERATIONS, tol: float = TOLERANCE
 ) -> GaussianFit:
-    """Estimate mean and covariance of rows with missing values, NaN, by EM.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Every column has at least one value.
-    ridge : float
-        ρ, relative to the mean variance of the columns.
-    max_iter : int
-    tol : float
-        The change of the objective per row at which EM stops.
-    """
+    """Estimate mean and covariance of rows with missing values, NaN, by EM; every column has at least one value."""
     variances = np.nanvar(X, axis=0)
     rho = ridge * float(variances.mean()) or ridge
     groups = list(patterns(X))
@@ -161,12 +134,102 @@ def objective(X: np.ndarray, gaussian: GaussianOfRows, rho: float) -> float:
     return float(total / len(X) - 0.5 * rho * np.trace(np.linalg.inv(gaussian.covariance)))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+def sample_rows(rows: np.ndarray) -> np.ndarray:
+    """Return the rows from which a distribution is estimated: some of many, with some values of every column."""
+    order = np.random.RandomState(0).permutation(len(rows))
+    chosen = order[:MAX_SAMPLED_ROWS]
+    present = ~np.isnan(rows)
+    lacking = np.flatnonzero(present[chosen].sum(axis=0) < MIN_PRESENT_ROWS)
+    added = [order[present[order, column]][:MIN_PRESENT_ROWS] for column in lacking]
+    return np.unique(np.concatenate([chosen, *added]))
 
-MAX_COLUMNS = 200  # of which a covariance is estimated
+
+# ----------------------------------------------------------------------------------------------- transformers of tables
+
+EXAMPLES = {"number": "1234.5", "date": "2024-12-31"}  # of cells that are read without further ado
+TYPES: dict[str, ValueType] = {"number": "numbers", "date": "dates", "vector": "vectors"}
 
 
-class TableCompleter(TransformerMixin, BaseEstimator):
+class TableTransformer(TransformerMixin, BaseEstimator):
+    """Base class of transformers that find the columns of new tables by the names of the fit."""
+
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    def _read_table(self, X: Any) -> dict[str, Any]:
+        """Return the cells of a table to fit to, by column."""
+        cells = table_cells(X, type(self).__name__)
+        if n_rows_of(cells) < 2:
+            raise InputError(
+                f"a table needs at least two rows; got n_samples={n_rows_of(cells)}", code="too_few_rows", parameter="X"
+            )
+        return cells
+
+    def _set_names(self, X: Any, names: Sequence[str]) -> None:
+        """Store the names of the columns, if those of ``X`` have any."""
+        self.n_features_in_ = len(names)
+        self.__dict__.pop("feature_names_in_", None)
+        if is_table(X):
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    @property
+    def _names(self) -> list[str]:
+        """The names of the columns of the fit."""
+        return list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
+
+    def _read_new(self, X: Any) -> dict[str, Any]:
+        """Return the cells of new rows by the names of the fit; an array must have as many columns, in its order."""
+        cells = table_cells(X, type(self).__name__)
+        if is_table(X):
+            return cells
+        if len(cells) != self.n_features_in_:
+            problem = (
+                f"X has {len(cells)} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
+                "as input"
+            )
+            raise InputError(problem, code="wrong_n_features", parameter="X")
+        return dict(zip(self._names, cells.values()))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True  # as the cells of a CSV file
+        return tags
+
+
+def warn_about_missing_columns(cells: Mapping[str, Any], names: Sequence[str], consequence: str) -> None:
+    """Warn about columns that a table lacks; raise an error if it has none of them."""
+    lacking = [name for name in names if name not in cells]
+    listed = first_few([repr(name) for name in lacking], 10)
+    if len(lacking) == len(names):
+        problem = f"the table has none of the columns {listed}"
+        raise InputError(problem, "use a table with the columns of the fit", code="wrong_columns", parameter="X")
+    if lacking:
+        warn(f"the table has no column {listed}", consequence, code="missing_column", stacklevel=3, columns=lacking)
+
+
+def read_like_fit(column: str, kind: str, cells: Any, notation: str = "", unit: str = "") -> Values:
+    """Read the cells of a column of numbers, dates or vectors as those of the fit were read."""
+    expected = TYPES[kind]
+    values = read_values(cells, expected=expected, notation=notation, unit=unit)
+    is_empty = values.is_missing.all() and not values.n_mistakes
+    if is_empty or (values.type == expected and not values.n_mistakes):
+        return values
+    row = values.mistakes[0] if values.mistakes else int(np.flatnonzero(~values.is_missing)[0])
+    cell = cells[row].item() if isinstance(cells[row], np.generic) else cells[row]
+    described = f"{kind} {describe_notation(notation, unit)}".strip()
+    like = EXAMPLES.get(kind, "") if described == kind else ""
+    problem = f"column {column!r}, row {row}: {cell!r} is not a {described}, as in the fit"
+    hint = f"write it like {like}, or leave it empty" if like else "correct it, or leave it empty"
+    raise InputError(problem, hint, code="not_like_fit", column=column, row=row, value=cell, kind=described)
+
+
+def float_type(X: Any) -> type[np.floating]:
+    """Return float32 for arrays of float32, and float64 for all other tables."""
+    return np.float32 if isinstance(X, np.ndarray) and X.dtype == np.float32 else np.float64
+
+
+class TableCompleter(TableTransformer):
     """Pass complete rows of numbers on as they are, and complete new ones.
 
     Columns are found by name. The values of missing cells and columns are estimated from the others of the row, with a
@@ -202,6 +265,10 @@ class TableCompleter(TransformerMixin, BaseEstimator):
     the table has no column 'width'; its values are estimated from the other columns
     """
 
+    center_: np.ndarray
+    scale_: np.ndarray
+    gaussian_: GaussianOfRows | None
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Estimate the distribution of the rows.
 
@@ -214,38 +281,22 @@ class TableCompleter(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        cells = table_cells(X, type(self).__name__)
-        if n_rows_of(cells) < 2:
-            raise InputError(
-                f"a table needs at least two rows; got n_samples={n_rows_of(cells)}", code="too_few_rows", parameter="X"
-            )
+        cells = self._read_table(X)
         rows = np.stack([read_numbers(name, column) for name, column in cells.items()], axis=1)
         empty = [name for name, is_empty in zip(cells, np.isnan(rows).all(axis=0)) if is_empty]
         if empty:
-            raise InputError(
-                f"there is no value, only NaN, in column {first_few([repr(name) for name in empty])}",
-                "leave it out",
-                code="empty_column",
-                columns=empty,
-            )
+            problem = f"there is no value, only NaN, in column {first_few([repr(name) for name in empty])}"
+            raise InputError(problem, "leave it out", code="empty_column", columns=empty)
         for name, column in zip(cells, rows.T):
             check_overflow(column[~np.isnan(column)], column, f"column {name!r}")
         with restore_on_failure(self):
-            self._fit_rows(rows)
-            self.n_features_in_ = len(cells)
-            self._names = list(cells)
-            self.__dict__.pop("feature_names_in_", None)
-            if is_table(X):
-                self.feature_names_in_ = np.array(self._names, dtype=object)
+            self.center_, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
+            self.scale_ = np.where(scale > 0, scale, 1.0)
+            self.gaussian_ = None
+            if rows.shape[1] <= MAX_COLUMNS:
+                self.gaussian_ = fit_gaussian((rows[sample_rows(rows)] - self.center_) / self.scale_).gaussian
+            self._set_names(X, list(cells))
         return self
-
-    def _fit_rows(self, rows: np.ndarray) -> None:
-        """Estimate the distribution of rows of numbers, some of them NaN."""
-        self.center_, scale = np.nanmean(rows, axis=0), np.nanstd(rows, axis=0)
-        self.scale_ = np.where(scale > 0, scale, 1.0)
-        self.gaussian_: GaussianOfRows | None = None
-        if rows.shape[1] <= MAX_COLUMNS:
-            self.gaussian_ = fit_gaussian((rows[sample_rows(rows)] - self.center_) / self.scale_).gaussian
 
     def transform(self, X: Any) -> np.ndarray:
         """Return complete rows.
@@ -260,45 +311,26 @@ class TableCompleter(TransformerMixin, BaseEstimator):
         ndarray of shape (n, d)
         """
         check_is_fitted(self)
-        cells = by_name(X, table_cells(X, type(self).__name__), self._names, type(self).__name__)
+        cells, names = self._read_new(X), self._names
         how = "estimated from the other columns" if self.gaussian_ is not None else "column means of the fit"
-        check_columns(cells, self._names, f"its values are {how}")
-        missing = np.full(n_rows_of(cells), np.nan)
-        columns = [read_numbers(name, cells[name]) if name in cells else missing for name in self._names]
-        rows = np.stack(columns, axis=1)
-        self._warn_about_missing_cells(rows, cells, how)
-        return np.where(np.isnan(rows), self._filled(rows), rows).astype(float_type(X))
+        warn_about_missing_columns(cells, names, f"its values are {how}")
+        nothing = np.full(n_rows_of(cells), np.nan)
+        rows = np.stack([read_numbers(name, cells[name]) if name in cells else nothing for name in names], axis=1)
+        counts = dict(zip(names, np.isnan(rows).sum(axis=0).tolist()))
+        counts = {name: count for name, count in counts.items() if count and name in cells}
+        if counts:
+            listed = first_few([f"{name!r} ({count})" for name, count in counts.items()], 10)
+            problem = f"{sum(counts.values())} cell(s) are empty, in column {listed}"
+            warn(problem, f"their values are {how}", code="missing_cells", columns=list(counts))
+        if self.gaussian_ is None:
+            return np.where(np.isnan(rows), self.center_, rows).astype(float_type(X))
+        filled = self.gaussian_.fill(standardize(rows, self.center_, self.scale_, "the table"))
+        return np.where(np.isnan(rows), filled * self.scale_ + self.center_, rows).astype(float_type(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns."""
         check_is_fitted(self)
         return np.array(self._names, dtype=object)
-
-    def _filled(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows with estimates in the place of NaN."""
-        if self.gaussian_ is None:
-            return np.where(np.isnan(rows), self.center_, rows)
-        standardized = standardize(rows, self.center_, self.scale_, "the table")
-        return self.gaussian_.fill(standardized) * self.scale_ + self.center_
-
-    def _warn_about_missing_cells(self, rows: np.ndarray, cells: Mapping[str, Any], how: str) -> None:
-        counts = dict(zip(self._names, np.isnan(rows).sum(axis=0).tolist()))
-        counts = {name: count for name, count in counts.items() if count and name in cells}
-        if counts:
-            listed = first_few([f"{name!r} ({count})" for name, count in counts.items()], 10)
-            warn(
-                f"{sum(counts.values())} cell(s) are empty, in column {listed}",
-                f"their values are {how}",
-                code="missing_cells",
-                stacklevel=3,
-                columns=list(counts),
-            )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True  # as those of a CSV file
-        return tags
 
 
 def read_numbers(name: str, cells: Any) -> np.ndarray:
@@ -312,13 +344,8 @@ def read_numbers(name: str, cells: Any) -> np.ndarray:
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "b":
         return cells.astype(np.float64)
     cells = cells if isinstance(cells, np.ndarray) else [float(one) if isinstance(one, bool) else one for one in cells]
-    values = read_values(cells, expected="numbers", how="")
-    if values.type == "words" and values.is_missing.all():
-        return np.full(len(cells), np.nan)
-    if values.type != "numbers" or values.n_mistakes:
-        row = values.mistakes[0] if values.mistakes else int(np.flatnonzero(~values.is_missing)[0])
-        raise not_of_kind(name, row, cells[row], "number")
-    return values.cells
+    values = read_like_fit(name, "number", cells)
+    return values.cells if values.type == "numbers" else np.full(len(cells), np.nan)
 
 
 def completer_of(names: Sequence[str], rows: np.ndarray) -> TableCompleter | None:

@@ -24,7 +24,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,59 +31,36 @@ from .._validation import check_int, first_few
 from ..core.fitting import restore_on_failure
 from ..errors import InputError, NotConvergedWarning, shown, warn
 from ..text import DocumentVectorizer
-from .columns import (
-    Column,
-    Requests,
-    by_name,
-    check_columns,
+from .columns import Column, Requests, format_plan, is_table, n_rows_of, plan_columns
+from .completion import (
+    GaussianOfRows,
+    TableTransformer,
+    fit_gaussian,
     float_type,
-    format_plan,
-    is_table,
-    n_rows_of,
-    not_of_kind,
-    plan_columns,
+    read_like_fit,
     sample_rows,
-    table_cells,
+    warn_about_missing_columns,
 )
-from .completion import GaussianOfRows, fit_gaussian
-from .values import Values, ValueType, read_values, standardize
+from .values import Values, read_values, standardize
 
 OTHER = "(other)"
 CATEGORY_SCALE = 0.5  # c
 
 
 class ColumnEncoding(NamedTuple):
-    """How a column becomes numbers.
-
-    Attributes
-    ----------
-    name, kind : str
-        The column, and what it contains.
-    how : str
-        How its cells were read.
-    center : ndarray of shape (width,)
-    scale : float
-        The divisor, which includes the weight of the column.
-    levels : list of str
-        The words of a category that have an indicator each.
-    has_other : bool
-        Whether the last indicator is that of all other words.
-    known : list of str
-        All words of a category; others are new.
-    vectorizer, components : DocumentVectorizer, TruncatedSVD or None
-        Of a text.
-    """
+    """How a column becomes numbers; ``notation`` and ``unit`` are those of :class:`~fiedler.table.values.Values`."""
 
     name: str
     kind: str
-    how: str
-    center: np.ndarray
-    scale: float
-    levels: list[str]
-    has_other: bool
-    known: list[str]
-    vectorizer: Any
-    components: Any
+    notation: str
+    unit: str
+    center: np.ndarray  # (width,)
+    scale: float  # the divisor, which includes the weight of the column
+    levels: list[str]  # the words of a category that have an indicator each
+    has_other: bool  # whether the last indicator is that of all other words
+    known: list[str]  # all words of a category; others are new
+    vectorizer: DocumentVectorizer | None  # of a text
+    components: TruncatedSVD | None
 
     @property
     def output_names(self) -> list[str]:
@@ -94,57 +70,60 @@ class ColumnEncoding(NamedTuple):
         width = len(self.center)
         return [self.name] if self.kind in ("number", "date") else [f"{self.name} {i}" for i in range(width)]
 
+    def read(self, cells: Any) -> Values:
+        """Read the cells of a new table as those of the fit were read."""
+        if self.kind in ("category", "text"):
+            return read_values(cells, as_words=True)
+        values = read_like_fit(self.name, self.kind, cells, self.notation, self.unit)
+        if values.is_missing.all():
+            return self.nothing(len(values.cells))
+        if self.kind == "vector" and values.cells.shape[1] != len(self.center):
+            widths = f"{values.cells.shape[1]} numbers instead of {len(self.center)}"
+            problem = f"the vectors of column {self.name!r} have {widths}"
+            raise InputError(problem, "use the vectors of the same model", code="wrong_n_features", column=self.name)
+        return values
+
+    def nothing(self, n: int) -> Values:
+        """Return the values of a column that a table of n rows does not have."""
+        if self.kind in ("category", "text"):
+            return Values("words", np.full(n, None, dtype=object))
+        return Values("numbers", np.full((n, len(self.center)), np.nan))
+
     def encode(self, values: Values) -> np.ndarray:
         """Return the numbers of all cells, of shape (n, width); NaN where a cell is missing."""
-        raw = _RAW[self.kind](self, values)
+        n, width = len(values.cells), len(self.center)
+        if self.kind == "category":
+            raw = self._indicators(values)
+        elif self.kind == "text":
+            raw, present = np.full((n, width), np.nan), np.flatnonzero(~values.is_missing)
+            if len(present):
+                raw[present] = self.components.transform(self.vectorizer.transform(values.cells[present]))
+        else:
+            raw = values.cells.reshape(n, width)
         return standardize(raw, self.center, self.scale, f"column {self.name!r}")
+
+    def _indicators(self, values: Values) -> np.ndarray:
+        position = {level: j for j, level in enumerate(self.levels)}
+        other = len(self.levels) if self.has_other else -1
+        position |= {word: other for word in self.known if word not in position}
+        unknown = len(position)
+        codes = np.array([position.get(word, unknown) for word in values.cells], dtype=np.intp)
+        known = np.flatnonzero(codes < unknown)
+        indicators = np.full((len(codes), len(self.center)), np.nan)
+        indicators[known] = 0.0
+        indicators[known, codes[known]] = 1.0
+        return indicators
 
     def new_words(self, values: Values) -> list[str]:
         """Return the words of a category that did not occur when it was fitted."""
         return sorted({word for word in values.cells if word is not None} - set(self.known))
 
 
-# ------------------------------------------------------------------------------------------------- kinds of columns
-
-
-def _raw_numbers(encoding: ColumnEncoding, values: Values) -> np.ndarray:
-    return values.cells.reshape(len(values.cells), len(encoding.center))
-
-
-def _raw_indicators(encoding: ColumnEncoding, values: Values) -> np.ndarray:
-    position = {level: j for j, level in enumerate(encoding.levels)}
-    other = len(encoding.levels) if encoding.has_other else -1
-    position |= {word: other for word in encoding.known if word not in position}
-    unknown = len(position)
-    codes = np.array([position.get(word, unknown) for word in values.cells], dtype=np.intp)
-    known = np.flatnonzero(codes < unknown)
-    indicators = np.full((len(codes), len(encoding.center)), np.nan)
-    indicators[known] = 0.0
-    indicators[known, codes[known]] = 1.0
-    return indicators
-
-
-def _raw_terms(encoding: ColumnEncoding, values: Values) -> np.ndarray:
-    components = np.full((len(values.cells), len(encoding.center)), np.nan)
-    present = np.flatnonzero(~values.is_missing)
-    if len(present):
-        components[present] = encoding.components.transform(encoding.vectorizer.transform(values.cells[present]))
-    return components
-
-
-_RAW = {
-    "number": _raw_numbers,
-    "date": _raw_numbers,
-    "vector": _raw_numbers,
-    "category": _raw_indicators,
-    "text": _raw_terms,
-}
-
-
 def fit_column(column: Column, weight: float, max_levels: int, n_text_components: int) -> ColumnEncoding:
     """Fit the encoding of a column."""
-    values, levels, has_other, known = column.values, [], False, []
-    vectorizer, components, width = None, None, 1
+    values = column.values
+    about = (column.name, column.kind, values.notation, values.unit)
+    encoding = ColumnEncoding(*about, np.zeros(1), 1.0, [], False, [], None, None)
     if column.kind == "category":
         words, counts = np.unique([word for word in values.cells if word is not None], return_counts=True)
         known = words.tolist()
@@ -152,19 +131,17 @@ def fit_column(column: Column, weight: float, max_levels: int, n_text_components
         levels = sorted(known[j] for j in frequent)
         has_other = len(levels) < len(known)
         width = len(levels) + has_other
+        encoding = encoding._replace(center=np.zeros(width), levels=levels, has_other=has_other, known=known)
     elif column.kind == "vector":
-        width = values.cells.shape[1]
+        encoding = encoding._replace(center=np.zeros(values.cells.shape[1]))
     elif column.kind == "text":
-        texts = values.cells[~values.is_missing]
         vectorizer = DocumentVectorizer("tfidf")
-        terms = vectorizer.fit_transform(texts)
+        terms = vectorizer.fit_transform(values.cells[~values.is_missing])
         width = max(1, min(n_text_components, min(terms.shape) - 1))
         components = TruncatedSVD(width, random_state=0).fit(terms)
-    unscaled = ColumnEncoding(
-        column.name, column.kind, values.how, np.zeros(width), 1.0, levels, has_other, known, vectorizer, components
-    )
-    raw = unscaled.encode(values)
-    return unscaled._replace(center=np.nanmean(raw, axis=0), scale=(_spread(raw) or 1.0) / weight)
+        encoding = encoding._replace(center=np.zeros(width), vectorizer=vectorizer, components=components)
+    raw = encoding.encode(values)
+    return encoding._replace(center=np.nanmean(raw, axis=0), scale=(_spread(raw) or 1.0) / weight)
 
 
 def _spread(raw: np.ndarray) -> float:
@@ -194,7 +171,7 @@ def smoothing_matrix(gaussian: GaussianOfRows, encodings: Sequence[ColumnEncodin
 # -------------------------------------------------------------------------------------------------------- the encoder
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(TableTransformer):
     """Turn the rows of a table with columns of any kind into vectors.
 
     Numbers, dates, categories, free text and vectors are recognised, and each column gets the same weight. Columns that
@@ -292,11 +269,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def read(self, X: Any) -> list[Column]:
         """Return the columns of a table with their cells, and how each is used."""
-        cells = table_cells(X)
-        if n_rows_of(cells) < 2:
-            raise InputError(
-                f"a table needs at least two rows; got n_samples={n_rows_of(cells)}", code="too_few_rows", parameter="X"
-            )
+        cells = self._read_table(X)
         return plan_columns(cells, self._requests(X, cells))
 
     def fit_columns(self, X: Any, columns: Sequence[Column]) -> np.ndarray:
@@ -304,28 +277,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         max_levels = check_int(self.max_levels, "max_levels", minimum=2)
         n_components = check_int(self.n_text_components, "n_text_components")
         weights = dict(self.weight or {})
-        encodings = [
-            fit_column(one, float(weights.get(one.name, 1.0)), max_levels, n_components)
-            for one in columns
-            if one.is_used
-        ]
-        used = {column.name: column.values for column in columns}
-        rows = np.concatenate([encoding.encode(used[encoding.name]) for encoding in encodings], axis=1)
+        used = [column for column in columns if column.is_used]
+        encodings = [fit_column(one, float(weights.get(one.name, 1.0)), max_levels, n_components) for one in used]
+        rows = np.concatenate([encoding.encode(one.values) for encoding, one in zip(encodings, used)], axis=1)
         result = fit_gaussian(rows[sample_rows(rows)])
+        n_iter = len(result.history.objective)
         if not result.converged:
-            warn(
-                f"the estimation of missing values did not converge within {len(result.history.objective)} iterations",
-                "leave out columns of which most values are missing, or vectors",
-                code="not_converged",
-                category=NotConvergedWarning,
-                stacklevel=3,
-                max_iter=len(result.history.objective),
-            )
+            problem = f"the estimation of missing values did not converge within {n_iter} iterations"
+            hint = "leave out columns of which most values are missing, or vectors"
+            warn(problem, hint, code="not_converged", category=NotConvergedWarning, stacklevel=3, max_iter=n_iter)
         with restore_on_failure(self):
             self.encodings_, self.plan_ = encodings, format_plan(columns)
             self.uses_ = {one.name: one.kind if one.is_used else f"left out: {one.reason}" for one in columns}
             self.gaussian_, self.history_ = result.gaussian, result.history
-            self.n_iter_, self.converged_ = len(result.history.objective), result.converged
+            self.n_iter_, self.converged_ = n_iter, result.converged
             self.smoothing_ = smoothing_matrix(result.gaussian, encodings)
             self._set_names(X, [column.name for column in columns])
         return self._smooth(result.gaussian.fill(rows)).astype(float_type(X))
@@ -365,16 +330,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _encode(self, X: Any) -> np.ndarray:
         """Return the encoded rows with estimates where values are missing."""
-        cells = self._by_name(X, table_cells(X))
-        n = n_rows_of(cells)
-        names = [encoding.name for encoding in self.encodings_]
-        check_columns(cells, names, "its values are estimated from the other columns")
-        values = [
-            _read_like(encoding, cells[encoding.name]) if encoding.name in cells else _nothing(encoding, n)
-            for encoding in self.encodings_
-        ]
-        self._warn_about_new_words(values)
-        pairs = zip(self.encodings_, values)
+        cells = self._read_new(X)
+        if hasattr(self, "feature_names_in_") and not is_table(X):
+            problem = "X does not have valid feature names, but TableEncoder was fitted with feature names"
+            warn(problem, "its columns are taken in the order of the fit", code="no_feature_names")
+        n, encodings = n_rows_of(cells), self.encodings_
+        names = [encoding.name for encoding in encodings]
+        warn_about_missing_columns(cells, names, "its values are estimated from the other columns")
+        values = [one.read(cells[one.name]) if one.name in cells else one.nothing(n) for one in encodings]
+        pairs = list(zip(encodings, values))
+        categories = [(encoding, one) for encoding, one in pairs if encoding.kind == "category"]
+        new = {encoding.name: words for encoding, one in categories if (words := encoding.new_words(one))}
+        if new:
+            listed = "; ".join(f"{name!r}: {first_few([repr(word) for word in words])}" for name, words in new.items())
+            problem = f"there are values that did not occur before, in column {listed}"
+            warn(problem, "they count as missing", code="new_categories", columns=new)
         return self.gaussian_.fill(np.concatenate([encoding.encode(one) for encoding, one in pairs], axis=1))
 
     def _smooth(self, rows: np.ndarray) -> np.ndarray:
@@ -386,57 +356,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         drop, category, number, text = (
             _names(getattr(self, name), name) for name in ("drop", "as_category", "as_number", "as_text")
         )
-        is_array = not is_table(X)
-        if is_array and all(column.dtype.kind in "biuf" for column in cells.values()):
+        if not is_table(X) and all(column.dtype.kind in "biuf" for column in cells.values()):
             number = tuple(name for name in cells if name not in {*drop, *category, *text})
         if not isinstance(self.weight, Mapping | None):
-            raise InputError(
-                f"weight must be a dictionary from names of columns to numbers; got {shown(self.weight)}",
-                code="invalid_parameter",
-                parameter="weight",
-                value=self.weight,
-            )
+            problem = f"weight must be a dictionary from names of columns to numbers; got {shown(self.weight)}"
+            raise InputError(problem, code="invalid_parameter", parameter="weight", value=self.weight)
         return Requests(drop, category, number, text, dict(self.weight or {}))
-
-    def _set_names(self, X: Any, names: list[str]) -> None:
-        self.n_features_in_ = len(names)
-        self.__dict__.pop("feature_names_in_", None)
-        if is_table(X):
-            self.feature_names_in_ = np.array(names, dtype=object)
-
-    def _by_name(self, X: Any, cells: dict[str, Any]) -> dict[str, Any]:
-        """Return columns by the names of the fit, with a warning if those of an array are taken for them."""
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        named = by_name(X, cells, names, type(self).__name__)
-        if hasattr(self, "feature_names_in_") and not is_table(X):
-            warn(
-                "X does not have valid feature names, but TableEncoder was fitted with feature names",
-                "its columns are taken in the order of the fit",
-                code="no_feature_names",
-                stacklevel=4,
-            )
-        return named
-
-    def _warn_about_new_words(self, values: Sequence[Values]) -> None:
-        new = {
-            encoding.name: words
-            for encoding, one in zip(self.encodings_, values)
-            if encoding.kind == "category" and (words := encoding.new_words(one))
-        }
-        if new:
-            listed = "; ".join(f"{name!r}: {first_few([repr(word) for word in words])}" for name, words in new.items())
-            warn(
-                f"there are values that did not occur before, in column {listed}",
-                "they count as missing",
-                code="new_categories",
-                stacklevel=3,
-                columns=new,
-            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
 
@@ -444,43 +372,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 def _names(given: Sequence[str], parameter: str) -> tuple[str, ...]:
     """Return names of columns; a single string is a mistake."""
     if isinstance(given, str) or not isinstance(given, Iterable) or not all(isinstance(name, str) for name in given):
-        raise InputError(
-            f"{parameter} must be a list of names of columns; got {shown(given)}",
-            f"pass [{shown(given)}]" if isinstance(given, str) else "pass a list of strings, such as ['id']",
-            code="invalid_parameter",
-            parameter=parameter,
-            value=given,
-        )
+        problem = f"{parameter} must be a list of names of columns; got {shown(given)}"
+        hint = f"pass [{shown(given)}]" if isinstance(given, str) else "pass a list of strings, such as ['id']"
+        raise InputError(problem, hint, code="invalid_parameter", parameter=parameter, value=given)
     return tuple(given)
-
-
-TYPES: dict[str, ValueType] = {"number": "numbers", "date": "dates", "vector": "vectors"}
-
-
-def _nothing(encoding: ColumnEncoding, n: int) -> Values:
-    """Return the values of a column that a table does not have."""
-    if encoding.kind in ("category", "text"):
-        return Values("words", np.full(n, None, dtype=object))
-    return Values("numbers", np.full((n, len(encoding.center)), np.nan))
-
-
-def _read_like(encoding: ColumnEncoding, cells: Any) -> Values:
-    """Read the cells of a column as those of the fit were read."""
-    if encoding.kind in ("category", "text"):
-        return read_values(cells, as_words=True)
-    expected = TYPES[encoding.kind]
-    values = read_values(cells, expected=expected, how=encoding.how)
-    if values.is_missing.all() and not values.n_mistakes:
-        return _nothing(encoding, len(values.cells))
-    if values.type != expected or values.n_mistakes:
-        row = values.mistakes[0] if values.mistakes else int(np.flatnonzero(~values.is_missing)[0])
-        raise not_of_kind(encoding.name, row, cells[row], encoding.kind, encoding.how)
-    if encoding.kind == "vector" and values.cells.shape[1] != len(encoding.center):
-        raise InputError(
-            f"the vectors of column {encoding.name!r} have {values.cells.shape[1]} numbers instead of "
-            f"{len(encoding.center)}",
-            "use the vectors of the same model",
-            code="wrong_n_features",
-            column=encoding.name,
-        )
-    return values

@@ -145,12 +145,10 @@ class Profiles(NamedTuple):
                 break
             is_absent = self.levels[entry] is not None and differences[entry] < 0
             if not is_absent and self.columns[entry] not in self.left_out:
-                found.setdefault(self.columns[entry], self._contrast(label, int(entry), float(differences[entry])))
+                what = (self.columns[entry], self.kinds[entry], self.levels[entry])
+                numbers = (self.means[label, entry], self.overall[entry], differences[entry])
+                found.setdefault(self.columns[entry], Contrast(*what, *map(float, numbers)))
         return list(found.values())
-
-    def _contrast(self, label: int, entry: int, difference: float) -> Contrast:
-        what = (self.columns[entry], self.kinds[entry], self.levels[entry])
-        return Contrast(*what, float(self.means[label, entry]), float(self.overall[entry]), difference)
 
     def leading_terms(self, label: int) -> Terms:
         """Return the leading terms of a cluster in all texts, the highest-ranked first."""
@@ -171,14 +169,8 @@ class Profiles(NamedTuple):
     def evidence(self, entries: np.ndarray, label: int, rival: int | None) -> list[tuple[str, float]]:
         """Return by how much each column of a row speaks for a cluster against another one, the largest first.
 
-        It is the sum of ((x - m_rival)² - (x - m_label)²) / s² over the entries of the column; NaN counts as 0.
-
-        Parameters
-        ----------
-        entries : ndarray of shape (m,)
-            The values of the row.
-        label, rival : int
-            The clusters; without a rival, the row is compared with the means of all rows.
+        It is the sum of ((x - m_rival)² - (x - m_label)²) / s² over the entries of the column; NaN counts as 0. Without
+        a rival, the row is compared with the means of all rows.
         """
         other = self.overall if rival is None else self.means[rival]
         parts = ((entries - other) ** 2 - (entries - self.means[label]) ** 2) / self.scales**2
@@ -188,31 +180,14 @@ class Profiles(NamedTuple):
         return sorted(sums.items(), key=lambda pair: -abs(pair[1]))
 
     def with_rows(self, entries: Any, labels: np.ndarray, n_clusters: int) -> Profiles:
-        """Return the profiles of more rows; terms stay as they are.
-
-        Parameters
-        ----------
-        entries : ndarray or sparse matrix of shape (r, m)
-            The entries of the rows, NaN where a value is missing.
-        labels : ndarray of shape (r,)
-        n_clusters : int
-            The number of clusters, which may have grown.
-        """
+        """Return the profiles with more rows, of entries (r, m), in perhaps more clusters; terms stay as they are."""
         added = n_clusters - len(self.means)
         means = np.concatenate([self.means, np.tile(self.overall, (added, 1))])
         counts = np.insert(self.counts, [len(self.means)] * added, 0.0, axis=0)
         new = _Moments.of(entries, labels, n_clusters)
         both = new.joined_with(_Moments(counts, np.vstack([means, self.overall]), self.scales**2))
         terms = {name: [*of_column, *([] for _ in range(added))] for name, of_column in self.terms.items()}
-        means_of_all = both.means[-1]
-        clusters = np.where(both.counts[:-1] > 0, both.means[:-1], means_of_all)
-        return self._replace(
-            overall=means_of_all,
-            scales=_scales(both.variances, means_of_all),
-            means=clusters,
-            counts=both.counts,
-            terms=terms,
-        )
+        return _profiles(self.columns, self.kinds, self.levels, both, terms)._replace(left_out=self.left_out)
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return a row for each cluster and entry, as columns: ``pandas.DataFrame(profiles.to_dict())``."""
@@ -247,25 +222,9 @@ def name_cluster(terms: Terms, contrasts: Sequence[Contrast], n_more: int = 0) -
 
 
 def profile_rows(
-    X: Any,
-    labels: np.ndarray,
-    n_clusters: int,
-    names: Iterable[str] | None = None,
-    weights: np.ndarray | None = None,
+    X: Any, labels: np.ndarray, n_clusters: int, names: Iterable[str] | None = None, weights: np.ndarray | None = None
 ) -> Profiles:
-    """Return the profiles of an array or sparse matrix of finite numbers.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-    labels : ndarray of shape (n,)
-        -1 for rows without a cluster.
-    n_clusters : int
-    names : sequence of d str, optional
-        By default x0, x1, ...
-    weights : ndarray of shape (n,), optional
-        The weights of the rows.
-    """
+    """Return the profiles of an array or sparse matrix of finite numbers; a label is -1 for rows without a cluster."""
     columns = [f"x{j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
     kinds, levels = ["number"] * len(columns), [None] * len(columns)
     return _profiles(columns, kinds, levels, _Moments.of(X, labels, n_clusters, weights), {})
@@ -278,10 +237,7 @@ def profile_table(
     used: Collection[str] | None = None,
     weights: np.ndarray | None = None,
 ) -> Profiles:
-    """Return the profiles of the columns of a table, also of those by which rows were not compared.
-
-    Columns of ids, constants and vectors have none.
-    """
+    """Return the profiles of the columns of a table, also of those not ``used``; ids, constants, vectors have none."""
     names: list[tuple[str, str, str | None]] = []
     moments: list[_Moments] = []
     terms = {}

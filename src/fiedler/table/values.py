@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Real
@@ -36,7 +36,6 @@ THOUSANDS_COMMA = re.compile(r"-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
 THOUSANDS_GAP = re.compile(r"-?[1-9]\d{0,2}([ \u00a0\u202f'\u2019]\d{3})+(\.\d+)?", re.ASCII)
 UNIT = re.compile(r".*?\d\s*((?:°[^\W\d_]?|[^\W\d_]{1,8})(?:/[^\W\d_]{1,8})?[²³]?)")  # behind a number: kg, km/h, °C
 LIST_SEPARATOR = re.compile(r"\s*,\s*|\s+")
-UNIT_OF_HOW = re.compile(r"(?:^|, )in (\S+)$")
 NUMBER_LIST = re.compile(r"\[[\s\d.,eE+-]*\]")  # in a cell, with commas or without
 DATE_FORMATS = {
     "day.month.year": ("%d.%m.%Y", "%d.%m.%y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S"),
@@ -45,7 +44,13 @@ DATE_FORMATS = {
     "year/month/day": ("%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y-%m"),
     "day-month-year": ("%d-%m-%Y", "%d-%b-%Y", "%d %b %Y", "%d %B %Y"),
 }
-DOUBTFUL = {"as month/day/year": "as day/month/year"}  # dates that may be read in two ways, the first one is taken
+AMBIGUOUS = {"month/day/year": "day/month/year"}  # orders of dates that fit the same cells; the first one is taken
+DESCRIPTIONS = {  # of the notations of numbers; those of dates are in `DATE_FORMATS`
+    "thousands comma": "with commas between thousands",
+    "thousands gap": "with gaps between thousands",
+    "decimal comma": "with a decimal comma",
+    "time of day": "as time of day",
+}
 N_TRIED = 100  # different cells, of which a reader must read one
 
 
@@ -56,31 +61,23 @@ class Words(list):
 class Values(NamedTuple):
     """The cells of a column.
 
-    Attributes
-    ----------
-    type : {'numbers', 'dates', 'words', 'vectors'}
-    cells : ndarray
-        Of shape (n,): float64 with NaN for numbers and days, objects with None for words; of shape (n, width) for
-        vectors, rows of NaN where missing.
-    how : str
-        How the cells were read, if that is not obvious, such as 'with a decimal comma'.
-    mistakes : tuple of int
-        The first rows whose cells are not numbers (or dates), although most others are.
-    n_mistakes : int
-        The number of all such rows.
-    in_several_ways : bool
-        Whether these can be read as well, but not in the same way as the others.
-    doubt : str
-        Another way in which all cells can be read.
+    Of shape (n,): float64 with NaN for numbers and days, objects with None for words; of shape (n, width) for vectors,
+    rows of NaN where missing. Mistakes are cells that are not of the type, although most others are.
     """
 
     type: ValueType
     cells: np.ndarray
-    how: str = ""
-    mistakes: tuple[int, ...] = ()
+    notation: str = ""  # of numbers or dates: a key of DESCRIPTIONS or DATE_FORMATS, '' for plain and ISO ones
+    unit: str = ""  # that stands behind all numbers, such as 'kg'
+    mistakes: tuple[int, ...] = ()  # the first rows of them
     n_mistakes: int = 0
-    in_several_ways: bool = False
-    doubt: str = ""
+    has_mixed_notations: bool = False  # whether mistakes are of the type, but in another notation than the others
+    alternative: str = ""  # another notation in which all cells can be read
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether cells are written without a particular notation or unit."""
+        return not (self.notation or self.unit)
 
     @property
     def is_missing(self) -> np.ndarray:
@@ -90,20 +87,31 @@ class Values(NamedTuple):
         return np.isnan(self.cells if self.cells.ndim == 1 else self.cells[:, 0])
 
 
+def describe_notation(notation: str, unit: str) -> str:
+    """Say how cells are written, if that is not obvious.
+
+    Examples
+    --------
+    >>> describe_notation("decimal comma", "km/h"), describe_notation("day.month.year", "")
+    ('with a decimal comma, in km/h', 'as day.month.year')
+    """
+    style = DESCRIPTIONS.get(notation, f"as {notation}" if notation else "")
+    return ", ".join(filter(None, (style, f"in {unit}" if unit else "")))
+
+
 def read_values(
-    cells: Any, *, as_words: bool = False, expected: ValueType | None = None, how: str | None = None
+    cells: Any,
+    *,
+    as_words: bool = False,
+    expected: ValueType | None = None,
+    notation: str | None = None,
+    unit: str = "",
 ) -> Values:
     """Recognise the type of the cells of a column.
 
-    Parameters
-    ----------
-    cells : ndarray or sequence
-        Numbers, dates, strings, sequences of numbers, or a mixture; None, NaN and words such as "NA" are missing.
-    as_words : bool
-        Whether to take strings as they are, even if they look like numbers.
-    expected, how : str, optional
-        The type of the cells of another table, and how they were read, so that those of this one are read in the same
-        way; strings that cannot be are mistakes.
+    Cells are numbers, dates, strings, sequences of numbers, or a mixture; None, NaN and words such as "NA" are missing.
+    Strings may be taken as they are (``as_words``), or read like those of another table, of the expected type, notation
+    and unit; those that cannot be are mistakes. Without a notation, any of the type is taken.
 
     Examples
     --------
@@ -117,7 +125,7 @@ def read_values(
         return values
     if len(cells) and all(cell is None or type(cell) is str for cell in cells):  # of files: equal cells are read once
         word_of = {cell: to_word(cell) for cell in set(cells) if cell is not None and not is_missing(cell)}
-        return _from_words([word_of.get(cell) for cell in cells], as_words, expected, how)
+        return _from_words([word_of.get(cell) for cell in cells], as_words, expected, notation, unit)
     listed = [None if is_missing(cell) else cell for cell in cells]
     present = [cell for cell in listed if cell is not None]
     if present and not as_words and all(isinstance(cell, list | tuple | np.ndarray) for cell in present):
@@ -126,16 +134,19 @@ def read_values(
     if not as_words and not is_huge:
         for kinds, type_, convert in NATIVE:
             if all(isinstance(cell, kinds) and not isinstance(cell, bool | np.bool_) for cell in present) and present:
-                return _numbers(type_, _converted(listed, convert))
+                numbers = [math.nan if cell is None else convert(cell) for cell in listed]
+                return _finite_values(type_, np.array(numbers, dtype=np.float64))
     words = [None if cell is None else to_word(cell) for cell in listed]
-    return _from_words(words, as_words or is_huge, expected, how)
+    return _from_words(words, as_words or is_huge, expected, notation, unit)
 
 
-def _from_words(words: list[str | None], as_words: bool, expected: ValueType | None, how: str | None) -> Values:
+def _from_words(
+    words: list[str | None], as_words: bool, expected: ValueType | None, notation: str | None, unit: str
+) -> Values:
     if as_words:
         return Values("words", _objects(words))
     vectors = _vectors_of_words(words) if expected in (None, "vectors") else None
-    return _parse(words, expected, how) if vectors is None else vectors
+    return _parse(words, expected, notation, unit) if vectors is None else vectors
 
 
 def _vectors_of_words(words: Sequence[str | None]) -> Values | None:
@@ -190,34 +201,25 @@ def _from_array(cells: np.ndarray) -> Values | None:
         with np.errstate(over="ignore"):  # of numbers in extended precision
             cells = cells.astype(np.float64)
     if kind in "iuf" and cells.ndim == 2:
-        return _vectors_of_array(cells.astype(np.float64))
+        return _finite_values("vectors", cells.astype(np.float64))
     if kind in "iu" and len(cells) and max(-int(cells.min()), int(cells.max())) >= LARGEST:
         return None
     if kind in "iuf":
-        return _numbers("numbers", cells.astype(np.float64))
+        return _finite_values("numbers", cells.astype(np.float64))
     if kind == "M":
-        return Values("dates", _days(cells))
+        microseconds = cells.astype("datetime64[us]")
+        days = microseconds.astype(np.int64) / (1e6 * SECONDS_PER_DAY)
+        return Values("dates", np.where(np.isnat(microseconds), np.nan, days))
     if kind == "m":
-        return _numbers("numbers", np.where(np.isnat(cells), np.nan, cells / np.timedelta64(1, "s")))
+        return _finite_values("numbers", np.where(np.isnat(cells), np.nan, cells / np.timedelta64(1, "s")))
     return None
 
 
-def _vectors_of_array(vectors: np.ndarray) -> Values:
-    """Return the rows of an array as vectors, of which those with infinite entries are mistakes."""
-    infinite = np.flatnonzero(np.isinf(vectors).any(axis=1))
-    return Values("vectors", vectors, "", tuple(infinite[:MAX_SHOWN].tolist()), len(infinite))
-
-
-def _numbers(type_: ValueType, numbers: np.ndarray) -> Values:
-    """Return numbers, of which infinite ones are mistakes."""
-    infinite = np.flatnonzero(np.isinf(numbers))
-    return Values(type_, numbers, "", tuple(infinite[:MAX_SHOWN].tolist()), len(infinite))
-
-
-def _days(dates: np.ndarray) -> np.ndarray:
-    microseconds = dates.astype("datetime64[us]")
-    days = microseconds.astype(np.int64) / (1e6 * SECONDS_PER_DAY)
-    return np.where(np.isnat(microseconds), np.nan, days)
+def _finite_values(type_: ValueType, cells: np.ndarray) -> Values:
+    """Return numbers or vectors, of which infinite ones are mistakes."""
+    is_infinite = np.isinf(cells)
+    infinite = np.flatnonzero(is_infinite if cells.ndim == 1 else is_infinite.any(axis=1))
+    return Values(type_, cells, mistakes=tuple(infinite[:MAX_SHOWN].tolist()), n_mistakes=len(infinite))
 
 
 def _day(when: date) -> float:
@@ -236,10 +238,6 @@ NATIVE: tuple[tuple[Any, ValueType, Callable[[Any], float]], ...] = (
     (time, "numbers", _seconds),
     (timedelta, "numbers", timedelta.total_seconds),
 )
-
-
-def _converted(cells: Iterable[Any], convert: Callable[[Any], float]) -> np.ndarray:
-    return np.array([math.nan if cell is None else convert(cell) for cell in cells], dtype=np.float64)
 
 
 def _objects(words: Sequence[str | None]) -> np.ndarray:
@@ -264,79 +262,76 @@ def _vectors(cells: Sequence[Any]) -> Values:
             vectors[row] = array
         elif array is not None:
             mistakes.append(row)
-    return Values("vectors", vectors, "", tuple(mistakes[:MAX_SHOWN]), len(mistakes))
+    return Values("vectors", vectors, mistakes=tuple(mistakes[:MAX_SHOWN]), n_mistakes=len(mistakes))
 
 
 # -------------------------------------------------------------------------------------------------- words that are read
 
 
-def _parse(words: Sequence[str | None], expected: ValueType | None, how: str | None) -> Values:
-    """Read words as numbers or dates if all of them, or most, can be read in the same way."""
+class Rule(NamedTuple):
+    """How the words of a notation are read; None for words in another one."""
+
+    type: ValueType | None
+    notation: str
+    read: Reader
+    unit: str = ""
+
+
+def _parse(words: Sequence[str | None], expected: ValueType | None, notation: str | None, unit: str) -> Values:
+    """Read words as numbers or dates if all of them, or most, are in the same notation."""
     distinct = sorted({word for word in words if word is not None})
-    readings = _read_in_each_way(distinct, expected, how)
-    type_, name, found = max(readings, key=lambda one: len(one.found), default=Reading(expected, "", {}))
-    mistakes = [row for row, word in enumerate(words) if word is not None and word not in found]
+    readings = _read_by_rules(distinct, expected, notation, unit)
+    rule, numbers = max(readings, key=lambda one: len(one[1]), default=(Rule(expected, "", _plain), {}))
+    mistakes = [row for row, word in enumerate(words) if word is not None and word not in numbers]
     n_present = sum(word is not None for word in words)
     is_category = bool(mistakes) and len(distinct) <= MAX_CODES
     is_mostly = n_present - len(mistakes) >= MOSTLY * n_present
-    in_any_way = {word for reading in readings if reading.type == type_ for word in reading.found}
-    in_several_ways = not is_mostly and len(in_any_way) == len(distinct)
-    if type_ is None or (expected is None and (is_category or not (is_mostly or in_several_ways))):
+    in_any_notation = {word for other, words_read in readings if other.type == rule.type for word in words_read}
+    is_mixed = not is_mostly and len(in_any_notation) == len(distinct)
+    if rule.type is None or (expected is None and (is_category or not (is_mostly or is_mixed))):
         return Values("words", _objects(words))
-    cells = np.array([found.get(word, math.nan) if word is not None else math.nan for word in words])
-    doubt = "" if mistakes or expected is not None else _doubt(name, distinct)
-    return Values(type_, cells, name, tuple(mistakes[:MAX_SHOWN]), len(mistakes), in_several_ways, doubt)
+    cells = np.array([numbers.get(word, math.nan) if word is not None else math.nan for word in words])
+    other = "" if mistakes or expected is not None else _alternative(rule.notation, distinct)
+    shown = tuple(mistakes[:MAX_SHOWN])
+    return Values(rule.type, cells, rule.notation, rule.unit, shown, len(mistakes), is_mixed, other)
 
 
-class Reading(NamedTuple):
-    """The words that can be read in one way."""
-
-    type: ValueType | None
-    name: str
-    found: dict[str, float]
-
-
-def _read_in_each_way(distinct: Sequence[str], expected: ValueType | None, how: str | None) -> list[Reading]:
-    """Read words in all ways in which some can be read, until all can; or as those of another table were read."""
+def _read_by_rules(
+    distinct: Sequence[str], expected: ValueType | None, notation: str | None, unit: str
+) -> list[tuple[Rule, dict[str, float]]]:
+    """Read words by all rules by which some can be read, until all can; or as those of another table were read."""
     readings = []
-    for type_, name, read in _readers(distinct) if expected is None else _readers_like(expected, how):
-        if expected is None and all(read(word) is None for word in distinct[:N_TRIED]):
+    for rule in _rules(distinct, unit):
+        is_iso_date = rule.type == "dates" and not rule.notation
+        is_same = (rule.notation, rule.unit) == (notation, unit) or is_iso_date
+        if expected is not None and (rule.type != expected or not (notation is None or is_same)):
             continue
-        readings.append(Reading(type_, name, {word: value for word in distinct if (value := read(word)) is not None}))
-        if len(readings[-1].found) == len(distinct):
+        if expected is None and all(rule.read(word) is None for word in distinct[:N_TRIED]):
+            continue
+        readings.append((rule, {word: value for word in distinct if (value := rule.read(word)) is not None}))
+        if len(readings[-1][1]) == len(distinct):
             break
     return readings
 
 
-def _doubt(name: str, distinct: Sequence[str]) -> str:
-    """Return how else all dates can be read: the month and the day of none of them differ from a day and a month."""
-    other = DOUBTFUL.get(name)
-    read = next((read for _, one, read in READERS if one == other), None)
-    return (other or "").removeprefix("as ") if read and all(read(word) is not None for word in distinct) else ""
-
-
-def _readers(distinct: Sequence[str]) -> list[tuple[ValueType, str, Reader]]:
-    """Return the readers for words, also with the unit that all of them have behind their number."""
-    units = {match[1] if (match := UNIT.fullmatch(word)) else "" for word in distinct[:N_TRIED]}
-    unit = units.pop() if len(units) == 1 else ""
-    return [*READERS, *_readers_with(unit)] if unit else READERS
-
-
-def _readers_like(expected: ValueType, how: str | None) -> list[tuple[ValueType, str, Reader]]:
-    """Return the readers for words that were read before, and ISO dates."""
-    match = UNIT_OF_HOW.search(how or "")
-    readers = [*READERS, *_readers_with(match[1])] if match else READERS
-    return [one for one in readers if one[0] == expected and (one[1] == how or (expected == "dates" and not one[1]))]
-
-
-def _readers_with(unit: str) -> list[tuple[ValueType, str, Reader]]:
-    """Return the readers of numbers with a unit behind them."""
+def _rules(distinct: Sequence[str], unit: str) -> list[Rule]:
+    """Return the rules for words, also with a unit: the given one, or that which all words have behind their number."""
+    if not unit:
+        units = {match[1] if (match := UNIT.fullmatch(word)) else "" for word in distinct[:N_TRIED]}
+        unit = units.pop() if len(units) == 1 else ""
 
     def with_unit(read: Reader) -> Reader:
         return lambda word: read(word.removesuffix(unit).strip()) if word.endswith(unit) else None
 
-    named = ((name, read) for type_, name, read in READERS if type_ == "numbers" and read is not _time_of_day)
-    return [("numbers", f"{name}, in {unit}" if name else f"in {unit}", with_unit(read)) for name, read in named]
+    numbers = [rule for rule in RULES if rule.type == "numbers" and rule.notation != "time of day"]
+    return [*RULES, *(rule._replace(read=with_unit(rule.read), unit=unit) for rule in numbers if unit)]
+
+
+def _alternative(notation: str, distinct: Sequence[str]) -> str:
+    """Return how else all dates can be read: the month and the day of none of them differ from a day and a month."""
+    other = AMBIGUOUS.get(notation)
+    read = next((rule.read for rule in RULES if rule.notation == other), None)
+    return other if other and read and all(read(word) is not None for word in distinct) else ""
 
 
 def _clean(word: str) -> str:
@@ -404,14 +399,14 @@ def _date_in(formats: tuple[str, ...]) -> Callable[[str], float | None]:
     return read
 
 
-READERS: list[tuple[ValueType, str, Reader]] = [
-    ("numbers", "", _plain),
-    ("numbers", "with commas between thousands", _with_thousands_comma),
-    ("numbers", "with gaps between thousands", _with_thousands_gap),
-    ("numbers", "with a decimal comma", _with_decimal_comma),
-    ("numbers", "as time of day", _time_of_day),
-    ("dates", "", _iso_date),
-    *(("dates", f"as {order}", _date_in(formats)) for order, formats in DATE_FORMATS.items()),
+RULES = [
+    Rule("numbers", "", _plain),
+    Rule("numbers", "thousands comma", _with_thousands_comma),
+    Rule("numbers", "thousands gap", _with_thousands_gap),
+    Rule("numbers", "decimal comma", _with_decimal_comma),
+    Rule("numbers", "time of day", _time_of_day),
+    Rule("dates", "", _iso_date),
+    *(Rule("dates", order, _date_in(formats)) for order, formats in DATE_FORMATS.items()),
 ]
 
 
@@ -427,10 +422,6 @@ def standardize(values: np.ndarray, center: np.ndarray, scale: np.ndarray | floa
         result = (values - center) / scale
     if np.isinf(result).any():
         largest = float(np.nanmax(np.abs(values)))
-        raise InputError(
-            f"{where} has values of magnitude {largest:.1e}, too far from those of the fit",
-            "check their unit",
-            code="values_too_far",
-            largest=largest,
-        )
+        problem = f"{where} has values of magnitude {largest:.1e}, too far from those of the fit"
+        raise InputError(problem, "check their unit", code="values_too_far", largest=largest)
     return result

@@ -1,13 +1,5 @@
-"""Text: from raw documents to term vectors, and from clusters of documents to descriptions in words."""
+"""Text: documents as term vectors, and clusters of documents described in words."""
 
-from .describe import ClusterDescription, describe_clusters
-from .read import Documents, read_documents
-from .vectorize import DocumentVectorizer
+from .documents import ClusterDescription, Documents, DocumentVectorizer, describe_clusters
 
-__all__ = [
-    "ClusterDescription",
-    "DocumentVectorizer",
-    "Documents",
-    "describe_clusters",
-    "read_documents",
-]
+__all__ = ["ClusterDescription", "DocumentVectorizer", "Documents", "describe_clusters"]

@@ -1,0 +1,1 @@
+"""A package, so that pytest distinguishes its conftest.py from the one above it."""
