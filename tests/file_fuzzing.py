@@ -31,11 +31,12 @@ from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 import fiedler
 from fiedler import AffinityGraph, EmbedKMeans, FullGraph, KNNGraph, LapGMM, ManifoldClustering, SpectralClustering
-from fiedler._registry import check_instances, storable_classes
+from fiedler._registry import storable_classes
 from fiedler.core.eigen import smallest_eigenpairs
 from fiedler.errors import FiedlerError
 from fiedler.persistence import DECODERS, TENSOR_DTYPES
 from fiedler.text import DocumentVectorizer
+from registry_instances import check_instances
 
 REFUSED, LOADED, FAILED = "refused", "loaded", "failed"  # the last one: loaded, but a prediction raised an error
 MAX_SECONDS = 10  # of one mutation

@@ -35,7 +35,7 @@ from sklearn.pipeline import Pipeline
 
 from ._files import atomic_write, check_path
 from ._registry import storable_classes
-from ._validation import is_foreign
+from ._validation import is_foreign, validate_parameters
 from ._version import __version__, versions
 from .core.arrays import to_numpy
 from .core.fitting import is_dask_array
@@ -365,7 +365,8 @@ def _restore(cls: type, parameters: dict[str, Any], attributes: dict[str, Any]) 
 
 
 def _check_parameters(instance: Any) -> None:
-    """Let the class check its parameters, if it declares what they may be in scikit-learn's form."""
+    """Let the class check its parameters, as it declares them; classes of scikit-learn do so in a form of their own."""
+    validate_parameters(instance)
     if hasattr(instance, "_parameter_constraints"):
         instance._validate_params()
 
