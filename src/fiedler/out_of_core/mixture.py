@@ -235,7 +235,7 @@ class _GaussianFit:
         k = check_n_clusters(model.n_clusters, rows.n_rows)
         given = tuple(name for name, values in self.given.items() if values is not None)
         # labels or memberships of a start are checked when they are used
-        checks = {WEIGHTS: check_weights, LABELS: partial(check_labels, n_clusters=k), INIT: np.asarray}
+        checks: dict[str, Any] = {WEIGHTS: check_weights, LABELS: partial(check_labels, n_clusters=k), INIT: np.asarray}
         for name in given:
             store_values(rows, self.given[name], name, checks[name])
         settings = Settings.of(model, rows, k, given)
