@@ -38,19 +38,11 @@ SHARE_MOVED = 1 / 200  # of the largest excess that moves at once, or one row
 
 
 class SizeBounds(NamedTuple):
-    """Bounds on the sizes of clusters.
+    """Bounds on the sizes of clusters."""
 
-    Attributes
-    ----------
-    lower, upper : float
-        The smallest and the largest size, in the unit of the weights.
-    weights : ndarray of shape (n,)
-        The weight of each row, 1 without weights.
-    """
-
-    lower: float
+    lower: float  # in the unit of the weights
     upper: float
-    weights: np.ndarray
+    weights: np.ndarray  # of the rows, 1 without weights
 
     @property
     def total(self) -> float:
@@ -83,15 +75,7 @@ class SizeBounds(NamedTuple):
         return SizeBounds(self.lower * share, self.upper * share, weights)
 
     def repair(self, graph: AffinityGraph, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-        """Return a partition of a graph within the bounds: itself if it is, else with rows near its boundaries moved.
-
-        Parameters
-        ----------
-        graph : AffinityGraph
-            With non-negative weights.
-        labels : ndarray of shape (n,)
-        n_clusters : int
-        """
+        """Return a partition within the bounds: itself if it is, else with rows near its boundaries moved."""
         if self.is_met(labels, n_clusters):
             return labels
         memberships = _walk(graph, labels, n_clusters)
@@ -111,14 +95,7 @@ class SizeBounds(NamedTuple):
         return not _violations(np.bincount(labels, self.weights, minlength=n_clusters), self).any()
 
     def assign(self, memberships: np.ndarray, fixed: np.ndarray | None = None) -> np.ndarray:
-        """Return the labels of the largest memberships within the bounds.
-
-        Parameters
-        ----------
-        memberships : ndarray of shape (n, n_clusters)
-        fixed : ndarray of shape (n,), optional
-            Rows that keep the label of their largest membership.
-        """
+        """Return the labels of the largest memberships within the bounds."""
         labels, n_clusters = memberships.argmax(axis=1), memberships.shape[1]
         scores = np.log(np.maximum(memberships.astype(np.float64), SMALLEST_MEMBERSHIP))
         movable = np.ones(len(labels), dtype=bool) if fixed is None else ~fixed
@@ -144,14 +121,7 @@ class SizeBounds(NamedTuple):
 def check_size_bounds(
     min_cluster_size: object, max_cluster_size: object, weights: np.ndarray | None, n_samples: int
 ) -> SizeBounds | None:
-    """Return the bounds on the sizes of clusters; None without any.
-
-    Parameters
-    ----------
-    min_cluster_size, max_cluster_size : int or None
-    weights : ndarray of shape (n_samples,) or None
-    n_samples : int
-    """
+    """Return the bounds on the sizes of clusters; None without any."""
     if min_cluster_size is None and max_cluster_size is None:
         return None
     weights = np.ones(n_samples) if weights is None else weights

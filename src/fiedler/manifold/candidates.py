@@ -74,53 +74,22 @@ MAX_ROW_ITERATIONS = 10  # of EM on rows, for a mixture that was chosen
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A partition, how it was found, and its scores, none of which uses true labels.
+    """A partition, how it was found, and its scores, none of which uses true labels."""
 
-    Attributes
-    ----------
-    family : str
-        The method: 'spectral', 'communities', 'linkage', 'k-means', 'mixture' or 'LapGMM'.
-    labels : ndarray of shape (n,)
-    seconds : float
-        The time of the search or fit itself, without what it shares with others, such as the graph.
-    detail : str
-        The search, covariance type, or another option, as it is shown.
-    view : str
-        The view of the rows in which it was found.
-    n_neighbors : int or None
-        The number of neighbours in the graph on which it was found; None for a given graph.
-    resolution : float
-        The resolution at which communities were searched; NaN for other partitions.
-    covariance_type : str or None
-        That of LapGMM; None for other partitions.
-    n_clusters : int
-        The number of non-empty clusters.
-    cut : float
-        Geometric mean of the normalised cuts on the graphs.
-    modularity : float
-        On the sparsest graph.
-    icl : float
-        Integrated completed likelihood per row; NaN where no mixture is estimated.
-    agreement : float
-        Fraction of the given labels and pairs that it satisfies; NaN without any.
-    consensus : float
-        The mean agreement with the partitions of other methods and views; NaN where these are not compared.
-    """
-
-    family: str
+    family: str  # 'spectral', 'communities', 'linkage', 'k-means', 'mixture' or 'LapGMM'
     labels: np.ndarray
-    seconds: float
-    detail: str = ""
-    view: str = ROWS
-    n_neighbors: int | None = DEFAULT_NEIGHBORS
-    resolution: float = math.nan
-    covariance_type: CovarianceType | None = None
-    n_clusters: int = 0
-    cut: float = math.nan
-    modularity: float = math.nan
-    icl: float = math.nan
-    agreement: float = math.nan
-    consensus: float = math.nan
+    seconds: float  # of the search or fit itself, without what it shares with others, such as the graph
+    detail: str = ""  # the search, covariance type, or another option, as it is shown
+    view: str = ROWS  # of the rows, in which it was found
+    n_neighbors: int | None = DEFAULT_NEIGHBORS  # in the graph on which it was found; None for a given graph
+    resolution: float = math.nan  # at which communities were searched
+    covariance_type: CovarianceType | None = None  # of LapGMM
+    n_clusters: int = 0  # that are not empty
+    cut: float = math.nan  # geometric mean of the normalised cuts on the graphs
+    modularity: float = math.nan  # on the sparsest graph
+    icl: float = math.nan  # integrated completed likelihood per row, where mixtures are estimated
+    agreement: float = math.nan  # fraction of the given labels and pairs that it satisfies
+    consensus: float = math.nan  # the mean agreement with the partitions of other methods and views, if compared
 
     @property
     def graph(self) -> str:

@@ -141,21 +141,11 @@ KEPT_WITHIN = 0.02  # of the highest consensus: the communities of all rows are 
 
 
 class Effort(NamedTuple):
-    """How much is compared.
+    """How much is compared."""
 
-    Attributes
-    ----------
-    max_rows : int
-        The largest number of rows; of more, a sample is compared. See `n_rows`.
-    sufficient_consensus : float
-        The consensus of a partition of the rows themselves above which no other view is compared.
-    max_searches : int
-        The maximum number of searches for communities on each graph of the rows.
-    """
-
-    max_rows: int
-    sufficient_consensus: float
-    max_searches: int
+    max_rows: int  # of more, a sample is compared, see `n_rows`
+    sufficient_consensus: float  # of a partition of the rows themselves, above which no other view is compared
+    max_searches: int  # for communities on each graph of the rows
 
     def n_rows(self, low_dimensional: bool) -> int:
         """Return the largest number of rows that are compared: twice as many if there is only one other view."""
@@ -171,30 +161,14 @@ EFFORTS: dict[str, Effort | None] = {
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What was compared, and the result.
+    """What was compared, and the result."""
 
-    Attributes
-    ----------
-    candidates : list of Candidate
-        With their consensus, those found before first; partitions of the sampled rows if there is a sample.
-    position : int
-        The place of the chosen one in the list.
-    labels : ndarray of shape (n,)
-        The chosen partition of all rows.
-    votes : ndarray of shape (n, n_clusters)
-        The share of the votes for each of its clusters.
-    view : View
-        Its view of all rows.
-    n_compared : int
-        The number of rows that were compared.
-    """
-
-    candidates: list[Candidate]
-    position: int
-    labels: np.ndarray
-    votes: np.ndarray
-    view: View
-    n_compared: int
+    candidates: list[Candidate]  # with their consensus, those found before first; of the sampled rows, if some are
+    position: int  # of the chosen one in the list
+    labels: np.ndarray  # the chosen partition of all rows
+    votes: np.ndarray  # the share of the votes for each of its clusters, (n, n_clusters)
+    view: View  # its view of all rows
+    n_compared: int  # the number of rows that were compared
 
     @property
     def chosen(self) -> Candidate:
@@ -204,28 +178,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Comparer:
-    """Compares views of rows.
-
-    Attributes
-    ----------
-    effort : Effort
-    n_clusters : int
-    low_dimensional : bool
-        Whether the other views are whitened, or LPI.
-    random_state : int
-    pairs : PairwiseConstraints, optional
-        Known pairs of all rows, for the graphs of other views.
-    n_known : int
-        The number of known labels and pairs.
-    n_jobs : int, optional
-    """
+    """Compares views of rows."""
 
     effort: Effort
     n_clusters: int
-    low_dimensional: bool
+    low_dimensional: bool  # whether the other views are whitened, or LPI
     random_state: int
-    pairs: PairwiseConstraints | None = None
-    n_known: int = 0
+    pairs: PairwiseConstraints | None = None  # known pairs of all rows, for the graphs of other views
+    n_known: int = 0  # labels and pairs
     n_jobs: int | None = None
 
     def compare(self, rows: View, scorer: PartitionScorer, found: Sequence[Candidate], leader: int) -> Comparison:

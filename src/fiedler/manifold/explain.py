@@ -26,47 +26,25 @@ from ..table.profiles import Contrast, Profiles, Terms, profile_rows, profile_ta
 from ..table.values import read_values
 from .state import FittedState
 
-# ---------------------------------------------------------------------------------------------------------------------
-# What sets clusters apart, and why a row is in its cluster, as records that can be printed.
-
 MIN_EVIDENCE = 0.05  # of columns that are listed
 MAX_COLUMNS, MAX_NEIGHBORS = 5, 5  # listed in the text
+FULL_CONFIDENCE = 0.995  # rows of at least this confidence are not borderline
 
 
 class Borderline(NamedTuple):
-    """A row of low confidence.
-
-    Attributes
-    ----------
-    row : int
-    confidence : float
-        Its membership in its cluster.
-    other : int
-        The other cluster of the largest membership.
-    share : float
-        Its membership in that one.
-    """
+    """A row of low confidence."""
 
     row: int
-    confidence: float
-    other: int
-    share: float
+    confidence: float  # its membership in its cluster
+    other: int  # the other cluster of the largest membership
+    share: float  # its membership in that one
 
 
 class Neighbor(NamedTuple):
-    """A neighbour of a row in the graph.
-
-    Attributes
-    ----------
-    row : int
-    share : float
-        Its share of the weights of all neighbours.
-    label : int
-        Its cluster.
-    """
+    """A neighbour of a row in the graph."""
 
     row: int
-    share: float
+    share: float  # of the weights of all neighbours
     label: int
 
 
@@ -209,11 +187,6 @@ class RowExplanation:
         return "\n".join(lines)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-
-FULL_CONFIDENCE = 0.995  # rows of at least this confidence are not borderline
-
-
 # ------------------------------------------------------------------------------------------------------------ clusters
 
 
@@ -226,21 +199,7 @@ def explain_clusters(
     n_rows: int = 3,
     numbers: np.ndarray | None = None,
 ) -> Explanation:
-    """Describe every cluster.
-
-    Parameters
-    ----------
-    profiles : Profiles
-    rows : array or sparse matrix of shape (n, d), AffinityGraph or None
-        By which typical rows are closest to the mean.
-    labels : ndarray of shape (n,)
-        -1 for outliers.
-    memberships : ndarray of shape (n, n_clusters)
-    n_rows : int, default=3
-        The number of typical and of borderline rows.
-    numbers : ndarray of shape (n,), optional
-        What the rows are called; by default 0, 1, ...
-    """
+    """Describe every cluster."""
     numbers = np.arange(len(labels)) if numbers is None else numbers
     clusters, names = [], profiles.names()
     for label in range(memberships.shape[1]):
@@ -306,22 +265,7 @@ def explain_row(
     labels: np.ndarray,
     columns: tuple[Profiles, np.ndarray] | None,
 ) -> RowExplanation:
-    """Explain the cluster of a row.
-
-    Parameters
-    ----------
-    row : int or None
-        Its number, None for a new one.
-    label : int
-        Its cluster, -1 for an outlier.
-    memberships : ndarray of shape (n_clusters,)
-    neighbors : tuple of (ndarray of shape (m,), ndarray of shape (m,))
-        Numbers and weights of the neighbours.
-    all_memberships, labels : ndarray of shape (n, n_clusters) and (n,)
-        Of all rows.
-    columns : tuple of (Profiles, ndarray), optional
-        The columns by cluster, and the entries of the row.
-    """
+    """Explain the cluster of a row."""
     order = [int(one) for one in np.argsort(-memberships, kind="stable") if one != label]
     own = label if label >= 0 else order.pop(0)
     rival = order[0] if order else None
@@ -350,18 +294,7 @@ def describe_columns(
     requests: Requests | None = None,
     used: Collection[str] | None = None,
 ) -> Profiles:
-    """Return the profiles of a table, or of an array; its rows are those of the fit.
-
-    Parameters
-    ----------
-    X : data frame, dict of columns, or array of shape (n, d)
-    labels : ndarray of shape (n,)
-    n_clusters : int
-    requests : Requests, optional
-        What the columns of a table are taken for; by default what they look like.
-    used : collection of str, optional
-        The columns by which rows were compared; by default all.
-    """
+    """Return the profiles of a table, or of an array; its rows are those of the fit."""
     if not is_table(X):
         rows = check_data(X)
         _check_n_rows(rows.shape[0], len(labels))
@@ -373,13 +306,7 @@ def describe_columns(
 
 
 def entries_of(profiles: Profiles, X: Any) -> Any:
-    """Return the entries of the rows of a table by the names of its columns, of an array by their places.
-
-    Returns
-    -------
-    array or sparse matrix of shape (n, number of entries)
-        NaN for what is missing or cannot be read.
-    """
+    """Return the entries of the rows of a table by the names of its columns, of an array by their places."""
     if not is_table(X):
         return X if sp.issparse(X) else np.asarray(to_numpy(X), dtype=np.float64)
     cells = table_cells(X)

@@ -40,21 +40,11 @@ ALPHA = 0.99  # of label spreading, as in LLGC
 
 @dataclass(frozen=True)
 class PartialSupervision:
-    """Labels of some rows and pairs.
+    """Labels of some rows and pairs."""
 
-    Attributes
-    ----------
-    labels : array of shape (n,) or None
-        Clusters 0, 1, ..., and -1 where unknown; None if no label is known.
-    given : PairwiseConstraints or None
-        The pairs as the user gave them.
-    pairs : PairwiseConstraints or None
-        These pairs and those that the labels imply, for the graphs.
-    """
-
-    labels: np.ndarray | None
-    given: PairwiseConstraints | None
-    pairs: PairwiseConstraints | None
+    labels: np.ndarray | None  # clusters 0, 1, ..., and -1 where unknown; None if no label is known
+    given: PairwiseConstraints | None  # the pairs as the user gave them
+    pairs: PairwiseConstraints | None  # these and those that the labels imply, for the graphs
 
     @classmethod
     def from_fit_arguments(cls, y: Any, given: PairwiseConstraints | None, n_samples: int) -> PartialSupervision:
@@ -131,10 +121,14 @@ def _union(implied: PairwiseConstraints, given: PairwiseConstraints) -> Pairwise
 # ---------------------------------------------------------------------------------------------------------------------
 
 WALK = 0.7  # γ: a walk takes 2.3 steps on average
-
 # γ, and whether the votes take part: the first walks after which no cluster has lost its last row, in memory and in
 # blocks. The last ones keep the labels as they are.
 WALKS = ((WALK, True), (WALK / 2, True), (WALK / 4, False), (0.0, False))
+
+
+def walk(shares: Array, graph: AffinityGraph, gamma: float = WALK) -> Array:
+    """Return Q = (1-γ) (I - γ D⁻¹W)⁻¹ S, the shares of the clusters where walks on a graph stop."""
+    return normalize_row_sums(positive_part(resolvent(shares, graph, gamma, tol=1e-6)))
 
 
 def walk_memberships(
@@ -150,32 +144,13 @@ def walk_memberships(
     """Compute the memberships; labelled rows keep their cluster, and hard groups share memberships.
 
     Where a cluster would lose its last row, walks are shorter, and in the end without votes.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-        The partition, numbered as the known labels are.
-    n_clusters : int
-    graph : AffinityGraph
-        With non-negative weights.
-    supervision : PartialSupervision
-    reference : array
-        Decides the array library, dtype and device of the result.
-    votes : ndarray of shape (n, n_clusters), optional
-    consensus : float, default=1
-        s.
-
-    Returns
-    -------
-    memberships : array of shape (n, n_clusters)
     """
     certain, n_found = one_hot(labels, n_clusters, reference), len(np.unique(labels))
     shares = certain
     if votes is not None:
         shares = consensus * certain + (1 - consensus) * asarray_like(votes, reference, dtype=reference.dtype)
     for gamma, with_votes in WALKS:
-        stops = resolvent(supervision.clamp(shares if with_votes else certain), graph, gamma, tol=1e-6)
-        Q = normalize_row_sums(positive_part(stops))  # up to rounding, rows sum to one already
+        Q = walk(supervision.clamp(shares if with_votes else certain), graph, gamma)
         if supervision.pairs is not None and supervision.pairs.hard:
             Q = group_means(Q, supervision.pairs.groups)
         Q = supervision.clamp(Q)

@@ -79,17 +79,6 @@ def clusterability(X: Array, random_state: np.random.RandomState) -> float | Non
     """Return c: about 0 for a single Gaussian, usually above 0.92 if clusters are separated by thin regions.
 
     Repeated rows count once: they would form clusters of their own, as in counts and rounded measurements.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        Validated rows.
-    random_state : RandomState
-
-    Returns
-    -------
-    float or None
-        None if there are fewer than 20 distinct rows.
     """
     sample = random_subset(X.shape[0], min(1.0, MAX_CLUSTERABILITY_ROWS / X.shape[0]), random_state)
     rows = take_rows(X, sample)
@@ -445,26 +434,7 @@ def count_clusters(
     rows: Array | None = None,
     weights: np.ndarray | None = None,
 ) -> NClustersChoice:
-    """Apply the rule to a graph.
-
-    Parameters
-    ----------
-    graph : AffinityGraph
-        The graph of all rows, for the eigengaps.
-    candidates : list of int
-        The numbers to choose from, ascending, each at least 2.
-    subset_graph : callable
-        From row numbers to the graph on these rows alone.
-    partition : callable
-        Clusters one subset, for all candidates; by default into communities.
-    n_subsets, fraction, n_jobs
-        As in :func:`choose_n_clusters`.
-    random_state : RandomState
-    rows : array of shape (n, d), optional
-        The rows, if they may be a single cluster.
-    weights : ndarray of shape (n,), optional
-        The weights of the rows in the comparison of subsets. The graphs have them already.
-    """
+    """Apply the rule to a graph."""
     n_samples = graph.n_nodes
     sample = random_subset(n_samples, min(1.0, MAX_SAMPLED_ROWS / n_samples), random_state)
     subsets = [sample[random_subset(len(sample), fraction, random_state)] for _ in range(n_subsets)]

@@ -41,29 +41,7 @@ def format_report(
     sample: tuple[np.ndarray, int] | None = None,
     n_added: int = 0,
 ) -> str:
-    """Write the whole report.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-    chosen : Candidate
-        One of them.
-    no_mixture_reason : str or None
-        The reason for which LapGMM took no part.
-    memberships : array of shape (n, k)
-    n_uncertain : int
-        The number of uncertain rows to list.
-    labels : array of shape (n,)
-        The cluster of each row; -1 for outliers.
-    n_compared : int, optional
-        The number of rows on which methods and views were compared; None if they were not.
-    row_agreement : array of shape (n,), optional
-        The share of the votes for the cluster of each row.
-    sample : tuple of (array of shape (n,), int), optional
-        If these are some of the rows: which they are, and the number of all.
-    n_added : int
-        The number of rows that were added after the partition was chosen.
-    """
+    """Write the whole report."""
     memberships, labels = to_numpy(memberships), to_numpy(labels)
     numbers, n_rows = (np.arange(len(labels)), len(labels)) if sample is None else sample
     if n_compared is None or row_agreement is None:

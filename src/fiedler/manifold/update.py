@@ -38,8 +38,6 @@ from ..core.arrays import (
     asarray_like,
     first_best,
     namespace,
-    normalize_row_sums,
-    positive_part,
     take_rows,
     to_numpy,
 )
@@ -50,17 +48,13 @@ from ..graph.affinity import AffinityGraph
 from ..graph.community import MultilevelSearch
 from ..graph.kernels import LOCAL_NEIGHBOR, KernelConstants, RowPairs, edge_weights
 from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph
-from ..graph.smoothing import resolvent
 from ..graph.weights import CopiedRows, GrownGraph, NeighborLists, grow_graph, relative_weights
 from ..metrics.scores import match_clusters, weighted_ari
 from .candidates import ROWS, Candidate, mean_normalized_cut
 from .explain import entries_of
-from .memberships import WALK, PartialSupervision
+from .memberships import WALK, PartialSupervision, walk
 from .state import FittedState
 from .views import COMMUNITIES
-
-# ---------------------------------------------------------------------------------------------------------------------
-# What an update of a model with new rows has changed.
 
 REORGANIZED = ", since the graph of all rows has clusters with a clearly lower cut"
 
@@ -191,19 +185,7 @@ class Drift(NamedTuple):
 
 
 def measure_drift(grown: GrownGraph, copies: CopiedRows, n_rows: int, labels: np.ndarray, n_clusters: int) -> Drift:
-    """Compare new rows with old ones by their distances to different old rows, and by their clusters.
-
-    Parameters
-    ----------
-    grown : GrownGraph
-    copies : CopiedRows
-        Of which nodes the rows are copies.
-    n_rows : int
-        The number of old rows, which come first.
-    labels : ndarray of shape (n_nodes,)
-        Their clusters, 0, 1, ...
-    n_clusters : int
-    """
+    """Compare new rows with old ones by their distances to different old rows, and by their clusters."""
     by_node = [lists.distances.mean(axis=1, dtype=np.float64) for lists in (grown.of_old, grown.to_old)]
     old, new = np.split(np.concatenate(by_node)[copies.nodes], [n_rows])
     old_labels, new_labels = np.split(labels[copies.nodes], [n_rows])
@@ -241,31 +223,15 @@ MAX_CONDUCTANCE = 0.05  # share of the weight that leaves a new cluster, or that
 
 
 class GrownClustering(NamedTuple):
-    """The clusters of old and new rows, the old ones first.
-
-    Attributes
-    ----------
-    grown : GrownGraph
-    memberships : array of shape (n + m, k + number of new clusters)
-    labels : ndarray of shape (n + m,)
-        The largest memberships.
-    sources : ndarray of shape (m,)
-        The old row whose shares each new row has taken over.
-    shares : ndarray of shape (n + m, k + number of new clusters)
-        The shares of labels and votes before any row moved.
-    new_clusters : list of int
-    is_reorganized : bool
-        Whether other communities have replaced the clusters.
-    drift : Drift
-    """
+    """The clusters of old and new rows, the old ones first."""
 
     grown: GrownGraph
-    memberships: Array
-    labels: np.ndarray
-    sources: np.ndarray
-    shares: np.ndarray
+    memberships: Array  # (n + m, k + number of new clusters)
+    labels: np.ndarray  # the largest memberships
+    sources: np.ndarray  # the old row whose shares each new row has taken over, (m,)
+    shares: np.ndarray  # of labels and votes, before any row moved
     new_clusters: list[int]
-    is_reorganized: bool
+    is_reorganized: bool  # whether other communities have replaced the clusters
     drift: Drift
 
 
@@ -279,24 +245,7 @@ def grow_clustering(
     n_rows: int,
     rng: np.random.RandomState | None,
 ) -> GrownClustering:
-    """Join new rows to the graph of a clustering and to its clusters, or to new ones.
-
-    Parameters
-    ----------
-    recipe : KNNGraph
-        That of the graph, with local weights.
-    graph : AffinityGraph
-        Without given pairs.
-    X, X_new : array or CSR matrix of shape (n, d) and (m, d)
-        The rows of the graph, and the new ones; all of them differ.
-    memberships : array of shape (n, k)
-    copies : CopiedRows
-        Of which of these nodes all rows are copies, the old ones first.
-    n_rows : int
-        The number of old rows.
-    rng : RandomState or None
-        Of the search for communities; None if the clusters were found by other means.
-    """
+    """Join new rows to the graph of a clustering and to its clusters, or to new ones."""
     grown, Q = grow_graph(recipe, graph, X, X_new, SPARSE_NEIGHBORS), to_numpy(memberships)
     grown = grown.weighed(relative_weights(copies.total()))
     n_old, n_clusters, labels = len(Q), Q.shape[1], Q.argmax(axis=1)
@@ -324,14 +273,7 @@ def grow_clustering(
 
 
 def shares_behind(memberships: np.ndarray, graph: AffinityGraph) -> np.ndarray:
-    """Return S = (Q - γPQ) / (1-γ), the shares from which the walk on the graph has computed memberships Q.
-
-    Parameters
-    ----------
-    memberships : ndarray of shape (n, k)
-    graph : AffinityGraph
-        With non-negative weights.
-    """
+    """Return S = (Q - γPQ) / (1-γ), the shares from which the walk on the graph has computed memberships Q."""
     Q, degrees = memberships.astype(np.float64), to_numpy(graph.degrees).astype(np.float64)[:, None]
     reached = to_scipy(graph.weights) @ Q
     steps = np.where(degrees > 0, reached / np.where(degrees > 0, degrees, 1), Q)
@@ -342,15 +284,6 @@ def linked_labels(to_old: NeighborLists, scales: np.ndarray, memberships: np.nda
     """Return the clusters of new rows by the memberships of their neighbours, weighted as in the graph.
 
     A new row that equals an old one, or has no weight to any, has the cluster of the nearest row.
-
-    Parameters
-    ----------
-    to_old : NeighborLists
-        The neighbours of the new rows among the old ones.
-    scales : ndarray of shape (n,)
-        Of the old rows, in the local kernel.
-    memberships : ndarray of shape (n, k)
-        Of the old rows.
     """
     m, k = to_old.indices.shape
     own = to_old.distances[:, min(k, LOCAL_NEIGHBOR) - 1]
@@ -362,17 +295,7 @@ def linked_labels(to_old: NeighborLists, scales: np.ndarray, memberships: np.nda
 
 
 def nearest_of_cluster(to_old: NeighborLists, labels: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Return the nearest old row of each new row among its neighbours of the predicted cluster.
-
-    Parameters
-    ----------
-    to_old : NeighborLists
-        The neighbours of the new rows among the old ones.
-    labels : ndarray of shape (n,)
-        The clusters of the old rows.
-    predicted : ndarray of shape (m,)
-        Those of the new rows; if no neighbour has it, the nearest row is returned.
-    """
+    """Return the nearest old row of each new row among its neighbours of the predicted cluster."""
     is_same = labels[to_old.indices] == predicted[:, None]
     return to_old.indices[np.arange(len(predicted)), is_same.argmax(axis=1)]
 
@@ -380,23 +303,11 @@ def nearest_of_cluster(to_old: NeighborLists, labels: np.ndarray, predicted: np.
 def walk_until_settled(
     shares: np.ndarray, before: np.ndarray, labels: np.ndarray, graph: AffinityGraph, reference: Array
 ) -> tuple[Array, np.ndarray]:
-    """Return memberships and labels after rows have moved to the cluster of their largest membership.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n, k)
-        S', of rows with the labels ``before``.
-    before : ndarray of shape (n,)
-    labels : ndarray of shape (n,)
-        The labels from which rows move, 0, 1, ...
-    graph : AffinityGraph
-    reference : array
-        Decides the array library, dtype and device of the memberships.
-    """
+    """Return memberships and labels after rows have moved to the cluster of their largest membership."""
     for _ in range(MAX_ROUNDS):
         check_interrupt()
         start = asarray_like(moved_shares(shares, before, labels), reference, dtype=reference.dtype)
-        Q = normalize_row_sums(positive_part(resolvent(start, graph, WALK, tol=1e-6)))
+        Q = walk(start, graph)
         found = to_numpy(namespace(Q).argmax(Q, axis=1)).astype(np.int64)
         has_settled = np.array_equal(found, labels)
         labels = found
@@ -420,16 +331,7 @@ def moved_shares(shares: np.ndarray, before: np.ndarray, labels: np.ndarray) -> 
 def better_communities(
     grown: GrownGraph, labels: np.ndarray, n_clusters: int, rng: np.random.RandomState
 ) -> np.ndarray | None:
-    """Search communities on the grown graph and the sparser one; return them if their cut is clearly lower.
-
-    Parameters
-    ----------
-    grown : GrownGraph
-    labels : ndarray of shape (n,)
-        The clusters, of which each number is kept by the community with most of its rows.
-    n_clusters : int
-    rng : RandomState
-    """
+    """Search communities on the grown graph and the sparser one; return them if their cut is clearly lower."""
     if len(np.unique(labels)) < max(2, n_clusters):
         return None
     graphs = [grown.sparser, grown.graph]
@@ -455,14 +357,6 @@ def find_new_clusters(
     A new row like the old ones has about the share n / (n + m) of its weight to old rows. Rows with less than half of
     that are grouped by the edges between them. A group is a cluster if it has at least ``min_size`` rows and at most
     the share ``max_conductance`` of its weight leaves it.
-
-    Parameters
-    ----------
-    graph : AffinityGraph
-        Of all rows, the old ones first, without edges that join its components.
-    n_old : int
-    min_size : int
-    max_conductance : float
     """
     W, degrees = to_scipy(graph.weights), to_numpy(graph.degrees).astype(np.float64)
     to_old = np.asarray(W[n_old:, :n_old].sum(axis=1), dtype=np.float64).ravel()

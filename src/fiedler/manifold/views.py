@@ -73,32 +73,15 @@ COMMUNITIES = "communities"
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Rows as one view shows them, with their neighbours.
+    """Rows as one view shows them, with their neighbours."""
 
-    Attributes
-    ----------
-    name : str
-        `ROWS` or a key of `BUILDERS`.
-    transformer : Whitening, LPI or None
-        The map from the rows to the view; None for the rows themselves.
-    rows : array of shape (n, d)
-    edges : Edges
-        The nearest neighbours.
-    graph : AffinityGraph
-        Their self-tuned graph, connected, with known must-links as edges.
-    search_graph : AffinityGraph
-        The same with known pairs as weights of either sign.
-    weights : ndarray of shape (n,) or None
-        The weights of the rows, of mean one, which the graphs have already.
-    """
-
-    name: str
-    transformer: Whitening | LPI | None
+    name: str  # `ROWS` or a key of `BUILDERS`
+    transformer: Whitening | LPI | None  # the map from the rows to the view; None for the rows themselves
     rows: Array
-    edges: Edges
-    graph: AffinityGraph
-    search_graph: AffinityGraph
-    weights: np.ndarray | None = None
+    edges: Edges  # the nearest neighbours
+    graph: AffinityGraph  # their self-tuned graph, connected, with known must-links as edges
+    search_graph: AffinityGraph  # the same with known pairs as weights of either sign
+    weights: np.ndarray | None = None  # of the rows, of mean one, which the graphs have already
 
     @classmethod
     def of(
