@@ -63,6 +63,10 @@ def render_in(command, error):
             InputError("sample_weight must be numbers", "leave sample_weight out"),
             "--row-weight must be numbers; leave --row-weight out",
         ),
+        (
+            InputError("there is no 'umap' in obsm", "choose one of ['my_rep', 'X']", options=["my_rep", "X"]),
+            "there is no 'umap' in obsm; choose one of my_rep, X",
+        ),
         (InputError("all rows of X are equal", "check the data"), "all rows are equal; check the data"),
         (
             InputError("n_neighbors=8 needs more rows than there are", "choose at most 5", parameter="n_neighbors"),

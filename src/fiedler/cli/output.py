@@ -116,13 +116,11 @@ def _in_options(error: FiedlerError | FiedlerWarning) -> str:
     names = {name[2:].replace("-", "_"): name for name in options if name.startswith("--") and name != "--weight"}
     names |= {name: option for name, option in OPTIONS.items() if option in options or not option.startswith("-")}
     problem, hint = (_rename(text, names, parameter) for text in (error.problem, error.hint))
+    clauses = CLAUSE.split("use another --method" if parameter in IN_WORDS else hint)
+    usable = [clause for clause in clauses if _is_usable(clause, options)]
+    hint = ", or ".join(usable) if usable != CLAUSE.split(hint) else hint
     if isinstance(choices := error.fields.get("options"), list):
         hint = hint.replace(str(choices), ", ".join(map(str, choices)))
-    if parameter in IN_WORDS:
-        hint = "use another --method"
-    clauses = CLAUSE.split(hint)
-    usable = [clause for clause in clauses if _is_usable(clause, options)]
-    hint = hint if usable == clauses else ", or ".join(usable)
     return f"{problem}; {hint}" if hint else problem
 
 

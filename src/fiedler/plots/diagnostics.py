@@ -187,12 +187,8 @@ def _check_values(values: Array, name: str, m: int | None = None) -> np.ndarray:
     array = to_numpy(values)
     if array.ndim != 1 or array.size == 0 or m not in (None, len(array)):
         expected = "one value per iteration" if m is None else f"{m} values, one per iteration"
-        raise InputError(
-            f"{name} must have {expected}; got shape {array.shape}",
-            code="wrong_shape",
-            parameter=name,
-            shape=array.shape,
-        )
+        problem = f"{name} must have {expected}; got shape {array.shape}"
+        raise InputError(problem, code="wrong_shape", parameter=name, shape=array.shape)
     return array.astype(np.float64)
 
 
@@ -315,11 +311,8 @@ class StabilityDisplay(Display):
         """
         values = _check_parameter_values(values)
         if len(labels) != len(values):
-            raise InputError(
-                f"labels must have one array for each of the {len(values)} values; got {len(labels)}",
-                code="wrong_length",
-                parameter="labels",
-            )
+            problem = f"labels must have one array for each of the {len(values)} values; got {len(labels)}"
+            raise InputError(problem, code="wrong_length", parameter="labels")
         first = check_labels(labels_to_numpy(labels[0]))
         partitions = [first, *(check_labels(labels_to_numpy(other), n_samples=len(first)) for other in labels[1:])]
         return cls(
@@ -375,12 +368,8 @@ def _is_number(value: object) -> bool:
 def _check_parameter_values(values: Any) -> list[Any]:
     values = list(values)
     if len(values) < 2:
-        raise InputError(
-            f"values must contain at least two values to compare; got {shown(values)}",
-            code="too_few_values",
-            parameter="values",
-            value=values,
-        )
+        problem = f"values must contain at least two values to compare; got {shown(values)}"
+        raise InputError(problem, code="too_few_values", parameter="values", value=values)
     return values
 
 

@@ -317,12 +317,8 @@ class SpectrumDisplay(Display):
         """Draw given eigenvalues, in ascending order; the parameters are those of the class, and the axes ``ax``."""
         array = to_numpy(values)
         if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-            raise InputError(
-                f"values must be a list of finite eigenvalues; got shape {array.shape}",
-                code="invalid_eigenvalues",
-                parameter="values",
-                shape=array.shape,
-            )
+            problem = f"values must be a list of finite eigenvalues; got shape {array.shape}"
+            raise InputError(problem, code="invalid_eigenvalues", parameter="values", shape=array.shape)
         if (np.diff(array) < 0).any():
             raise InputError(
                 "values must be in ascending order", "sort them first", code="not_ascending", parameter="values"

@@ -217,19 +217,11 @@ def check_points(points: Array, n: int | None = None) -> np.ndarray:
     array = to_numpy(points)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iuf" or n not in (None, len(array)):
         expected = f"({'n' if n is None else n}, 2)"
-        raise InputError(
-            f"layout must be an array of numbers of shape {expected}, one row per sample; got shape {array.shape}",
-            code="wrong_shape",
-            parameter="layout",
-            shape=array.shape,
-        )
+        problem = f"layout must be an array of numbers of shape {expected}, one row per sample; got shape {array.shape}"
+        raise InputError(problem, code="wrong_shape", parameter="layout", shape=array.shape)
     if not np.isfinite(array).all():
-        raise InputError(
-            "layout contains NaN or infinity",
-            "remove those rows or give them coordinates",
-            code="not_finite",
-            parameter="layout",
-        )
+        problem = "layout contains NaN or infinity"
+        raise InputError(problem, "remove those rows or give them coordinates", code="not_finite", parameter="layout")
     return array.astype(np.float64)
 
 

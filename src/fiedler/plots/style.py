@@ -218,12 +218,8 @@ def check_memberships(memberships: Array, n: int | None = None) -> np.ndarray:
             shape=array.shape,
         )
     if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1 + 1e-6):
-        raise InputError(
-            "memberships must lie between 0 and 1",
-            "scale the rows to sum to one",
-            code="invalid_memberships",
-            parameter="memberships",
-        )
+        problem = "memberships must lie between 0 and 1"
+        raise InputError(problem, "scale the rows to sum to one", code="invalid_memberships", parameter="memberships")
     return array.astype(np.float64)
 
 

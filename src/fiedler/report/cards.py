@@ -109,12 +109,8 @@ def shrink_images(images: Array, n: int) -> np.ndarray:
     """Convert images to bytes, shape (n, h, w, 1 or 3), reduced by an integer factor to `MAX_THUMBNAIL_SIDE` pixels."""
     pixels = to_numpy(images)
     if pixels.ndim not in (3, 4) or len(pixels) != n or pixels.shape[3:] not in ((), (1,), (3,)):
-        raise InputError(
-            f"images must have shape ({n}, height, width) or ({n}, height, width, 3); got {pixels.shape}",
-            code="wrong_shape",
-            parameter="images",
-            shape=pixels.shape,
-        )
+        problem = f"images must have shape ({n}, height, width) or ({n}, height, width, 3); got {pixels.shape}"
+        raise InputError(problem, code="wrong_shape", parameter="images", shape=pixels.shape)
     is_bytes = pixels.dtype == np.uint8
     pixels = _block_means(pixels if pixels.ndim == 4 else pixels[..., None])
     low, high = (0.0, 255.0) if is_bytes else (float(pixels.min()), float(pixels.max()))
