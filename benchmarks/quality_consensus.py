@@ -32,7 +32,7 @@ def evaluate(X, y, effort, seed):
     known, started = y > 0, time.process_time()
     model = ManifoldClustering(len(np.unique(y[known])), effort=effort, random_state=seed).fit(X)
     seconds, labels, Q = time.process_time() - started, model.labels_[known], model.memberships_[known]
-    competing = [one for one in model._candidates if one.family != "spectral" and len(one.labels) == len(y)]
+    competing = [one for one in model._state.candidates if one.family != "spectral" and len(one.labels) == len(y)]
     candidates = [adjusted_rand_index(y[known], one.labels[known]) for one in competing]
     ari = adjusted_rand_index(y[known], labels)
     return {

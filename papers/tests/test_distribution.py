@@ -94,8 +94,8 @@ def test_every_option_of_a_command_is_used(name):
 
 def test_baselines_are_saved_and_loaded_in_a_fresh_process(tmp_path):
     X = np.abs(np.random.RandomState(0).normal(size=(20, 4)))
-    fiedler.save(fiedler.baselines.NMFClustering(2, random_state=0).fit(X), tmp_path / "model.npz")
-    code = f"import fiedler; print(type(fiedler.load({str(tmp_path / 'model.npz')!r})).__module__)"
+    fiedler.save(fiedler.baselines.NMFClustering(2, random_state=0).fit(X), tmp_path / "model.safetensors")
+    code = f"import fiedler; print(type(fiedler.load({str(tmp_path / 'model.safetensors')!r})).__module__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "fiedler_papers.baselines.nmf\n"
 

@@ -36,15 +36,6 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Where ``path`` is a symbolic link, the file that it points to is replaced. The temporary path has the same ending.
     Temporary files of processes that were killed are removed.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> with atomic_write(folder / "a.txt") as draft:
-    ...     _ = draft.write_text("complete content")
-    >>> [p.name for p in folder.iterdir()]
-    ['a.txt']
     """
     check_path(path)
     target = Path(os.path.realpath(path))

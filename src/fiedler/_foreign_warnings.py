@@ -62,16 +62,7 @@ class _State:
 
 @contextmanager
 def ignore_foreign_warnings() -> Iterator[None]:
-    """Ignore the warnings in `IGNORED` in the block, and leave the filters as they were.
-
-    Examples
-    --------
-    >>> before = list(warnings.filters)
-    >>> with ignore_foreign_warnings():
-    ...     pass
-    >>> warnings.filters == before
-    True
-    """
+    """Ignore the warnings in `IGNORED` in the block, and leave the filters as they were."""
     if getattr(sys.flags, "context_aware_warnings", False):  # Python 3.14: each thread has its own filters
         with warnings.catch_warnings():
             for one in IGNORED:

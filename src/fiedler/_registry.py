@@ -39,7 +39,8 @@ RECORDS = {
     "Candidate": "fiedler.manifold.candidates",
     "ColumnEncoding": "fiedler.table.encoder",
     "CopiedRows": "fiedler.graph.weights",
-    "Landmarks": "fiedler.manifold.memberships",
+    "FittedState": "fiedler.manifold.state",
+    "Landmarks": "fiedler.manifold.state",
     "KernelConstants": "fiedler.graph.kernels",
     "FitHistory": "fiedler._records",
     "GaussianOfRows": "fiedler.table.completion",
@@ -64,45 +65,28 @@ SKLEARN_STEPS = {
     "TruncatedSVD": "sklearn.decomposition",
 }
 
-
 # What an error says of the distribution fiedler-papers, which has the baselines and the papers' data sets.
 PAPERS_HINT = "install it from the folder papers/ of the repository: pip install ./papers"
 
 
 @dataclass(frozen=True)
 class Method:
-    """How the command line offers a clusterer: the value of ``--method``, and ``"labels"`` or ``"pairs"`` if it learns
-    from those.
-    """
+    """How the command line offers a clusterer."""
 
-    name: str
+    name: str  # the value of --method
     description: str
-    supervision: tuple[str, ...] = ()
+    supervision: tuple[str, ...] = ()  # what it can learn from besides the rows: "labels", "pairs"
 
 
 @dataclass(frozen=True)
 class Estimator:
-    """A row of the registry.
-
-    Attributes
-    ----------
-    name : str
-        The class.
-    module : str
-        The module that defines it, relative to ``fiedler`` unless it begins with another package's name.
-    section : str
-        Its section of the API reference.
-    method : Method, optional
-        How the command line offers it.
-    top_level : bool
-        Whether ``fiedler.<name>`` exists; otherwise the class is public in its subpackage only.
-    """
+    """A row of the registry."""
 
     name: str
-    module: str
-    section: str
+    module: str  # relative to fiedler, unless it begins with the name of another package
+    section: str  # of the API reference
     method: Method | None = None
-    top_level: bool = True
+    top_level: bool = True  # whether fiedler.<name> exists; otherwise it is public in its subpackage only
 
     @property
     def full_module(self) -> str:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import array_api_compat
 import numpy as np
@@ -59,15 +59,7 @@ def import_class(name: str) -> type:
 
 
 def choose(table: Mapping[str, T], key: object, *, option: str, also: Sequence[str] = ()) -> T:
-    """Look up an option by name; the error lists the valid names, and ``also`` those that the caller handles.
-
-    Examples
-    --------
-    >>> choose({"union": 1, "mutual": 2}, "or", option="symmetrize")
-    Traceback (most recent call last):
-    ...
-    fiedler.errors.InputError: symmetrize='or' is not known; choose one of ['union', 'mutual']
-    """
+    """Look up an option by name; the error lists the valid names, and ``also`` those that the caller handles."""
     if isinstance(key, str) and key in table:
         return table[key]
     raise _unknown_option(option, key, [*also, *table])
@@ -215,46 +207,32 @@ def check_n_clusters(value: object, n_samples: int, *, or_else: str | None = Non
 Check = Callable[[Any, str], Any]
 
 
-class Integer(NamedTuple):
-    """An integer of at least ``minimum``."""
-
-    minimum: int = 1
-
-    def __call__(self, value: object, name: str) -> int:
-        return check_int(value, name, minimum=self.minimum)
+def integer(minimum: int = 1) -> Check:
+    """Accept an integer of at least ``minimum``."""
+    return lambda value, name: check_int(value, name, minimum=minimum)
 
 
-class Options(NamedTuple):
-    """One of some names, or a value that is not a string and satisfies another check."""
+def none_or(check: Check) -> Check:
+    """Accept None, or what another check accepts."""
+    return lambda value, name: None if value is None else check(value, name)
 
-    names: Collection[str]
-    otherwise: Check | None = None
-    or_else: str = ""  # how the error describes the other values
 
-    def __call__(self, value: object, name: str) -> object:
-        if isinstance(value, str) and value in self.names:
+def one_of(names: Collection[str], otherwise: Check | None = None, or_else: str = "") -> Check:
+    """Accept some names and, if it is not a string, what another check accepts; ``or_else`` describes it in errors."""
+
+    def check(value: object, name: str) -> object:
+        if isinstance(value, str) and value in names:
             return value
-        if self.otherwise is not None and not isinstance(value, str):
-            return self.otherwise(value, name)
-        raise _unknown_option(name, value, list(self.names), self.or_else)
+        if otherwise is not None and not isinstance(value, str):
+            return otherwise(value, name)
+        raise _unknown_option(name, value, list(names), or_else)
+
+    return check
 
 
-class Start(NamedTuple):
-    """The name of a start, or an array of labels or memberships, which is checked with the rows."""
-
-    names: Collection[str]
-
-    def __call__(self, value: object, name: str) -> object:
-        return Options(self.names, lambda array, _: array, ", or pass labels or memberships")(value, name)
-
-
-class NoneOr(NamedTuple):
-    """None, or a value that satisfies another check."""
-
-    check: Check
-
-    def __call__(self, value: object, name: str) -> object:
-        return None if value is None else self.check(value, name)
+def start_from(names: Collection[str]) -> Check:
+    """Accept the names of some starts, and arrays, which are checked with the rows."""
+    return one_of(names, lambda array, _: array, ", or pass labels or memberships")
 
 
 def validate_parameters(estimator: Any) -> None:
@@ -277,10 +255,7 @@ def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingDependencyError(
-            f"{purpose} need {module!r}",
-            f'install it with: pip install "fiedler[{extra}]"',
-            module=module,
-            extra=extra,
+            f"{purpose} need {module!r}", f'install it with: pip install "fiedler[{extra}]"', module=module, extra=extra
         ) from error
 
 

@@ -148,7 +148,7 @@ class SingularCovarianceError(InputError):
     default_code = "singular_covariance"
 
 
-def unreadable_for_lack_of_memory(file: str) -> NotEnoughMemoryError:
+def not_enough_memory_to_read(file: str) -> NotEnoughMemoryError:
     """Return the error for a file that is too large to be read, which is no evidence of damage."""
     hint = "close other programs or use a larger machine; if the file is small, it is damaged"
     return NotEnoughMemoryError(f"there is not enough memory to read {file!r}", hint, file=file)
@@ -180,12 +180,6 @@ def ignore_warnings(*categories: type[Warning]) -> Iterator[None]:
     """Drop fiedler's warnings of some categories in the block.
 
     Other threads and the filters of :mod:`warnings`, which all threads share, are not affected.
-
-    Examples
-    --------
-    >>> from fiedler.errors import FiedlerWarning, warn
-    >>> with ignore_warnings(FiedlerWarning):
-    ...     warn("not shown")
     """
     token = _IGNORED.set((*_IGNORED.get(), *categories))
     try:
@@ -230,13 +224,7 @@ def _depth() -> int:
 
 
 def shown(value: object) -> str:
-    """Return how a value is written in a message: on one line, of at most 80 characters.
-
-    Examples
-    --------
-    >>> shown(["a"] * 100)
-    "['a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', 'a', '..."
-    """
+    """Return how a value is written in a message: on one line, of at most 80 characters."""
     try:
         return shorten(repr(value), MAX_SHOWN)
     except Exception:  # of the object's own method, or an integer of more digits than Python writes

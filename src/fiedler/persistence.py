@@ -40,7 +40,7 @@ from ._version import __version__, versions
 from .core.arrays import to_numpy
 from .core.fitting import is_dask_array
 from .core.sparse import checked_csr, csr_parts, is_sparse, to_scipy
-from .errors import DataNotFoundError, FileFormatError, InputError, InputTypeError, unreadable_for_lack_of_memory
+from .errors import DataNotFoundError, FileFormatError, InputError, InputTypeError, not_enough_memory_to_read
 
 ENDING = ".safetensors"
 FORMAT_VERSION = 1  # raised when an older fiedler could not read what a newer one writes
@@ -260,7 +260,7 @@ def _open_file(path: str | os.PathLike[str], kind: FileKind) -> Iterator[tuple[d
     except FileNotFoundError:
         raise DataNotFoundError(f"there is no {kind.name} file {name!r}", code="file_not_found", file=name) from None
     except MemoryError:
-        raise unreadable_for_lack_of_memory(name) from None
+        raise not_enough_memory_to_read(name) from None
     except SafetensorError as error:
         raise _invalid(path, f"is not a {kind.name} file, or it is damaged: {error}", kind.code) from None
     except (IsADirectoryError, PermissionError) as error:  # Windows denies the permission to open a folder

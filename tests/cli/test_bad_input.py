@@ -367,7 +367,7 @@ def test_missing_write_permission_is_found_before_the_work(run_fiedler, table, t
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("fiedler.cli.results.tempfile.mkdtemp", refuse)
-    monkeypatch.setattr("fiedler.cli.cluster.read_input", None)  # not reached
+    monkeypatch.setattr("fiedler.cli.fitting.read_input", None)  # not reached
 
     result = run_fiedler("cluster", table, "-k", 3, "--out", tmp_path / "a" / "b")
 
@@ -378,7 +378,7 @@ def test_missing_write_permission_is_found_before_the_work(run_fiedler, table, t
 
 
 def test_results_cannot_be_written_below_a_file(run_fiedler, table, tmp_path, monkeypatch):
-    monkeypatch.setattr("fiedler.cli.cluster.read_input", None)  # not reached
+    monkeypatch.setattr("fiedler.cli.fitting.read_input", None)  # not reached
     result = run_fiedler("cluster", table, "-k", 3, "--out", table / "below")
     assert result.code == 1
     assert result.err == f"fiedler: '{table / 'below'}' cannot be written to (not a directory); choose another --out\n"

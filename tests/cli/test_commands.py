@@ -673,7 +673,7 @@ def test_an_interrupt_leaves_no_incomplete_files(table, tmp_path):
 
 
 WORK = [
-    "cluster.read_input", "cluster.prepare", "cluster.expected_cost", "cluster.fit", "cluster.summarize",
+    "fitting.read_input", "fitting.prepare", "cluster.expected_cost", "cluster.fit", "cluster.summarize",
     "cluster.save_csv", "results.save", "results.write_summary", "results.write_report",
 ]  # fmt: skip
 

@@ -9,8 +9,9 @@ from sklearn.cluster import KMeans
 import fiedler
 from faults.inject import FILE_FAULTS, contents, every_fault
 from fiedler import AffinityGraph, EmbedKMeans, KNNGraph, PairwiseConstraints
-from fiedler.datasets import archive, blobs
+from fiedler.datasets import blobs
 from fiedler.report import read_summary, summarize, write_report, write_summary
+from fiedler_papers.datasets import files as archive
 
 X, LABELS = blobs(24, n_features=3, n_clusters=3, random_state=0)
 MODELS = [EmbedKMeans(k, random_state=0).fit(X) for k in (2, 3)]

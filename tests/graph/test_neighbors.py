@@ -1,3 +1,5 @@
+"""Neighbours by every search, ties between them, and rows that occur many times."""
+
 import importlib.util
 import logging
 
@@ -5,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import pairwise_distances as metric_distances
 from sklearn.neighbors import KNeighborsTransformer
 
 from fiedler import KNNGraph
@@ -12,9 +15,10 @@ from fiedler.core.arrays import to_numpy
 from fiedler.errors import InputError
 from fiedler.graph import exact_search, neighbors
 from fiedler.graph import voronoi as approximate_search
+from fiedler.graph.exact_search import first_of_ties
 from fiedler.graph.kernels import pair_distances, pair_products, pairwise_distances
 from fiedler.graph.neighbors import k_nearest, within_radius
-from fiedler.graph.voronoi import TARGET_RECALL
+from fiedler.graph.voronoi import TARGET_RECALL, Copies
 from toys import BACKENDS
 
 
@@ -386,3 +390,136 @@ def test_ties_are_broken_in_the_same_way_by_any_number_of_threads(rng):
     first, second = (k_nearest(X, 5, method="exact", n_jobs=n_jobs) for n_jobs in (1, 2))
 
     assert_array_equal(first.columns, second.columns)
+
+
+@pytest.fixture
+def grid(rng):
+    """Rows of few values, so that most distances are equal to many others."""
+    return rng.randint(3, size=(120, 4)).astype(float)
+
+
+def brute_force(X, k, metric="euclidean"):
+    """Sort all rows by distance, then by index."""
+    distances = metric_distances(X, metric=metric).round(9)
+    np.fill_diagonal(distances, np.inf)
+    return np.argsort(distances, axis=1, kind="stable")[:, :k]
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array, np.float32], ids=["dense", "sparse", "single"])
+def test_neighbors_are_sorted_by_distance_and_then_by_index(convert, grid):
+    indices = k_nearest(convert(grid), 7).columns.reshape(-1, 7)
+    assert_array_equal(indices, brute_force(grid, 7))
+
+
+def test_other_array_libraries_choose_the_same_neighbors(grid, foreign):
+    found = k_nearest(foreign(grid), 7)
+    assert_array_equal(to_numpy(found.columns).reshape(-1, 7), brute_force(grid, 7))
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev"])
+def test_ties_of_other_metrics_are_broken_by_index(metric, grid):
+    assert_array_equal(k_nearest(grid, 7, metric=metric).columns.reshape(-1, 7), brute_force(grid, 7, metric))
+
+
+def test_queries_that_are_not_rows_are_not_left_out(grid):
+    indices = k_nearest(grid, 3, queries=grid[:5]).columns.reshape(-1, 3)
+    expected = np.argsort(metric_distances(grid[:5], grid).round(9), axis=1, kind="stable")[:, :3]
+    assert_array_equal(indices, expected)
+
+
+def test_a_query_is_settled_only_if_a_proposed_row_is_farther():
+    X = np.array([[0.0], [1.0], [-1.0], [2.0]])
+    proposed = np.array([[2, 1, 3]])
+    assert first_of_ties(X, X[:1], proposed, 2)[2].all()
+    assert not first_of_ties(X, X[:1], proposed[:, :2], 1)[2].any()
+
+
+@pytest.mark.parametrize("far", [0.0, 1e6, 1e12])
+def test_one_row_far_away_does_not_blur_the_others(far, rng):
+    X = np.concatenate([rng.randint(3, size=(150, 8)), np.full((1, 8), far)]).astype(float)
+    found, expected = k_nearest(X, 10), brute_force(X, 10)
+    lengths = np.linalg.norm(X[:-1, None] - X[expected[:-1]], axis=2)
+    assert_allclose(found.distances.reshape(-1, 10)[:-1], lengths)
+    if far < 1e12:  # where products of the other rows keep no digit, ties are not broken by index
+        assert_array_equal(found.columns.reshape(-1, 10)[:-1], expected[:-1])
+
+
+def test_distances_are_those_of_differences_far_from_the_origin(rng):
+    X = 1e8 + rng.randint(4, size=(50, 2)).astype(float)
+    found = k_nearest(X, 5)
+    expected = np.linalg.norm(X[found.rows] - X[found.columns], axis=1)
+    assert_allclose(found.distances, expected, rtol=1e-12)
+    assert_array_equal(found.columns.reshape(-1, 5), brute_force(X - 1e8, 5))
+
+
+K = 4
+
+
+@pytest.fixture
+def rows(rng):
+    """300 rows: 40 times the first, 5 times the second and 4 times the third, in any order."""
+    distinct = rng.normal(size=(254, 6)).astype(np.float32)
+    numbers = np.concatenate([np.arange(254), np.zeros(39), np.full(4, 1), np.full(3, 2)]).astype(int)
+    order = rng.permutation(300)
+    return distinct[numbers[order]], numbers[order]
+
+
+def test_groups_of_more_than_k_equal_rows_are_found(rows):
+    X, numbers = rows
+
+    copies = Copies.of(X, K)
+
+    groups = [set(copies.members[a:b].tolist()) for a, b in zip(copies.starts[:-1], copies.starts[1:])]
+    assert sorted(groups, key=len) == [set(np.flatnonzero(numbers == number).tolist()) for number in (1, 0)]
+    assert Copies.of(np.unique(X, axis=0), K).n_groups == 0
+
+
+def test_all_but_a_few_of_each_group_are_searched(rows):
+    X, numbers = rows
+
+    searched = Copies.of(X, K).searched(len(X))
+
+    assert_array_equal(np.bincount(numbers[searched])[:4], [K + 1, 5, 4, 1])
+    assert len(searched) == 300 - 35
+
+
+def test_zero_and_minus_zero_are_equal_and_huge_values_are_no_problem():
+    X = np.zeros((12, 3), dtype=np.float32)
+    X[::2, 1] = -0.0
+    X[6:, 0] = 3e38
+
+    assert sorted(np.diff(Copies.of(X, K).starts).tolist()) == [6, 6]
+
+
+@pytest.mark.parametrize("size", [100, 10_000])
+def test_no_half_of_equal_rows_is_cut_off_at_few_edges(size):
+    neighbors = Copies.of(np.zeros((size, 2)), 9).neighbors()
+
+    is_left = np.arange(size) < size // 2
+    crossing = np.mean(is_left[np.arange(size)][:, None] != is_left[neighbors])
+    assert crossing > 0.15  # whatever the size; at most 1/2, that of random neighbours
+
+
+def test_the_neighbors_of_copies_are_copies_and_all_are_neighbors_of_equally_many(rows):
+    X, numbers = rows
+    copies = Copies.of(X, K)
+
+    neighbors = copies.neighbors()
+
+    assert_array_equal(numbers[neighbors], np.repeat(numbers[copies.members][:, None], K, axis=1))
+    assert all(len({row, *near}) == K + 1 for row, near in zip(copies.members, neighbors))
+    in_degrees = np.bincount(neighbors.ravel(), minlength=300)[copies.members]
+    assert_array_equal(in_degrees, K)  # no row is the neighbour of all others
+
+
+def test_a_search_in_cells_finds_the_distances_of_the_exact_one(rng):
+    X = rng.normal(size=(3000, 6)).astype(np.float32)
+    X[rng.permutation(3000)[:1000]] = X[0]
+
+    found = k_nearest(X, K, method="cells")
+
+    exact = k_nearest(X, K, method="exact")
+    lengths, expected = (edges.distances.reshape(-1, K) for edges in (found, exact))
+    assert np.mean(lengths <= expected * (1 + 1e-5) + 1e-7) > 0.98  # the search in cells is approximate
+    assert (found.rows != found.columns).all()
+    assert_allclose(np.linalg.norm(X[found.rows] - X[found.columns], axis=1), found.distances, atol=1e-5)

@@ -17,8 +17,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from fiedler.datasets import load
 from fiedler.errors import FiedlerError, FiedlerWarning, InputError
-from fiedler.io import Input, read_input
-from fiedler.io.record import encode_labels
+from fiedler.io import Input, read_documents, read_input
+from fiedler.io.formats import FORMATS, Format
+from fiedler.io.record import Table, encode_labels
 from fiedler.table.values import read_values
 
 
@@ -164,6 +165,22 @@ def test_a_missing_column_no_labels_and_no_features(tmp_path):
         read_input(write_file(tmp_path / "u.csv", "a,b\n1,\n2,\n"), labels="b")
     with pytest.raises(ValueError, match="no column left as a feature"):
         read_input(path, drop=["a"])
+
+
+def test_a_new_format_is_one_row_of_the_table_of_formats(tmp_path, monkeypatch):
+    def read_pairs(content, name):
+        keys, values = zip(*(line.split(" is ") for line in content.splitlines()))
+        return Table({"key": list(keys), "text": list(values)}, list(range(1, len(keys) + 1)), "line")
+
+    monkeypatch.setitem(FORMATS, ".pairs", Format(read_pairs, is_text=True))
+    write_file(tmp_path / "t.pairs", "sky is blue\ngrass is green\n")
+    write_file(tmp_path / "t.pairs.gz", gzip.compress(b"sky is blue\ngrass is green\n"))
+
+    for name in ("t.pairs", "t.pairs.gz"):
+        assert read_input(tmp_path / name, id="key", text="text").X == ["blue", "green"]
+        assert read_documents(tmp_path / name).texts == ["blue", "green"]
+    with pytest.raises(FiedlerError, match=r"known endings .*, \.pairs"):
+        read_input(write_file(tmp_path / "t.other", "x"))
 
 
 # ------------------------------------------------------------------------------------------------------------- arrays

@@ -239,7 +239,7 @@ def test_twice_as_many_documents_are_compared(n_known, topics, monkeypatch):
     monkeypatch.setitem(comparison.EFFORTS, "default", Effort(max_rows=250, sufficient_consensus=0.95, max_searches=1))
     known = np.where(np.arange(421) % 421 < n_known, y, -1)
 
-    assert ManifoldClustering(3, random_state=0).fit(X, known)._n_compared == 421
+    assert ManifoldClustering(3, random_state=0).fit(X, known)._state.n_compared == 421
 
 
 def test_clusters_in_many_directions_of_noise_are_found(rng):
@@ -276,9 +276,9 @@ def test_views_ignore_the_output_that_is_configured_for_transformers(data, reque
 def test_memberships_are_the_printed_walk_over_labels_and_votes(parallel):
     X, _ = parallel
     model = ManifoldClustering(3, random_state=0).fit(X)
-    chosen = model._candidates[model.candidates_["chosen"].index(True)]
+    chosen = model._state.candidates[model.candidates_["chosen"].index(True)]
     gaps = {name: find_communities(view, 3, 0, ())[1] for name, view in views_of(X).items()}
-    V = vote_shares(model._candidates, chosen, 3, view_weights(gaps))
+    V = vote_shares(model._state.candidates, chosen, 3, view_weights(gaps))
     H, s, W = np.eye(3)[chosen.labels], model.consensus_, model.graph_.weights.toarray()
     P = W / W.sum(axis=1, keepdims=True)
 
@@ -366,7 +366,7 @@ def test_rows_outside_a_sample_have_votes_of_their_own(parallel, monkeypatch):
 def test_models_of_earlier_versions_can_be_used(parallel):
     model = ManifoldClustering(3, effort="fast", random_state=0).fit(parallel[0])
     expected = model.predict(parallel[0]), model.report()
-    for name in ("_view", "_n_compared", "view_", "consensus_", "row_agreement_", "outlier_score_"):
+    for name in ("view_", "consensus_", "row_agreement_", "outlier_score_"):
         del model.__dict__[name]
 
     assert_array_equal(model.predict(parallel[0]), expected[0])

@@ -184,7 +184,7 @@ def test_columns_that_were_not_fitted_can_explain(model, customers):
 def test_the_columns_of_the_rows_are_kept_when_another_view_is_chosen(data):
     model = ManifoldClustering(3, effort="fast", random_state=0).fit(data)
     expected = model.explain().profiles
-    model._view = object()  # any transformer
+    model._keep(view=object())  # any transformer
     model._store_profiles(data, None, None)
 
     assert_allclose(model.explain().profiles.means, expected.means)

@@ -363,12 +363,12 @@ def test_copies_among_the_rows_count_as_weights_of_nodes(with_copies):
     result = model.update(copied)
 
     fresh = fit(np.concatenate([X, copied]), 10, effort="fast")
-    order = fresh._copies.nodes[model._copies.first]  # of the different rows, which a fit sorts
-    assert_array_equal(model._copies.first, fresh._copies.first[order])
-    assert_array_equal(order[model._copies.nodes], fresh._copies.nodes)
-    assert_allclose(model._fit_weights, fresh._fit_weights[order])
-    in_order = fresh._fit_graph.reorder(order)
-    assert_allclose(model._fit_graph.weights.toarray(), in_order.weights.toarray(), atol=1e-9)
+    order = fresh._state.copies.nodes[model._state.copies.first]  # of the different rows, which a fit sorts
+    assert_array_equal(model._state.copies.first, fresh._state.copies.first[order])
+    assert_array_equal(order[model._state.copies.nodes], fresh._state.copies.nodes)
+    assert_allclose(model._state.weights, fresh._state.weights[order])
+    in_order = fresh._state.graph.reorder(order)
+    assert_allclose(model._state.graph.weights.toarray(), in_order.weights.toarray(), atol=1e-9)
     assert model.labels_.shape == (len(X) + len(copied),) == model.outlier_score_.shape
     assert_array_equal(result.labels[:50], result.labels[200:250])
     assert_array_equal(result.labels[250:], model.labels_[:20])

@@ -11,11 +11,10 @@ from fiedler.core.sparse import from_scipy_like
 from fiedler.datasets import blobs, two_moons
 from fiedler.errors import SingularCovarianceError
 from fiedler.metrics import clustering_accuracy
-from fiedler.mixture.base import natural_lam
+from fiedler.mixture.base import fit_supernodes, natural_lam
 from fiedler.mixture.covariance import SHAPES, default_ridge, estimate, log_joint
 from fiedler.mixture.em import group_links, make_links, median_margin
 from fiedler.mixture.statistics import group_statistics
-from fiedler.mixture.supernodes import fit_supernodes
 
 NEVER = 1e-300
 

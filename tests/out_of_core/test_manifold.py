@@ -124,7 +124,7 @@ def test_rare_clusters_have_landmarks(client, monkeypatch, rng):
 
     model = ManifoldClustering(2, effort="fast", random_state=0).fit(in_blocks(X, 4))
 
-    labels, landmarks = model.labels_.compute(), model._landmarks
+    labels, landmarks = model.labels_.compute(), model._state.landmarks
     assert_array_equal(np.bincount(labels[3000:]).max(), 40)
     assert set(range(3000, 3040)) <= set(landmarks.numbers.tolist())
     assert_array_equal(landmarks.memberships, model.memberships_.compute()[landmarks.numbers])

@@ -25,7 +25,7 @@ from typer.models import OptionInfo
 from .. import __version__
 from .._registry import PAPERS_HINT
 from ..errors import MissingDependencyError
-from . import INTERRUPTED, cluster, compare, doctor, predict, report
+from . import INTERRUPTED, cluster, doctor, predict, report
 from . import predict as update
 from .options import Debug
 from .output import COMMAND_OPTIONS, one_line, render
@@ -36,7 +36,7 @@ ENTRY_POINT_GROUP = "fiedler.commands"
 
 COMMANDS: dict[str, Command] = {
     "cluster": cluster.cluster,
-    "compare": compare.compare,
+    "compare": cluster.compare,
     "predict": predict.predict,
     "update": update.update,
     "report": report.report,
@@ -163,13 +163,7 @@ def with_error_handling(command: Command) -> Command:
 
 
 def option_names(command: Command) -> frozenset[str]:
-    """Return the names of the options of a command.
-
-    Examples
-    --------
-    >>> sorted(option_names(report.report))
-    ['--debug', '--json', '--out', '--quiet', '-q']
-    """
+    """Return the names of the options of a command."""
     names = {"--debug"}
     for parameter in flat_parameters(command):
         infos = getattr(parameter.annotation, "__metadata__", ())

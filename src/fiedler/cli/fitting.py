@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -23,13 +23,16 @@ from ..core.parallel import available_memory, peak_memory_mb, reset_peak_memory
 from ..errors import FiedlerWarning, InputError, warn
 from ..graph.affinity import AffinityGraph
 from ..graph.constraints import PairwiseConstraints
-from ..io import Input
+from ..io import Input, read_input
 from ..io.record import number_rows
 from ..manifold import FitCost, choose_n_clusters, estimate
 from ..manifold.n_clusters import DEFAULT_CANDIDATES
 from ..metrics import score_table
 from ..table.completion import completer_of
 from ..text import DocumentVectorizer
+from .options import Reading
+from .output import Output
+from .results import check_append
 
 NClusters = int | Literal["auto"]
 
@@ -100,6 +103,27 @@ def check_takes_graph(data: Input, method: str) -> None:
             f"use --use-rep X_pca or X, or one of --method {', '.join(GRAPH_METHODS)}",
             code="method_needs_rows",
         )
+
+
+def read_rows(
+    output: Output,
+    source: str,
+    reading: Reading,
+    scale: str,
+    n_clusters: NClusters,
+    names: Iterable[str],
+    *,
+    append: bool = False,
+    **options: Any,
+) -> tuple[Input, PreparedRows]:
+    """Read an input, check that it suits the methods and options, and prepare its rows."""
+    with output.working(f"reading {source}"):
+        data = read_input(source, **reading.keywords(), **options)
+        check_rows_for_clusters(data, n_clusters)
+        check_append(data, append)
+        for method in names:
+            check_takes_graph(data, method)
+        return data, prepare(data, scale)
 
 
 @contextmanager

@@ -25,15 +25,15 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import (
     Check,
-    Integer,
-    NoneOr,
-    Options,
     check_data,
     check_fraction,
     check_labels,
     check_n_clusters,
     check_nonnegative,
     check_seed,
+    integer,
+    none_or,
+    one_of,
 )
 from ..core.arrays import namespace, normalize_rows, random_subset, sq_row_norms, take_rows, to_numpy
 from ..core.fitting import fit_method
@@ -53,11 +53,7 @@ RIDGE = 0.1  # on the covariances of the mixture
 
 
 class LPIClustering(
-    GraphEstimatorMixin,
-    ClustererMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    BaseEstimator,
+    GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """Clustering of documents by locality preserving indexing, with ``predict`` for new documents.
 
@@ -132,13 +128,13 @@ class LPIClustering(
     """
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_clusters": Integer(),
-        "n_components": NoneOr(Integer()),
-        "assign": Options(["mixture", "kmeans"]),
-        "solver": Options(["auto", *LPI_SOLVERS]),
+        "n_clusters": integer(),
+        "n_components": none_or(integer()),
+        "assign": one_of(["mixture", "kmeans"]),
+        "solver": one_of(["auto", *LPI_SOLVERS]),
         "alpha": check_nonnegative,
         "fit_fraction": check_fraction,
-        "n_init": Integer(),
+        "n_init": integer(),
         "random_state": check_seed,
     }
 
@@ -200,18 +196,18 @@ class LPIClustering(
                 code="rows_required",
                 parameter="graph",
             )
-        X = self._transform_rows(check_data(X, estimator=self, min_samples=2))
-        if X.shape[1] < 2:
+        rows: Array = self._transform_rows(check_data(X, estimator=self, min_samples=2))
+        if rows.shape[1] < 2:
             raise InputError(
                 "with n_features=1 all rows of unit length have the same direction",
                 "pass more features",
                 code="no_directions",
             )
-        k = check_n_clusters(self.n_clusters, X.shape[0])
-        weights, rng = check_relative_weights(sample_weight, X.shape[0]), check_seed(self.random_state)
-        pairs = check_constraints(constraints, X)
-        self.lpi_ = self._fit_map(X, y, k, rng, weights, pairs)
-        self.graph_, self.embedding_ = self.lpi_.graph_, self.lpi_._embed_validated(X)
+        k = check_n_clusters(self.n_clusters, rows.shape[0])
+        weights, rng = check_relative_weights(sample_weight, rows.shape[0]), check_seed(self.random_state)
+        pairs = check_constraints(constraints, rows)
+        self.lpi_ = self._fit_map(rows, y, k, rng, weights, pairs)
+        self.graph_, self.embedding_ = self.lpi_.graph_, self.lpi_._embed_validated(rows)
         if pairs is not None and pairs.hard:
             self.embedding_ = group_means(self.embedding_, pairs.groups)
         best = kmeans(self.embedding_, k, n_init=self.n_init, sample_weight=weights, random_state=rng)
@@ -229,16 +225,7 @@ class LPIClustering(
         return self
 
     def predict(self, X: MatrixLike) -> Array:
-        """Return the cluster of each document.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        labels : array of shape (m,)
-        """
+        """Return the cluster of each document."""
         coordinates = self._embed(X)
         if self._soft:
             return self.mixture_.predict(coordinates)
@@ -247,30 +234,12 @@ class LPIClustering(
 
     @available_if(lambda model: getattr(model, "_soft", model.assign == "mixture"))
     def predict_proba(self, X: MatrixLike) -> Array:
-        """Return the memberships of documents.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        memberships : array of shape (m, n_clusters)
-        """
+        """Return the memberships of documents."""
         coordinates = self._embed(X)
         return self.mixture_.predict_proba(coordinates)
 
     def transform(self, X: MatrixLike) -> Array:
-        """Return the coordinates of documents.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        coordinates : array of shape (m, n_components)
-        """
+        """Return the coordinates of documents."""
         return self._embed(X)
 
     def _embed(self, X: MatrixLike) -> Array:

@@ -12,7 +12,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, LabelsLike, MatrixLike, RandomState, SupportsShape, Transformer
-from .._validation import Check, Integer, NoneOr, Options, check_data, check_n_clusters, check_seed
+from .._validation import Check, check_data, check_n_clusters, check_seed, integer, none_or, one_of
 from ..core.arrays import convert_rows, is_numpy, namespace, normalize_rows
 from ..core.fitting import fit_method
 from ..core.kmeans import IS_SPHERICAL, kmeans, nearest_center
@@ -69,10 +69,10 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
     """
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_clusters": Integer(),
-        "n_components": NoneOr(Options(EXTRA_DIMENSIONS, Integer())),
-        "metric": Options(IS_SPHERICAL),
-        "n_init": Integer(),
+        "n_clusters": integer(),
+        "n_components": none_or(one_of(EXTRA_DIMENSIONS, integer())),
+        "metric": one_of(IS_SPHERICAL),
+        "n_init": integer(),
         "random_state": check_seed,
     }
 
@@ -124,15 +124,14 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
                 parameter="embedding",
                 value=self.embedding,
             )
-        X = check_data(X, estimator=self)
-        k = check_n_clusters(self.n_clusters, X.shape[0])
-        weights = check_sample_weight(sample_weight, X.shape[0], allow_zero=True)
+        rows: Array = check_data(X, estimator=self)
+        k = check_n_clusters(self.n_clusters, rows.shape[0])
+        weights = check_sample_weight(sample_weight, rows.shape[0], allow_zero=True)
         rng = check_seed(self.random_state)
         self.embedder_ = self._make_embedder(k, rng)
-        rows = X
         self.__dict__.pop("embedding_", None)
         if self.embedder_ is not None:
-            self.embedding_ = self.embedder_.fit_transform(X, y)
+            self.embedding_ = self.embedder_.fit_transform(rows, y)
             rows = check_data(self.embedding_)  # the output of any transformer, not validated yet
         best = kmeans(rows, k, metric=self.metric, n_init=self.n_init, sample_weight=weights, random_state=rng)
         self.labels_, self.cluster_centers_ = best.labels, best.centers
@@ -140,16 +139,7 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         return self
 
     def predict(self, X: MatrixLike) -> Array:
-        """Return the cluster of each new row.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        labels : array of shape (m,)
-        """
+        """Return the cluster of each new row."""
         check_is_fitted(self)
         X = check_data(X, estimator=self, reset=False)
         rows = X if self.embedder_ is None else self.embedder_.transform(X)

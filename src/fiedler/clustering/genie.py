@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, LabelsLike, MatrixLike, SupportsShape
-from .._validation import Check, Integer, Options, check_data, check_fraction, check_n_clusters, check_n_jobs
+from .._validation import Check, check_data, check_fraction, check_n_clusters, check_n_jobs, integer, one_of
 from ..core.arrays import asarray_like, convert_rows, namespace, take_rows
 from ..core.fitting import ProgressMixin, fit_method
 from ..graph.estimator import ClustererMixin
@@ -93,9 +93,9 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
     """
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_clusters": Integer(),
-        "n_neighbors": Integer(),
-        "length": Options(LENGTHS),
+        "n_clusters": integer(),
+        "n_neighbors": integer(),
+        "length": one_of(LENGTHS),
         "gini_threshold": check_fraction,
         "n_jobs": check_n_jobs,
     }
@@ -143,32 +143,23 @@ class GenieLinkage(ProgressMixin, ClustererMixin, BaseEstimator):
         -------
         self
         """
-        X = check_data(X, estimator=self, min_samples=2)
-        weights = check_sample_weight(sample_weight, X.shape[0])
-        n_clusters = check_n_clusters(self.n_clusters, X.shape[0])
-        copies = CopiedRows.of(X)
+        rows: Array = check_data(X, estimator=self, min_samples=2)
+        weights = check_sample_weight(sample_weight, rows.shape[0])
+        n_clusters = check_n_clusters(self.n_clusters, rows.shape[0])
+        copies = CopiedRows.of(rows)
         merges = MergeTree(np.empty((0, 2), dtype=np.int64), np.empty(0))
         if len(copies.first) > 1:
-            rows = take_rows(X, copies.first)
-            n_neighbors = min(self.n_neighbors, rows.shape[0] - 1)
-            tree = spanning_tree(rows, n_neighbors, length=self.length, n_jobs=check_n_jobs(self.n_jobs))
+            n_neighbors = min(self.n_neighbors, len(copies.first) - 1)
+            different = take_rows(rows, copies.first)
+            tree = spanning_tree(different, n_neighbors, length=self.length, n_jobs=check_n_jobs(self.n_jobs))
             merges = genie_merges(tree, float(self.gini_threshold), copies.total(weights))
         self.children_, self.distances_ = add_copies(merges, copies.nodes)
-        self.labels_ = asarray_like(cut_tree(self._merge_tree(), n_clusters), X)
-        self.n_clusters_, self.n_leaves_, self._fit_X = n_clusters, X.shape[0], X
+        self.labels_ = asarray_like(cut_tree(self._merge_tree(), n_clusters), rows)
+        self.n_clusters_, self.n_leaves_, self._fit_X = n_clusters, rows.shape[0], rows
         return self
 
     def predict(self, X: MatrixLike) -> Array:
-        """Return the cluster of the training row nearest to each new point.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        labels : array of shape (m,)
-        """
+        """Return the cluster of the training row nearest to each new point."""
         check_is_fitted(self)
         points = convert_rows(check_data(X, estimator=self, reset=False), self._fit_X)
         nearest = k_nearest(self._fit_X, 1, queries=points, n_jobs=self.n_jobs)

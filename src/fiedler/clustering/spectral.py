@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._records import EigenResult
 from .._typing import Array, GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
-from .._validation import Check, Integer, Options, check_n_clusters, check_seed
+from .._validation import Check, check_n_clusters, check_seed, integer, one_of
 from ..core.arrays import namespace, normalize_rows
 from ..core.eigen import EIGEN_CHECKS, EigenSolver, LaplacianKind, eigen_options, smallest_eigenpairs
 from ..core.fitting import dispatch_blocks, fit_method
@@ -114,9 +114,9 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
     """
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_clusters": Integer(),
-        "cut": Options(RELAXATIONS),
-        "n_init": Integer(),
+        "n_clusters": integer(),
+        "cut": one_of(RELAXATIONS),
+        "n_init": integer(),
         **EIGEN_CHECKS,
         "random_state": check_seed,
     }
@@ -211,16 +211,7 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
 
     @dispatch_blocks
     def predict(self, X: MatrixLike) -> Array:
-        """Return the cluster of each new point: the centre nearest to its Nyström coordinates.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        labels : array of shape (m,)
-        """
+        """Return the cluster of each new point: the centre nearest to its Nyström coordinates."""
         check_is_fitted(self)
         cut = RELAXATIONS[self._fit_cut]  # set_params may have changed self.cut since
         coordinates = cut.scale_rows(self._nystrom(X, self._eigenvectors, self.eigenvalues_, cut.matrix))

@@ -1,4 +1,8 @@
-"""The choice between results whose values may be equal up to rounding."""
+"""Arrays of NumPy, torch and CuPy: access to their libraries, and operations that the array API standard lacks.
+
+Dense code is written against the array API standard, which `array_api_compat` provides for all of them. Random numbers
+are drawn by NumPy and then moved to the device, so that a seed gives the same numbers everywhere.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,6 @@ from array_api_compat import numpy as numpy_namespace
 from .._typing import Array as Array
 from .._validation import check_overflow, is_sparse_tensor
 from ..errors import InputTypeError
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Access to array libraries: the namespace of an array, and a few operations that the array API standard lacks.
-#
-# Dense code is written against the array API standard, which `array_api_compat` provides for NumPy, torch and CuPy.
-# Random numbers are drawn by NumPy and then moved to the device, so that a seed gives the same numbers everywhere.
 
 BLOCK_BYTES = 64 * 2**20  # size of the temporaries of a blocked computation on the host
 DEVICE_BLOCK_BYTES = 2 * 2**30  # the same on an accelerator, which smaller blocks would leave idle
@@ -281,8 +279,7 @@ def fix_signs(vectors: Array) -> Array:
     return vectors * xp.where(signs == 0, xp.ones_like(signs), signs)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Rows of a dense or sparse matrix: norms, scaling to unit length or to sum one, subsets.
+# ------------------------------------------------------------------------------------- rows of dense or sparse matrices
 
 UNIT_TOLERANCE = 16  # machine precisions between a length and one, below which the row has length one
 
@@ -364,22 +361,15 @@ def mean_row(X: Array) -> Array:
     return xp.astype(xp.sum(X, axis=0, dtype=xp.float64) / X.shape[0], X.dtype)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Numbers of clusters: in the order of their first rows.
-#
+# -------------------------------------------------------------------------------------------------- numbers of clusters
+
 # An iteration can end in the same partition from several starts, and rounding, which depends on the processor and the
 # number of threads, then decides between them. So numbers are not left to the start: the cluster of the first row is 0,
 # that of the first row outside it is 1, and so on.
 
 
 def order_by_first_row(labels: Array, n_clusters: int) -> np.ndarray:
-    """Return the clusters in the order of their first rows; those without rows come last.
-
-    Examples
-    --------
-    >>> order_by_first_row(np.array([2, 2, 0, 2]), 3)
-    array([2, 0, 1])
-    """
+    """Return the clusters in the order of their first rows; those without rows come last."""
     host = to_numpy(labels)
     clusters, first = np.unique(host, return_index=True)
     first_row = np.full(n_clusters, len(host))
@@ -388,13 +378,7 @@ def order_by_first_row(labels: Array, n_clusters: int) -> np.ndarray:
 
 
 def renumber(labels: Array, order: np.ndarray) -> Array:
-    """Return labels in which cluster ``order[j]`` has the number j; -1 stays.
-
-    Examples
-    --------
-    >>> renumber(np.array([2, 2, 0, 2]), np.array([2, 0, 1]))
-    array([0, 0, 1, 0])
-    """
+    """Return labels in which cluster ``order[j]`` has the number j; -1 stays."""
     return asarray_like(np.append(np.argsort(order), -1)[to_numpy(labels)], labels, dtype=labels.dtype)
 
 
@@ -403,7 +387,7 @@ def take_clusters(values: Array, order: np.ndarray, axis: int = 0) -> Array:
     return namespace(values).take(values, asarray_like(order, values), axis=axis)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------ choice among results
 
 T = TypeVar("T")
 ROUNDING = 1e-9  # relative; values that are closer are equal up to rounding

@@ -32,16 +32,16 @@ from .._records import EigenResult
 from .._typing import MatrixLike, RandomState
 from .._validation import (
     Check,
-    Integer,
-    NoneOr,
-    Options,
     as_array,
     check_int,
     check_positive,
     check_seed,
     choose,
+    integer,
     is_foreign,
     is_sparse_tensor,
+    none_or,
+    one_of,
 )
 from ..errors import InputError, NotConvergedWarning, NotEnoughMemoryError, shown, warn
 from .arrays import Array, asarray_like, eps, fix_signs, namespace, to_numpy
@@ -57,8 +57,7 @@ from .solvers import (
 )
 from .sparse import csr_parts, diagonal, is_nearly_dense, is_sparse, matmul, row_sums, to_dense, to_scipy, with_data
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Symmetric matrices before they are solved: validation, and bounds on the spectrum.
+# ------------------------------------------------------------------------- symmetric matrices, and bounds on spectra
 
 DENSE_UP_TO = 512  # rows; up to there LAPACK is faster, and it needs no tolerance
 SYMMETRY_TOL = 1e-6  # largest |A - A'| of a matrix that is considered symmetric, relative to its largest entry
@@ -168,17 +167,11 @@ def _largest_ritz(diagonals: list[float], off_diagonals: list[float], length: fl
 
 
 def widest_gap(values: np.ndarray) -> int:
-    """Return the number of ascending values, at least one, before the widest gap between two of them.
-
-    Examples
-    --------
-    >>> widest_gap(np.array([0.01, 0.02, 0.5, 0.6]))
-    2
-    """
+    """Return the number of ascending values, at least one, before the widest gap between two of them."""
     return len(values) if len(values) < 2 else int(np.argmax(np.diff(values))) + 1
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------- the eigenproblem
 
 LAPACK_UP_TO = 5000  # rows; up to there LAPACK solves matrices with slow products, and those that no iteration solves
 SLOW_PRODUCTS_FROM = 0.1  # share of stored entries from which products take about as long as LAPACK
@@ -292,9 +285,9 @@ def smallest_eigenpairs(
 
 
 EIGEN_CHECKS: dict[str, Check] = {  # of estimators with these parameters
-    "eigen_solver": Options(["auto", *EIGEN_SOLVERS]),
+    "eigen_solver": one_of(["auto", *EIGEN_SOLVERS]),
     "eigen_tol": check_positive,
-    "eigen_max_iter": NoneOr(Integer()),
+    "eigen_max_iter": none_or(integer()),
 }
 
 

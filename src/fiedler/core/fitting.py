@@ -185,13 +185,7 @@ class Stage:
         return max(by_last_step, if_step_ends_now)
 
     def describe(self, now: float) -> str:
-        """Return the name, the share that is done and the time left, as far as they are known.
-
-        Examples
-        --------
-        >>> Stage("neighbours", 8, False, None, started=0.0, advanced=6.0, done=2).describe(now=6.0)
-        'neighbours 25 %, 18 s left'
-        """
+        """Return the name, the share that is done and the time left, as far as they are known."""
         if not self.done or not self.total:
             return f"{self.name} {self.done}" if self.done else self.name
         share = f"{self.done} of at most {self.total}" if self.at_most else f"{100 * self.done // self.total} %"
@@ -210,13 +204,7 @@ def describe_stages(path: Sequence[Stage], now: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Format a duration in words.
-
-    Examples
-    --------
-    >>> format_seconds(0.31), format_seconds(12.4), format_seconds(200), format_seconds(3900)
-    ('0.3 s', '12 s', '3 min 20 s', '1 h 5 min')
-    """
+    """Format a duration in words."""
     if seconds < 0.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

@@ -61,13 +61,6 @@ def kmeans(
     The metric 'cosine' is spherical k-means: rows and centres are scaled to unit length. ``tol`` is on the squared
     movement of the centres, relative to the mean variance of the columns. If fewer clusters have rows, there is a
     NotConvergedWarning of code ``duplicate_rows``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> run = kmeans(np.array([[0.0], [0.1], [5.0], [5.1]]), 2, random_state=0)
-    >>> float(round(run.inertia, 3))
-    0.01
     """
     spherical = choose(IS_SPHERICAL, metric, option="metric")
     n_clusters = check_n_clusters(n_clusters, X.shape[0])

@@ -179,7 +179,8 @@ def invert_lower_triangular(matrices: Array) -> Array:
     return np.stack([trtri(matrix, lower=1)[0] for matrix in flat]).reshape(matrices.shape)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------- affine maps on tensor cores
+
 # Affine maps of many rows by one matrix product, on tensor cores where these are fast enough.
 #
 # A row x becomes [x, 1], so that A x + b is the product with [A, b]: no further pass over the images adds the offsets.

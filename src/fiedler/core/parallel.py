@@ -1,4 +1,4 @@
-"""Computations on blocks of rows: in parallel threads on the host, one after the other on a device.
+"""Memory, and computations on blocks of rows: in parallel threads on the host, one after the other on a device.
 
 All of them end soon after an interrupt, and so do their threads. A thread does not start further ones.
 """
@@ -22,8 +22,7 @@ from ..errors import NotEnoughMemoryError, ignore_warnings, ignored_warnings
 from .arrays import Array, is_numpy, itemsize, namespace, row_blocks
 from .fitting import check_interrupt, is_worker_thread, stage, worker_thread
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Peak memory of the running process, the memory available to it, and a check before a large allocation.
+# -------------------------------------------------------------------------------------------------------------- memory
 
 CLEAR_REFS = Path("/proc/self/clear_refs")  # writing "5" to it resets the peak (Linux only)
 STATUS = Path("/proc/self/status")  # reports the peak as VmHWM, in KiB (Linux only)
@@ -45,12 +44,6 @@ def peak_memory_mb() -> int | None:
     """Return the peak resident memory in MiB, or None if the operating system does not report it.
 
     On Linux it is the peak since :func:`reset_peak_memory`, elsewhere that of the whole process.
-
-    Examples
-    --------
-    >>> reset_peak_memory()
-    >>> peak_memory_mb() > 1
-    True
     """
     if (peak := _read_kib(STATUS, "VmHWM")) is not None:
         return round(peak / 2**20)
@@ -75,13 +68,6 @@ def check_memory(n_bytes: float, purpose: str, hint: str) -> None:
     """Raise an error if an allocation of ``n_bytes`` would exceed the memory that is available.
 
     Where the operating system does not report what is available, nothing is checked.
-
-    Examples
-    --------
-    >>> check_memory(1e18, "a complete graph of 158,000,000 rows", "use KNNGraph")
-    Traceback (most recent call last):
-    ...
-    fiedler.errors.NotEnoughMemoryError: a complete graph of 158,000,000 rows needs about 1000000000.0 GB of memory, ...
     """
     free = available_memory() if n_bytes >= MIN_CHECKED_BYTES else None
     if free is not None and n_bytes > free:
@@ -140,18 +126,13 @@ def _left_in_group(folder: Path) -> int | None:
     return None
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # Sizes of the blocks of rows that exceed the memory: what files are read in, fits work in, and estimates count.
-
-MAX_BLOCK_ROWS, MAX_BLOCK_BYTES = (
-    2**17,
-    2**26,
-)  # at most on average: a worker needs some hundred megabytes
+MAX_BLOCK_ROWS, MAX_BLOCK_BYTES = 2**17, 2**26  # at most on average: a worker needs some hundred megabytes
 CELLS_PER_BLOCK, MAX_CELLS = 8, 4096  # cells of nearby rows, of which blocks are made
 MAX_NODES, MAX_NODE_BYTES = 200_000, 2**28  # of a contracted graph on one machine, and of the means of its nodes
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------ blocks of rows
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._records import EigenResult
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import Check, Integer, check_bool, check_dense, check_seed
+from .._validation import Check, check_bool, check_dense, check_seed, integer
 from ..core.arrays import Array, asarray_like, fix_signs, namespace, to_numpy
 from ..core.eigen import DENSE_UP_TO, EIGEN_CHECKS, LaplacianKind, eigen_options, smallest_eigenpairs
 from ..core.fitting import fit_method
@@ -157,7 +157,7 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
 
     _kind: LaplacianKind
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_components": Integer(),
+        "n_components": integer(),
         "normalized": check_bool,
         **EIGEN_CHECKS,
         "random_state": check_seed,
@@ -288,7 +288,7 @@ class HessianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Tra
     """
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_components": Integer(),
+        "n_components": integer(),
         **EIGEN_CHECKS,
         "random_state": check_seed,
     }

@@ -41,14 +41,14 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
 from .._validation import (
     Check,
-    Integer,
-    NoneOr,
-    Options,
     check_bool,
     check_data,
     check_nonnegative,
     check_positive,
     check_seed,
+    integer,
+    none_or,
+    one_of,
 )
 from ..core.arrays import (
     Array,
@@ -361,8 +361,8 @@ class LPI(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     """
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_components": NoneOr(Integer()),
-        "solver": Options(["auto", *LPI_SOLVERS]),
+        "n_components": none_or(integer()),
+        "solver": one_of(["auto", *LPI_SOLVERS]),
         "alpha": check_nonnegative,
         "normalize": check_bool,
         "center": check_bool,

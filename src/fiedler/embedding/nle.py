@@ -32,15 +32,15 @@ from .._records import FitHistory
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import (
     Check,
-    Integer,
-    Options,
-    Start,
     check_bool,
     check_data,
     check_labels,
     check_n_clusters,
     check_nonnegative,
     check_seed,
+    integer,
+    one_of,
+    start_from,
 )
 from ..core.arrays import (
     Array,
@@ -78,21 +78,19 @@ from ..graph.recipes import is_precomputed, self_tuned
 from ..graph.smoothing import coincident_rows, replace_coincident_rows
 from ..graph.weights import check_relative_weights, weigh_graph
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Multiplicative updates: a matrix stays non-negative because every entry is multiplied by a non-negative ratio.
-
 
 def multiplicative_update(
     Q: Array, numerator: Array, denominator: Array, *, epsilon: float, floor: float = 0.0, power: float = 0.5
 ) -> Array:
-    """Return Q ∘ (numerator / (denominator + epsilon))^power, with no entry below ``floor``."""
+    """Return Q ∘ (numerator / (denominator + epsilon))^power, with no entry below ``floor``.
+
+    Q stays non-negative, since every entry is multiplied by a non-negative ratio; zero would be absorbing.
+    """
     xp = namespace(Q)
     ratio = numerator / (denominator + epsilon)
     updated = Q * (xp.sqrt(ratio) if power == 0.5 else ratio**power)
     return xp.where(updated > floor, updated, floor)
 
-
-# ---------------------------------------------------------------------------------------------------------------------
 
 DENOMINATOR_SHARE = 1e-10  # of the mean degree, added to the denominator against division by zero
 MIN_ENTRY = 1e-10  # of Q, whose columns start at length one: zero is absorbing
@@ -216,13 +214,7 @@ def run_updates(update: Update, Q: Array, *, max_iter: int, tol: float) -> NLERu
 # --------------------------------------------------------------------------------------------------------- the class
 
 
-class NLE(
-    GraphEstimatorMixin,
-    ClustererMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    BaseEstimator,
-):
+class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Nonnegative Laplacian embedding: soft clusters with a low Ratio Cut or normalised cut.
 
     Parameters
@@ -300,12 +292,12 @@ class NLE(
     """
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_clusters": Integer(),
-        "cut": Options(["ratio", "ncut"]),
-        "signed": Options(["split", "shift"]),
-        "init": Start(START_KINDS),
-        "n_init": Integer(),
-        "max_iter": Integer(),
+        "n_clusters": integer(),
+        "cut": one_of(["ratio", "ncut"]),
+        "signed": one_of(["split", "shift"]),
+        "init": start_from(START_KINDS),
+        "n_init": integer(),
+        "max_iter": integer(),
         "tol": check_nonnegative,
         "polish": check_bool,
         "random_state": check_seed,

@@ -28,7 +28,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import Check, Integer, Options, check_bool, check_data, check_nonnegative, check_seed
+from .._validation import Check, check_bool, check_data, check_nonnegative, check_seed, integer, one_of
 from ..core.arrays import (
     Array,
     asarray_like,
@@ -165,10 +165,10 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
     """
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "by": Options(SCATTERS),
-        "max_components": Integer(),
+        "by": one_of(SCATTERS),
+        "max_components": integer(),
         "ridge": check_nonnegative,
-        "n_cells": Integer(),
+        "n_cells": integer(),
         "random_state": check_seed,
     }
 
@@ -204,7 +204,7 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         self
         """
         self._require_rows(X)
-        X = check_data(X, estimator=self, min_samples=2)
+        rows: Array = check_data(X, estimator=self, min_samples=2)
         if self.graph is not None and self.by != "edges":
             raise InputError(
                 f"a graph is given, but by={self.by!r} does not use it",
@@ -213,12 +213,12 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
                 parameter="graph",
             )
         rng = check_seed(self.random_state)
-        projection = _principal_components(X, self.max_components, int(rng.randint(2**31 - 1)))
-        coordinates = projection(X)
+        projection = _principal_components(rows, self.max_components, int(rng.randint(2**31 - 1)))
+        coordinates = projection(rows)
         Z = namespace(coordinates).astype(coordinates, namespace(coordinates).float64)
-        recipe = default_recipe(X.shape[0]) if self.graph is None else self.graph
-        S = SCATTERS[self.by](_Rows(X, Z, self.n_cells, recipe, rng))
-        rounding = eps(coordinates) ** 2 * float(namespace(Z).max(sq_row_norms(X)))
+        recipe = default_recipe(rows.shape[0]) if self.graph is None else self.graph
+        S = SCATTERS[self.by](_Rows(rows, Z, self.n_cells, recipe, rng))
+        rounding = eps(coordinates) ** 2 * float(namespace(Z).max(sq_row_norms(rows)))
         if not float(namespace(S).linalg.trace(S)) > rounding:
             raise InputError(
                 f"the rows have no scatter by {self.by!r}, so there is no direction to rescale",
@@ -237,16 +237,7 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         return self_tuned(DEFAULT_NEIGHBORS) if self.graph is None else self.graph
 
     def transform(self, X: MatrixLike) -> Array:
-        """Return the whitened rows.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (m, d)
-
-        Returns
-        -------
-        Y : array of shape (m, n_components)
-        """
+        """Return the whitened rows."""
         return self._embed(X)
 
     def _embed(self, X: MatrixLike) -> Array:
@@ -299,9 +290,7 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 0.  ,  1.  ]])
     """
 
-    _parameter_checks: ClassVar[dict[str, Check]] = {
-        "center": check_bool,
-    }
+    _parameter_checks: ClassVar[dict[str, Check]] = {"center": check_bool}
 
     def __init__(self, *, center: bool = True) -> None:
         self.center = center
@@ -331,16 +320,7 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: MatrixLike) -> Array:
-        """Return the directions of rows; a row that equals the mean stays zero.
-
-        Parameters
-        ----------
-        X : array of shape (m, d), or CSR matrix if ``center=False``
-
-        Returns
-        -------
-        Y : array or CSR matrix of shape (m, d)
-        """
+        """Return the directions of rows; a row that equals the mean stays zero."""
         check_is_fitted(self)
         rows = self._check(X, reset=False)
         if sp.issparse(rows):

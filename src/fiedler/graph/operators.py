@@ -136,9 +136,8 @@ def spectral_form(graph: AffinityGraph, kind: LaplacianKind = "symmetric") -> Sp
     null_values = xp.where(degrees > 0, xp.sqrt(degrees), 1) if normalized else xp.ones_like(degrees)
     data, indices, _ = csr_parts(graph.weights)
     upper = 2.0 if normalized else 1.0
-    if (
-        not normalized and data.shape[0]
-    ):  # max d_i + d_j over the edges, a bound of the spectrum [Anderson & Morley 1985]
+    if not normalized and data.shape[0]:
+        # [Anderson & Morley 1985]  the maximum of d_i + d_j over the edges bounds the spectrum of D - W
         upper = float(xp.max(degrees[row_indices(graph.weights)] + degrees[indices]))
 
     def null_vectors(k: int) -> Array:

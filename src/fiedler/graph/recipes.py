@@ -423,9 +423,6 @@ def nearest_edges(edges: Edges, k: int, size: int) -> Edges:
 
 # ----------------------------------------------------------------------------------- the graph parameter of estimators
 
-# Attributes by which a recipe declares that its ``build`` takes these arguments:
-ARGUMENT_FLAGS = {"y": "uses_labels", "constraints": "uses_constraints"}
-
 
 def as_affinity(
     graph: GraphLike,
@@ -474,9 +471,10 @@ def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -
         recipe = clone(graph, safe=False)
         if isinstance(X, AffinityGraph):
             return X, recipe
-        arguments = {"y": y, "constraints": constraints}
-        used = {name: value for name, value in arguments.items() if getattr(recipe, ARGUMENT_FLAGS[name], False)}
-        built = _without_validation(recipe, "build")(X, **used)
+        arguments = {"y": y} if getattr(recipe, "uses_labels", False) else {}
+        if learns_from_constraints(recipe):
+            arguments["constraints"] = constraints
+        built = _without_validation(recipe, "build")(X, **arguments)
         if not isinstance(built, AffinityGraph):
             raise InputTypeError(
                 f"{type(recipe).__name__} does not build an AffinityGraph and is accepted by NLE only",
@@ -556,7 +554,7 @@ def is_transformer(graph: Any) -> bool:
 
 def learns_from_constraints(graph: Any) -> bool:
     """Whether a recipe uses pairwise constraints itself."""
-    return bool(getattr(graph, ARGUMENT_FLAGS["constraints"], False))
+    return bool(getattr(graph, "uses_constraints", False))
 
 
 def link_new_points(recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:

@@ -209,7 +209,10 @@ class PairSearch:
 
     def _visit(self, g: int, cells: np.ndarray, state: _Round) -> None:
         """Compare the queries in cell g with the rows of other cells, except for those that the bounds exclude."""
-        queries, cells = self._near_queries(g, cells, state)
+        queries, distances = state.queries(g), self.distances[g, cells]
+        ahead = _divide(to_numpy(self._offsets(queries, g, self._directions(g, cells))), distances)
+        is_near = distances - ahead - self.reach[cells, g] < state.best[state.labels[queries], None]
+        queries, cells = queries[is_near.any(axis=1)], cells[is_near.any(axis=0)]
         if not len(queries):
             return
         longest = state.best[state.labels[queries]].max()
@@ -224,14 +227,6 @@ class PairSearch:
             first = first[np.isfinite(distances[first])]
             state.update(pairs[first], distances[first])
             self.found.append((pairs[first], distances[first]))
-
-    def _near_queries(self, g: int, cells: np.ndarray, state: _Round) -> tuple[np.ndarray, np.ndarray]:
-        """Return the queries in cell g that other cells may have a row for, closer than their best pair, and these."""
-        queries = state.queries(g)
-        distances = self.distances[g, cells]
-        ahead = _divide(to_numpy(self._offsets(queries, g, self._directions(g, cells))), distances)
-        is_near = distances - ahead - self.reach[cells, g] < state.best[state.labels[queries], None]
-        return queries[is_near.any(axis=1)], cells[is_near.any(axis=0)]
 
     def _near_rows(self, g: int, h: int, longest: float) -> np.ndarray:
         """Return the rows in cell h that may be closer to a row in cell g than ``longest``."""

@@ -91,9 +91,8 @@ def split_into_cells(X: Array, n_cells: int, *, n_iter: int = 0, labels: np.ndar
     nearest = nearest_centers(X, centers)
     order = np.argsort(nearest, kind="stable") if labels is None else np.lexsort((labels, nearest))
     sizes = np.bincount(nearest, minlength=n_cells)
-    n_pieces = -(
-        -sizes // max(1, MAX_RELATIVE_SIZE * n // n_cells)
-    )  # of a cell that is too large; none of an empty one
+    max_size = max(1, MAX_RELATIVE_SIZE * n // n_cells)
+    n_pieces = -(-sizes // max_size)  # a cell that is too large is cut into several, an empty one into none
     cell = np.repeat(np.arange(n_cells), n_pieces)
     piece = np.arange(len(cell)) - np.repeat(np.cumsum(n_pieces) - n_pieces, n_pieces)
     starts = np.cumsum(sizes)[cell] - sizes[cell] + piece * sizes[cell] // n_pieces[cell]

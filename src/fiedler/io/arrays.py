@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .._validation import first_few, import_optional
 from ..errors import FileFormatError, InputError, warn
 from ..graph.affinity import AffinityGraph, cells_of, choose_representation
-from .record import Input, Roles, encode_labels, number_rows, reading, refuse_roles
+from .record import Input, Roles, encode_labels, known_classes, number_rows, reading, refuse_roles
 
 UNKNOWN_NAMES = ("-1",)  # names that mean an unknown class in arrays of labels
 
@@ -200,13 +200,7 @@ def _read_image(path: Path) -> Any:
 
 
 def as_rows(images: np.ndarray) -> np.ndarray:
-    """Return images as rows of float32 pixels; 8-bit pixels are scaled to [0, 1].
-
-    Examples
-    --------
-    >>> as_rows(np.array([[[0, 255], [51, 0]]], dtype=np.uint8))
-    array([[0. , 1. , 0.2, 0. ]], dtype=float32)
-    """
+    """Return images as rows of float32 pixels; 8-bit pixels are scaled to [0, 1]."""
     rows = images.reshape(images.shape[0], -1).astype(np.float32)
     if not np.isfinite(rows).all():
         raise InputError("the images contain NaN or infinity", "fill these pixels", code="not_finite")
@@ -230,21 +224,16 @@ def from_h5ad(path: Path, roles: Roles, use_rep: str | None = None, *, allow_gra
             adata = anndata.read_h5ad(path, backed="r")  # without its matrix X, which need not be used
             use_rep = use_rep or choose_representation(adata, allow_graph=allow_graph)
             cells, names = cells_of(adata, use_rep), [str(name) for name in adata.obs_names]
-            labels = None if roles.labels is None else _column(adata, roles.labels, file)
+            labels = [] if roles.labels is None else _column(adata, roles.labels, file)
     finally:
         if adata is not None:
             adata.file.close()
     is_graph = isinstance(cells, AffinityGraph)
     data = Input("graph", cells, names) if is_graph else from_array(cells, file)._replace(row_names=names)
     data = data._replace(representation=use_rep)
-    if labels is None:
+    if roles.labels is None:
         return data
-    codes, class_names = encode_labels(labels)
-    if not class_names:
-        problem = f"{file!r}, column {roles.labels!r} of obs contains no label"
-        hint = "choose another column of labels, or none"
-        raise InputError(problem, hint, code="no_labels", file=file, column=roles.labels)
-    return data._replace(labels=codes, class_names=class_names)
+    return data._replace(**known_classes(labels, f"{file!r}, column {roles.labels!r} of obs", file, roles.labels))
 
 
 def _column(adata: Any, name: str, file: str) -> list[Any]:

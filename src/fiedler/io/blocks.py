@@ -222,9 +222,8 @@ def _default_rows(row_bytes: int) -> int:
 
 def _check_shape(shape: tuple[int, ...], path: Path) -> None:
     if len(shape) != 2:
-        raise FileFormatError(
-            f"{path.name!r} contains an array of shape {shape}", "rows and columns are needed", file=path.name
-        )
+        problem = f"{path.name!r} contains an array of shape {shape}"
+        raise FileFormatError(problem, "rows and columns are needed", file=path.name)
 
 
 def _open_npy(path: str | Path) -> np.ndarray:

@@ -37,9 +37,8 @@ def _read_zip(path: Path) -> bytes:
     with zipfile.ZipFile(path) as archive:
         members = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX")]
         if len(members) != 1:
-            raise FileFormatError(
-                f"{path.name!r} contains {len(members)} files", "give one of them", code="several_files", file=path.name
-            )
+            problem = f"{path.name!r} contains {len(members)} files"
+            raise FileFormatError(problem, "give one of them", code="several_files", file=path.name)
         return archive.read(members[0])
 
 
@@ -88,13 +87,7 @@ def read_text(path: Path) -> str:
 
 
 def decode(content: bytes, name: str) -> str:
-    r"""Decode the text of a file, with a warning if its encoding had to be guessed.
-
-    Examples
-    --------
-    >>> decode("\ufeffZürich".encode("utf-16-le"), "cities.csv")
-    'Zürich'
-    """
+    """Decode the text of a file, with a warning if its encoding had to be guessed."""
     (text,) = decode_files([(name, content)])
     return text
 
@@ -132,14 +125,9 @@ DELIMITERS = ",;\t|"  # in order of preference
 
 
 def csv_table(content: str, name: str) -> Table:
-    r"""Read the table in the text of a CSV file.
+    """Read the table in the text of a CSV file.
 
     Rows of another length than the header raise an error, since values would be lost or shifted.
-
-    Examples
-    --------
-    >>> csv_table("height;width\n1.5;2\n", "boxes.csv")
-    Table(columns={'height': ['1.5'], 'width': ['2']}, numbers=[2], unit='line')
     """
     if "\0" in content:
         raise FileFormatError(

@@ -19,6 +19,7 @@ from scipy.sparse import issparse
 from .._validation import check_int, did_you_mean, first_few
 from ..datasets import list_datasets, load
 from ..errors import DataNotFoundError, FileFormatError, InputError, warn
+from ..table.columns import Requests
 from ..text.documents import Documents, check_documents
 from .arrays import H5AD, ImageOptions, from_array, from_h5ad, from_images, is_image
 from .blocks import Parts, count_rows, table_blocks
@@ -132,8 +133,9 @@ def read_input(
     """
     if not str(source):
         raise InputError("the name of the input is empty", "give a file, a folder or a data set", code="empty_source")
-    kinds = (tuple(as_category), tuple(as_number), tuple(as_text), tuple((weight or {}).items()))
-    path, roles = Path(source), Roles(labels, id, text, tuple(drop), tuple(features), *kinds, is_new, names, row_weight)
+    requests = Requests((), tuple(as_category), tuple(as_number), tuple(as_text), dict(weight or {}))
+    roles = Roles(labels, id, text, tuple(drop), tuple(features), requests, is_new, names, row_weight)
+    path = Path(source)
     images = ImageOptions(size, None if image_shape is None else tuple(image_shape), skip_broken)
     is_stdin = str(source) == "-"
     if not is_stdin and not path.exists():
@@ -157,9 +159,8 @@ def read_input(
 def _from_file(path: Path, roles: Roles, use_rep: str | None, *, allow_graph: bool) -> Input:
     """Read a table, an array, cells or texts, by the ending of the file."""
     if path.stat().st_size == 0:
-        raise FileFormatError(
-            f"{path.name!r} is an empty file", "check that it was written completely", code="empty_file", file=path.name
-        )
+        hint = "check that it was written completely"
+        raise FileFormatError(f"{path.name!r} is an empty file", hint, code="empty_file", file=path.name)
     known = file_format(path)
     if known is None or not known.has_rows:
         problem = f"{path.name!r} has none of the known endings {', '.join(e for e in FORMATS if FORMATS[e].has_rows)}"
@@ -192,9 +193,8 @@ def _has_fields(content: str) -> bool:
 def _from_documents(documents: Documents) -> Input:
     binary = next((name for text, name in zip(*documents) if "\0" in text), None)
     if binary is not None:
-        raise FileFormatError(
-            f"{binary!r} is not text: it contains binary data", "remove it", code="binary_file", file=binary
-        )
+        problem = f"{binary!r} is not text: it contains binary data"
+        raise FileFormatError(problem, "remove it", code="binary_file", file=binary)
     return Input("texts", documents.texts, documents.names)
 
 
@@ -202,24 +202,19 @@ def _refuse_options(name: str, **options: Any) -> None:
     """Raise an error for options that are given but are for other inputs."""
     for option, value in options.items():
         if value:
-            raise InputError(
-                f"{option} is for {INPUTS_OF_OPTIONS[option]}, but {name!r} is not one of these",
-                f"leave {option} out",
-                code="option_of_other_input",
-                parameter=option,
-                file=name,
-                inputs=INPUTS_OF_OPTIONS[option],
-            )
+            inputs, hint = INPUTS_OF_OPTIONS[option], f"leave {option} out"
+            problem = f"{option} is for {inputs}, but {name!r} is not one of these"
+            about = {"parameter": option, "file": name, "inputs": inputs}
+            raise InputError(problem, hint, code="option_of_other_input", **about)
 
 
 def _check_is_dataset(name: str) -> None:
     """Raise an error if there is no data set of this name."""
     if name not in list_datasets():
-        problem = f"there is no file, folder or data set {name!r}{did_you_mean(name, list_datasets())}"
+        suggestion = did_you_mean(name, list_datasets())
+        problem = f"there is no file, folder or data set {name!r}{suggestion}"
         hint = "check the path; fiedler.datasets.list_datasets() lists the data sets"
-        raise DataNotFoundError(
-            problem, hint, code="no_such_source", value=name, suggestion=did_you_mean(name, list_datasets())
-        )
+        raise DataNotFoundError(problem, hint, code="no_such_source", value=name, suggestion=suggestion)
 
 
 def _from_dataset(name: str, roles: Roles) -> Input:
@@ -227,16 +222,12 @@ def _from_dataset(name: str, roles: Roles) -> Input:
     data = load(name, verbose=False)
     labels, class_names = np.asarray(data.y), [str(target) for target in data.target_names]
     if "image_shape" in data:
-        return from_array(_as_images(data), name, labels, class_names)
+        images = [row.reshape(data.image_shape, order=data.image_order) for row in data.X]  # flattened by row or column
+        return from_array(np.stack(images), name, labels, class_names)
     result = from_array(data.X, name, labels, class_names)  # raises an error for missing values
     if data.feature_names is None or issparse(data.X):
         return result
     return result._replace(kind="table", feature_names=[str(feature) for feature in data.feature_names])
-
-
-def _as_images(data: Any) -> np.ndarray:
-    """Return rows of pixels as images, whether they were flattened by row or by column."""
-    return np.stack([row.reshape(data.image_shape, order=data.image_order) for row in data.X])
 
 
 def _from_folder(folder: Path, roles: Roles, options: ImageOptions, labels_from_folders: bool) -> Input:
@@ -324,19 +315,16 @@ def read_blocks(
     known = FORMATS.get(path.suffix.lower())
     if known is not None and known.blocks is not None:
         if columns is not None or drop:
-            raise FileFormatError(
-                f"the columns of {path.name!r} have no names", "leave out columns and drop", file=path.name
-            )
+            problem = f"the columns of {path.name!r} have no names"
+            raise FileFormatError(problem, "leave out columns and drop", file=path.name)
         return known.blocks(path, rows)
     if not path.is_dir():
         return table_blocks([_with_parts(path)], columns, drop, rows)
     found = sorted(file for file in path.rglob("*") if file.is_file() and not _is_hidden(file, path, (".", "_")))
     files = [_with_parts(file) for file in found if file.suffix.lower() in _endings_of_parts()]
     if not files:
-        endings = ", ".join(_endings_of_parts())
-        raise FileFormatError(
-            f"the folder {path.name!r} has no tables", f"give a folder of {endings} files", file=path.name
-        )
+        hint = f"give a folder of {', '.join(_endings_of_parts())} files"
+        raise FileFormatError(f"the folder {path.name!r} has no tables", hint, file=path.name)
     return table_blocks(files, columns, drop, rows)
 
 
@@ -486,10 +474,8 @@ def _choose_column(columns: Sequence[str], column: str | None, file: str) -> str
         return name
     known = ", ".join(repr(known) for known in columns) or "none"
     problem = f"{file!r} has no column {name!r}{did_you_mean(name, columns)}; its columns are {known}"
-    hint = "name one with column="
-    raise InputError(
-        problem, hint, code="no_such_column", parameter="column", file=file, column=name, columns=list(columns)
-    )
+    about = {"parameter": "column", "file": file, "column": name, "columns": list(columns)}
+    raise InputError(problem, "name one with column=", code="no_such_column", **about)
 
 
 def _decode(files: list[tuple[str, bytes]], encoding: str | None) -> list[str]:
@@ -509,10 +495,8 @@ def _decode(files: list[tuple[str, bytes]], encoding: str | None) -> list[str]:
             hint = "common ones are 'utf-8' and 'latin-1'"
             raise InputError(problem, hint, code="unknown_encoding", parameter="encoding", value=encoding) from None
     if damaged:
-        problem = (
-            f"{len(damaged)} file(s) contain bytes that are not {encoding} ({first_few(damaged)}), which were replaced "
-            "by U+FFFD"
-        )
+        problem = f"{len(damaged)} file(s) contain bytes that are not {encoding} ({first_few(damaged)})"
+        problem += ", which were replaced by U+FFFD"
         hint = "if characters look wrong, pass the right encoding="
         warn(problem, hint, code="wrong_encoding", files=damaged, encoding=encoding, stacklevel=4)
     return texts

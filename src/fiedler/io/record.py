@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import FiedlerError, FileFormatError, InputError, unreadable_for_lack_of_memory
+from ..errors import FiedlerError, FileFormatError, InputError, not_enough_memory_to_read
 from ..table import TableEncoder
 from ..table.columns import Column, Requests, plan_columns, recognise_columns
 from ..table.values import is_missing, to_word
@@ -106,9 +106,8 @@ class Input(NamedTuple):
         """The columns of the table that describe rows, also those that are not used, without names and classes."""
         if self.table is None:
             return None
-        return {
-            name: cells for name, cells in self.table.columns.items() if name not in (self.id_name, self.label_name)
-        }
+        others = (self.id_name, self.label_name)
+        return {name: cells for name, cells in self.table.columns.items() if name not in others}
 
     def read_columns(self, requests: Requests | None = None) -> list[Column]:
         """Return what `columns` contain; those of the plan are not read again."""
@@ -125,45 +124,30 @@ class Input(NamedTuple):
 
 
 class Roles(NamedTuple):
-    """Roles of the columns of a table; columns without a role are features, unless ``features`` names them.
-
-    ``category``, ``number`` and ``free_text`` are columns that are taken for these, ``weight`` are pairs of a column
-    and its weight, ``is_new`` says that the rows are new ones for a model, which decides how columns are used,
-    ``names`` is a column of row names that need not exist, and ``row_weight`` one of weights of the rows.
-    """
+    """Roles of the columns of a table; columns without a role are features, unless ``features`` names them."""
 
     labels: str | None = None
     id: str | None = None
     text: str | None = None
     drop: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
-    category: tuple[str, ...] = ()
-    number: tuple[str, ...] = ()
-    free_text: tuple[str, ...] = ()
-    weight: tuple[tuple[str, float], ...] = ()
-    is_new: bool = False
-    names: str | None = None
+    requests: Requests = Requests()  # what features are taken for, and their weights
+    is_new: bool = False  # whether the rows are new ones for a model, which decides how columns are used
+    names: str | None = None  # a column of row names that need not exist
     row_weight: str | None = None
 
     def encoder(self) -> TableEncoder:
         """Return the encoder of a mixed table."""
-        return TableEncoder(
-            as_category=self.category, as_number=self.number, as_text=self.free_text, weight=dict(self.weight) or None
-        )
+        _, category, number, text, weight = self.requests
+        return TableEncoder(as_category=category, as_number=number, as_text=text, weight=dict(weight) or None)
 
 
 def encode_labels(values: Iterable[Any], *, unknown: Container[str] = ()) -> tuple[np.ndarray, list[str]]:
     """Encode classes as integers, -1 where missing, and return the codes and the sorted class names.
 
     Floats that are whole numbers are named without a decimal point. Names in ``unknown`` count as missing.
-
-    Examples
-    --------
-    >>> encode_labels(["dog ", None, 2.0, float("nan"), 3, "NA"])
-    (array([ 2, -1,  0, -1,  1, -1]), ['2', '3', 'dog'])
     """
-    names = [_class_name(value) for value in values]
-    names = [None if name in unknown else name for name in names]
+    names = [None if (name := _class_name(value)) in unknown else name for value in values]
     class_names = sorted({name for name in names if name is not None})
     code_of = {name: code for code, name in enumerate(class_names)}
     return np.array([-1 if name is None else code_of[name] for name in names], dtype=np.int64), class_names
@@ -174,6 +158,15 @@ def _class_name(value: Any) -> str | None:
         return None
     is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
     return str(int(value)) if is_whole else str(value).strip()
+
+
+def known_classes(values: Iterable[Any], where: str, file: str, column: str) -> dict[str, Any]:
+    """Return the classes in a column as fields of an :class:`Input`; at least one must be known."""
+    labels, class_names = encode_labels(values)
+    if not class_names:
+        problem, hint = f"{where} contains no label", "choose another column of labels, or none"
+        raise InputError(problem, hint, code="no_labels", file=file, column=column)
+    return {"labels": labels, "class_names": class_names}
 
 
 def number_rows(n_rows: int) -> list[str]:
@@ -198,7 +191,7 @@ def reading(file: str, problem: str, hint: str, code: str, **fields: Any) -> Ite
     try:
         yield
     except MemoryError:
-        raise unreadable_for_lack_of_memory(file) from None
+        raise not_enough_memory_to_read(file) from None
     except (FiedlerError, ImportError):
         raise
     except Exception as error:
@@ -220,16 +213,10 @@ def from_table(table: Table, roles: Roles, file: str) -> Input:
         under_header = " below its header" if table.columns else ""
         raise FileFormatError(f"{file!r} contains no rows{under_header}", "add some", code="no_rows", file=file)
     row_names = number_rows(len(table.numbers)) if roles.id is None else _as_text(table.columns[roles.id])
-    labels, class_names = None, None
-    if roles.labels is not None:
-        labels, class_names = encode_labels(table.columns[roles.labels])
-        if not class_names:
-            problem = f"{file!r}, column {roles.labels!r} contains no label"
-            hint = "choose another column of labels, or none"
-            raise InputError(problem, hint, code="no_labels", file=file, column=roles.labels)
-    about: dict[str, Any] = {"labels": labels, "class_names": class_names, "label_name": roles.labels}
     weights = None if roles.row_weight is None else _weights(table, roles.row_weight, file)
-    about |= {"id_name": roles.id, "table": table, "weights": weights}
+    about: dict[str, Any] = {"id_name": roles.id, "label_name": roles.labels, "table": table, "weights": weights}
+    if roles.labels is not None:
+        about |= known_classes(table.columns[roles.labels], f"{file!r}, column {roles.labels!r}", file, roles.labels)
     if roles.text is not None:
         texts = check_documents(_as_text(table.columns[roles.text])).texts
         return Input("texts", texts, row_names, [roles.text], **about)
@@ -244,22 +231,18 @@ def _mixed_rows(table: Table, roles: Roles, file: str, result: Input) -> Input:
     others = {roles.labels, roles.id, roles.row_weight, *roles.drop}
     cells = {name: column for name, column in table.columns.items() if name not in others}
     if not cells:
-        raise InputError(
-            f"{file!r} has no column left as a feature", "drop fewer columns", code="no_features", file=file
-        )
+        problem = f"{file!r} has no column left as a feature"
+        raise InputError(problem, "drop fewer columns", code="no_features", file=file)
     if len(table.numbers) < 2 or roles.is_new:
         return result._replace(X=cells, feature_names=list(cells), encoder=roles.encoder())
-    requests = Requests((), roles.category, roles.number, roles.free_text, dict(roles.weight))
-    columns = plan_columns(cells, requests, [f"{file!r}, {location}" for location in table.locations])
+    columns = plan_columns(cells, roles.requests, [f"{file!r}, {location}" for location in table.locations])
     if len(table.columns) == 1 and columns[0].values.type == "words":
         shown = table.columns[columns[0].name][0]
         problem = f"{file!r} has a single column, {columns[0].name!r}, and {shown!r} in it is not a number"
         hint = "separate columns by a comma, semicolon, tab or |, or give the column a role as labels, id or text"
         raise InputError(problem, hint, code="single_column_not_numeric", file=file, column=columns[0].name)
-    plain = not roles.weight and all(
-        one.kind == "number" and one.values.is_plain and not one.values.is_missing.any() for one in columns
-    )
-    if plain:
+    is_plain = [one.kind == "number" and one.values.is_plain and not one.values.is_missing.any() for one in columns]
+    if all(is_plain) and not roles.requests.weight:
         X = np.stack([column.values.cells for column in columns], axis=1)
         return result._replace(kind="table", X=X, feature_names=list(cells), plan=columns)
     id_name = next((one.name for one in columns if one.kind == "id" and not one.values.is_missing.any()), None)
@@ -269,13 +252,7 @@ def _mixed_rows(table: Table, roles: Roles, file: str, result: Input) -> Input:
 
 
 def is_number(cell: Any) -> bool:
-    """Whether a cell can be read as a number.
-
-    Examples
-    --------
-    >>> is_number("1.5"), is_number("one"), is_number("1_0"), is_number(None)
-    (True, False, False, False)
-    """
+    """Whether a cell can be read as a number."""
     if isinstance(cell, str) and not _is_plain(cell):
         return False
     try:

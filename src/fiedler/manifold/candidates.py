@@ -50,10 +50,10 @@ from ..graph.recipes import DEFAULT_NEIGHBORS
 from ..graph.sizes import SizeBounds
 from ..metrics import normalized_cut
 from ..mixture import LapGMM
+from ..mixture.base import fit_supernodes
 from ..mixture.covariance import statistics_icl
 from ..mixture.em import group_links
 from ..mixture.statistics import Statistics, group_statistics, mean_origin
-from ..mixture.supernodes import fit_supernodes
 
 log = logging.getLogger(__name__)
 

@@ -45,8 +45,6 @@ from ..core.arrays import (
 )
 from ..core.fitting import dispatch_blocks, fit_method, print_line
 from ..core.sparse import Sparse, csr_parts, is_sparse, matmul, scale_rows_columns
-from ..embedding.lpi import LPI
-from ..embedding.whitening import Whitening
 from ..errors import InputError, ignore_warnings, warn
 from ..graph.affinity import AffinityGraph, refuse_affinity_as_rows, rows_or_graph
 from ..graph.constraints import ConstraintsLike, add_constraints, attractive_part, check_constraints
@@ -84,9 +82,10 @@ from .candidates import (
 )
 from .choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from .explain import ExplainMixin
-from .memberships import Landmarks, PartialSupervision, outlier_scores, select_outliers, walk_memberships
+from .memberships import PartialSupervision, outlier_scores, select_outliers, walk_memberships
 from .n_clusters import NClustersChoice, count_clusters, subgraph
 from .report_text import format_report
+from .state import FittedState
 from .update import SPARSE_NEIGHBORS, UpdateMixin
 from .views import View, is_low_dimensional
 
@@ -273,19 +272,12 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     (3, 10)
     """
 
-    _view: Whitening | LPI | None = None  # of models of earlier versions, too
     encoder_: TableEncoder | None = None
-    _completer: TableCompleter | None = None  # of new rows of a data frame of numbers
-    _n_compared: int | None = None
-    _n_added: int = 0  # rows, by updates
     memberships_: Array
     labels_: Array
     row_agreement_: np.ndarray | None
     outlier_score_: np.ndarray | None
-    _landmarks: Landmarks | None = None  # after a fit in blocks
-    _fit_weights: np.ndarray | None = None  # of the rows of _fit_X, of mean one
-    _copies: CopiedRows | None = None  # if some rows were equal: those of _fit_X, _fit_graph and _fit_weights differ
-    _fit_graph: AffinityGraph | None = None
+    _state: FittedState
 
     def __init__(
         self,
@@ -358,7 +350,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
                 stacklevel=2,
                 n_clusters=self.n_clusters_,
             )
-        if self._landmarks is None:
+        if self._state.landmarks is None:
             n_found = len(np.unique(to_numpy(self.labels_)[to_numpy(self.labels_) >= 0]))
             warn_if_clusters_are_empty(n_found, self.n_clusters_, "use fewer clusters or fewer outliers", stacklevel=2)
         if self.verbose:
@@ -366,7 +358,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, constraints: ConstraintsLike) -> None:
         rng = check_seed(self.random_state)
-        self._landmarks, self._copies, self._fit_graph, self._n_added = None, None, None, 0
+        self._state = FittedState()
         check_n_jobs(self.n_jobs)
         choose(EFFORTS, self.effort, option="effort")
         share = 0.0 if self.outliers is None else check_fraction(self.outliers, "outliers")
@@ -380,7 +372,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         if isinstance(self.graph, str):
             check_graph_name(self.graph, names=("auto", "precomputed"))
         encodes = is_mixed(X) and not (isinstance(self.graph, str) and self.graph == "precomputed")
-        self.encoder_, self._completer = TableEncoder() if encodes else None, None
+        self.encoder_ = TableEncoder() if encodes else None
         columns = None if self.encoder_ is None else self.encoder_.read(X)
         if self.encoder_ is not None and columns is not None:
             X = check_data(self.encoder_.fit_columns(X, columns), min_samples=2)
@@ -388,7 +380,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         elif not isinstance(X, AffinityGraph):
             frame, X = X, check_data(X, estimator=self, min_samples=2)
             if is_frame(frame) and not is_precomputed(self.graph) and not sp.issparse(X):
-                self._completer = completer_of(column_names(frame), X)
+                self._keep(completer=completer_of(column_names(frame), X))
         n_samples = X.n_nodes if isinstance(X, AffinityGraph) else X.shape[0]
         supervision = PartialSupervision.from_fit_arguments(y, check_constraints(constraints, X), n_samples)
         supervision.check_n_clusters(
@@ -411,6 +403,10 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         self._store_profiles(X, columns, weights)
 
     # ------------------------------------------------------------------------------------------------- steps of fit
+
+    def _keep(self, **changes: Any) -> None:
+        """Replace fields of the fitted state."""
+        self._state = replace(self._state, **changes)
 
     def _check_sizes(
         self, weights: np.ndarray | None, n_samples: int, supervision: PartialSupervision
@@ -449,20 +445,21 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
 
     def _restore_rows(self, copies: CopiedRows, X: Array) -> None:
         """Bring results into the order of the rows, and give all copies of a row the same ones."""
-        if self._n_compared in (None, len(copies.first)):  # all of them, not a sample
-            self._candidates = [replace(one, labels=one.labels[copies.nodes]) for one in self._candidates]
-            self._n_compared = None if self._n_compared is None else X.shape[0]
+        if self._state.n_compared in (None, len(copies.first)):  # all of them, not a sample
+            candidates = [replace(one, labels=one.labels[copies.nodes]) for one in self._state.candidates]
+            self._keep(candidates=candidates, n_compared=None if self._state.n_compared is None else X.shape[0])
         if copies.exist:
             self._expand_copies(copies)
             return
         self.graph_ = self.graph_.reorder(copies.nodes)
         self._take_results(copies.nodes)
-        self._fit_X = X if self._view is None else take_rows(self._fit_X, copies.nodes)
-        self._fit_weights = None if self._fit_weights is None else self._fit_weights[copies.nodes]
+        self._fit_X = X if self._state.view is None else take_rows(self._fit_X, copies.nodes)
+        if self._state.weights is not None:
+            self._keep(weights=self._state.weights[copies.nodes])
 
     def _expand_copies(self, copies: CopiedRows) -> None:
         """Give all copies of a row its results; new points are still placed among the different rows."""
-        self._copies, self._fit_graph = copies, self.graph_
+        self._keep(copies=copies, graph=self.graph_)
         self.graph_ = expand_graph(self.graph_, copies.nodes)
         self._take_results(copies.nodes)
 
@@ -480,9 +477,9 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         self.labels_ = renumber(self.labels_, order)
         self.memberships_ = take_clusters(self.memberships_, order, axis=1)
         chosen = self.candidates_["chosen"].index(True)
-        candidates = list(self._candidates)
+        candidates = list(self._state.candidates)
         candidates[chosen] = replace(candidates[chosen], labels=renumber(candidates[chosen].labels, order))
-        self._candidates = candidates
+        self._keep(candidates=candidates)
 
     def _fit_rows(
         self,
@@ -495,9 +492,9 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         rng: np.random.RandomState,
     ) -> None:
         """Cluster validated rows, or nodes of a graph, with weights, and label a share of them outliers."""
-        self._fit_weights = None if weights is None else relative_weights(weights)
+        self._keep(weights=None if weights is None else relative_weights(weights))
         search_graphs, edges = self._build_graphs(X, y, supervision)
-        search_graphs = {size: weigh_graph(graph, self._fit_weights) for size, graph in search_graphs.items()}
+        search_graphs = {size: weigh_graph(graph, self._state.weights) for size, graph in search_graphs.items()}
         graphs = {size: attractive_part(graph) for size, graph in search_graphs.items()}
         self.evidence_ = self._count(graphs, supervision, bounds, rng) if self._n_clusters_is_auto() else None
         self.n_clusters_ = int(self.n_clusters) if self.evidence_ is None else self.evidence_.n_clusters
@@ -514,13 +511,14 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             self._score_outliers(edges, share, supervision)
             return
         assert edges is not None
-        rows = View(ROWS, None, self._fit_X, edges, graph, list(search_graphs.values())[-1], self._fit_weights)
+        rows = View(ROWS, None, self._fit_X, edges, graph, list(search_graphs.values())[-1], self._state.weights)
         comparer = Comparer(
             effort, self.n_clusters_, low_dimensional, seed, supervision.pairs, supervision.n_known, self.n_jobs
         )
         comparison = comparer.compare(rows, scorer, candidates, candidates.index(leader))
         self._store_choice(comparison.candidates, comparison.chosen, comparison.n_compared)
-        self._fit_X, self._view = comparison.view.rows, comparison.view.transformer
+        self._fit_X = comparison.view.rows
+        self._keep(view=comparison.view.transformer)
         self._set_memberships(comparison.labels, comparison.votes, comparison.view.graph, supervision, bounds)
         self._score_outliers(comparison.view.edges, share, supervision)
 
@@ -569,7 +567,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             random_state=rng,
             n_jobs=self.n_jobs,
             rows=self._fit_X if may_be_one else None,
-            weights=self._fit_weights,
+            weights=self._state.weights,
         )
 
     def _subset_graph(self, rows: np.ndarray, graph: AffinityGraph) -> AffinityGraph:
@@ -577,7 +575,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         recipe = self._fit_recipe
         if self._fit_X is None or not isinstance(recipe, KNNGraph) or recipe.n_neighbors >= len(rows):
             return subgraph(graph, rows)
-        weights = None if self._fit_weights is None else self._fit_weights[rows]
+        weights = None if self._state.weights is None else self._state.weights[rows]
         return weigh_graph(attractive_part(recipe._build(take_rows(self._fit_X, rows))), weights)
 
     def _find_candidates(
@@ -591,10 +589,11 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     ) -> tuple[PartitionScorer, list[Candidate], Candidate]:
         """Return the scorer, communities and mixtures, and the communities that lead."""
         n_clusters, n_known = self.n_clusters_, supervision.n_known
-        self._no_mixture_reason = reason_against_mixtures(self._fit_X, n_clusters)
-        X = self._fit_X if self._no_mixture_reason is None else None
+        reason = reason_against_mixtures(self._fit_X, n_clusters)
+        self._keep(no_mixture_reason=reason)
+        X = self._fit_X if reason is None else None
         agreement = supervision.agreement if n_known else None
-        scorer = PartitionScorer(graphs, n_clusters, X, agreement, self._fit_weights, bounds)
+        scorer = PartitionScorer(graphs, n_clusters, X, agreement, self._state.weights, bounds)
         starts = supervision.spread(list(graphs.values())[-1], n_clusters)
         candidates, searches = graph_candidates(
             scorer, search_graphs, starts=starts, max_searches=max_searches, rng=rng, n_jobs=self.n_jobs
@@ -644,8 +643,7 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
     def _store_choice(self, candidates: list[Candidate], chosen: Candidate, n_compared: int | None = None) -> None:
         """Store the table of candidates and how far they agree."""
         self.candidates_ = candidates_table(candidates, chosen)
-        self._candidates: Sequence[Candidate] = candidates
-        self._n_compared, self._view = n_compared, None
+        self._keep(candidates=candidates, n_compared=n_compared)
         self.view_, self.consensus_ = chosen.view, None if n_compared is None else chosen.consensus
 
     def _set_memberships(
@@ -679,18 +677,18 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
             return
         labels = to_numpy(self.labels_).copy()
         known = np.zeros(len(labels), dtype=bool) if supervision.labels is None else supervision.labels != UNKNOWN
-        labels[select_outliers(self.outlier_score_, share, known, self._fit_weights)] = OUTLIER
+        labels[select_outliers(self.outlier_score_, share, known, self._state.weights)] = OUTLIER
         self.labels_ = asarray_like(labels, self.memberships_, dtype=self.labels_.dtype)
 
     def _store_profiles(self, X: Any, columns: Sequence[Column] | None, weights: np.ndarray | None) -> None:
         """Store the columns by cluster where they cannot be computed from the rows that the model keeps."""
-        labels, self._profiles = to_numpy(self.labels_), None
+        labels = to_numpy(self.labels_)
         if columns is not None:
-            self._profiles = profile_table(columns, labels, self.n_clusters_, weights=weights)
-        elif self._view is not None:
+            self._keep(profiles=profile_table(columns, labels, self.n_clusters_, weights=weights))
+        elif self._state.view is not None:
             rows = X if sp.issparse(X) else to_numpy(X)
             names = getattr(self, "feature_names_in_", None)
-            self._profiles = profile_rows(rows, labels, self.n_clusters_, names, weights)
+            self._keep(profiles=profile_rows(rows, labels, self.n_clusters_, names, weights))
 
     # ------------------------------------------------------------------------------------------------ after the fit
 
@@ -711,8 +709,8 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         memberships : array of shape (m, n_clusters)
         """
         check_is_fitted(self)
-        F = self.memberships_ if self._landmarks is None else self._landmarks.memberships
-        F = F if self._copies is None else take_rows(F, self._copies.first)
+        F = self.memberships_ if self._state.landmarks is None else self._state.landmarks.memberships
+        F = F if self._state.copies is None else take_rows(F, self._state.copies.first)
         W, X = self._links_to(X, F)
         degrees = link_degrees(W, signed=False)
         xp = namespace(F)
@@ -749,24 +747,24 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         """
         check_is_fitted(self)
         n_uncertain = check_int(n_uncertain, "n_uncertain", minimum=0)
-        chosen = self._candidates[self.candidates_["chosen"].index(True)]
-        landmarks = self._landmarks
+        chosen = self._state.candidates[self.candidates_["chosen"].index(True)]
+        landmarks = self._state.landmarks
         if landmarks is None:
             Q, labels, agreement = self.memberships_, self.labels_, getattr(self, "row_agreement_", None)
         else:
             landmarks = landmarks.drawn()
             Q, labels, agreement = landmarks.memberships, landmarks.memberships.argmax(axis=1), landmarks.agreement
         report = format_report(
-            self._candidates,
+            self._state.candidates,
             chosen,
-            self._no_mixture_reason,
+            self._state.no_mixture_reason,
             Q,
             n_uncertain,
             labels=labels,
-            n_compared=self._n_compared,
+            n_compared=self._state.n_compared,
             row_agreement=agreement,
             sample=None if landmarks is None else (landmarks.numbers, landmarks.n_rows),
-            n_added=self._n_added,
+            n_added=self._state.n_added,
         )
         return report if self.evidence_ is None else f"{self.evidence_}\n\n{report}"
 
@@ -776,34 +774,35 @@ class ManifoldClustering(ExplainMixin, UpdateMixin, GraphEstimatorMixin, Cluster
         if encoder is None:
             return super().score(X, y)
         rows, without = encoder.transform(X), copy(self)
-        without.encoder_, without._completer, without.n_features_in_ = None, None, rows.shape[1]
+        without.encoder_, without.n_features_in_ = None, rows.shape[1]
+        without._keep(completer=None)
         without.__dict__.pop("feature_names_in_", None)
         return without.score(rows)
 
     def _links_to(self, X: MatrixLike, F: Array) -> tuple[Sparse, Array]:
         """Return the weights from new points to the different rows, by their weights, and the points."""
-        X, graph = self._check_new_points(X), self.graph_ if self._fit_graph is None else self._fit_graph
+        X, graph = self._check_new_points(X), self.graph_ if self._state.graph is None else self._state.graph
         W = link_weights(F, self._fit_recipe, X, self._fit_X, graph)
-        if self._fit_weights is None:
+        if self._state.weights is None:
             return W, X
         data = csr_parts(W)[0] if is_sparse(W) else W
-        root = asarray_like(np.sqrt(self._fit_weights), data, dtype=data.dtype)
+        root = asarray_like(np.sqrt(self._state.weights), data, dtype=data.dtype)
         return scale_rows_columns(W, right=root) if is_sparse(W) else W * root, X
 
     def _check_new_points(self, X: MatrixLike) -> Array:
         """Validate new points, encode or complete those of a table, and transform them to the chosen view."""
         encoder = self._encoder_for(X)
-        if self._fit_X is None or (encoder is None and self._view is None):
+        if self._fit_X is None or (encoder is None and self._state.view is None):
             return super()._check_new_points(X)
         if encoder is not None:
             X = convert_rows(check_data(encoder.transform(X)), self._fit_X)
         else:
             X = check_data(X, estimator=self, reset=False)
-        return X if self._view is None else self._view._embed(X)
+        return X if self._state.view is None else self._state.view._embed(X)
 
     def _encoder_for(self, X: Any) -> TableEncoder | TableCompleter | None:
         """Return what turns new rows into numbers: nothing for arrays, and for tables of all numbers of the fit."""
-        completer = self._completer
+        completer = self._state.completer
         if self.encoder_ is not None or completer is None or not is_table(X):
             return self.encoder_
         is_same = is_frame(X) and not is_mixed(X) and column_names(X) == list(completer.feature_names_in_)

@@ -21,10 +21,10 @@ from ..core.arrays import Array, sq_row_norms, take_rows, to_numpy
 from ..core.sparse import Sparse, row_entries
 from ..errors import InputError, shown
 from ..graph.affinity import AffinityGraph
-from ..graph.weights import CopiedRows
 from ..table.columns import Requests, is_table, n_rows_of, recognise_columns, table_cells
 from ..table.profiles import Contrast, Profiles, Terms, profile_rows, profile_table
 from ..table.values import read_values
+from .state import FittedState
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What sets clusters apart, and why a row is in its cluster, as records that can be printed.
@@ -421,12 +421,7 @@ class ExplainMixin:
     memberships_: Array
     graph_: AffinityGraph
     _fit_X: Array | None
-    _copies: CopiedRows | None
-    _fit_weights: np.ndarray | None
-    _landmarks: Any
-    _view: Any
-    _completer: Any
-    _profiles: Profiles | None = None  # of columns that the rows which the model keeps do not have
+    _state: FittedState
     _links_to: Callable[[Any, Array], tuple[Sparse, Array]]
     predict_proba: Callable[[Any], Array]
 
@@ -474,7 +469,7 @@ class ExplainMixin:
             raise _not_a_row(row)
         if not isinstance(row, int | np.integer):
             return self._explain_new_row(row, X, profiles, F, labels)
-        if self._landmarks is not None or not 0 <= row < len(labels):
+        if self._state.landmarks is not None or not 0 <= row < len(labels):
             raise InputError(
                 f"there is no row {row} among those that the model keeps",
                 "pass a row of a fit in memory by its number, or the row itself",
@@ -489,19 +484,19 @@ class ExplainMixin:
 
     def _kept_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return memberships, labels and numbers of the rows that the model keeps: all, or those of a sample."""
-        if self._landmarks is None:
+        if self._state.landmarks is None:
             return to_numpy(self.memberships_), to_numpy(self.labels_), None
-        F = self._landmarks.memberships
-        return F, F.argmax(axis=1), self._landmarks.numbers
+        F = self._state.landmarks.memberships
+        return F, F.argmax(axis=1), self._state.landmarks.numbers
 
     def _profiles_of(self, X: Any, labels: np.ndarray, n_clusters: int) -> Profiles:
         """Return the columns by cluster: those of X, those of the fit, or none."""
         if X is not None:
             return describe_columns(X, labels, n_clusters)
-        if self._profiles is not None:
-            return self._profiles
+        if self._state.profiles is not None:
+            return self._state.profiles
         rows = self._rows_of_fit()
-        if rows is None or self._view is not None:
+        if rows is None or self._state.view is not None:
             return profile_table([], labels, n_clusters)
         encoder, names = getattr(self, "encoder_", None), getattr(self, "feature_names_in_", None)
         names = names if encoder is None else encoder.get_feature_names_out()
@@ -516,20 +511,20 @@ class ExplainMixin:
                 else check_data(X)[[row]]
             )
             return _first_row(entries_of(profiles, one))
-        if self._profiles is not None or self._fit_X is None or self._view is not None:
+        if self._state.profiles is not None or self._fit_X is None or self._state.view is not None:
             return None
-        return _first_row(self._fit_X[[row if self._copies is None else int(self._copies.nodes[row])]])
+        return _first_row(self._fit_X[[row if self._state.copies is None else int(self._state.copies.nodes[row])]])
 
     def _weights_of_rows(self) -> np.ndarray | None:
         """Return the weights of all rows of the fit; None if they are equal, or if copies of rows have them."""
-        return self._fit_weights if self._copies is None and self._landmarks is None else None
+        return self._state.weights if self._state.copies is None and self._state.landmarks is None else None
 
     def _rows_of_fit(self) -> Any:
         """Return all rows of the fit in the chosen view, also equal ones; None for a graph."""
         if self._fit_X is None:
             return None
         rows = self._fit_X if sp.issparse(self._fit_X) else to_numpy(self._fit_X)
-        return rows if self._copies is None else rows[self._copies.nodes]
+        return rows if self._state.copies is None else rows[self._state.copies.nodes]
 
     def _explain_new_row(
         self, row: Any, X: Any, profiles: Profiles, F: np.ndarray, labels: np.ndarray
@@ -538,12 +533,12 @@ class ExplainMixin:
         try:
             if not is_table(row) and not sp.issparse(row):
                 row = np.atleast_2d(to_numpy(row))
-            elif isinstance(row, Mapping) and getattr(self, "encoder_", None) is None and self._completer is None:
+            elif isinstance(row, Mapping) and getattr(self, "encoder_", None) is None and self._state.completer is None:
                 row = np.column_stack([np.asarray(cells, dtype=np.float64) for cells in row.values()])
         except (ValueError, TypeError, OverflowError):
             raise _not_a_row(row) from None
-        first = np.arange(len(labels)) if self._copies is None else self._copies.first  # neighbours differ
-        W, points = self._links_to(row, take_rows(self.memberships_, first) if self._landmarks is None else F)
+        first = np.arange(len(labels)) if self._state.copies is None else self._state.copies.first  # neighbours differ
+        W, points = self._links_to(row, take_rows(self.memberships_, first) if self._state.landmarks is None else F)
         if points.shape[0] != 1:
             raise InputError(
                 f"explain takes one row at a time; got {points.shape[0]}",
@@ -552,7 +547,7 @@ class ExplainMixin:
                 parameter="row",
             )
         memberships = to_numpy(self.predict_proba(row))[0]
-        is_of_rows = X is None and self._profiles is None  # profiles of the rows that the model keeps
+        is_of_rows = X is None and self._state.profiles is None  # profiles of the rows that the model keeps
         entries = _first_row(points if is_of_rows else entries_of(profiles, row))
         columns = (profiles, entries) if len(entries) == len(profiles.columns) else None
         nodes, weights = row_entries(W, 0)

@@ -21,7 +21,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -53,10 +53,10 @@ from ..graph.recipes import DEFAULT_NEIGHBORS, KNNGraph
 from ..graph.smoothing import resolvent
 from ..graph.weights import CopiedRows, GrownGraph, NeighborLists, grow_graph, relative_weights
 from ..metrics.scores import match_clusters, weighted_ari
-from ..table.profiles import Profiles
 from .candidates import ROWS, Candidate, mean_normalized_cut
 from .explain import entries_of
 from .memberships import WALK, PartialSupervision
+from .state import FittedState
 from .views import COMMUNITIES
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -502,15 +502,10 @@ class UpdateMixin:
     candidates_: dict[str, list[Any]]
     outliers: float | None
     random_state: Any
-    _candidates: Sequence[Candidate]
-    _copies: CopiedRows | None
     _fit_X: Array
-    _fit_graph: AffinityGraph | None
     _fit_recipe: Any
-    _fit_weights: np.ndarray | None
-    _landmarks: Any
-    _n_added: int
-    _profiles: Profiles | None
+    _state: FittedState
+    _keep: Callable[..., None]
 
     def update(self, X_new: MatrixLike) -> UpdateResult:
         """Add rows to the fitted model: they join its graph and its clusters, and only what they change changes.
@@ -561,7 +556,7 @@ class UpdateMixin:
             fresh, copies = self._rows_by_node().join(self._fit_X, X_new)
             clustering = grow_clustering(
                 self._fit_recipe,
-                self.graph_ if self._fit_graph is None else self._fit_graph,
+                self.graph_ if self._state.graph is None else self._state.graph,
                 self._fit_X,
                 take_rows(X_new, fresh),
                 take_rows(self.memberships_, copies.first[: self._fit_X.shape[0]]),
@@ -571,7 +566,7 @@ class UpdateMixin:
             )
             self._store_update(clustering, copies)
             self._grow_profiles(given, len(before), clustering.is_reorganized)
-            self._n_added += len(copies.nodes) - len(before)
+            self._keep(n_added=self._state.n_added + len(copies.nodes) - len(before))
         n_old, after = len(before), to_numpy(self.labels_)
         moved = np.flatnonzero((after[:n_old] != before) & (after[:n_old] >= 0) & (before >= 0))  # -1 are outliers
         what = (clustering.new_clusters, clustering.is_reorganized, clustering.drift)
@@ -579,13 +574,13 @@ class UpdateMixin:
 
     def _rows_by_node(self) -> CopiedRows:
         n = len(to_numpy(self.labels_))
-        return CopiedRows.none(n) if self._copies is None else self._copies
+        return CopiedRows.none(n) if self._state.copies is None else self._state.copies
 
     def _check_updatable(self) -> Candidate:
         """Return the chosen candidate, or raise an error if rows cannot be added to the model."""
-        chosen, model = self._candidates[self.candidates_["chosen"].index(True)], cast("Any", self)
+        chosen, model = self._state.candidates[self.candidates_["chosen"].index(True)], cast("Any", self)
         reasons = {
-            "was fitted in blocks": self._landmarks is not None,
+            "was fitted in blocks": self._state.landmarks is not None,
             "was fitted with known labels or pairs": not np.isnan(chosen.agreement),
             "was fitted to a given graph": self._fit_X is None or not model._graph_is_default(),
             "has bounds on the sizes of clusters": model.min_cluster_size or model.max_cluster_size,
@@ -594,7 +589,7 @@ class UpdateMixin:
         }
         reason = next((reason for reason, holds in reasons.items() if holds), None)
         if reason is None:
-            counts, weights = relative_weights(self._rows_by_node().total()), self._fit_weights
+            counts, weights = relative_weights(self._rows_by_node().total()), self._state.weights
             are_counts = counts is weights if counts is None or weights is None else np.allclose(counts, weights)
             reason = None if are_counts else "was fitted with weights of rows"
         if reason is None:
@@ -610,11 +605,11 @@ class UpdateMixin:
 
         After a reorganisation they would be wrong, and are left out.
         """
-        if self._profiles is not None:
+        if self._state.profiles is not None:
             labels = to_numpy(self.labels_)[n_old:]
-            entries = None if is_reorganized else entries_of(self._profiles, X_new)
-            grown = None if entries is None else self._profiles.with_rows(entries, labels, self.n_clusters_)
-            self._profiles = grown
+            entries = None if is_reorganized else entries_of(self._state.profiles, X_new)
+            grown = None if entries is None else self._state.profiles.with_rows(entries, labels, self.n_clusters_)
+            self._keep(profiles=grown)
 
     def _store_update(self, clustering: GrownClustering, copies: CopiedRows) -> None:
         """Store the clusters of old and new rows."""
@@ -624,7 +619,7 @@ class UpdateMixin:
         self.memberships_, self.labels_ = Q, asarray_like(clustering.labels, Q, dtype=self.labels_.dtype)
         self.n_clusters_ = int(Q.shape[1])
         self.graph_, self._fit_X = grown.graph, grown.rows
-        self._copies, self._fit_graph, self._fit_weights = None, None, relative_weights(copies.total())
+        self._keep(copies=None, graph=None, weights=relative_weights(copies.total()))
         if agreement is not None:
             agreement = np.concatenate([agreement[first], agreement[first][clustering.sources]])
             moved = np.flatnonzero(clustering.labels[: len(first)] != before)

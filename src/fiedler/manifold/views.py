@@ -48,8 +48,8 @@ from ..graph.recipes import default_recipe
 from ..graph.tree import EdgeLength, cut_tree, genie_merges, spanning_trees
 from ..graph.weights import weigh_graph
 from ..mixture import GaussianMixture
+from ..mixture.base import fit_supernodes
 from ..mixture.statistics import group_statistics
-from ..mixture.supernodes import fit_supernodes
 from .candidates import MAX_ITERATIONS, ROWS, Candidate, as_labels, max_supernodes
 
 WHITENED: dict[str, Literal["rows", "cells", "edges"]] = {

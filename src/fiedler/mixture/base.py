@@ -1,11 +1,23 @@
-"""Fitting, prediction and scores, shared by all mixtures."""
+"""What all mixtures share: starts, fitting, prediction and scores; and fits on groups of rows.
+
+Supernodes are groups of rows that share their memberships, of which EM needs the statistics alone. A supernode s stands
+for n_s rows, in the coarse graph W_st = Σ_{i ∈ s, j ∈ t} w_ij. LapGMM's objective is restricted to memberships that are
+constant on supernodes, q_i = q_s for all rows i of s:
+
+    J(Q, Θ)  =  Σ_s n_s Σ_k q_sk [ mean_{i ∈ s} log α_k N(x_i; μ_k, Σ_k) - log q_sk ]  -  λ tr(Q'LQ)
+
+with L the Laplacian of the coarse graph: rows of one supernode do not differ, so that the edges within cost nothing and
+½ Σ_ij w_ij ‖q_i - q_j‖² is the sum over the edges between. No term is approximated: J is that of the rows, its maximum
+over these memberships is a lower bound of that over all, and if every supernode is a single row, it is LapGMM. An
+iteration takes m K d² operations instead of n K d².
+"""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -21,9 +33,6 @@ from .._records import FitHistory
 from .._typing import LabelsLike, MatrixLike, RandomState, SupportsShape
 from .._validation import (
     Check,
-    Integer,
-    Options,
-    Start,
     check_bool,
     check_data,
     check_int,
@@ -32,6 +41,9 @@ from .._validation import (
     check_positive,
     check_rows_differ,
     check_seed,
+    integer,
+    one_of,
+    start_from,
 )
 from ..core.arrays import (
     Array,
@@ -59,12 +71,12 @@ from ..graph.labels import check_partial_labels, spread_over_groups
 from ..graph.recipes import as_affinity, is_precomputed, link_new_points, self_tuned
 from ..graph.smoothing import link_degrees
 from ..graph.weights import check_sample_weight
-from .covariance import SHAPES, Gaussians, default_ridge, draw, log_joint, n_parameters
-from .em import EMResult, MixtureHooks, MixtureProblem, Step, make_links, median_margin, run_em
+from .covariance import SHAPES, Gaussians, default_ridge, draw, gaussians, log_joint, mean_log_joint, n_parameters
+from .em import EMResult, Links, MixtureHooks, MixtureProblem, Step, make_links, median_margin, run_em
 from .operators import entropic_maximizer
+from .statistics import Statistics
 
-# ---------------------------------------------------------------------------------------------------------------------
-# First memberships: from k-means, the graph or a nonnegative factorisation, at random, or given by the caller.
+# --------------------------------------------------------------------------------------------------- first memberships
 
 
 def _kmeans_start(problem: MixtureProblem, k: int, rng: np.random.RandomState) -> Array:
@@ -162,7 +174,7 @@ def known_memberships(y: Any, k: int, Z: Array, constraints: PairwiseConstraints
     return None if labels is None else one_hot(labels, k, Z)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------ the base class
 
 SHRINKAGE_RIDGE = 1e-6  # added to shrunken covariances, so that no component collapses to a repeated row
 
@@ -193,12 +205,12 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     history_: FitHistory
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "n_clusters": Integer(),
-        "covariance_type": Options(SHAPES),
-        "ridge": Options(["auto", "oas"], check_nonnegative),
-        "init": Start(["auto", *STARTS]),
-        "n_init": Integer(),
-        "max_iter": Integer(),
+        "n_clusters": integer(),
+        "covariance_type": one_of(SHAPES),
+        "ridge": one_of(["auto", "oas"], check_nonnegative),
+        "init": start_from(["auto", *STARTS]),
+        "n_init": integer(),
+        "max_iter": integer(),
         "tol": check_positive,
         "random_state": check_seed,
     }
@@ -404,11 +416,7 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
 
     def _limits(self) -> dict[str, Any]:
         """Return the arguments of `run_em` that are parameters of the model."""
-        return {
-            "max_iter": self.max_iter,
-            "tol": float(self.tol),
-            "report": self._print_step if self.verbose else None,
-        }
+        return {"max_iter": self.max_iter, "tol": float(self.tol), "report": self._print_step if self.verbose else None}
 
     def _print_step(self, iteration: int, step: Step) -> None:
         name = type(self).__name__
@@ -551,3 +559,56 @@ def natural_lam(log_joint: Array, graph: AffinityGraph, counts: Array | None = N
     n_rows = graph.n_nodes if counts is None else float(to_numpy(counts).sum())
     degree = float(to_numpy(graph.degrees).sum(dtype=np.float64)) / n_rows
     return median_margin(log_joint, counts) / (2 * degree) if degree > 0 else 0.0
+
+
+# --------------------------------------------------------------------------------------------------------- supernodes
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SupernodeProblem(MixtureProblem):
+    """The inputs of a fit on supernodes: ``Z`` are their mean rows, ``sample_weight`` their numbers of rows."""
+
+    statistics: Statistics
+
+    def estimate(self, weights: Array, priors: Array | None = None) -> Gaussians:
+        """Estimate the components from the statistics of the supernodes."""
+        counts = self.statistics.counts[:, None]
+        mass = None if priors is None else namespace(priors).sum(priors, axis=0)
+        options: dict[str, Any] = {"kind": self.kind, "ridge": self.ridge, "shrinks": self.shrinks}
+        return gaussians(self.statistics.combine(weights / counts), **options, mass=mass)
+
+    def log_joint(self, model: Gaussians) -> Array:
+        """Compute the mean of log α_k + log N(x_i; θ_k) over the rows of each supernode, shape (m, k)."""
+        return mean_log_joint(self.statistics, model)
+
+    @property
+    def counts(self) -> Array:
+        """The number of rows of each supernode."""
+        return self.statistics.counts
+
+
+def fit_supernodes(
+    model: BaseMixture,
+    statistics: Statistics,
+    graph: AffinityGraph | None,
+    init: LabelsLike | MatrixLike,
+    links: Links | None = None,
+) -> EMResult[Any]:
+    """Run EM for a mixture on supernodes, with the parameters of a model other than graph, init, n_init and pca.
+
+    'natural' and the tolerance refer to the rows, and so does the history. ``graph``, of m nodes, has the weight inside
+    supernodes as self-loops; ``init`` are labels or memberships of the supernodes, none of which is empty.
+    """
+    Z = statistics.means + statistics.origin
+    n_rows = round(float(namespace(Z).sum(statistics.counts)))
+    problem = SupernodeProblem(
+        Z,
+        kind=model.covariance_type,
+        ridge=model._relative_ridge(n_rows, Z.shape[1]) * statistics.mean_variance,
+        shrinks=model._shrinks(),
+        graph=graph,
+        sample_weight=statistics.counts,
+        links=links,
+        statistics=statistics,
+    )
+    return model._run(memberships_from_array(init, model.n_clusters, Z), model._hooks(problem))

@@ -50,7 +50,6 @@ from typing import Any, NamedTuple
 import array_api_compat
 import numpy as np
 
-from .._validation import choose
 from ..core.arrays import (
     Array,
     asarray_like,
@@ -348,25 +347,11 @@ def estimate(
 ) -> Gaussians:
     """Compute the weighted maximum-likelihood components [lapgmm, Eqs 13-15].
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    weights : array of shape (n, k)
-        The weight of each row in each component; LCGMM's can be negative.
-    kind : {'full', 'tied', 'diag', 'spherical'}
-    ridge : float
-        Added to the variances, in the unit of X².
-    shrinks : bool, default=False
-        Whether covariances are shrunken before.
-    priors : array of shape (n, k), optional
-        Memberships for the mixing weights, where they differ from ``weights``.
-    origin : array of shape (d,), optional
-        The mean row (`mean_origin`), where it has been computed before.
+    ``weights``, of shape (n, k), can be negative for LCGMM; ``priors`` are memberships for the mixing weights, where
+    they differ from them. ``ridge`` is in the unit of X².
     """
-    choose(SHAPES, kind, option="covariance_type")
     xp, origin = namespace(X), mean_origin(X) if origin is None else origin
     mass = None if priors is None else xp.sum(priors, axis=0, dtype=xp.float64)
-
     options: dict[str, Any] = {"kind": kind, "ridge": ridge, "shrinks": shrinks, "mass": mass}
 
     def sums(dtype: Any) -> Statistics:
@@ -390,7 +375,6 @@ def gaussians(
     statistics: Statistics, *, kind: str, ridge: float, shrinks: bool = False, mass: Array | None = None
 ) -> Gaussians:
     """Compute the components of which the statistics are given, each from one group."""
-    choose(SHAPES, kind, option="covariance_type")
     xp = namespace(statistics.counts)
     model = _unchecked_gaussians(statistics, kind=kind, ridge=ridge, shrinks=shrinks, mass=mass)
     if not bool(xp.all(statistics.counts > 0)):
@@ -492,13 +476,13 @@ def _log_constants(model: Gaussians) -> Array:
 
 def default_ridge(kind: str, k: int, d: int, n: int) -> float:
     """Compute max(10⁻³, 10⁻¹ min(1, √(p / n))) for n rows and p parameters of k covariances in d dimensions."""
-    p = choose(SHAPES, kind, option="covariance_type").n_parameters(k, d)
+    p = SHAPES[kind].n_parameters(k, d)
     return max(MIN_RIDGE, MAX_RIDGE * min(1.0, math.sqrt(p / n)))
 
 
 def n_parameters(kind: str, k: int, d: int) -> int:
     """Count the free parameters of a mixture: covariances, means, and mixing weights, which sum to one."""
-    return choose(SHAPES, kind, option="covariance_type").n_parameters(k, d) + k * d + k - 1
+    return SHAPES[kind].n_parameters(k, d) + k * d + k - 1
 
 
 def statistics_icl(statistics: Statistics, *, ridge: float, kinds: Sequence[str] = ("full", "tied")) -> float:

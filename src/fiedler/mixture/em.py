@@ -125,12 +125,7 @@ class EMResult(Generic[S]):
 
 
 def run_em(
-    state: S,
-    hooks: Hooks[S],
-    *,
-    max_iter: int,
-    tol: float,
-    report: Callable[[int, Step], None] | None = None,
+    state: S, hooks: Hooks[S], *, max_iter: int, tol: float, report: Callable[[int, Step], None] | None = None
 ) -> EMResult[S]:
     """Iterate from ``state`` to convergence or for ``max_iter`` iterations; ``report`` is called after each one."""
     steps: list[Step] = []
@@ -160,8 +155,7 @@ def memberships_converged(steps: Sequence[Step], tol: float) -> bool:
     return steps[-1].change <= tol
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The problem that ``fit`` prepares for EM, and the hooks of the plain mixture, which the other models extend.
+# ------------------------------------------------------------- the problem of a fit, and the hooks of the plain mixture
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +315,8 @@ class GaussianHooks(MixtureHooks[EMState]):
         return EMState(self.problem.clamp(memberships))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------------- known pairs
+
 # Known pairs in a mixture: terms in the E-step, or one common membership for a must-linked group.
 #
 #     log α_k p_k(x_i)  +  γ Σ_j v_ij q_jk,    v_ij = ½(1/m_i + 1/m_j) for must-links, minus that for cannot-links

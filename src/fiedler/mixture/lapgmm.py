@@ -38,7 +38,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import Check, Integer, Options, check_nonnegative
+from .._validation import Check, check_nonnegative, integer, one_of
 from ..core.arrays import Array, first_best, namespace, normalize_row_sums, safe_log, take_clusters
 from ..core.fitting import print_line
 from ..core.parallel import map_rows
@@ -374,9 +374,9 @@ class LapGMM(BaseMixture):
     _parameter_checks: ClassVar[dict[str, Check]] = {
         **BaseMixture._parameter_checks,
         "lam": check_lam,
-        "solver": Options(MEMBERSHIP_SOLVERS),
+        "solver": one_of(MEMBERSHIP_SOLVERS),
         "gamma": check_gamma,
-        "n_smooth": Integer(),
+        "n_smooth": integer(),
     }
 
     def __init__(

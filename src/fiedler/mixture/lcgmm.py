@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from .._typing import GraphLike, LabelsLike, MatrixLike, RandomState
-from .._validation import Check, Options, check_nonnegative
+from .._validation import Check, check_nonnegative, one_of
 from ..core.arrays import Array, namespace, safe_log
 from ..core.sparse import Sparse, matmul
 from ..errors import SingularCovarianceError, warn
@@ -119,7 +119,7 @@ class LCGMM(BaseMixture):
     _parameter_checks: ClassVar[dict[str, Check]] = {
         **BaseMixture._parameter_checks,
         "lam": check_nonnegative,
-        "negative_weights": Options(["auto", "signed", "clip"]),
+        "negative_weights": one_of(["auto", "signed", "clip"]),
     }
 
     def __init__(

@@ -24,8 +24,7 @@ from ..graph.operators import hessian
 from ..graph.smoothing import heat_flow, iterate
 from .em import Links
 
-# ---------------------------------------------------------------------------------------------------------------------
-# The problem of one row in a smoothing step: a concave function on the simplex, maximised exactly.
+# --------------------------------------------------------------------------- the problem of one row in a smoothing step
 
 
 def entropic_maximizer(a: Array, b: Array) -> Array:
@@ -82,7 +81,7 @@ def _upper_bound(s: Array, b: Array) -> Array:
     return xp.where((t > -20) & (b > 0) & (bound < s), bound, s)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------- the operators
 
 SMALLEST_DEGREE = 1e-300  # a mean degree by which to divide, for graphs without edges
 HESSIAN_DIMENSIONS = 2  # of the manifold, or the columns of the rows if there are fewer

@@ -37,8 +37,7 @@ from .store import Workspace
 
 OWN = "own"  # the array with the values of all nodes of a block
 WEIGHTS, METRICS = ("binary", "heat", "local"), ("euclidean", "cosine")
-MAX_SAMPLED = 50_000  # rows from which cells are made
-MAX_SAMPLE_BYTES = 2**27
+MIN_SAMPLED, MAX_SAMPLED, MAX_SAMPLE_BYTES = 1000, 50_000, 2**27  # rows from which cells are made
 MEDIAN_DISTANCES = 10**6  # from which the median distance is estimated
 MAX_ROUNDS = 20  # of moves
 MAX_ROUNDS_WITHOUT_GAIN = 2
@@ -408,8 +407,7 @@ def build_recipe(rows: RowBlocks, recipe: Any, random_state: int) -> GraphBlocks
     """Build the graph of a recipe in blocks."""
     check_recipe(recipe)
     if recipe.metric == "cosine":
-        rows.run.map("unit-rows", unit_block, rows.blocks, rows=rows.step)
-        rows = rows.transformed("unit-rows")
+        rows = rows.transform("unit-rows", unit_rows)
     n_neighbors = check_int(recipe.n_neighbors, "n_neighbors")
     if n_neighbors >= rows.n_rows:
         raise InputError(
@@ -447,15 +445,9 @@ def check_recipe(recipe: Any) -> None:
 
 def draw_sample(rows: RowBlocks, random_state: int) -> tuple[np.ndarray, Array]:
     """Return the numbers of some rows, and these."""
-    row_bytes = rows.dtype.itemsize * rows.n_features
-    size = MAX_SAMPLED if rows.is_sparse else min(MAX_SAMPLED, max(1000, MAX_SAMPLE_BYTES // row_bytes))
+    size = max(MIN_SAMPLED, rows.most_rows(MAX_SAMPLED, MAX_SAMPLE_BYTES))
     numbers = rows.draw(size, np.random.RandomState(random_state))
     return numbers, rows.select(numbers, "sample")
-
-
-def unit_block(workspace: Workspace, block: int, *, rows: str) -> dict[str, Array]:
-    """Scale the rows of a block to unit length."""
-    return {"rows": unit_rows(workspace.read_one(rows, block, "rows"))}
 
 
 def _bandwidth(recipe: KNNGraph, cells: CellBlocks, n_neighbors: int) -> float:

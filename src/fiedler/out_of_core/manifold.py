@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 
 from .._validation import check_int, check_n_clusters, check_n_jobs, check_rows_differ, choose
@@ -55,8 +54,8 @@ from ..manifold.candidates import (
 )
 from ..manifold.choice import EFFORTS, MIN_ROWS, MIN_ROWS_PER_CLUSTER, Comparer, Effort
 from ..manifold.estimator import GRAPH_SIZES, ManifoldClustering
-from ..manifold.memberships import Landmarks
 from ..manifold.n_clusters import NClustersChoice, count_clusters
+from ..manifold.state import FittedState, Landmarks
 from ..manifold.views import is_low_dimensional
 from ..mixture.statistics import Statistics, group_statistics
 from ..persistence import load, save
@@ -133,19 +132,17 @@ class _Fit:
     def fit(self, X: Any) -> None:
         """Run the steps and store the results."""
         model = self.model
+        model._state = FittedState()
         seed, *seeds = np.random.RandomState(self.run.seed(self.seed)).randint(2**31 - 1, size=7).tolist()
         rows = RowBlocks.store(self.run, X)
         if rows.n_rows < 2:
             raise InputError("X has only one row", "give at least two rows", code="too_few_rows", n_samples=1)
-        max_landmarks, max_nodes, row_bytes = MAX_LANDMARKS, MAX_NODES, rows.dtype.itemsize * rows.n_features
-        if not rows.is_sparse:
-            max_landmarks = min(MAX_LANDMARKS, MAX_LANDMARK_BYTES // row_bytes)
-            max_nodes = min(MAX_NODES, MAX_NODE_BYTES // row_bytes)
-        numbers = rows.draw(max(MIN_LANDMARKS, max_landmarks), np.random.RandomState(seed))
+        size = max(MIN_LANDMARKS, rows.most_rows(MAX_LANDMARKS, MAX_LANDMARK_BYTES))
+        numbers = rows.draw(size, np.random.RandomState(seed))
         sample = Sample(numbers, rows.select(numbers, "sample"))
         check_rows_differ(sample.rows)
         graph = _build_graph(rows, sample.rows, "", seeds[0])
-        coarse = graph.contract(max_nodes, seeds[1])
+        coarse = graph.contract(rows.most_rows(MAX_NODES, MAX_NODE_BYTES), seeds[1])
         model.evidence_ = self._count(sample.rows, seeds[2])
         if model.evidence_ is None:
             model.n_clusters_ = check_n_clusters(model.n_clusters, rows.n_rows, or_else="'auto'")
@@ -196,10 +193,11 @@ class _Fit:
         """Search communities and mixtures on the contracted graphs; return partitions of their nodes."""
         rows, model = coarse.graph.cells.rows, self.model
         stand_in = None if rows.is_sparse else np.broadcast_to(np.float32(0), (rows.n_rows, rows.n_features))
-        model._no_mixture_reason = reason_against_mixtures(stand_in, model.n_clusters_)
+        reason = reason_against_mixtures(stand_in, model.n_clusters_)
+        model._keep(no_mixture_reason=reason)
 
         def search() -> dict[str, Array]:
-            has_mixtures = model._no_mixture_reason is None
+            has_mixtures = reason is None
             graphs: Graphs = {size: coarse.connected(size) for size in coarse.graph.sizes}
             scorer = BlockScorer(graphs, model.n_clusters_, coarse=coarse, estimates_mixtures=has_mixtures)
             candidates = self._find_communities(scorer, effort, seed)
@@ -285,9 +283,8 @@ class _Fit:
             step = _refined(coarse, found[place], seeds[4]) if place < len(found) else None
             return Choice(step, COMPARISON, chosen.consensus, graph, sample.rows, None)
         view, prefix = _load_view(view_file), f"{chosen.view.replace(' ', '-')}/"
-        rows, landmarks = graph.cells.rows, view._embed(sample.rows)
-        run.map(f"{prefix}rows", transform_block, rows.blocks, rows=rows.step, view=view_file)
-        rows = rows.transformed(f"{prefix}rows")
+        rows = graph.cells.rows.transform(f"{prefix}rows", partial(_embed, view_file))
+        landmarks = view._embed(sample.rows)
         view_graph = _build_graph(rows, landmarks, prefix, seeds[0])
         return Choice(None, COMPARISON, chosen.consensus, view_graph, landmarks, view)
 
@@ -295,7 +292,7 @@ class _Fit:
         """Store results as Dask arrays, and the landmarks."""
         model, landmarks = self.model, choice.landmarks
         rows.describe(model)
-        model.encoder_, model._completer = None, None
+        model.encoder_ = None
         model.labels_ = rows.as_dask(result, "labels", (), np.int64)
         model.memberships_ = rows.as_dask(result, "memberships", (model.n_clusters_,), rows.dtype)
         has_votes = choice.compared is not None
@@ -304,14 +301,14 @@ class _Fit:
         drawn, numbers = numbers, add_rare_clusters(rows, result, numbers, model.n_clusters_)
         if len(numbers) > len(drawn):
             landmarks = choice.graph.cells.rows.select(numbers, "landmark-rows")
-        model._view, model._fit_X, model._profiles = choice.view, landmarks, None
+        model._fit_X = landmarks
         model._fit_recipe = self_tuned(min(GRAPH_SIZES[-1], landmarks.shape[0] - 1))
         model.graph_ = clone(model._fit_recipe).set_params(method=search_method(landmarks))._build(landmarks)
         names = ("memberships", "agreement") if has_votes else ("memberships",)
         memberships, *agreement = select_values(self.run, "landmarks", result, names, numbers, rows.starts)
         is_drawn = np.isin(numbers, drawn)
-        model._fit_weights, model._copies, model._fit_graph, model._n_added = None, None, None, 0
-        model._landmarks = Landmarks(numbers, rows.n_rows, memberships, agreement[0] if agreement else None, is_drawn)
+        kept = Landmarks(numbers, rows.n_rows, memberships, agreement[0] if agreement else None, is_drawn)
+        model._keep(view=choice.view, landmarks=kept)
 
 
 def _build_graph(rows: RowBlocks, sample: Array, prefix: str, seed: int) -> GraphBlocks:
@@ -342,10 +339,9 @@ def _load_view(path: Path) -> Any:
         ) from None
 
 
-def transform_block(workspace: Workspace, block: int, *, rows: str, view: Path) -> dict[str, Array]:
-    """Transform the rows of a block of the input to another view."""
-    transformed = _load_view(view)._embed(workspace.read_one(rows, block, "rows"))
-    return {"rows": sp.csr_array(transformed) if sp.issparse(transformed) else np.asarray(transformed)}
+def _embed(view: Path, rows: Array) -> Array:
+    """Return rows in the chosen view."""
+    return _load_view(view)._embed(rows)
 
 
 # ------------------------------------------------------------------------------------------------- scores of candidates
@@ -509,7 +505,7 @@ def on_landmarks(model: ManifoldClustering, max_rows: int | None = None) -> Land
     max_rows : int, optional
         The largest number of landmarks; of more, some are drawn, always the same ones.
     """
-    landmarks = model._landmarks
+    landmarks = model._state.landmarks
     if landmarks is None:
         raise InputError(
             "the model was not fitted to a Dask array, so it has no landmarks", "use it as it is", code="no_landmarks"
@@ -518,7 +514,7 @@ def on_landmarks(model: ManifoldClustering, max_rows: int | None = None) -> Land
     if max_rows is not None and len(chosen) > check_int(max_rows, "max_rows", minimum=2):
         chosen = np.sort(np.random.RandomState(0).permutation(chosen)[:max_rows])
     sampled, rows = copy(model), take_rows(model._fit_X, chosen)
-    sampled._landmarks = None
+    sampled._keep(landmarks=None)
     sampled._fit_X, sampled.graph_ = rows, model._fit_recipe._build(rows)
     sampled.memberships_ = landmarks.memberships[chosen]
     sampled.labels_ = sampled.memberships_.argmax(axis=1)

@@ -235,7 +235,7 @@ class _GaussianFit:
         k = check_n_clusters(model.n_clusters, rows.n_rows)
         given = tuple(name for name, values in self.given.items() if values is not None)
         # labels or memberships of a start are checked when they are used
-        checks = {WEIGHTS: check_weights, LABELS: partial(check_labels, n_clusters=k), INIT: np.asarray}
+        checks: dict[str, Any] = {WEIGHTS: check_weights, LABELS: partial(check_labels, n_clusters=k), INIT: np.asarray}
         for name in given:
             store_values(rows, self.given[name], name, checks[name])
         settings = Settings.of(model, rows, k, given)
@@ -285,8 +285,7 @@ class _GaussianFit:
 
     def _sample(self, rows: RowBlocks, k: int, rng: np.random.RandomState) -> np.ndarray:
         """Draw rows for a start, in ascending order; some known rows are among them."""
-        row_bytes = rows.dtype.itemsize * rows.n_features
-        size = max(min(MAX_SAMPLED_ROWS, SAMPLE_BYTES // row_bytes), 2 * k)
+        size = max(rows.most_rows(MAX_SAMPLED_ROWS, SAMPLE_BYTES), 2 * k)
         numbers = rows.draw(size, rng)
         if self.given[LABELS] is None or len(numbers) == rows.n_rows:
             return numbers

@@ -80,8 +80,9 @@ class RowBlocks:
             )
         return cls(run, step, shapes[:, 0], int(widths[0]), float_type(X.dtype), kinds.pop())
 
-    def transformed(self, step: str) -> RowBlocks:
-        """Return the same rows in other columns, as a step has written them for all blocks with rows."""
+    def transform(self, step: str, function: Callable[[Array], Array]) -> RowBlocks:
+        """Return the same rows in other columns, which a function computes from the rows of a block."""
+        self.run.map(step, transform_block, self.blocks, rows=self.step, function=function)
         X = self.run.workspace.read_one(step, self.blocks[0], "rows")
         return replace(self, step=step, n_features=X.shape[1], dtype=X.dtype, is_sparse=sp.issparse(X))
 
@@ -104,6 +105,10 @@ class RowBlocks:
     def starts(self) -> np.ndarray:
         """The number of the first row of each block, and n."""
         return np.concatenate([[0], np.cumsum(self.sizes)])
+
+    def most_rows(self, max_rows: int, max_bytes: int) -> int:
+        """Return how many rows there may be within limits of their number and, if they are dense, their size."""
+        return max_rows if self.is_sparse else min(max_rows, max_bytes // (self.dtype.itemsize * self.n_features))
 
     def draw(self, size: int, rng: np.random.RandomState) -> np.ndarray:
         """Draw the numbers of some rows, in ascending order; all rows if there are no more."""
@@ -139,6 +144,14 @@ class RowBlocks:
             dtype=dtype,
             meta=empty,
         )
+
+
+def transform_block(
+    workspace: Workspace, block: int, *, rows: str, function: Callable[[Array], Array]
+) -> dict[str, Array]:
+    """Transform the rows of a block of the input."""
+    transformed = function(workspace.read_one(rows, block, "rows"))
+    return {"rows": sp.csr_array(transformed) if sp.issparse(transformed) else np.asarray(transformed)}
 
 
 def _read_block(

@@ -104,7 +104,13 @@ class _Fit:
         """Return the smallest eigenvalues of the Laplacian, the residuals, and the step with the vectors D^-½ u."""
         run, graph = self.run, coarse.graph
         n_vectors = min(k + N_GUARDS, int(coarse.groups.starts[-1]))
-        run.once("coarse-vectors", lambda: self._coarse_vectors(coarse, n_vectors, seed))
+
+        def solve() -> dict[str, Array]:  # roughly, beyond the number of components
+            affinity, rng = coarse.affinity(graph.sizes[-1]), np.random.RandomState(seed)
+            pairs = smallest_eigenpairs(affinity, n_vectors, kind="random_walk", tol=1e-3, random_state=rng)
+            return {"vectors": np.asarray(pairs.vectors, dtype=np.float64)}
+
+        run.once("coarse-vectors", solve)
         step = "vectors/00-start"
         run.map(step, start_block, graph.cells.n_blocks, graph=graph.largest, groups=coarse.groups)
         step, values, residuals = self._rotate(graph, step, "vectors/00", k)
@@ -121,14 +127,6 @@ class _Fit:
                     run.drop(old)
                 tick()
         return 1 - values[:k], residuals[:k], step
-
-    def _coarse_vectors(self, coarse: CoarseGraphs, n_vectors: int, seed: int) -> dict[str, Array]:
-        """Compute eigenvectors of the contracted graph; beyond its number of components, roughly."""
-        graph = coarse.affinity(coarse.graph.sizes[-1])
-        pairs = smallest_eigenpairs(
-            graph, n_vectors, kind="random_walk", tol=1e-3, random_state=np.random.RandomState(seed)
-        )
-        return {"vectors": np.asarray(pairs.vectors, dtype=np.float64)}
 
     def _filter(self, graph: GraphBlocks, step: str, name: str, cutoff: float) -> str:
         """Damp the eigenvalues between -1 and the cutoff, by a Chebyshev polynomial."""

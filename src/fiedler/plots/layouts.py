@@ -65,13 +65,6 @@ def embed_tsne(
     """Embed rows in two dimensions by t-SNE on their graph, or on a graph of nearest neighbours.
 
     The graph is used if its nodes are the rows and it is sparse. Returns the points and a description of them.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> points, description = embed_tsne(load_iris().data, None)
-    >>> points.shape, description
-    ((150, 2), 't-SNE of 12 nearest neighbours')
     """
     rng = check_seed(random_state)
     if X is None:

@@ -42,13 +42,7 @@ TITLE_SIZE, LABEL_SIZE, SMALL_SIZE = 10, 9, 8  # font sizes in points
 
 
 def contrast(color: str, background: str) -> float:
-    """Return the contrast ratio of two colours, from 1 to 21 [WCAG 2.2, relative luminance].
-
-    Examples
-    --------
-    >>> contrast("#ffffff", "#000000")
-    21.0
-    """
+    """Return the contrast ratio of two colours, from 1 to 21 [WCAG 2.2, relative luminance]."""
 
     def luminance(color: str) -> float:
         channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
@@ -60,13 +54,7 @@ def contrast(color: str, background: str) -> float:
 
 
 def on_dark(color: str) -> str:
-    """Return a colour mixed with as much white as it needs to be readable on the dark background of a report.
-
-    Examples
-    --------
-    >>> on_dark("#e69f00"), on_dark("#006870")
-    ('#e69f00', '#4d959b')
-    """
+    """Return a colour mixed with as much white as it needs to be readable on the dark background of a report."""
     channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)])
     for white in np.linspace(0, 1, 21):
         mixed = "#" + "".join(f"{round(part):02x}" for part in channels + white * (255 - channels))
@@ -76,15 +64,7 @@ def on_dark(color: str) -> str:
 
 
 def color_codes(labels: LabelsLike) -> np.ndarray:
-    """Return the colour number of each label: integers as they are, names in sorted order, -1 for unassigned rows.
-
-    Examples
-    --------
-    >>> color_codes([2, 0, -1])
-    array([ 2,  0, -1])
-    >>> color_codes(["b", "a", "-1"])
-    array([ 1,  0, -1])
-    """
+    """Return the colour number of each label: integers as they are, names in sorted order, -1 for unassigned rows."""
     labels = check_labels(labels_to_numpy(labels))
     if labels.dtype.kind in "iub":
         return np.maximum(labels.astype(np.int64), -1)
@@ -95,14 +75,7 @@ def color_codes(labels: LabelsLike) -> np.ndarray:
 
 
 def palette_rgb(codes: ArrayLike) -> np.ndarray:
-    """Return red, green and blue of each colour number, shape (n, 3): grey below zero, repeating after thirty.
-
-    Examples
-    --------
-    >>> palette_rgb([0, -1]).round(2)
-    array([[0.  , 0.45, 0.7 ],
-           [0.62, 0.62, 0.62]])
-    """
+    """Return red, green and blue of each colour number, shape (n, 3): grey below zero, repeating after thirty."""
     rgb = np.array([[int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)] for color in (*PALETTE, UNASSIGNED)])
     codes = np.asarray(codes, dtype=np.int64)
     return rgb[np.where(codes < 0, -1, codes % len(PALETTE))]

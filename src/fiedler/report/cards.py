@@ -48,13 +48,7 @@ class CardRows(NamedTuple):
 
 
 def jsonable(value: object) -> Any:
-    """Convert a value to what JSON can represent: non-finite numbers become None, other objects their ``repr``.
-
-    Examples
-    --------
-    >>> jsonable({"a": np.float64("nan"), "b": (np.int64(1), True), 3: slice(2)})
-    {'a': None, 'b': [1, True], '3': 'slice(None, 2, None)'}
-    """
+    """Convert a value to what JSON can represent: non-finite numbers become None, other objects their ``repr``."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = dataclasses.asdict(value)
     if isinstance(value, np.ndarray | np.generic):
@@ -77,24 +71,12 @@ def clean_text(text: object, *, keep_lines: bool = False) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """Cut a text to at most ``length`` characters.
-
-    Examples
-    --------
-    >>> shorten("a long text", 7)
-    'a long…'
-    """
+    """Cut a text to at most ``length`` characters."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def count_noun(number: int, noun: str) -> str:
-    """Write a number with its noun in the singular or plural.
-
-    Examples
-    --------
-    >>> count_noun(1, "edge"), count_noun(2000, "edge")
-    ('1 edge', '2,000 edges')
-    """
+    """Write a number with its noun in the singular or plural."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -181,12 +163,6 @@ def cluster_sizes(
     """Return the number of rows of every cluster, its share of all rows, and its mean confidence.
 
     The confidence of a row is its largest membership; rows of label -1 are in no cluster.
-
-    Examples
-    --------
-    >>> from fiedler.report.cards import cluster_sizes
-    >>> cluster_sizes([0, 0, 1, -1], [[0.9, 0.1], [0.7, 0.3], [0.0, 1.0], [0.5, 0.5]])[0]
-    {'label': 0, 'size': 2, 'share': 0.5, 'confidence': 0.8}
     """
     labels = np.asarray(labels)
     confidence = None if memberships is None else np.asarray(memberships).max(axis=1)

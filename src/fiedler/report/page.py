@@ -290,13 +290,7 @@ def _page_data(summary: Summary) -> Summary:
 
 
 def encode_array(values: ArrayLike, dtype: Literal["uint8", "uint16"]) -> str:
-    """Encode numbers as base64 of little-endian integers.
-
-    Examples
-    --------
-    >>> encode_array([1, 256], "uint16")
-    'AQAAAQ=='
-    """
+    """Encode numbers as base64 of little-endian integers."""
     return base64.b64encode(np.asarray(values).astype(np.dtype(dtype).newbyteorder("<")).tobytes()).decode("ascii")
 
 

@@ -215,7 +215,9 @@ def summarize(
         "history": history(model),
         "evidence": jsonable(_evidence(model) if evidence is None else evidence),
         "caution": disagreement(getattr(model, "consensus_", None)),
-        "explanation": _explanation(model),
+        "explanation": clean_text(model.report(), keep_lines=True)
+        if callable(getattr(model, "report", None))
+        else None,
         "model": _model(model),
         "seconds": jsonable(seconds),
         "settings": jsonable(settings or {}),
@@ -229,11 +231,8 @@ def summarize(
 def _labels(model: Any, n: int) -> np.ndarray:
     labels = check_labels(to_numpy(model.labels_), "labels_ of the model", n_samples=n)
     if labels.dtype.kind not in "iu":
-        raise InputError(
-            f"labels_ of the model must be integers, -1 for no cluster; got {labels.dtype}",
-            code="wrong_dtype",
-            dtype=str(labels.dtype),
-        )
+        problem = f"labels_ of the model must be integers, -1 for no cluster; got {labels.dtype}"
+        raise InputError(problem, code="wrong_dtype", dtype=str(labels.dtype))
     return np.maximum(labels.astype(np.int64), -1)
 
 
@@ -246,13 +245,8 @@ def _check_length(values: Any, name: str, n: int, noun: str = "row") -> Any:
     """Return ``values`` if they are None or there is one per row (or other ``noun``)."""
     length = n if values is None else values.shape[0] if hasattr(values, "shape") else len(values)
     if length != n:
-        raise InputError(
-            f"{name} has {length} entries, but {n} are required, one per {noun}",
-            code="wrong_length",
-            parameter=name,
-            length=length,
-            required=n,
-        )
+        problem = f"{name} has {length} entries, but {n} are required, one per {noun}"
+        raise InputError(problem, code="wrong_length", parameter=name, length=length, required=n)
     return values
 
 
@@ -296,11 +290,8 @@ def _layout(
 ) -> Layout2D:
     """Compute the positions of the rows on the map."""
     graph = _graph_of(model, X)
-    rows = LabeledRows(
-        None,
-        graph=graph if graph is not None and graph.n_nodes == n else None,
-        X=None if isinstance(X, AffinityGraph) else X,
-    )
+    graph = graph if graph is not None and graph.n_nodes == n else None
+    rows = LabeledRows(None, graph=graph, X=None if isinstance(X, AffinityGraph) else X)
     if layout is None:
         layout = "features" if rows.X is not None and rows.X.shape[1] == 2 else "tsne"
     return resolve_layout(layout, rows, n, random_state=rng)
@@ -346,10 +337,6 @@ def _evidence(model: BaseEstimator) -> NClustersChoice | None:
     """Return the model's evidence for the number of clusters; its ``evidence_`` may be about something else."""
     evidence = getattr(model, "evidence_", None)
     return evidence if isinstance(evidence, NClustersChoice) else None
-
-
-def _explanation(model: Any) -> str | None:
-    return clean_text(model.report(), keep_lines=True) if callable(getattr(model, "report", None)) else None
 
 
 def spectrum(model: Any, X: Array | AffinityGraph, k: int) -> Summary | None:
@@ -417,17 +404,11 @@ def _model(model: Any) -> Summary:
     graph = getattr(model, "graph_", None)
     if isinstance(graph, AffinityGraph):
         facts["graph"] = f"{count_noun(graph.n_nodes, 'node')}, {count_noun(graph.n_edges, 'edge')}"
-    return {
-        "name": type(model).__name__,
-        "parameters": {name: _parameter(value) for name, value in model.get_params(deep=False).items()},
-        "facts": facts,
-        "versions": versions(),
+    parameters = {  # a long array, such as initial labels, by its shape
+        name: jsonable(value) if np.size(value) <= MAX_PARAMETER_ENTRIES else f"array of shape {np.shape(value)}"
+        for name, value in model.get_params(deep=False).items()
     }
-
-
-def _parameter(value: Any) -> Any:
-    """Return a parameter for display; a long array, such as initial labels, by its shape."""
-    return jsonable(value) if np.size(value) <= MAX_PARAMETER_ENTRIES else f"array of shape {np.shape(value)}"
+    return {"name": type(model).__name__, "parameters": parameters, "facts": facts, "versions": versions()}
 
 
 def _python_code(model: BaseEstimator) -> str:

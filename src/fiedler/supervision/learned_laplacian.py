@@ -31,15 +31,15 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import LabelsLike, MatrixLike, RandomState
 from .._validation import (
     Check,
-    Integer,
-    NoneOr,
-    Options,
     check_bool,
     check_data,
     check_dense,
     check_nonnegative,
     check_seed,
     choose,
+    integer,
+    none_or,
+    one_of,
     validate_parameters,
 )
 from ..core.arrays import Array, convert_rows, namespace, take_rows, to_numpy
@@ -191,15 +191,15 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
     """
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
-        "metric": Options(METRIC_FAMILIES),
-        "optimizer": Options(OPTIMIZERS),
-        "penalty": Options(["auto"], _check_penalty),
-        "n_neighbors": Integer(),
-        "lam": NoneOr(check_nonnegative),
-        "pair_weight": Options(["balanced"], _check_pair_weight),
+        "metric": one_of(METRIC_FAMILIES),
+        "optimizer": one_of(OPTIMIZERS),
+        "penalty": one_of(["auto"], _check_penalty),
+        "n_neighbors": integer(),
+        "lam": none_or(check_nonnegative),
+        "pair_weight": one_of(["balanced"], _check_pair_weight),
         "inject": check_bool,
-        "n_components": NoneOr(Integer()),
-        "max_iter": Integer(),
+        "n_components": none_or(integer()),
+        "max_iter": integer(),
         "random_state": check_seed,
     }
     uses_labels = True
@@ -398,10 +398,7 @@ class _Learned(NamedTuple):
 
 
 def _combine_constraints(
-    X: Array,
-    y: LabelsLike | None,
-    constraints: ConstraintsLike,
-    rng: np.random.RandomState,
+    X: Array, y: LabelsLike | None, constraints: ConstraintsLike, rng: np.random.RandomState
 ) -> PairwiseConstraints:
     """Merge the given pairs, with those they imply, and the pairs that follow from labels."""
     n = X.shape[0]

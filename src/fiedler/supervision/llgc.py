@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import GraphLike, LabelsLike, MatrixLike
-from .._validation import Check, Integer, NoneOr, Options, check_positive
+from .._validation import Check, check_positive, integer, none_or, one_of
 from ..core.arrays import Array, asarray_like, eps, identity, namespace, normalize_row_sums, positive_part, to_numpy
 from ..core.fitting import dispatch_blocks, fit_method
 from ..core.linear import SolveResult, conjugate_gradient
@@ -32,7 +32,8 @@ from ..graph.operators import power_of_degrees
 from ..graph.recipes import learns_from_constraints, self_tuned
 from ..graph.smoothing import link_degrees, replace_coincident_rows, spread
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------- label spreading
+
 # Label spreading F = (I - αS)⁻¹ Y, S = D^-½WD^-½, accurate in every row [Zhou et al. 2004, Eq. 4].
 #
 # F decays exponentially with the distance to the labels, while the tolerance of an iteration is relative to the largest
@@ -122,7 +123,7 @@ def in_labeled_component(Y: Array, graph: AffinityGraph) -> np.ndarray:
     return np.isin(component, component[labeled])
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------------- the class
 
 
 def normalize_class_mass(F: Array, proportions: Array) -> Array:
@@ -223,9 +224,9 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     _parameter_checks: ClassVar[dict[str, Check]] = {
         "alpha": check_alpha,
-        "normalize": NoneOr(Options(["cmn"])),
+        "normalize": none_or(one_of(["cmn"])),
         "tol": check_positive,
-        "max_iter": Integer(),
+        "max_iter": integer(),
     }
 
     def __init__(
@@ -244,13 +245,7 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
 
     @fit_method
-    def fit(
-        self,
-        X: MatrixLike | AffinityGraph,
-        y: LabelsLike,
-        *,
-        constraints: ConstraintsLike = None,
-    ) -> Self:
+    def fit(self, X: MatrixLike | AffinityGraph, y: LabelsLike, *, constraints: ConstraintsLike = None) -> Self:
         """Spread the labels ``y``, -1 where unknown, over the rows of ``X`` or the nodes of a graph.
 
         ``constraints`` are for a graph that learns from pairs, such as :class:`LearnedLaplacian`, which also learns

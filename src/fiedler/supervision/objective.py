@@ -168,10 +168,6 @@ class Metric(NamedTuple):
     gradient: Callable[[Array, Array, Array], Array]
 
 
-def _principal_axes(X: Array, rank: int) -> Array:
-    return namespace(X).linalg.svd(X, full_matrices=False)[2][:rank, :]
-
-
 def feature_identity(X: Array) -> Array:
     """Return the identity matrix of size n_features, in the array library, dtype and device of ``X``."""
     return namespace(X).eye(X.shape[1], dtype=X.dtype, device=device(X))
@@ -181,19 +177,15 @@ def _ones(X: Array, count: int) -> Array:
     return namespace(X).ones_like(X[0, :count])
 
 
+_FULL = Metric(
+    start=lambda X, rank: feature_identity(X),
+    matrix=lambda theta, X: theta,
+    embed=lambda theta, X: X @ theta.T,
+    gradient=lambda theta, X, Z: -2 * theta @ (X.T @ Z + Z.T @ X),
+)
 METRIC_FAMILIES = {
-    "full": Metric(
-        start=lambda X, rank: feature_identity(X),
-        matrix=lambda theta, X: theta,
-        embed=lambda theta, X: X @ theta.T,
-        gradient=lambda theta, X, Z: -2 * theta @ (X.T @ Z + Z.T @ X),
-    ),
-    "low_rank": Metric(
-        start=_principal_axes,
-        matrix=lambda theta, X: theta,
-        embed=lambda theta, X: X @ theta.T,
-        gradient=lambda theta, X, Z: -2 * theta @ (X.T @ Z + Z.T @ X),
-    ),
+    "full": _FULL,
+    "low_rank": _FULL._replace(start=lambda X, rank: namespace(X).linalg.svd(X, full_matrices=False)[2][:rank, :]),
     "diagonal": Metric(
         start=lambda X, rank: _ones(X, X.shape[1]),
         matrix=lambda theta, X: theta[:, None] * feature_identity(X),
@@ -303,7 +295,8 @@ class LaplacianObjective(NamedTuple):
         return W, degrees, self.layout.at_pairs(W), scaling
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------- minimisers
+
 # Minimisers of the learned Laplacian's objective: the doubling rule of the paper, and two with a penalty.
 #
 # L-BFGS uses the gradient alone. Levenberg-Marquardt, which the paper names (section III-C), uses that the objective is
@@ -354,13 +347,7 @@ def doubling_descent(evaluate: ValueAndGradient, theta: Array, *, max_iter: int,
 
 
 def penalized_lbfgs(
-    evaluate: ValueAndGradient,
-    center: Array,
-    *,
-    max_iter: int,
-    penalty: float,
-    unit: float,
-    start: Array | None = None,
+    evaluate: ValueAndGradient, center: Array, *, max_iter: int, penalty: float, unit: float, start: Array | None = None
 ) -> DescentResult:
     """Minimise Q + penalty · unit · ‖θ - θ₀‖²/‖θ₀‖² by L-BFGS, with θ₀ = ``center``, from ``start`` (default θ₀).
 
@@ -377,10 +364,8 @@ def penalized_lbfgs(
 
     def penalized(flat: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = evaluate(unflatten(flat))
-        offset = flat - flat_center
-        return value + weight * float(offset @ offset), to_numpy(gradient).astype(
-            np.float64
-        ).ravel() + 2 * weight * offset
+        offset, flat_gradient = flat - flat_center, to_numpy(gradient).astype(np.float64).ravel()
+        return value + weight * float(offset @ offset), flat_gradient + 2 * weight * offset
 
     def record(intermediate_result: OptimizeResult) -> None:
         offset = intermediate_result.x - flat_center
@@ -484,7 +469,8 @@ def best_scale(value: Callable[[float], float], *, log_min: float = -2.0, log_ma
     return float(np.exp(result.x))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------- selection by pairs
+
 # Score a graph by held-out labels and pairs: how often a row is closer to must-linked than to cannot-linked rows.
 #
 # The score is one AUC per row, so differences between graphs have a standard error.

@@ -70,13 +70,7 @@ class GaussianOfRows(NamedTuple):
 
 
 def patterns(X: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the rows that lack the same entries, and these entries; complete rows are left out.
-
-    Examples
-    --------
-    >>> [(rows.tolist(), missing.tolist()) for rows, missing in patterns(np.array([[1, np.nan], [2, 3], [4, np.nan]]))]
-    [([0, 2], [1])]
-    """
+    """Yield the rows that lack the same entries, and these entries; complete rows are left out."""
     is_missing = np.isnan(X)
     incomplete = np.flatnonzero(is_missing.any(axis=1))
     if not len(incomplete):
@@ -160,9 +154,8 @@ class TableTransformer(TransformerMixin, BaseEstimator):
         """Return the cells of a table to fit to, by column."""
         cells = table_cells(X, type(self).__name__)
         if n_rows_of(cells) < 2:
-            raise InputError(
-                f"a table needs at least two rows; got n_samples={n_rows_of(cells)}", code="too_few_rows", parameter="X"
-            )
+            problem = f"a table needs at least two rows; got n_samples={n_rows_of(cells)}"
+            raise InputError(problem, code="too_few_rows", parameter="X")
         return cells
 
     def _set_names(self, X: Any, names: Sequence[str]) -> None:
@@ -183,11 +176,8 @@ class TableTransformer(TransformerMixin, BaseEstimator):
         if is_table(X):
             return cells
         if len(cells) != self.n_features_in_:
-            problem = (
-                f"X has {len(cells)} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
-                "as input"
-            )
-            raise InputError(problem, code="wrong_n_features", parameter="X")
+            expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
+            raise InputError(f"X has {len(cells)} features, but {expected}", code="wrong_n_features", parameter="X")
         return dict(zip(self._names, cells.values()))
 
     def __sklearn_tags__(self) -> Any:
@@ -334,13 +324,7 @@ class TableCompleter(TableTransformer):
 
 
 def read_numbers(name: str, cells: Any) -> np.ndarray:
-    """Return the cells of a column as numbers, NaN where missing; True is 1.
-
-    Examples
-    --------
-    >>> read_numbers("size", ["1.5", "", None])
-    array([1.5, nan, nan])
-    """
+    """Return the cells of a column as numbers, NaN where missing; True is 1."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind == "b":
         return cells.astype(np.float64)
     cells = cells if isinstance(cells, np.ndarray) else [float(one) if isinstance(one, bool) else one for one in cells]

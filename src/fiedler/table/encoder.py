@@ -59,8 +59,8 @@ class ColumnEncoding(NamedTuple):
     levels: list[str]  # the words of a category that have an indicator each
     has_other: bool  # whether the last indicator is that of all other words
     known: list[str]  # all words of a category; others are new
-    vectorizer: DocumentVectorizer | None  # of a text
-    components: TruncatedSVD | None
+    vectorizer: Any  # DocumentVectorizer of a text, or None
+    components: Any  # TruncatedSVD of a text, or None
 
     @property
     def output_names(self) -> list[str]:

@@ -205,14 +205,7 @@ class Profiles(NamedTuple):
 
 
 def name_cluster(terms: Terms, contrasts: Sequence[Contrast], n_more: int = 0) -> str | None:
-    """Return a name for a cluster: its first three terms, or its two largest contrasts, and ``n_more`` of them.
-
-    Examples
-    --------
-    >>> amount, plan = Contrast("amount", "number", None, 2, 5, -1.0), Contrast("plan", "category", "pro", 1, 0.5, 1.0)
-    >>> name_cluster([], [amount, plan])
-    'low amount, plan = pro'
-    """
+    """Return a name for a cluster: its first three terms, or its two largest contrasts, and ``n_more`` of them."""
     if terms:
         return ", ".join(term for term, _ in terms[: 3 + n_more])
     return ", ".join(contrast.phrase for contrast in contrasts[: 2 + n_more]) or None

@@ -88,13 +88,7 @@ class Values(NamedTuple):
 
 
 def describe_notation(notation: str, unit: str) -> str:
-    """Say how cells are written, if that is not obvious.
-
-    Examples
-    --------
-    >>> describe_notation("decimal comma", "km/h"), describe_notation("day.month.year", "")
-    ('with a decimal comma, in km/h', 'as day.month.year')
-    """
+    """Say how cells are written, if that is not obvious."""
     style = DESCRIPTIONS.get(notation, f"as {notation}" if notation else "")
     return ", ".join(filter(None, (style, f"in {unit}" if unit else "")))
 
@@ -112,13 +106,6 @@ def read_values(
     Cells are numbers, dates, strings, sequences of numbers, or a mixture; None, NaN and words such as "NA" are missing.
     Strings may be taken as they are (``as_words``), or read like those of another table, of the expected type, notation
     and unit; those that cannot be are mistakes. Without a notation, any of the type is taken.
-
-    Examples
-    --------
-    >>> read_values(["1,5", "", "20"]).cells
-    array([ 1.5,  nan, 20. ])
-    >>> read_values(["2024-03-01", "2024-03-02"]).type
-    'dates'
     """
     as_words = as_words or isinstance(cells, Words)
     if isinstance(cells, np.ndarray) and not as_words and (values := _from_array(cells)) is not None:
@@ -175,13 +162,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def to_word(cell: Any) -> str:
-    """Return a cell as text; whole numbers have no decimal point, and equal values the same text in all files.
-
-    Examples
-    --------
-    >>> to_word(3.0), to_word(True), to_word(" Rome ")
-    ('3', 'true', 'Rome')
-    """
+    """Return a cell as text; whole numbers have no decimal point, and equal values the same text in all files."""
     if isinstance(cell, bool | np.bool_):
         return str(cell).lower()
     is_whole = isinstance(cell, float | np.floating) and float(cell).is_integer()
@@ -411,13 +392,7 @@ RULES = [
 
 
 def standardize(values: np.ndarray, center: np.ndarray, scale: np.ndarray | float, where: str) -> np.ndarray:
-    """Return (x - c) / s; raise an error for values too far from those of the fit, which overflow.
-
-    Examples
-    --------
-    >>> standardize(np.array([3.0, np.nan]), np.array([1.0, 0.0]), 2.0, "the table")
-    array([ 1., nan])
-    """
+    """Return (x - c) / s; raise an error for values too far from those of the fit, which overflow."""
     with np.errstate(over="ignore"):
         result = (values - center) / scale
     if np.isinf(result).any():

@@ -19,7 +19,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -237,7 +237,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
             if isinstance(error, TypeError) or _has_terms(counter, texts):
                 raise InputError(str(error).rstrip("."), code="invalid_parameter") from error
             problem = f"no term remains in {len(texts)} document(s)"
-            hint = "relax stop_words, min_df, max_df or token_pattern, or use longer texts"
+            hint = "relax stop_words, min_df, max_df or token_pattern"
             raise InputError(problem, hint, code="no_terms", n_documents=len(texts)) from error
 
     def _to_unit_rows(self, counts: sp.csr_matrix) -> sp.csr_array:
@@ -249,7 +249,7 @@ class DocumentVectorizer(TransformerMixin, BaseEstimator):
             rows, n = first_few([str(row) for row in empty]), len(empty)
             problem = f"{n} document(s) contain no known term (rows {rows}); they are kept as rows of zeros"
             problem += ", similar to no other"
-            about = {"n_documents": n, "rows": empty.tolist()}
+            about: dict[str, Any] = {"n_documents": n, "rows": empty.tolist()}
             warn(problem, code="no_known_terms", category=NoKnownTermsWarning, stacklevel=3, **about)
         return X
 

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from fiedler._files import atomic_write
 from fiedler.core.sparse import checked_csr
-from fiedler.errors import DataNotFoundError, DownloadError, FileFormatError, unreadable_for_lack_of_memory
+from fiedler.errors import DataNotFoundError, DownloadError, FileFormatError, not_enough_memory_to_read
 
 if TYPE_CHECKING:
     from .registry import Remote, StoredDataset
@@ -245,7 +245,7 @@ def convert(row: StoredDataset, remote: Remote, paths: Sequence[Path], folder: P
     try:
         arrays = remote.parse(paths)
     except MemoryError:
-        raise unreadable_for_lack_of_memory(row.name) from None
+        raise not_enough_memory_to_read(row.name) from None
     except Exception as error:  # downloaded bytes can make a parser fail in any way
         raise FileFormatError(
             f"the content of {_addresses(remote)} cannot be read as data set {row.name!r} ({type(error).__name__}: "
