@@ -455,6 +455,19 @@ def test_loading_allocates_about_the_size_of_the_file(tmp_path):
         tracemalloc.stop()
 
 
+def test_pairs_of_any_number_of_rows_allocate_nothing(tmp_path, rows):
+    path = tmp_path / "pairs.safetensors"
+    pairs = PairwiseConstraints([(0, 1)], [(0, 50)], n_samples=len(rows[0]))
+    fiedler.save(with_attribute(pairs), path)
+    rewrite(path, lambda content: part_of(content, "attributes", "some_", "parameters").update(n_samples=10**12))
+    tracemalloc.start()
+    try:
+        assert fiedler.load(path).some_.n_samples == 10**12
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("depth", [900, 200_000])
 def test_deeply_nested_json_is_an_error(depth, saved):
     text = json.dumps(parse(saved.read_bytes())[0] | {"sha256": "0" * 64, "object": None})
