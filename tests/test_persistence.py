@@ -63,6 +63,13 @@ def save_and_load(model, tmp_path):
     return fiedler.load(tmp_path / "again.safetensors")
 
 
+def with_attribute(value):
+    """A model with an attribute of any kind."""
+    model = EmbedKMeans(2)
+    model.some_ = value
+    return model
+
+
 def rewrite(path, change=lambda content: None, change_header=lambda header: None, **arrays):
     """The file with its JSON text, its header and some arrays changed, and a checksum that agrees with them."""
     content, known = parse(path.read_bytes())
@@ -186,7 +193,7 @@ def test_classes_of_any_type_are_kept(classes, rows, tmp_path):
     [1.5, -0.0, True, np.inf, 2**70, (1, (2,)), {1: "a", (2, 3): [None]}, {"a", "b"}, np.float32(0.1), np.int8, "é"],
 )
 def test_plain_values_are_kept(value, tmp_path):
-    loaded = save_and_load(EmbedKMeans(2, random_state=value), tmp_path).random_state
+    loaded = save_and_load(with_attribute(value), tmp_path).some_
 
     assert (loaded, type(loaded)) == (value, type(value))
     assert np.signbit(loaded) == np.signbit(value) if value == 0 else True
@@ -275,6 +282,8 @@ def test_a_model_that_could_not_be_loaded_is_not_saved(tmp_path, monkeypatch):
     path = tmp_path / "no.safetensors"
     with pytest.raises(InputTypeError, match="the model cannot be saved: The 'with_mean' parameter"):
         fiedler.save(make_pipeline(StandardScaler(with_mean="yes"), EmbedKMeans(2)), path)
+    with pytest.raises(InputTypeError, match="the model cannot be saved: random_state must be"):
+        fiedler.save(EmbedKMeans(2, random_state=-1), path)
     with pytest.raises(InputTypeError, match="the steps of a pipeline are not estimators with a name each"):
         fiedler.save(Pipeline([("a", "passthrough"), ("b", EmbedKMeans(2))]), path)
     monkeypatch.setattr("fiedler.persistence.MAX_HEADER", 200)
@@ -305,7 +314,7 @@ def test_damaged_and_foreign_files(content, tmp_path):
 
 def test_every_damaged_byte_is_found(tmp_path):
     path = tmp_path / "model.safetensors"
-    fiedler.save(EmbedKMeans(2, random_state=np.arange(3)), path)
+    fiedler.save(with_attribute(np.arange(3)), path)
     content = path.read_bytes()
     for position in range(len(content)):
         path.write_bytes(content[:position] + bytes([content[position] ^ 0x2A]) + content[position + 1 :])
@@ -437,11 +446,24 @@ def test_headers_that_contradict_the_file_allocate_nothing(change, saved):
 
 def test_loading_allocates_about_the_size_of_the_file(tmp_path):
     path = tmp_path / "large.safetensors"
-    fiedler.save(EmbedKMeans(2, random_state=np.ones(10**6)), path)
+    fiedler.save(with_attribute(np.ones(10**6)), path)
     tracemalloc.start()
     try:
         fiedler.load(path)
         assert tracemalloc.get_traced_memory()[1] < 1.5 * path.stat().st_size
+    finally:
+        tracemalloc.stop()
+
+
+def test_pairs_of_any_number_of_rows_allocate_nothing(tmp_path, rows):
+    path = tmp_path / "pairs.safetensors"
+    pairs = PairwiseConstraints([(0, 1)], [(0, 50)], n_samples=len(rows[0]))
+    fiedler.save(with_attribute(pairs), path)
+    rewrite(path, lambda content: part_of(content, "attributes", "some_", "parameters").update(n_samples=10**12))
+    tracemalloc.start()
+    try:
+        assert fiedler.load(path).some_.n_samples == 10**12
+        assert tracemalloc.get_traced_memory()[1] < 10**7
     finally:
         tracemalloc.stop()
 
@@ -498,6 +520,8 @@ STATE = ["MT19937", {"array": "keys"}, 0, 0, 0.0]
         ({"object": {"class": "KNNGraph"}}, "lacks or does not know 'parameters'"),
         (an_object("KNNGraph", {"no_such_parameter": 1}), "unexpected keyword argument 'no_such_parameter'"),
         (an_object("StandardScaler", {"with_mean": "yes"}), "The 'with_mean' parameter"),
+        (an_object("SpectralClustering", {"n_clusters": "three"}), "n_clusters"),
+        (an_object("SpectralClustering", {"n_clusters": 3, "cut": "other"}), "cut='other'"),
         (an_object("CountVectorizer", {"input": "filename"}), "does not take texts"),
         (an_object("CountVectorizer", attributes=COUNTER), "terms are not numbered"),
         (an_object("KNNGraph", attributes={"build": None}), "would replace a method or property 'build'"),

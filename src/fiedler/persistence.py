@@ -434,11 +434,11 @@ class _Encoder:
             return {"pipeline": [[name, self.encode(step, f"{location}.{name}")] for name, step in steps]}
         name = type(value).__name__
         if name in storable_classes() and type(value) is _class_by_name(name):
-            _check_parameters(value)
             parameters, attributes = (
                 {key: self.encode(part, f"{location}.{key}") for key, part in state.items()}
                 for state in _split_state(value)
             )
+            _check_parameters(value)
             return {"object": {"class": name, "parameters": parameters, "attributes": attributes}}
         raise InputTypeError(
             f"{location} is a {name}, which a model file cannot contain",

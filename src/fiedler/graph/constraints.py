@@ -94,16 +94,23 @@ class PairwiseConstraints:
 
     def _check_conflicts(self) -> None:
         """Raise an error if a cannot-link joins two rows of one group, with the must-links between them."""
-        first, second = self.cannot_link.T
-        wrong = self.cannot_link[self.groups[first] == self.groups[second]].tolist()
+        if not len(self.cannot_link):
+            return
+        # Only on the rows that occur in pairs: the n_samples of a file may be any number.
+        rows, places = np.unique(np.concatenate([self.must_link, self.cannot_link]), return_inverse=True)
+        must, cannot = np.split(places.reshape(-1, 2), [len(self.must_link)])
+        graph = sp.csr_array((np.ones(len(must), dtype=np.int8), tuple(must.T)), shape=(len(rows),) * 2)
+        groups = connected_components(graph, directed=False)[1]
+        wrong = cannot[groups[cannot[:, 0]] == groups[cannot[:, 1]]].tolist()
         if not wrong:
             return
         conflicts = []
         for start, end in wrong[:MAX_CONFLICTS_SHOWN]:
-            predecessors, chain = breadth_first_order(self._must_graph, start, directed=False)[1], [end]
+            predecessors, chain = breadth_first_order(graph, start, directed=False)[1], [end]
             while chain[-1] != start:
                 chain.append(int(predecessors[chain[-1]]))
-            conflicts.append(f"{(start, end)}, joined by {'-'.join(map(str, chain[::-1]))}")
+            names = rows[chain[::-1]].tolist()
+            conflicts.append(f"{(names[0], names[-1])}, joined by {'-'.join(map(str, names))}")
         more = f"; and {len(wrong) - MAX_CONFLICTS_SHOWN} more" if len(wrong) > MAX_CONFLICTS_SHOWN else ""
         raise InputError(
             f"{len(wrong)} cannot-link(s) contradict the must-links: {'; '.join(conflicts)}{more}",
