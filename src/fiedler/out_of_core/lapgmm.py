@@ -48,7 +48,7 @@ def fit(model: LapGMM, X: Any, y: Any = None, sample_weight: Any = None, *, cons
     init = None if isinstance(model.init, str) else model.init
     about = describe(model, X, seed) | {"init": token(init)}
     result, n_found = run_steps(about, lambda run: _Fit(model, run, seed).fit(X, init))
-    model._warn_about_fit(result, n_found, stacklevel=4)
+    model._warn_about_fit(result, n_found)
     return model
 
 

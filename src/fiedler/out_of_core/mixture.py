@@ -52,7 +52,7 @@ def fit(
     about = describe(model, X, None if model.random_state is None else [int(seed) for seed in seeds])
     about |= {name: token(values) for name, values in given.items()}
     result, n_found = run_steps(about, lambda run: _Fit(model, run, X, given, seeds).fit())
-    model._warn_about_fit(result, n_found, stacklevel=4)
+    model._warn_about_fit(result, n_found)
     return model
 
 
