@@ -389,7 +389,6 @@ def _finish(
             "allow more iterations or a larger tolerance"
             + ("" if asked in ("auto", "shift_invert") else ", or use the solver 'shift_invert'"),
             category=NotConvergedWarning,
-            stacklevel=3,
             method=method,
             max_iter=problem.max_iter or iterations,
             residual=residual,
@@ -476,7 +475,6 @@ def generalized_eigenpairs(
             f"{method} stopped after {iterations} iterations with a residual of {residual:.1e}",
             "raise max_iter or tol, or use method='dense'",
             category=NotConvergedWarning,
-            stacklevel=2,
             method=method,
             max_iter=max_iter or iterations,
             residual=residual,

@@ -83,7 +83,6 @@ def kmeans(
             "choose fewer clusters or remove duplicate rows",
             code="duplicate_rows",
             category=NotConvergedWarning,
-            stacklevel=3,
             n_distinct=n_distinct,
             n_clusters=n_clusters,
         )

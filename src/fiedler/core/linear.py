@@ -66,7 +66,6 @@ def conjugate_gradient(
             f"conjugate gradients stopped after {iterations} iterations with a relative residual of {largest:.1e}",
             "raise max_iter or tol",
             category=NotConvergedWarning,
-            stacklevel=3,
             max_iter=max_iter,
             residual=largest,
             tol=tol,

@@ -95,7 +95,24 @@ def eigenmap(graph: AffinityGraph, n_components: int, *, normalized: bool = True
     return replace(pairs, values=pairs.values[n_trivial:], vectors=fix_signs(vectors / constant[:, None]))
 
 
-class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class _Eigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What both kinds of eigenmaps share."""
+
+    def fit_transform(self: Any, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None) -> Array:
+        """Fit and return the embedding of the training rows; parameters as in :meth:`fit`."""
+        return self.fit(X, y).embedding_
+
+    def _store(self, graph: AffinityGraph, pairs: EigenResult, values: Array, vectors: Array) -> None:
+        self.eigenvalues_, self.embedding_, self.eigen_residuals_ = values, vectors, pairs.residuals
+        self.n_iter_, self.converged_ = pairs.iterations, pairs.converged
+        self.n_connected_components_, self.graph_ = graph.components()[0], graph
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+
+class LaplacianEigenmaps(_Eigenmaps):
     """Laplacian eigenmaps: coordinates in which neighbours stay close, the smoothest functions on the graph.
 
     Parameters
@@ -196,24 +213,14 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
         pairs = eigenmap(
             graph, self.n_components, normalized=self.normalized, random_state=self.random_state, **eigen_options(self)
         )
-        self.n_connected_components_ = graph.components()[0]
-        self.embedding_, self.eigenvalues_ = pairs.vectors, pairs.values
-        self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
-        self._kind, self.graph_ = "random_walk" if self.normalized else "combinatorial", graph
+        self._kind = "random_walk" if self.normalized else "combinatorial"
+        self._store(graph, pairs, pairs.values, pairs.vectors)
         return self
-
-    def fit_transform(self, X: MatrixLike | AffinityGraph, y: LabelsLike | None = None) -> Array:
-        """Fit and return the embedding of the training rows; parameters as in :meth:`fit`."""
-        return self.fit(X, y).embedding_
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the coordinates of new points."""
         check_is_fitted(self)
         return self._nystrom(X, self.embedding_, self.eigenvalues_, self._kind)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -226,7 +233,7 @@ class LaplacianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, T
 DEFAULT_NEIGHBORS = 12  # of the default graph, or what a quadratic function needs if that is more
 
 
-class HessianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class HessianEigenmaps(_Eigenmaps):
     """Hessian eigenmaps: the coordinates of a curved sheet, also of one with holes.
 
     Parameters
@@ -341,17 +348,8 @@ class HessianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Tra
         if options["method"] == "auto" and sp.issparse(form.matrix) and rows.shape[0] > DENSE_UP_TO:
             options["method"] = "shift_invert"
         pairs = smallest_eigenpairs(form, n_components + 1, random_state=self.random_state, **options)
-        self.n_connected_components_ = graph.components()[0]
-        self.eigenvalues_, self.embedding_ = (
-            asarray_like(part, rows, dtype=rows.dtype) for part in _split_off_constant(pairs)
-        )
-        self.eigen_residuals_, self.n_iter_, self.converged_ = pairs.residuals, pairs.iterations, pairs.converged
-        self.graph_ = graph
+        self._store(graph, pairs, *(asarray_like(part, rows, dtype=rows.dtype) for part in _split_off_constant(pairs)))
         return self
-
-    def fit_transform(self, X: MatrixLike, y: LabelsLike | None = None) -> Array:
-        """Fit and return the embedding of the training rows; parameters as in :meth:`fit`."""
-        return self.fit(X, y).embedding_
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the coordinates of new points."""
@@ -370,10 +368,6 @@ class HessianEigenmaps(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Tra
         if self.graph is not None:
             return self.graph
         return KNNGraph(max(DEFAULT_NEIGHBORS, n_neighbors_needed(self.n_components)))
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
 
 def _split_off_constant(pairs: EigenResult) -> tuple[np.ndarray, np.ndarray]:

@@ -499,7 +499,6 @@ class NLE(GraphEstimatorMixin, ClustererMixin, ClassNamePrefixFeaturesOutMixin, 
                 "increase max_iter to look for labels with a lower cut",
                 code="not_converged",
                 category=NotConvergedWarning,
-                stacklevel=3,
                 max_iter=self.max_iter,
             )
         xp = namespace(best.Q)

@@ -254,14 +254,14 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             )
         X = check_data(X, estimator=self, min_samples=2)
         result = self._fit(X, y, sample_weight, constraints)
-        self._warn_about_fit(result, self._n_used(), stacklevel=4)
+        self._warn_about_fit(result, self._n_used())
         return self
 
     def _fit_validated(self, X: Array, y: Any = None, sample_weight: Any = None, constraints: Any = None) -> Self:
         """Fit on validated rows: for estimators that contain a mixture, and number its clusters by their first rows."""
         self.n_features_in_ = X.shape[1]
         result = self._fit(X, y, sample_weight, constraints, keep_numbers=False)
-        self._warn_about_fit(result, self._n_used(), stacklevel=3)
+        self._warn_about_fit(result, self._n_used())
         return self
 
     def fit_predict(
@@ -309,21 +309,17 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         """Return the number of clusters that contain rows."""
         return len(np.unique(to_numpy(self.labels_)))
 
-    def _warn_about_fit(self, result: EMResult[Any], n_found: int, *, stacklevel: int) -> None:
-        """Warn about non-convergence and empty clusters after a successful fit.
-
-        ``n_found`` is the number of clusters that contain rows, and ``stacklevel`` that of the caller of ``fit``.
-        """
+    def _warn_about_fit(self, result: EMResult[Any], n_found: int) -> None:
+        """Warn about non-convergence and empty clusters after a fit in which ``n_found`` clusters contain rows."""
         if not result.converged:
             warn(
                 f"EM did not converge within max_iter={self.max_iter} iterations",
                 "raise max_iter or tol",
                 category=NotConvergedWarning,
-                stacklevel=stacklevel,
                 max_iter=self.max_iter,
             )
         remedy = "use fewer clusters, less smoothing or another init"
-        warn_if_clusters_are_empty(n_found, self.memberships_.shape[1], remedy, stacklevel=stacklevel)
+        warn_if_clusters_are_empty(n_found, self.memberships_.shape[1], remedy, stacklevel=2)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -161,13 +161,12 @@ class LCGMM(BaseMixture):
         L = problem.graph.laplacian()
         return _LocallyConsistent(problem, lam=float(self.lam), L=L, use_signed=use_signed, may_clip=may_clip)
 
-    def _warn_about_fit(self, result: EMResult[Any], n_found: int, *, stacklevel: int) -> None:
+    def _warn_about_fit(self, result: EMResult[Any], n_found: int) -> None:
         if result.state.clipped:
             warn(
                 "a covariance was not positive definite with negative weights, so they were clipped at zero",
                 "use a smaller lam to avoid that",
                 code="clipped_weights",
-                stacklevel=stacklevel,
                 lam=self.lam,
             )
-        super()._warn_about_fit(result, n_found, stacklevel=stacklevel + 1)
+        super()._warn_about_fit(result, n_found)

@@ -70,7 +70,7 @@ def fit(
         result, n_found = _fit_lapgmm(model, X, y, sample_weight, constraints)
     else:
         result, n_found = _fit_gaussian_mixture(model, X, y, sample_weight, constraints)
-    model._warn_about_fit(result, n_found, stacklevel=4)
+    model._warn_about_fit(result, n_found)
     return model
 
 

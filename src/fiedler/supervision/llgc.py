@@ -348,5 +348,4 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "label more rows, or connect the components with KNNGraph(connect='mst')",
                 code="undecided_rows",
                 n_undecided=n_undecided,
-                stacklevel=3,
             )
