@@ -40,13 +40,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     check_path(path)
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        raise DataNotFoundError(
-            f"cannot write {str(target)!r}: the folder {str(target.parent)!r} does not exist",
-            "create it first",
-            code="no_such_folder",
-            file=str(target),
-            folder=str(target.parent),
-        )
+        problem = f"cannot write {str(target)!r}: the folder {str(target.parent)!r} does not exist"
+        hint = "create it first"
+        raise DataNotFoundError(problem, hint, code="no_such_folder", file=str(target), folder=str(target.parent))
     ending = target.name[target.name.rfind(".") :] if "." in target.name else ""
     remove_drafts(target.parent)
     draft = target.with_name(f"{draft_name()}{ending[:MAX_ENDING]}")

@@ -43,12 +43,8 @@ def import_class(name: str) -> type:
     try:
         found = getattr(importlib.import_module(module), title)
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(
-            f"{name!r} cannot be imported: {error}",
-            "write it as package.module:Class",
-            code="no_such_class",
-            value=name,
-        ) from None
+        problem = f"{name!r} cannot be imported: {error}"
+        raise InputError(problem, "write it as package.module:Class", code="no_such_class", value=name) from None
     finally:
         sys.path.pop()
     if not (isinstance(found, type) and hasattr(found, "fit")):
@@ -66,14 +62,9 @@ def choose(table: Mapping[str, T], key: object, *, option: str, also: Sequence[s
 
 
 def _unknown_option(option: str, value: object, names: list[str], or_else: str = "") -> InputError:
-    return InputError(
-        f"{option}={shown(value)} is not known{did_you_mean(value, names)}",
-        f"choose one of {names}{or_else}",
-        code="unknown_option",
-        parameter=option,
-        value=value,
-        options=names,
-    )
+    problem = f"{option}={shown(value)} is not known{did_you_mean(value, names)}"
+    hint = f"choose one of {names}{or_else}"
+    return InputError(problem, hint, code="unknown_option", parameter=option, value=value, options=names)
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -189,13 +180,10 @@ def check_n_clusters(value: object, n_samples: int, *, or_else: str | None = Non
     """Return ``n_clusters`` as an int between 1 and the number of samples."""
     n_clusters = check_int(value, "n_clusters", or_else=or_else)
     if n_clusters > n_samples:
+        problem = f"n_clusters={n_clusters} is more than the number of rows (n_samples={n_samples})"
+        hint = f"choose at most {n_samples}"
         raise InputError(
-            f"n_clusters={n_clusters} is more than the number of rows (n_samples={n_samples})",
-            f"choose at most {n_samples}",
-            code="n_clusters_too_large",
-            parameter="n_clusters",
-            value=n_clusters,
-            n_samples=n_samples,
+            problem, hint, code="n_clusters_too_large", parameter="n_clusters", value=n_clusters, n_samples=n_samples
         )
     return n_clusters
 
@@ -277,12 +265,9 @@ def check_data(X: Any, *, estimator: Any = None, reset: bool = True, min_samples
     """
     if array_api_compat.is_dask_array(X):
         name = "" if estimator is None else f" of {type(estimator).__name__}"
-        raise InputError(
-            f"this method{name} does not take Dask arrays",
-            "pass X.compute() if the rows fit into memory, or a sample of them",
-            code="dask_array",
-            parameter="X",
-        )
+        problem = f"this method{name} does not take Dask arrays"
+        hint = "pass X.compute() if the rows fit into memory, or a sample of them"
+        raise InputError(problem, hint, code="dask_array", parameter="X")
     if np.ma.is_masked(X):
         raise InputError("X has masked entries", "fill or remove them first", code="masked_entries", parameter="X")
     if is_foreign(X):
@@ -325,15 +310,12 @@ def _explain(error: Exception, X: Any, estimator: Any, min_samples: int) -> Inpu
     n_samples, n_features = array.shape
     if n_samples < min_samples or n_features < 1:
         found, minimum = (n_samples, min_samples) if n_samples < min_samples else (n_features, 1)
-        return InputError(
+        problem = (
             f"Found array with {found} {'sample' if n_samples < min_samples else 'feature'}(s) (shape={array.shape}) "
-            f"while a minimum of {minimum} is required",
-            f"pass at least {min_samples} rows and one column",
-            code="too_few_rows",
-            parameter="X",
-            n_samples=n_samples,
-            n_features=n_features,
+            f"while a minimum of {minimum} is required"
         )
+        hint = f"pass at least {min_samples} rows and one column"
+        return InputError(problem, hint, code="too_few_rows", parameter="X", n_samples=n_samples, n_features=n_features)
     if not np.isfinite(values).all():
         return _not_finite(array, values)
     if estimator is not None and n_features != getattr(estimator, "n_features_in_", n_features):
@@ -356,14 +338,9 @@ def _not_finite(array: Any, values: np.ndarray) -> InputError:
     first = np.argwhere(~np.isfinite(values))[0]
     entries = array.tocoo() if sp.issparse(array) else None
     row, column = (int(i) for i in (first if entries is None else (entries.row[first[0]], entries.col[first[0]])))
-    return InputError(
-        f"X contains {'NaN' if np.isnan(values[tuple(first)]) else 'infinity'} in row {row}, column {column}",
-        "remove or fill such entries first",
-        code="not_finite",
-        parameter="X",
-        row=row,
-        column=column,
-    )
+    problem = f"X contains {'NaN' if np.isnan(values[tuple(first)]) else 'infinity'} in row {row}, column {column}"
+    hint = "remove or fill such entries first"
+    return InputError(problem, hint, code="not_finite", parameter="X", row=row, column=column)
 
 
 def check_dense(X: Any, *, estimator: Any, reset: bool = True, min_samples: int = 1) -> Any:
@@ -371,11 +348,9 @@ def check_dense(X: Any, *, estimator: Any, reset: bool = True, min_samples: int 
     X = check_data(X, estimator=estimator, reset=reset, min_samples=min_samples)
     if sp.issparse(X):
         name = type(estimator).__name__
-        raise InputError(
-            f"{name} does not accept sparse rows",
-            "reduce their dimension first, for example with TruncatedSVD",
-            code="sparse_not_supported",
-        )
+        problem = f"{name} does not accept sparse rows"
+        hint = "reduce their dimension first, for example with TruncatedSVD"
+        raise InputError(problem, hint, code="sparse_not_supported")
     return X
 
 
@@ -395,12 +370,8 @@ def check_range(values: Any, name: str = "X") -> None:
     largest = check_overflow(values, values, name)
     limits = array_api_compat.array_namespace(values).finfo(values.dtype)
     if 0 < largest < (float(limits.smallest_normal) / float(limits.eps)) ** 0.5:
-        raise InputError(
-            f"no entry of {name} is larger than {largest:.1e}, so their squares underflow in {values.dtype}",
-            f"scale {name} up",
-            code="values_too_small",
-            largest=largest,
-        )
+        problem = f"no entry of {name} is larger than {largest:.1e}, so their squares underflow in {values.dtype}"
+        raise InputError(problem, f"scale {name} up", code="values_too_small", largest=largest)
 
 
 def check_overflow(values: Any, reference: Any, name: str = "X") -> float:
@@ -410,12 +381,8 @@ def check_overflow(values: Any, reference: Any, name: str = "X") -> float:
     xp = array_api_compat.array_namespace(values)
     largest, limits = float(xp.max(xp.abs(values))), array_api_compat.array_namespace(reference).finfo(reference.dtype)
     if largest > (float(limits.max) / (8 * values.shape[-1])) ** 0.5:
-        raise InputError(
-            f"{name} has entries of magnitude {largest:.1e}, whose squares overflow {reference.dtype}",
-            f"scale {name} down",
-            code="values_too_large",
-            largest=largest,
-        )
+        problem = f"{name} has entries of magnitude {largest:.1e}, whose squares overflow {reference.dtype}"
+        raise InputError(problem, f"scale {name} down", code="values_too_large", largest=largest)
     return largest
 
 
@@ -423,21 +390,16 @@ def _check_foreign(X: Any, *, estimator: Any, reset: bool, min_samples: int) -> 
     """:func:`check_data` for arrays that scikit-learn would convert to NumPy."""
     xp = array_api_compat.array_namespace(X)
     if is_sparse_tensor(X):
-        raise InputError(
-            "sparse tensors are accepted as graphs, not as data",
-            "pass X as a dense tensor or as a SciPy CSR matrix",
-            code="sparse_tensor",
-        )
+        problem = "sparse tensors are accepted as graphs, not as data"
+        raise InputError(problem, "pass X as a dense tensor or as a SciPy CSR matrix", code="sparse_tensor")
     if X.ndim != 2:
         raise InputError(
             f"X must have two dimensions (samples, features); got shape {tuple(X.shape)}", code="wrong_shape"
         )
     n_samples, n_features = X.shape
     if n_samples < min_samples or n_features < 1:
-        raise InputError(
-            f"X has n_samples={n_samples} and n_features={n_features}; at least {min_samples} and 1 are required",
-            code="too_few_rows",
-        )
+        problem = f"X has n_samples={n_samples} and n_features={n_features}; at least {min_samples} and 1 are required"
+        raise InputError(problem, code="too_few_rows")
     if getattr(X, "requires_grad", False):
         X = X.detach()
     if xp.isdtype(X.dtype, ("integral", "bool")):
@@ -452,10 +414,8 @@ def _check_foreign(X: Any, *, estimator: Any, reset: bool, min_samples: int) -> 
             estimator.n_features_in_ = n_features
         elif n_features != estimator.n_features_in_:
             name = type(estimator).__name__
-            raise InputError(
-                f"X has {n_features} features, but {name} is expecting {estimator.n_features_in_} features",
-                code="wrong_n_features",
-            )
+            problem = f"X has {n_features} features, but {name} is expecting {estimator.n_features_in_} features"
+            raise InputError(problem, code="wrong_n_features")
     return X
 
 
@@ -468,24 +428,14 @@ def check_labels(labels: Any, name: str = "labels", *, n_samples: int | None = N
             f"{name} must have one label per sample; got {shown(labels)}", code="wrong_shape", parameter=name
         ) from None
     if array.ndim != 1 or array.size == 0:
-        raise InputError(
-            f"{name} must be a non-empty 1-D array with one label per sample; got shape {array.shape}",
-            code="wrong_shape",
-            parameter=name,
-        )
+        problem = f"{name} must be a non-empty 1-D array with one label per sample; got shape {array.shape}"
+        raise InputError(problem, code="wrong_shape", parameter=name)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise InputError(
-            f"{name} contains NaN or infinity",
-            "remove those samples or give them a label",
-            code="not_finite",
-            parameter=name,
-        )
+        problem = f"{name} contains NaN or infinity"
+        raise InputError(problem, "remove those samples or give them a label", code="not_finite", parameter=name)
     if n_samples is not None and len(array) != n_samples:
-        raise InputError(
-            f"{name} has {len(array)} entries, but {n_samples} are required, one per sample",
-            code="wrong_length",
-            parameter=name,
-        )
+        problem = f"{name} has {len(array)} entries, but {n_samples} are required, one per sample"
+        raise InputError(problem, code="wrong_length", parameter=name)
     return array
 
 
@@ -502,9 +452,6 @@ def check_rows_differ(X: Any) -> None:
 def check_takes_weights(estimator: Any) -> None:
     """Raise an error if ``fit`` of an estimator has no ``sample_weight``."""
     if not has_fit_parameter(estimator, "sample_weight"):
-        raise InputError(
-            f"{type(estimator).__name__} does not weigh rows",
-            "leave sample_weight out, or choose another estimator",
-            code="weights_not_supported",
-            parameter="sample_weight",
-        )
+        problem = f"{type(estimator).__name__} does not weigh rows"
+        hint = "leave sample_weight out, or choose another estimator"
+        raise InputError(problem, hint, code="weights_not_supported", parameter="sample_weight")

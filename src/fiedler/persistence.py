@@ -102,18 +102,12 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, notes: dict[str,
     True
     """
     if not isinstance(model, BaseEstimator):
-        raise InputTypeError(
-            f"a model file contains an estimator; got {type(model).__name__}",
-            code="not_an_estimator",
-            parameter="model",
-        )
+        problem = f"a model file contains an estimator; got {type(model).__name__}"
+        raise InputTypeError(problem, code="not_an_estimator", parameter="model")
     if notes is not None and not _are_valid_notes(notes):
-        raise InputTypeError(
-            "notes must be a dictionary of plain values",
-            "use None, bool, numbers, strings and lists of these",
-            code="invalid_notes",
-            parameter="notes",
-        )
+        problem = "notes must be a dictionary of plain values"
+        hint = "use None, bool, numbers, strings and lists of these"
+        raise InputTypeError(problem, hint, code="invalid_notes", parameter="notes")
     write_object(model, path, MODEL, notes)
 
 
@@ -181,13 +175,8 @@ def write_object(value: Any, path: str | os.PathLike[str], kind: FileKind, notes
     """Write an object to a file, or nothing if writing fails."""
     check_path(path)
     if not str(path).endswith(ENDING):
-        raise InputError(
-            f"a {kind.name} file must end in {ENDING}; got {str(path)!r}",
-            code="wrong_ending",
-            parameter="path",
-            value=str(path),
-            file=str(path),
-        )
+        problem = f"a {kind.name} file must end in {ENDING}; got {str(path)!r}"
+        raise InputError(problem, code="wrong_ending", parameter="path", value=str(path), file=str(path))
     encoder = _Encoder()
     try:
         node = encoder.encode(value, type(value).__name__)
@@ -297,14 +286,11 @@ def _check_content(tensors: Any, path: str | os.PathLike[str], kind: FileKind) -
     except (KeyError, TypeError, ValueError, RecursionError):
         raise _invalid(path, f"is not a {kind.name} file: it was not written by {kind.written_by}", kind.code) from None
     if version > FORMAT_VERSION:
-        raise FileFormatError(
+        problem = (
             f"{str(path)!r} has format {version}, written by {written_by}, but fiedler {__version__} reads formats up "
-            f"to {FORMAT_VERSION}",
-            "update fiedler",
-            code="newer_format",
-            file=str(path),
-            version=version,
+            f"to {FORMAT_VERSION}"
         )
+        raise FileFormatError(problem, "update fiedler", code="newer_format", file=str(path), version=version)
     return content
 
 
@@ -440,13 +426,9 @@ class _Encoder:
             )
             _check_parameters(value)
             return {"object": {"class": name, "parameters": parameters, "attributes": attributes}}
-        raise InputTypeError(
-            f"{location} is a {name}, which a model file cannot contain",
-            "use arrays, plain values and objects of fiedler",
-            code="not_storable",
-            parameter=location,
-            type=name,
-        )
+        problem = f"{location} is a {name}, which a model file cannot contain"
+        hint = "use arrays, plain values and objects of fiedler"
+        raise InputTypeError(problem, hint, code="not_storable", parameter=location, type=name)
 
     def _items(self, values: Iterable[Any], location: str) -> list[Any]:
         return [self.encode(value, location) for value in values]

@@ -340,11 +340,9 @@ def check_options(memory: str | None, **options: Any) -> None:
         parse_memory(memory)
     for name, value in options.items():
         if value:
-            raise InputError(
-                f"--{name.replace('_', '-')} needs all rows in memory",
-                "leave it out, or leave out --memory, --workdir and --scheduler",
-                code="not_out_of_core",
-            )
+            problem = f"--{name.replace('_', '-')} needs all rows in memory"
+            hint = "leave it out, or leave out --memory, --workdir and --scheduler"
+            raise InputError(problem, hint, code="not_out_of_core")
 
 
 @contextmanager

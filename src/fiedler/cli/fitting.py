@@ -98,11 +98,9 @@ def prepare(data: Input, scale: str = "auto") -> PreparedRows:
 def check_takes_graph(data: Input, method: str) -> None:
     """Raise an error if a method needs rows, but the input is a graph."""
     if data.kind == "graph" and method not in GRAPH_METHODS:
-        raise InputError(
-            f"--method {method} needs rows, but the cells are given by their graph",
-            f"use --use-rep X_pca or X, or one of --method {', '.join(GRAPH_METHODS)}",
-            code="method_needs_rows",
-        )
+        problem = f"--method {method} needs rows, but the cells are given by their graph"
+        hint = f"use --use-rep X_pca or X, or one of --method {', '.join(GRAPH_METHODS)}"
+        raise InputError(problem, hint, code="method_needs_rows")
 
 
 def read_rows(
@@ -140,14 +138,9 @@ def naming_texts_without_terms(data: Input, rows_without_terms: Callable[[], np.
             if not (isinstance(warning.message, FiedlerWarning) and warning.message.code == "no_known_terms"):
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if names:
-        warn(
-            f"{len(names)} document(s) contain no known word ({first_few(names)})",
-            "they are kept, but are similar to no other document",
-            code="no_known_terms",
-            n_documents=len(names),
-            row_names=names,
-            stacklevel=2,
-        )
+        problem = f"{len(names)} document(s) contain no known word ({first_few(names)})"
+        hint = "they are kept, but are similar to no other document"
+        warn(problem, hint, code="no_known_terms", n_documents=len(names), row_names=names)
 
 
 def is_own(method: str) -> bool:
@@ -206,11 +199,8 @@ def check_rows_for_clusters(data: Input, n_clusters: NClusters) -> None:
         raise InputError(problem, hint, code="n_clusters_too_large")
     classes = data.class_names or []
     if data.is_partially_labeled and n_clusters < len(classes):
-        raise InputError(
-            f"-k {n_clusters} is less than the {len(classes)} classes of the known labels ({first_few(classes)})",
-            f"choose at least {len(classes)}, or -k auto",
-            code="fewer_clusters_than_classes",
-        )
+        problem = f"-k {n_clusters} is less than the {len(classes)} classes of the known labels ({first_few(classes)})"
+        raise InputError(problem, f"choose at least {len(classes)}, or -k auto", code="fewer_clusters_than_classes")
 
 
 class FittedClustering(NamedTuple):
@@ -346,12 +336,11 @@ def _check_pairs_match_labels(pairs: PairwiseConstraints, data: Input) -> None:
         if contradicts.any():
             first, second = links[contradicts][0]
             first_class, second_class = class_names[labels[first]], class_names[labels[second]]
-            raise InputError(
+            problem = (
                 f"--pairs and --labels contradict each other: rows {first} and {second} are a {kind}-link, but their "
-                f"labels are {first_class!r} and {second_class!r}",
-                "correct one of them",
-                code="pairs_contradict_labels",
+                f"labels are {first_class!r} and {second_class!r}"
             )
+            raise InputError(problem, "correct one of them", code="pairs_contradict_labels")
 
 
 def choose_number(

@@ -72,11 +72,8 @@ def parse_weights(values: Sequence[str] | None) -> dict[str, float]:
         try:
             weights[name] = float(factor)
         except ValueError:
-            raise InputError(
-                f"--weight {value!r} is not a column and a number",
-                "write it as in --weight age=2",
-                code="invalid_parameter",
-            ) from None
+            problem = f"--weight {value!r} is not a column and a number"
+            raise InputError(problem, "write it as in --weight age=2", code="invalid_parameter") from None
     return weights
 
 

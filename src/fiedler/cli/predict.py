@@ -73,11 +73,8 @@ def predict(
     path = model / MODEL_FILE if model.is_dir() else model
     notes, fitted = read_notes(path), load(path)
     if not hasattr(fitted, "predict"):
-        raise InputError(
-            f"{str(path)!r} contains a {type(fitted).__name__}, which cannot predict",
-            "choose the model of a clustering",
-            code="cannot_predict",
-        )
+        problem = f"{str(path)!r} contains a {type(fitted).__name__}, which cannot predict"
+        raise InputError(problem, "choose the model of a clustering", code="cannot_predict")
     check_file(out)
     data = read_new_rows(output, source, fitted, notes, new)
     check_append(data, append)
@@ -102,11 +99,9 @@ def predict(
 def read_new_rows(output: Output, source: str, fitted: Any, notes: dict[str, Any], new: NewRows) -> Input:
     """Read new rows as those of the model were read, and check that they are of the same kind."""
     if notes.get("kind") == "graph":
-        raise InputError(
-            "the model was fitted to the graph of its cells, to which new cells have no links",
-            "cluster the cells again with fiedler cluster --use-rep X_pca or X",
-            code="fitted_to_graph",
-        )
+        problem = "the model was fitted to the graph of its cells, to which new cells have no links"
+        hint = "cluster the cells again with fiedler cluster --use-rep X_pca or X"
+        raise InputError(problem, hint, code="fitted_to_graph")
     with output.working(f"reading {source}"):
         options = _reading_options(source, fitted, notes, text=new.text, size=new.size)
         dropped = parse_columns(new.drop)
@@ -160,13 +155,11 @@ def naming_cells(data: Input, source: str) -> Iterator[None]:
             raise
         fields = error.fields
         location = data.table.locations[fields["row"]]
-        raise InputError(
+        problem = (
             f"{Path(source).name!r}, column {fields['column']!r}, {location}: {fields['value']!r} is not a "
-            f"{fields['kind']}, as in the fit",
-            error.hint,
-            code=error.code,
-            **fields,
-        ) from None
+            f"{fields['kind']}, as in the fit"
+        )
+        raise InputError(problem, error.hint, code=error.code, **fields) from None
 
 
 def _check_matches_model(data: Input, fitted: Any, notes: dict[str, Any]) -> None:
@@ -201,11 +194,9 @@ def update(
     notes, fitted = read_notes(path), load(path)
     clusterer = fitted[-1] if isinstance(fitted, Pipeline) else fitted
     if not hasattr(clusterer, "update"):
-        raise InputError(
-            f"rows cannot be added to a model of the class {type(clusterer).__name__}",
-            "cluster all rows again with fiedler cluster --method auto, to whose models rows can be added",
-            code="no_update_method",
-        )
+        problem = f"rows cannot be added to a model of the class {type(clusterer).__name__}"
+        hint = "cluster all rows again with fiedler cluster --method auto, to whose models rows can be added"
+        raise InputError(problem, hint, code="no_update_method")
     check_folder(results, source, force=True)
     ids, id_name = read_ids(results / LABELS_FILE, len(clusterer.labels_))
     data = read_new_rows(output, source, fitted, notes, replace(new, id=new.id or notes.get("id")))
@@ -244,19 +235,13 @@ def read_ids(path: Path, n_rows: int) -> tuple[list[str], str]:
         with path.open(newline="", encoding="utf-8") as file:
             header, *rows = csv.reader(file)
     except FileNotFoundError:
-        raise DataNotFoundError(
-            f"there is no {path.name} in {str(path.parent)!r}, which has the names of the rows",
-            "choose a folder written by fiedler cluster",
-            code="file_not_found",
-        ) from None
+        problem = f"there is no {path.name} in {str(path.parent)!r}, which has the names of the rows"
+        raise DataNotFoundError(problem, "choose a folder written by fiedler cluster", code="file_not_found") from None
     except ValueError:  # an empty file, or not text
         header, rows = [""], []
     if len(rows) != n_rows:
-        raise FileFormatError(
-            f"{str(path)!r} has {len(rows)} rows, but the model next to it has {n_rows}",
-            "cluster all rows again",
-            code="wrong_length",
-        )
+        problem = f"{str(path)!r} has {len(rows)} rows, but the model next to it has {n_rows}"
+        raise FileFormatError(problem, "cluster all rows again", code="wrong_length")
     return [original_cell(row[0]) for row in rows], original_cell(header[0])
 
 

@@ -87,11 +87,8 @@ def check_folder(folder: Path, source: str, *, force: bool, append: bool = False
             if origin is None
             else f"the results of {_seen_from_here(folder, origin)!r}"
         )
-        raise InputError(
-            f"{str(folder)!r} contains {content}",
-            "choose another --out, or replace them with --force",
-            code="results_exist",
-        )
+        problem = f"{str(folder)!r} contains {content}"
+        raise InputError(problem, "choose another --out, or replace them with --force", code="results_exist")
 
 
 def check_file(path: Path | None) -> None:

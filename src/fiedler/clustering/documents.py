@@ -190,19 +190,13 @@ class LPIClustering(
         """
         self._soft = self.assign == "mixture"
         if isinstance(X, AffinityGraph) or is_precomputed(self.graph):
-            raise InputError(
-                "LPIClustering maps documents by their terms and cannot be fitted to affinities",
-                "fit it to the documents and pass the affinities as graph=",
-                code="rows_required",
-                parameter="graph",
-            )
+            problem = "LPIClustering maps documents by their terms and cannot be fitted to affinities"
+            hint = "fit it to the documents and pass the affinities as graph="
+            raise InputError(problem, hint, code="rows_required", parameter="graph")
         rows: Array = self._transform_rows(check_data(X, estimator=self, min_samples=2))
         if rows.shape[1] < 2:
-            raise InputError(
-                "with n_features=1 all rows of unit length have the same direction",
-                "pass more features",
-                code="no_directions",
-            )
+            problem = "with n_features=1 all rows of unit length have the same direction"
+            raise InputError(problem, "pass more features", code="no_directions")
         k = check_n_clusters(self.n_clusters, rows.shape[0])
         weights, rng = check_relative_weights(sample_weight, rows.shape[0]), check_seed(self.random_state)
         pairs = check_constraints(constraints, rows)
@@ -279,21 +273,14 @@ class LPIClustering(
         n_wanted = max(n_clusters - 1, 1) if n_components is None else n_components
         rows = np.flatnonzero(to_numpy(sq_row_norms(X)) > 0)
         if len(rows) < 2:
-            raise InputError(
-                f"only {len(rows)} of {n} documents contain any term, so there is nothing to cluster",
-                code="too_few_documents",
-                n_documents=n,
-            )
+            problem = f"only {len(rows)} of {n} documents contain any term, so there is nothing to cluster"
+            raise InputError(problem, code="too_few_documents", n_documents=n)
         if fraction < 1:
             rows = rows[random_subset(len(rows), fraction, rng)]
         is_built = not hasattr(recipe, "build")
         if is_built and fraction < 1:
-            raise InputError(
-                "a graph that is already built covers all documents and cannot be used with fit_fraction below 1",
-                "use a recipe such as KNNGraph()",
-                code="graph_already_built",
-                parameter="graph",
-            )
+            problem = "a graph that is already built covers all documents and cannot be used with fit_fraction below 1"
+            raise InputError(problem, "use a recipe such as KNNGraph()", code="graph_already_built", parameter="graph")
         if len(rows) == n or is_built:
             rows = np.arange(n)
         if self.graph is None:

@@ -118,12 +118,8 @@ class EmbedKMeans(ClustererMixin, BaseEstimator):
         """
         self._spherical = IS_SPHERICAL[self.metric]
         if self.embedding is not None and not hasattr(self.embedding, "fit_transform"):
-            raise InputError(
-                f"embedding={shown(self.embedding)} is not a transformer",
-                "pass one such as TruncatedSVD()",
-                parameter="embedding",
-                value=self.embedding,
-            )
+            problem = f"embedding={shown(self.embedding)} is not a transformer"
+            raise InputError(problem, "pass one such as TruncatedSVD()", parameter="embedding", value=self.embedding)
         rows: Array = check_data(X, estimator=self)
         k = check_n_clusters(self.n_clusters, rows.shape[0])
         weights = check_sample_weight(sample_weight, rows.shape[0], allow_zero=True)

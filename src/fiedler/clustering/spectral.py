@@ -201,12 +201,9 @@ class SpectralClustering(GraphEstimatorMixin, ClustererMixin, BaseEstimator):
         """Return the graph of weighted rows."""
         if self.cut in COUNTS_ROWS or not isinstance(graph, AffinityGraph):
             given = f"cut={self.cut!r} counts rows" if self.cut in COUNTS_ROWS else "a LandmarkGraph has no edges"
-            raise InputError(
-                f"{given}, so sample_weight cannot be used",
-                "use cut='ncut' and a graph with edges, or leave sample_weight out",
-                code="incompatible_parameters",
-                parameter="sample_weight",
-            )
+            problem = f"{given}, so sample_weight cannot be used"
+            hint = "use cut='ncut' and a graph with edges, or leave sample_weight out"
+            raise InputError(problem, hint, code="incompatible_parameters", parameter="sample_weight")
         return weigh_graph(graph, weights)
 
     @dispatch_blocks

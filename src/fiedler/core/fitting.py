@@ -83,12 +83,9 @@ def block_version(estimator: Any, name: str) -> Callable[..., Any]:
         version = getattr(import_module(module), name, None)
         if version is not None:
             return cast("Callable[..., Any]", version)
-    raise InputError(
-        f"{type(estimator).__name__}.{name} does not take Dask arrays",
-        f"pass X.compute() if the rows fit into memory, or a sample of them, or use {' or '.join(MODULES)}",
-        code="dask_array",
-        parameter="X",
-    )
+    problem = f"{type(estimator).__name__}.{name} does not take Dask arrays"
+    hint = f"pass X.compute() if the rows fit into memory, or a sample of them, or use {' or '.join(MODULES)}"
+    raise InputError(problem, hint, code="dask_array", parameter="X")
 
 
 def fit_method(fit: Method) -> Method:

@@ -62,14 +62,9 @@ def conjugate_gradient(
     converged = bool(xp.all(residuals * safe(right_norms) <= max_residuals))
     if warns and not converged:
         largest = float(xp.max(residuals))
-        warn(
-            f"conjugate gradients stopped after {iterations} iterations with a relative residual of {largest:.1e}",
-            "raise max_iter or tol",
-            category=NotConvergedWarning,
-            max_iter=max_iter,
-            residual=largest,
-            tol=tol,
-        )
+        problem = f"conjugate gradients stopped after {iterations} iterations with a relative residual of {largest:.1e}"
+        hint = "raise max_iter or tol"
+        warn(problem, hint, category=NotConvergedWarning, max_iter=max_iter, residual=largest, tol=tol)
     return SolveResult(solution, residuals, iterations, converged)
 
 

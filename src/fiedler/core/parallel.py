@@ -71,12 +71,8 @@ def check_memory(n_bytes: float, purpose: str, hint: str) -> None:
     """
     free = available_memory() if n_bytes >= MIN_CHECKED_BYTES else None
     if free is not None and n_bytes > free:
-        raise NotEnoughMemoryError(
-            f"{purpose} needs about {n_bytes / 1e9:.1f} GB of memory, but only {free / 1e9:.1f} GB is available",
-            hint,
-            required_gb=n_bytes / 1e9,
-            available_gb=free / 1e9,
-        )
+        problem = f"{purpose} needs about {n_bytes / 1e9:.1f} GB of memory, but only {free / 1e9:.1f} GB is available"
+        raise NotEnoughMemoryError(problem, hint, required_gb=n_bytes / 1e9, available_gb=free / 1e9)
 
 
 def _read_kib(path: Path, name: str) -> int | None:

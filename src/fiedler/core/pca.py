@@ -42,13 +42,9 @@ def fit_pca(X: Array, n_components: int | float, *, random_state: int | None = N
     if not is_numpy(X):
         return _fit_on_device(X, n_components, is_share)
     if sp.issparse(X) and is_share:
-        raise InputError(
-            f"pca={n_components!r} is a share of the variance, which is not supported for sparse rows",
-            "use a number of components, for example pca=100",
-            code="invalid_pca",
-            parameter="pca",
-            value=n_components,
-        )
+        problem = f"pca={n_components!r} is a share of the variance, which is not supported for sparse rows"
+        hint = "use a number of components, for example pca=100"
+        raise InputError(problem, hint, code="invalid_pca", parameter="pca", value=n_components)
     # ARPACK draws random vectors for rows of low rank, whatever the seed; few columns need no iteration.
     sparse_solver = "covariance_eigh" if X.shape[1] <= MAX_COVARIANCE_COLUMNS else "arpack"
     solver = "full" if is_share else sparse_solver if sp.issparse(X) else "auto"
@@ -66,14 +62,13 @@ def check_n_components(n_components: object, max_components: int) -> bool:
     is_integer = isinstance(n_components, numbers.Integral)
     is_share = isinstance(n_components, numbers.Real) and not is_integer and 0 < float(n_components) < 1
     if not is_share and not (isinstance(n_components, numbers.Integral) and 1 <= int(n_components) <= max_components):
-        raise InputError(
+        problem = (
             f"pca={shown(n_components)} must be a share of the variance in (0, 1) or an integer from 1 to "
-            f"{max_components}",
-            "there are at most as many components as rows or columns, less one for sparse rows",
-            code="invalid_pca",
-            parameter="pca",
-            value=n_components,
-            max_components=max_components,
+            f"{max_components}"
+        )
+        hint = "there are at most as many components as rows or columns, less one for sparse rows"
+        raise InputError(
+            problem, hint, code="invalid_pca", parameter="pca", value=n_components, max_components=max_components
         )
     return is_share
 

@@ -190,13 +190,9 @@ def matmul(S: Any, X: Array) -> Array:
         data = csr_parts(S)[0]
         if is_numpy(X) or namespace(X) is not namespace(data) or X.dtype != data.dtype:
             S_type, X_type = (f"{array.dtype} of {type(array).__module__}" for array in (data, X))
-            raise InputError(
-                f"the sparse matrix is {S_type}, but the array is {X_type}",
-                "convert both to one library and one dtype",
-                code="mixed_libraries",
-                matrix=S_type,
-                array=X_type,
-            )
+            problem = f"the sparse matrix is {S_type}, but the array is {X_type}"
+            hint = "convert both to one library and one dtype"
+            raise InputError(problem, hint, code="mixed_libraries", matrix=S_type, array=X_type)
     if sp.issparse(S) and S.format == "csr" and X.ndim == 2 and S.nnz * X.shape[1] > MIN_THREADED_MULTIPLICATIONS:
         return _threaded_matmul(S, X)
     return S @ X

@@ -233,13 +233,9 @@ def _find_row(name: str) -> Dataset:
     if isinstance(name, str) and name in rows:
         return rows[name]
     more = "" if import_papers() else "; for those of the papers, install fiedler-papers: pip install ./papers"
-    raise DataNotFoundError(
-        f"there is no data set {shown(name)}{did_you_mean(name, rows)}",
-        f"choose one of {list(rows)}{more}",
-        code="unknown_dataset",
-        parameter="name",
-        value=name,
-    )
+    problem = f"there is no data set {shown(name)}{did_you_mean(name, rows)}"
+    hint = f"choose one of {list(rows)}{more}"
+    raise DataNotFoundError(problem, hint, code="unknown_dataset", parameter="name", value=name)
 
 
 def _complete(fields: Fields) -> Fields:
@@ -259,13 +255,9 @@ def _as_bunch(fields: Fields, row: Dataset) -> Bunch:
 def _check_subset(row: Dataset, subset: str) -> RowFilter:
     """Return the row filter of a named subset."""
     if not row.subsets:
-        raise InputError(
-            f"data set {row.name!r} has no named subsets",
-            "use subset=None, or select classes",
-            code="no_subsets",
-            parameter="subset",
-            value=subset,
-        )
+        problem = f"data set {row.name!r} has no named subsets"
+        hint = "use subset=None, or select classes"
+        raise InputError(problem, hint, code="no_subsets", parameter="subset", value=subset)
     return choose(row.subsets, subset, option="subset")
 
 
@@ -289,14 +281,11 @@ def _check_classes(classes: object, n_classes: int) -> np.ndarray:
     integers = selected.ndim == 1 and selected.size > 0 and selected.dtype.kind in "iu"
     if integers and selected.min() >= 0 and selected.max() < n_classes and len(np.unique(selected)) == len(selected):
         return selected
-    raise InputError(
+    problem = (
         f"classes must be distinct numbers from 0 to {n_classes - 1}, or a count of at most {n_classes}; "
-        f"got {shown(classes)}",
-        code="invalid_classes",
-        parameter="classes",
-        value=classes,
-        n_classes=n_classes,
+        f"got {shown(classes)}"
     )
+    raise InputError(problem, code="invalid_classes", parameter="classes", value=classes, n_classes=n_classes)
 
 
 def _unit_rows(X: Matrix) -> Matrix:
@@ -328,13 +317,8 @@ def _unit_interval(X: Matrix) -> np.ndarray:
 
 def _refuse_sparse(X: Matrix, normalize: str) -> None:
     if sp.issparse(X):
-        raise InputError(
-            f"normalize={normalize!r} does not accept sparse data",
-            "choose 'unit'",
-            code="sparse_not_supported",
-            parameter="normalize",
-            value=normalize,
-        )
+        problem = f"normalize={normalize!r} does not accept sparse data"
+        raise InputError(problem, "choose 'unit'", code="sparse_not_supported", parameter="normalize", value=normalize)
 
 
 NORMALIZERS: dict[str, Callable[[Matrix], Matrix]] = {

@@ -82,12 +82,8 @@ def circles(
     n_samples = check_int(n_samples, "n_samples")
     factor = check_nonnegative(factor, "factor")
     if factor >= 1:
-        raise InputError(
-            f"factor must be a number from 0 to 1 (exclusive); got {factor!r}",
-            code="invalid_parameter",
-            parameter="factor",
-            value=factor,
-        )
+        problem = f"factor must be a number from 0 to 1 (exclusive); got {factor!r}"
+        raise InputError(problem, code="invalid_parameter", parameter="factor", value=factor)
     noise, rng = check_nonnegative(noise, "noise"), check_seed(random_state)
     return make_circles(n_samples, noise=noise, factor=factor, random_state=rng)
 
@@ -191,13 +187,10 @@ def _apportion(n_samples: int, weights: Sequence[float]) -> np.ndarray:
     ends = np.round(n_samples * np.cumsum(weights) / np.sum(weights)).astype(int)
     counts = np.diff(ends, prepend=0)
     if counts.min() == 0:
+        problem = f"proportions={list(weights)} leave a cluster empty with n_samples={n_samples}"
+        hint = "increase n_samples"
         raise InputError(
-            f"proportions={list(weights)} leave a cluster empty with n_samples={n_samples}",
-            "increase n_samples",
-            code="empty_cluster",
-            parameter="proportions",
-            value=list(weights),
-            n_samples=n_samples,
+            problem, hint, code="empty_cluster", parameter="proportions", value=list(weights), n_samples=n_samples
         )
     return counts
 
@@ -274,22 +267,13 @@ def _check_float(dtype: DTypeLike) -> np.dtype[Any]:
     """Return ``dtype`` if it is float32 or float64."""
     if np.dtype(dtype) in (np.float32, np.float64):
         return np.dtype(dtype)
-    raise InputError(
-        f"dtype must be float32 or float64; got {np.dtype(dtype).name}",
-        code="invalid_parameter",
-        parameter="dtype",
-        value=np.dtype(dtype).name,
-    )
+    problem = f"dtype must be float32 or float64; got {np.dtype(dtype).name}"
+    raise InputError(problem, code="invalid_parameter", parameter="dtype", value=np.dtype(dtype).name)
 
 
 def _one_per_cluster(values: float | Sequence[float], name: str, n_clusters: int) -> list[float]:
     """Return one number per cluster, from as many or from one for all."""
     if np.shape(values) in ((), (n_clusters,)):
         return np.broadcast_to(values, n_clusters).tolist()
-    raise InputError(
-        f"{name} must have n_clusters={n_clusters} numbers, one per cluster; got {shown(values)}",
-        code="wrong_length",
-        parameter=name,
-        value=values,
-        n_clusters=n_clusters,
-    )
+    problem = f"{name} must have n_clusters={n_clusters} numbers, one per cluster; got {shown(values)}"
+    raise InputError(problem, code="wrong_length", parameter=name, value=values, n_clusters=n_clusters)

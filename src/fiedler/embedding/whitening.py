@@ -83,12 +83,9 @@ def _scatter_along_edges(rows: _Rows) -> Array:
     """Compute Z'(D - W)Z / Σ_i d_i."""
     graph = as_affinity(rows.graph, rows.X, validated=True)
     if graph.has_negative_weights:
-        raise InputError(
-            "whitening by edges needs non-negative weights, but the graph has negative ones",
-            "use weights that are not negative, such as KNNGraph(weight='heat')",
-            code="negative_weights",
-            parameter="graph",
-        )
+        problem = "whitening by edges needs non-negative weights, but the graph has negative ones"
+        hint = "use weights that are not negative, such as KNNGraph(weight='heat')"
+        raise InputError(problem, hint, code="negative_weights", parameter="graph")
     xp, Z = namespace(rows.Z), rows.Z
     degrees = convert_like(graph.degrees, Z)
     if float(xp.sum(degrees)) <= 0:
@@ -206,12 +203,8 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         self._require_rows(X)
         rows: Array = check_data(X, estimator=self, min_samples=2)
         if self.graph is not None and self.by != "edges":
-            raise InputError(
-                f"a graph is given, but by={self.by!r} does not use it",
-                "use by='edges', or graph=None",
-                code="unused_graph",
-                parameter="graph",
-            )
+            problem = f"a graph is given, but by={self.by!r} does not use it"
+            raise InputError(problem, "use by='edges', or graph=None", code="unused_graph", parameter="graph")
         rng = check_seed(self.random_state)
         projection = _principal_components(rows, self.max_components, int(rng.randint(2**31 - 1)))
         coordinates = projection(rows)
@@ -220,12 +213,8 @@ class Whitening(GraphEstimatorMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         S = SCATTERS[self.by](_Rows(rows, Z, self.n_cells, recipe, rng))
         rounding = eps(coordinates) ** 2 * float(namespace(Z).max(sq_row_norms(rows)))
         if not float(namespace(S).linalg.trace(S)) > rounding:
-            raise InputError(
-                f"the rows have no scatter by {self.by!r}, so there is no direction to rescale",
-                "check the data, or use by='rows'",
-                code="equal_rows",
-                parameter="by",
-            )
+            problem = f"the rows have no scatter by {self.by!r}, so there is no direction to rescale"
+            raise InputError(problem, "check the data, or use by='rows'", code="equal_rows", parameter="by")
         factors = whitening_factors(S, max(float(self.ridge), eps(coordinates)))
         self.mean_ = projection.mean
         self.components_ = (projection.components @ namespace(Z).astype(factors, projection.components.dtype)).T
@@ -334,8 +323,7 @@ class Directions(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _check(self, X: MatrixLike, *, reset: bool) -> Array:
         rows = check_data(X, estimator=self, reset=reset)
         if sp.issparse(rows) and self.center:
-            raise InputError(
-                "centred rows are not sparse", "use Directions(center=False) for sparse rows", code="sparse_rows",
-                parameter="center",
-            )  # fmt: skip
+            problem = "centred rows are not sparse"
+            hint = "use Directions(center=False) for sparse rows"
+            raise InputError(problem, hint, code="sparse_rows", parameter="center")
         return rows

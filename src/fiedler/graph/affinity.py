@@ -44,16 +44,12 @@ def as_host_matrix(W: Any) -> sp.csr_array:
     try:
         host = to_scipy(W) if is_sparse(W) else to_numpy(W)
     except (ValueError, TypeError):  # a ragged list, or a sparse tensor in another format than CSR
-        raise InputError(
-            f"an affinity matrix must have rows of the same length; got {shown(W)}",
-            "pass a square array, a SciPy matrix or a tensor in CSR format",
-            code="invalid_affinity",
-        ) from None
+        problem = f"an affinity matrix must have rows of the same length; got {shown(W)}"
+        hint = "pass a square array, a SciPy matrix or a tensor in CSR format"
+        raise InputError(problem, hint, code="invalid_affinity") from None
     if host.ndim != 2 or host.dtype.kind not in "fiub":
-        raise InputError(
-            f"an affinity matrix must be square and numeric; got shape {host.shape}, dtype {host.dtype}",
-            code="invalid_affinity",
-        )
+        problem = f"an affinity matrix must be square and numeric; got shape {host.shape}, dtype {host.dtype}"
+        raise InputError(problem, code="invalid_affinity")
     if host.shape[0] != host.shape[1] or host.shape[0] == 0:
         raise InputError(
             f"an affinity matrix must be square, with one row per node; got shape {host.shape}", code="invalid_affinity"
@@ -80,27 +76,18 @@ def check_affinity(W: sp.csr_array, *, signed: bool) -> None:
     if W.nnz == 0:
         return
     if not _largest(W) <= MAX_SHARE * np.finfo(W.dtype).max:
-        raise InputError(
-            "the affinity matrix has weights whose sums could overflow",
-            "divide it by its largest weight",
-            code="weights_overflow",
-        )
+        problem = "the affinity matrix has weights whose sums could overflow"
+        raise InputError(problem, "divide it by its largest weight", code="weights_overflow")
     if not signed and W.data.min() < 0:
-        raise InputError(
-            f"the affinity matrix has negative weights (smallest {W.data.min():.3g})",
-            "pass signed=True if they mean repulsion, otherwise shift or clip them",
-            code="negative_weights",
-            smallest=float(W.data.min()),
-        )
+        problem = f"the affinity matrix has negative weights (smallest {W.data.min():.3g})"
+        hint = "pass signed=True if they mean repulsion, otherwise shift or clip them"
+        raise InputError(problem, hint, code="negative_weights", smallest=float(W.data.min()))
     asymmetry = abs(W - W.T)
     largest = float(asymmetry.max()) if asymmetry.nnz else 0.0
     if largest > SYMMETRY_TOLERANCE * _largest(W):
-        raise InputError(
-            f"the affinity matrix is not symmetric (w_ij and w_ji differ by up to {largest:.3g})",
-            "symmetrise it first, for example with (W + W.T) / 2",
-            code="not_symmetric",
-            largest=largest,
-        )
+        problem = f"the affinity matrix is not symmetric (w_ij and w_ji differ by up to {largest:.3g})"
+        hint = "symmetrise it first, for example with (W + W.T) / 2"
+        raise InputError(problem, hint, code="not_symmetric", largest=largest)
 
 
 def check_stored_weights(W: Any, *, signed: bool) -> None:
@@ -185,12 +172,9 @@ class AffinityGraph:
         loops: Array | None = None,
     ) -> None:
         if not is_sparse(weights):
-            raise InputTypeError(
-                f"weights must be a sparse matrix; got {type(weights).__name__}",
-                "use AffinityGraph.from_matrix for other matrices",
-                code="not_a_graph",
-                parameter="weights",
-            )
+            problem = f"weights must be a sparse matrix; got {type(weights).__name__}"
+            hint = "use AffinityGraph.from_matrix for other matrices"
+            raise InputTypeError(problem, hint, code="not_a_graph", parameter="weights")
         self._loops = _read_only(loops)
         self._weights = _freeze(weights)
         self._signed = check_bool(signed, "signed")
@@ -346,13 +330,9 @@ class AffinityGraph:
     def _connect(self, X: Array, how: str, *, option: str = "how") -> AffinityGraph:
         n_components, labels = self.components()
         if X.shape[0] != self.n_nodes:
-            raise InputError(
-                f"X has {X.shape[0]} rows, but the graph has {self.n_nodes} nodes",
-                "pass the rows on which it was built",
-                code="graph_size_mismatch",
-                n_nodes=self.n_nodes,
-                n_samples=X.shape[0],
-            )
+            problem = f"X has {X.shape[0]} rows, but the graph has {self.n_nodes} nodes"
+            hint = "pass the rows on which it was built"
+            raise InputError(problem, hint, code="graph_size_mismatch", n_nodes=self.n_nodes, n_samples=X.shape[0])
         bridges = choose(BRIDGES, how, option=option)
         if n_components == 1:
             return self
@@ -445,12 +425,9 @@ def rows_or_graph(X: Any) -> Any:
     if not (is_networkx or is_igraph):
         return X
     if X.is_directed():
-        raise InputError(
-            f"the graph of {library} is directed, and clusters are those of undirected graphs",
-            "pass graph.to_undirected()" if is_networkx else "pass graph.as_undirected()",
-            code="directed_graph",
-            parameter="X",
-        )
+        problem = f"the graph of {library} is directed, and clusters are those of undirected graphs"
+        hint = "pass graph.to_undirected()" if is_networkx else "pass graph.as_undirected()"
+        raise InputError(problem, hint, code="directed_graph", parameter="X")
     if is_networkx:
         networkx = import_optional("networkx", extra="table", purpose="graphs of networkx")
         return AffinityGraph.from_matrix(networkx.to_scipy_sparse_array(X, weight="weight", dtype=np.float64))
@@ -482,12 +459,9 @@ def cells_of(adata: Any, use_rep: str | None = None) -> Any:
         except KeyError:  # of a file without X
             rows = None
         if rows is None:
-            raise InputError(
-                "the AnnData object has no X",
-                f"choose one of {list(adata.obsm.keys())} in obsm with use_rep" if adata.obsm else "add X",
-                code="no_matrix",
-                parameter="use_rep",
-            )
+            problem = "the AnnData object has no X"
+            hint = f"choose one of {list(adata.obsm.keys())} in obsm with use_rep" if adata.obsm else "add X"
+            raise InputError(problem, hint, code="no_matrix", parameter="use_rep")
         return sp.csr_array(rows) if sp.issparse(rows) else np.asarray(rows)
     if use_rep not in adata.obsm:
         raise InputError(
@@ -507,9 +481,6 @@ def refuse_affinity_as_rows(X: Any) -> None:
         return
     matrix = sp.csr_array(X)
     if matrix.nnz and matrix.data.min() >= 0 and abs(matrix - matrix.T).max() == 0:
-        raise InputError(
-            f"X is a symmetric sparse matrix of shape {X.shape}, which looks like a graph",
-            "pass AffinityGraph.from_matrix(X) if it is one, or graph=KNNGraph() if its rows are features",
-            code="affinity_or_features",
-            parameter="X",
-        )
+        problem = f"X is a symmetric sparse matrix of shape {X.shape}, which looks like a graph"
+        hint = "pass AffinityGraph.from_matrix(X) if it is one, or graph=KNNGraph() if its rows are features"
+        raise InputError(problem, hint, code="affinity_or_features", parameter="X")

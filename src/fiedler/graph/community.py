@@ -365,11 +365,8 @@ def communities(
     start_labels = [check_node_labels(labels, graph.n_nodes) for labels in starts]
     for labels in start_labels:
         if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= k:
-            raise InputError(
-                f"a start must contain labels from 0 to {k - 1}, one per node; got {shown(labels)}",
-                code="invalid_init",
-                parameter="starts",
-            )
+            problem = f"a start must contain labels from 0 to {k - 1}, one per node; got {shown(labels)}"
+            raise InputError(problem, code="invalid_init", parameter="starts")
     gamma = None if resolution is None else check_positive(resolution, "resolution")
     return MultilevelSearch.on(graph, k, rng).find(
         k, rng, starts=[labels.astype(np.int64) for labels in start_labels], resolution=gamma

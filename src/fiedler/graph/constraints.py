@@ -80,12 +80,9 @@ class PairwiseConstraints:
         hard: bool = False,
     ) -> None:
         if n_samples is None:
-            raise InputError(
-                "n_samples is missing",
-                "pass the number of rows of the data to which the pairs refer",
-                code="missing_parameter",
-                parameter="n_samples",
-            )
+            problem = "n_samples is missing"
+            hint = "pass the number of rows of the data to which the pairs refer"
+            raise InputError(problem, hint, code="missing_parameter", parameter="n_samples")
         self.n_samples = check_int(n_samples, "n_samples")
         self.must_link = _as_pairs(must_link, KINDS[0], self.n_samples)
         self.cannot_link = _as_pairs(cannot_link, KINDS[1], self.n_samples)
@@ -112,12 +109,8 @@ class PairwiseConstraints:
             names = rows[chain[::-1]].tolist()
             conflicts.append(f"{(names[0], names[-1])}, joined by {'-'.join(map(str, names))}")
         more = f"; and {len(wrong) - MAX_CONFLICTS_SHOWN} more" if len(wrong) > MAX_CONFLICTS_SHOWN else ""
-        raise InputError(
-            f"{len(wrong)} cannot-link(s) contradict the must-links: {'; '.join(conflicts)}{more}",
-            "remove one of the pairs involved",
-            code="contradicting_pairs",
-            n_pairs=len(wrong),
-        )
+        problem = f"{len(wrong)} cannot-link(s) contradict the must-links: {'; '.join(conflicts)}{more}"
+        raise InputError(problem, "remove one of the pairs involved", code="contradicting_pairs", n_pairs=len(wrong))
 
     # ---------------------------------------------------------------------------------------------- construction, files
 
@@ -157,12 +150,8 @@ class PairwiseConstraints:
             rows, labels = rows[chosen], labels[chosen]
         if (n_pairs := len(rows) * (len(rows) - 1) // 2) > MAX_ENUMERATED_PAIRS:
             if max_pairs is None:
-                raise InputError(
-                    f"{len(rows)} labelled rows make {n_pairs:,} pairs",
-                    "set max_pairs or rate",
-                    code="too_many_pairs",
-                    n_pairs=n_pairs,
-                )
+                problem = f"{len(rows)} labelled rows make {n_pairs:,} pairs"
+                raise InputError(problem, "set max_pairs or rate", code="too_many_pairs", n_pairs=n_pairs)
             chosen = rng.permutation(len(rows))[: int((2 * MAX_ENUMERATED_PAIRS) ** 0.5)]
             rows, labels = rows[chosen], labels[chosen]
         first, second = np.triu_indices(len(rows), 1)
@@ -269,12 +258,9 @@ class PairwiseConstraints:
         groups = self.groups
         sizes = np.bincount(groups)
         if self.n_implied > MAX_ENUMERATED_PAIRS:
-            raise InputError(
-                f"these pairs imply {self.n_implied:,} pairs",
-                "use fewer, for example from_labels(..., max_pairs=...)",
-                code="too_many_pairs",
-                n_pairs=self.n_implied,
-            )
+            problem = f"these pairs imply {self.n_implied:,} pairs"
+            hint = "use fewer, for example from_labels(..., max_pairs=...)"
+            raise InputError(problem, hint, code="too_many_pairs", n_pairs=self.n_implied)
         members = np.split(np.argsort(groups, kind="stable"), np.cumsum(sizes)[:-1])
         within = [np.column_stack(np.triu_indices(sizes[g], 1)) for g in np.flatnonzero(sizes > 1)]
         none = np.empty((0, 2), dtype=np.int64)
@@ -310,17 +296,11 @@ class PairwiseConstraints:
         """
         rows = np.asarray(rows)
         if rows.dtype.kind not in "iu" or rows.ndim != 1:
-            raise InputError(
-                f"rows must be a list of row numbers; got {rows.dtype} of shape {rows.shape}",
-                code="invalid_rows",
-                parameter="rows",
-            )
+            problem = f"rows must be a list of row numbers; got {rows.dtype} of shape {rows.shape}"
+            raise InputError(problem, code="invalid_rows", parameter="rows")
         if len(np.unique(rows)) != len(rows) or len(rows) == 0 or rows.min() < 0 or rows.max() >= self.n_samples:
-            raise InputError(
-                f"rows must be different numbers from 0 to {self.n_samples - 1}, at least one",
-                code="invalid_rows",
-                parameter="rows",
-            )
+            problem = f"rows must be different numbers from 0 to {self.n_samples - 1}, at least one"
+            raise InputError(problem, code="invalid_rows", parameter="rows")
         new_number = np.full(self.n_samples, -1, dtype=np.int64)
         new_number[rows] = np.arange(len(rows))
         renumbered = [new_number[pairs] for pairs in (self._closed.must_link, self._closed.cannot_link)]
@@ -379,12 +359,11 @@ def check_constraints(constraints: ConstraintsLike, X: Any) -> PairwiseConstrain
     if constraints is None:
         return None
     if not isinstance(constraints, PairwiseConstraints):
-        raise InputTypeError(
+        problem = (
             f"constraints must be PairwiseConstraints(must_link, cannot_link, n_samples); got "
-            f"{type(constraints).__name__}",
-            code="invalid_constraints",
-            parameter="constraints",
+            f"{type(constraints).__name__}"
         )
+        raise InputTypeError(problem, code="invalid_constraints", parameter="constraints")
     n_samples = int(X.n_nodes if hasattr(X, "n_nodes") else _num_samples(X))
     if constraints.n_samples != n_samples:
         raise InputError(
@@ -405,12 +384,8 @@ def _read_csv(path: str | os.PathLike[str]) -> list[list[str]]:
         with open(path, newline="", encoding="utf-8-sig") as stream:
             return list(csv.reader(stream))
     except UnicodeDecodeError as error:
-        raise FileFormatError(
-            f"cannot read pairs from {file!r}, which is not encoded in UTF-8",
-            "save it as UTF-8",
-            code="pairs_file_encoding",
-            file=file,
-        ) from error
+        problem = f"cannot read pairs from {file!r}, which is not encoded in UTF-8"
+        raise FileFormatError(problem, "save it as UTF-8", code="pairs_file_encoding", file=file) from error
     except (OSError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         error_class = DataNotFoundError if isinstance(error, FileNotFoundError) else FileFormatError
@@ -431,34 +406,19 @@ def _as_pairs(pairs: Any, kind: str, n: int) -> np.ndarray:
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise InputError(
-            f"{name} must be pairs of row numbers, shape (n_pairs, 2); got {array.dtype}, {array.shape}",
-            code="invalid_pairs",
-            parameter=name,
-        )
+        problem = f"{name} must be pairs of row numbers, shape (n_pairs, 2); got {array.dtype}, {array.shape}"
+        raise InputError(problem, code="invalid_pairs", parameter=name)
     array = array.astype(np.int64)
     if array.min() < 0 or array.max() >= n:
         pair = tuple(array[((array < 0) | (array >= n)).any(axis=1)][0].tolist())
         reason = f"rows are numbered 0 to {n - 1}"
-        raise InputError(
-            f"{name} contains the pair {pair}, but {reason}",
-            "correct or remove it",
-            code="invalid_pair",
-            parameter=name,
-            kind=kind,
-            pair=pair,
-            reason=reason,
-        )
+        problem = f"{name} contains the pair {pair}, but {reason}"
+        hint = "correct or remove it"
+        raise InputError(problem, hint, code="invalid_pair", parameter=name, kind=kind, pair=pair, reason=reason)
     equal = array[array[:, 0] == array[:, 1]]
     if len(equal):
-        raise InputError(
-            f"{name} contains {len(equal)} pair(s) of a row with itself, such as {tuple(equal[0].tolist())}",
-            "remove them",
-            code="self_pair",
-            parameter=name,
-            kind=kind,
-            n_pairs=len(equal),
-        )
+        problem = f"{name} contains {len(equal)} pair(s) of a row with itself, such as {tuple(equal[0].tolist())}"
+        raise InputError(problem, "remove them", code="self_pair", parameter=name, kind=kind, n_pairs=len(equal))
     low, high = np.sort(array, axis=1).T
     return np.column_stack(np.divmod(np.unique(low * n + high), n))
 
@@ -493,12 +453,9 @@ def add_constraints(graph: AffinityGraph, constraints: PairwiseConstraints) -> A
     if constraints.strength == 0 or constraints.n_pairs == 0:
         return graph
     if graph.has_negative_weights and len(constraints.cannot_link):
-        raise InputError(
-            "the graph already has negative weights, which could not be distinguished from cannot-links",
-            "use a graph with non-negative weights, or must-links only",
-            code="negative_weights",
-            parameter="constraints",
-        )
+        problem = "the graph already has negative weights, which could not be distinguished from cannot-links"
+        hint = "use a graph with non-negative weights, or must-links only"
+        raise InputError(problem, hint, code="negative_weights", parameter="constraints")
     W, n = to_scipy(graph.weights), graph.n_nodes
     unit = constraints.strength * (abs(W).sum() / n or 1.0)
     cannot = symmetric_pairs(constraints.cannot_link, n)

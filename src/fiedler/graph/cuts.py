@@ -144,12 +144,9 @@ def min_max_cut(graph: AffinityGraph | MatrixLike, labels: LabelsLike) -> float:
     """
     graph = graph if isinstance(graph, AffinityGraph) else AffinityGraph.from_matrix(graph)
     if graph.has_negative_weights:
-        raise InputError(
-            "the min-max cut needs non-negative weights, but the graph has negative ones",
-            "use ratio_cut, which measures signed graphs",
-            code="negative_weights",
-            parameter="graph",
-        )
+        problem = "the min-max cut needs non-negative weights, but the graph has negative ones"
+        hint = "use ratio_cut, which measures signed graphs"
+        raise InputError(problem, hint, code="negative_weights", parameter="graph")
     cuts, _, volumes = _cluster_cuts(graph, labels)
     within = volumes - cuts
     rounding = 1e-12 * volumes  # of a difference that is zero
@@ -283,13 +280,9 @@ def cut_problem(
         points = xp.ones_like(degrees) if sizes is None else asarray_like(to_numpy(sizes), degrees, dtype=degrees.dtype)
         return CutProblem(attract, repel, degrees, points, low_rank, repelling)
     if bool(xp.any(degrees < 0)):
-        raise InputError(
-            "the normalised cut needs non-negative degrees",
-            "use cut='ratio', or signed='shift'",
-            code="negative_degrees",
-            parameter="cut",
-            value=cut,
-        )
+        problem = "the normalised cut needs non-negative degrees"
+        hint = "use cut='ratio', or signed='shift'"
+        raise InputError(problem, hint, code="negative_degrees", parameter="cut", value=cut)
     loops = getattr(graph, "loops", None)
     volumes = degrees if loops is None else degrees + asarray_like(to_numpy(loops), degrees, dtype=degrees.dtype)
     min_mass = max(1e-6 * float(xp.mean(volumes)), 1e-300)  # the mass of an isolated node is small but not zero
@@ -299,13 +292,9 @@ def cut_problem(
 def _operators(graph: Any, signed: str) -> tuple[Callable[[Array], Array], Callable[[Array], Array] | None, Array]:
     if isinstance(graph, LowRankAffinity):
         if signed == "shift":
-            raise InputError(
-                "the weights of LandmarkGraph are not computed one by one, so they cannot be shifted",
-                "use signed='split'",
-                code="shift_not_supported",
-                parameter="signed",
-                value=signed,
-            )
+            problem = "the weights of LandmarkGraph are not computed one by one, so they cannot be shifted"
+            hint = "use signed='split'"
+            raise InputError(problem, hint, code="shift_not_supported", parameter="signed", value=signed)
         ones = namespace(graph.factor).ones_like(graph.factor[:, :1])
         return graph.product, None, positive_part(graph.product(ones))[:, 0]
     W, n = graph.weights, graph.n_nodes
@@ -365,13 +354,9 @@ def cannot_link_eigenpairs(graph: AffinityGraph, k: int, *, kind: str, **options
     u = λ u and v = M^-½ R u.
     """
     if options.get("method") in MATRIX_SOLVERS:
-        raise InputError(
-            f"eigen_solver={options['method']!r} needs a matrix, but with cannot-links there is only an operator",
-            "use 'auto'",
-            code="solver_needs_matrix",
-            parameter="eigen_solver",
-            value=options["method"],
-        )
+        problem = f"eigen_solver={options['method']!r} needs a matrix, but with cannot-links there is only an operator"
+        hint = "use 'auto'"
+        raise InputError(problem, hint, code="solver_needs_matrix", parameter="eigen_solver", value=options["method"])
     attract, repel = (to_scipy(side.laplacian()).astype(np.float64) for side in split_by_sign(graph))
     degrees = attract.diagonal()
     mean = float(degrees.mean()) or 1.0
@@ -379,13 +364,9 @@ def cannot_link_eigenpairs(graph: AffinityGraph, k: int, *, kind: str, **options
     root = 1 / np.sqrt(mass)[:, None]
     rows = np.flatnonzero(repel.diagonal())
     if len(rows) > MAX_CANNOT_LINK_ROWS:
-        raise InputError(
-            f"{len(rows)} rows have cannot-links",
-            f"use cannot-links of at most {MAX_CANNOT_LINK_ROWS} rows",
-            code="too_many_rows",
-            n_rows=len(rows),
-            max_rows=MAX_CANNOT_LINK_ROWS,
-        )
+        problem = f"{len(rows)} rows have cannot-links"
+        hint = f"use cannot-links of at most {MAX_CANNOT_LINK_ROWS} rows"
+        raise InputError(problem, hint, code="too_many_rows", n_rows=len(rows), max_rows=MAX_CANNOT_LINK_ROWS)
     E = root[rows] * repel[rows][:, rows].toarray() * root[rows].T
     values, vectors = eigh(0.5 * (E + E.T)) if len(rows) else (np.empty(0), E)
     R_rows = (vectors / np.sqrt(1 + np.maximum(values, 0))) @ vectors.T  # (I + E)^-½
@@ -417,12 +398,8 @@ def association_eigenpairs(graph: AffinityGraph, k: int, **options: Any) -> Eige
     They maximise tr(H'WH) over all H with H'H = I. Self-loops are the diagonal of W.
     """
     if not isinstance(graph, AffinityGraph):
-        raise InputError(
-            "the average association needs a graph with edges, and a LandmarkGraph has none",
-            "use cut='ncut', or KNNGraph()",
-            code="not_a_graph",
-            parameter="cut",
-        )
+        problem = "the average association needs a graph with edges, and a LandmarkGraph has none"
+        raise InputError(problem, "use cut='ncut', or KNNGraph()", code="not_a_graph", parameter="cut")
     negated = with_data(graph.weights, -csr_parts(graph.weights)[0])
     return smallest_eigenpairs(negated if graph.loops is None else add_diagonal(negated, -graph.loops), k, **options)
 

@@ -89,12 +89,8 @@ class GraphEstimatorMixin(ProgressMixin):
     def _require_rows(self, X: Any) -> None:
         """Raise an error if ``X`` is a graph or an affinity matrix, for estimators that map rows."""
         if isinstance(X, AffinityGraph) or is_precomputed(self.graph):
-            raise InputError(
-                f"{type(self).__name__} maps the rows of X, but X is a graph or an affinity matrix",
-                "fit on data, and pass the graph as graph=",
-                code="rows_required",
-                parameter="X",
-            )
+            problem = f"{type(self).__name__} maps the rows of X, but X is a graph or an affinity matrix"
+            raise InputError(problem, "fit on data, and pass the graph as graph=", code="rows_required", parameter="X")
 
     def _labels_for(self, recipe: Any, y: LabelsLike | None) -> LabelsLike | None:
         """Return what a recipe may use of ``y``: a clusterer's recipe learns from partial labels only.
@@ -110,11 +106,8 @@ class GraphEstimatorMixin(ProgressMixin):
     def _check_new_points(self, X: MatrixLike) -> Array:
         """Validate new points and convert them to the array library of the training rows."""
         if self._fit_X is None:
-            raise InputError(
-                "the model was fitted on a graph, not on rows, so new points cannot be placed",
-                "fit on rows to use predict and transform",
-                code="no_training_rows",
-            )
+            problem = "the model was fitted on a graph, not on rows, so new points cannot be placed"
+            raise InputError(problem, "fit on rows to use predict and transform", code="no_training_rows")
         return convert_rows(check_data(X, estimator=self, reset=False), self._fit_X)
 
     def _links_to(self, X: MatrixLike, F: Array) -> tuple[Sparse, Array]:
@@ -135,11 +128,16 @@ def warn_if_disconnected(graph: AffinityGraph) -> None:
         return
     sizes = np.bincount(labels)
     shown = ", ".join(str(size) for size in sizes[:MAX_SIZES_SHOWN]) + ", ..." * (n_components > MAX_SIZES_SHOWN)
-    warn(
+    problem = (
         f"the graph has {n_components} connected components (sizes {shown}): each "
-        "has its own zero eigenvalue, and no cluster can span two of them",
-        "if this is not intended, use more neighbours, or join the components with KNNGraph(connect='mst') or "
-        "graph.connect(X)",
+        "has its own zero eigenvalue, and no cluster can span two of them"
+    )
+    warn(
+        problem,
+        (
+            "if this is not intended, use more neighbours, or join the components with KNNGraph(connect='mst') or "
+            "graph.connect(X)"
+        ),
         code="disconnected_graph",
         n_components=n_components,
         stacklevel=4,
@@ -192,11 +190,5 @@ class ClustererMixin(ClusterMixin):
 def warn_if_clusters_are_empty(n_found: int, n_clusters: int, remedy: str, *, stacklevel: int) -> None:
     """Warn if fewer clusters contain rows than were requested."""
     if n_found < n_clusters:
-        warn(
-            f"only {n_found} of the {n_clusters} clusters contain any rows",
-            remedy,
-            code="empty_clusters",
-            stacklevel=stacklevel + 1,
-            n_found=n_found,
-            n_clusters=n_clusters,
-        )
+        problem = f"only {n_found} of the {n_clusters} clusters contain any rows"
+        warn(problem, remedy, code="empty_clusters", stacklevel=stacklevel + 1, n_found=n_found, n_clusters=n_clusters)

@@ -166,24 +166,16 @@ KERNELS: dict[str, Kernel] = {
 def edge_weights(kernel: str, pairs: RowPairs, constants: KernelConstants) -> Array:
     """Return the weight of every pair; raise an error if their sums could overflow."""
     if (kernel == "heat" and constants.bandwidth is None) or (kernel == "local" and pairs.scales_b is None):
-        raise InputError(
-            f"the graph was not built with weight={kernel!r}, so it lacks the constants of that kernel",
-            "pass the graph that the recipe built",
-            code="no_kernel_constants",
-            parameter="weight",
-            value=kernel,
-        )
+        problem = f"the graph was not built with weight={kernel!r}, so it lacks the constants of that kernel"
+        hint = "pass the graph that the recipe built"
+        raise InputError(problem, hint, code="no_kernel_constants", parameter="weight", value=kernel)
     with np.errstate(over="ignore", invalid="ignore"):
         weights = choose(KERNELS, kernel, option="weight")(pairs, constants)
     xp = namespace(weights)
     if 0 not in weights.shape and not float(xp.max(xp.abs(weights))) <= MAX_SHARE * float(xp.finfo(weights.dtype).max):
-        raise InputError(
-            f"weight={kernel!r} overflows on this data",
-            "scale X down, or use weight='heat'",
-            code="weights_overflow",
-            parameter="weight",
-            value=kernel,
-        )
+        problem = f"weight={kernel!r} overflows on this data"
+        hint = "scale X down, or use weight='heat'"
+        raise InputError(problem, hint, code="weights_overflow", parameter="weight", value=kernel)
     return weights
 
 
@@ -205,13 +197,12 @@ def median_distance(distances: Array) -> float:
     median = float(np.median(to_numpy(distances))) if distances.shape[0] else 0.0
     if median > 0:
         return median
-    raise InputError(
+    problem = (
         "the median neighbour distance is 0 (no edges, or more than half of them join duplicate rows), "
-        "so the bandwidth cannot be estimated",
-        "set bandwidth to a positive number, or remove the duplicates",
-        code="zero_bandwidth",
-        parameter="bandwidth",
+        "so the bandwidth cannot be estimated"
     )
+    hint = "set bandwidth to a positive number, or remove the duplicates"
+    raise InputError(problem, hint, code="zero_bandwidth", parameter="bandwidth")
 
 
 # ------------------------------------------------------------------------------- complete graphs, also of low rank
@@ -223,14 +214,11 @@ BUILD_BYTES, LINK_BYTES = 45, 32  # peak memory per weight of a FullGraph, and p
 def check_complete_graph(n: int, X: Array) -> None:
     """Raise an error if a complete graph of n rows has too many weights, or more than the memory can hold."""
     if n > MAX_FULL_NODES:
-        raise InputError(
+        problem = (
             f"FullGraph on {n} rows would have {n * n:,} weights, about {1e-9 * BUILD_BYTES * n * n:.0f} GB while it "
-            "is built",
-            "use KNNGraph",
-            code="too_many_rows",
-            n_samples=n,
-            max_samples=MAX_FULL_NODES,
+            "is built"
         )
+        raise InputError(problem, "use KNNGraph", code="too_many_rows", n_samples=n, max_samples=MAX_FULL_NODES)
     if is_on_host(X):
         check_memory(BUILD_BYTES * n * n, f"FullGraph on {n} rows", "use KNNGraph")
 
@@ -328,11 +316,9 @@ class LandmarkGraph(BaseEstimator):
 
     def _build(self, X: Array) -> LowRankAffinity:
         if sp.issparse(X):
-            raise InputError(
-                "LandmarkGraph does not accept sparse rows",
-                "reduce their dimension first, for example with TruncatedSVD",
-                code="sparse_not_supported",
-            )
+            problem = "LandmarkGraph does not accept sparse rows"
+            hint = "reduce their dimension first, for example with TruncatedSVD"
+            raise InputError(problem, hint, code="sparse_not_supported")
         if isinstance(self.weight, str) and self.weight in ("local", "binary"):
             raise InputError(
                 f"weight={self.weight!r} is not a function of two rows",
@@ -352,12 +338,9 @@ class LandmarkGraph(BaseEstimator):
         A = xp.take(links, asarray_like(chosen, X), axis=0)
         values, vectors = xp.linalg.eigh(0.5 * (A + A.T))
         if float(values[-1]) <= 0:
-            raise InputError(
-                "the kernel matrix of the landmarks has no positive eigenvalue",
-                "check for rows of zeros, or use weight='heat'",
-                code="kernel_not_positive",
-                parameter="weight",
-            )
+            problem = "the kernel matrix of the landmarks has no positive eigenvalue"
+            hint = "check for rows of zeros, or use weight='heat'"
+            raise InputError(problem, hint, code="kernel_not_positive", parameter="weight")
         first = int(xp.sum(xp.astype(values <= 1e-6 * float(values[-1]), xp.int64)))
         root = vectors[:, first:] / xp.sqrt(values[first:])[None, :]
         return LowRankAffinity(links @ root)
@@ -373,11 +356,7 @@ class LandmarkGraph(BaseEstimator):
         constants = fit_constants(self.weight, flat, bandwidth=self.bandwidth, degree=self.degree, scales=None)
         weights = edge_weights(self.weight, RowPairs(landmarks, landmarks, distances), constants)
         if float(xp.min(xp.reshape(weights + weights.T, (-1,))[others])) < 0:
-            raise InputError(
-                f"weight={self.weight!r} is negative between some landmarks",
-                "use weight='heat', or rows without negative entries",
-                code="negative_weights",
-                parameter="weight",
-                value=self.weight,
-            )
+            problem = f"weight={self.weight!r} is negative between some landmarks"
+            hint = "use weight='heat', or rows without negative entries"
+            raise InputError(problem, hint, code="negative_weights", parameter="weight", value=self.weight)
         return constants

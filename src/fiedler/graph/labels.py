@@ -85,32 +85,22 @@ class LabelGraph(BaseEstimator):
 
     def _link(self, X_new: Array, X: Array, graph: AffinityGraph) -> Sparse:
         if self.base is None:
-            raise InputError(
-                "new points have no label and so no edges",
-                "pass a base to LabelGraph, such as KNNGraph()",
-                code="no_base_graph",
-                parameter="base",
-            )
+            problem = "new points have no label and so no edges"
+            hint = "pass a base to LabelGraph, such as KNNGraph()"
+            raise InputError(problem, hint, code="no_base_graph", parameter="base")
         return link_new_points(self.base, X_new, X, graph)
 
     def _classes(self, y: LabelsLike | None, n: int) -> np.ndarray:
         """Return classes numbered 0, 1, ..., and -1 for unknown."""
         if y is None:
-            raise InputError(
-                "LabelGraph is built from labels, but y is None",
-                "call fit(X, y), with -1 in y for rows of unknown class",
-                code="labels_required",
-                parameter="y",
-            )
+            problem = "LabelGraph is built from labels, but y is None"
+            hint = "call fit(X, y), with -1 in y for rows of unknown class"
+            raise InputError(problem, hint, code="labels_required", parameter="y")
         known, labels = known_labels(y, n)
         if not known.all() and self.base is None:
-            raise InputError(
-                f"{int((~known).sum())} rows have no label and would be isolated",
-                "set base=KNNGraph() to link them",
-                code="no_base_graph",
-                parameter="base",
-                n_rows=int((~known).sum()),
-            )
+            problem = f"{int((~known).sum())} rows have no label and would be isolated"
+            hint = "set base=KNNGraph() to link them"
+            raise InputError(problem, hint, code="no_base_graph", parameter="base", n_rows=int((~known).sum()))
         classes = np.full(n, UNKNOWN)
         classes[known] = np.unique(labels, return_inverse=True)[1]
         return classes
@@ -147,12 +137,8 @@ def known_labels(y: LabelsLike, n: int) -> tuple[np.ndarray, np.ndarray]:
         known = labels != UNKNOWN
         return known, labels[known]
     if any(label is None or label != label for label in labels):  # None, or a NaN among names
-        raise InputError(
-            "y contains missing labels",
-            "use the number -1 for a row of unknown class",
-            code="missing_labels",
-            parameter="y",
-        )
+        problem = "y contains missing labels"
+        raise InputError(problem, "use the number -1 for a row of unknown class", code="missing_labels", parameter="y")
     is_number = [isinstance(label, numbers.Real) for label in labels]
     known = np.array([str(y) != str(UNKNOWN) and not (real and y == UNKNOWN) for y, real in zip(labels, is_number)])
     return known, np.array([str(label) for label in labels[known]])
@@ -161,12 +147,9 @@ def known_labels(y: LabelsLike, n: int) -> tuple[np.ndarray, np.ndarray]:
 def check_classes(labels: np.ndarray) -> None:
     """Raise an error if known labels are measurements, such as 0.37, and not classes."""
     if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
-        raise InputError(
-            "Unknown label type: y contains continuous values instead of classes",
-            "use integers or strings, and -1 for rows of unknown class",
-            code="labels_are_not_classes",
-            parameter="y",
-        )
+        problem = "Unknown label type: y contains continuous values instead of classes"
+        hint = "use integers or strings, and -1 for rows of unknown class"
+        raise InputError(problem, hint, code="labels_are_not_classes", parameter="y")
 
 
 def check_partial_labels(y: LabelsLike | None, n: int, k: int | None = None) -> np.ndarray | None:
@@ -188,13 +171,11 @@ def check_partial_labels(y: LabelsLike | None, n: int, k: int | None = None) -> 
         return None
     if len(labels) != n or labels.min() < UNKNOWN or labels.max() >= (MAX_LABEL if k is None else k):
         allowed = "from 0 to 2**53 - 1" if k is None else f"from 0 to {k - 1}"
-        raise InputError(
+        problem = (
             f"y must contain {n} labels, {allowed}, or -1 for unknown; got {len(labels)} from {labels.min()} to "
-            f"{labels.max()}",
-            code="invalid_partial_labels",
-            parameter="y",
-            n_samples=n,
+            f"{labels.max()}"
         )
+        raise InputError(problem, code="invalid_partial_labels", parameter="y", n_samples=n)
     return labels.astype(np.int64) if (labels >= 0).any() else None
 
 
@@ -205,13 +186,9 @@ def spread_over_groups(labels: np.ndarray, groups: np.ndarray) -> np.ndarray:
     of_group[groups[known]] = labels[known]
     if (conflicting := known & (of_group[groups] != labels)).any():
         row = int(np.flatnonzero(conflicting)[0])
-        raise InputError(
-            f"y gives two clusters to rows that hard must-links keep together, row {row} among them",
-            "correct y, or remove the must-link",
-            code="labels_contradict_must_links",
-            parameter="y",
-            row=row,
-        )
+        problem = f"y gives two clusters to rows that hard must-links keep together, row {row} among them"
+        hint = "correct y, or remove the must-link"
+        raise InputError(problem, hint, code="labels_contradict_must_links", parameter="y", row=row)
     return of_group[groups]
 
 
@@ -219,12 +196,9 @@ def class_cliques(classes: np.ndarray) -> sp.csr_array:
     """Return W of Eq. 5 over the labelled rows, including its diagonal."""
     sizes = np.bincount(classes[classes >= 0])
     if (n_pairs := int((sizes.astype(np.float64) ** 2).sum())) > MAX_FULL_NODES**2:
-        raise InputError(
-            f"these classes contain {n_pairs:,} pairs of rows",
-            "label fewer rows, or only some rows of each class",
-            code="too_many_pairs",
-            n_pairs=n_pairs,
-        )
+        problem = f"these classes contain {n_pairs:,} pairs of rows"
+        hint = "label fewer rows, or only some rows of each class"
+        raise InputError(problem, hint, code="too_many_pairs", n_pairs=n_pairs)
     members = sp.csr_array(
         (np.ones(int(sizes.sum())), (np.flatnonzero(classes >= 0), classes[classes >= 0])),
         shape=(len(classes), len(sizes)),

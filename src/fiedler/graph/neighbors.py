@@ -112,24 +112,15 @@ def _as_euclidean(X: Array, queries: Array | None, metric: str) -> tuple[Array, 
     """
     names = sorted({*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"]} - {"precomputed"})
     if not callable(metric) and not (isinstance(metric, str) and metric in names):
-        raise InputError(
-            f"metric={shown(metric)} is not known{did_you_mean(metric, names)}",
-            "choose 'euclidean', 'cosine' or another metric of scikit-learn's NearestNeighbors",
-            code="unknown_option",
-            parameter="metric",
-            value=metric,
-            options=names,
-        )
+        problem = f"metric={shown(metric)} is not known{did_you_mean(metric, names)}"
+        hint = "choose 'euclidean', 'cosine' or another metric of scikit-learn's NearestNeighbors"
+        raise InputError(problem, hint, code="unknown_option", parameter="metric", value=metric, options=names)
     if metric != "cosine":
         if metric != "euclidean" and (is_foreign(X) or sp.issparse(X)):
             kind = "sparse" if sp.issparse(X) else "device"
-            raise InputError(
-                f"metric={metric!r} is not supported for {kind} arrays",
-                "use 'euclidean' or 'cosine', or pass a dense NumPy array",
-                code="unsupported_metric",
-                parameter="metric",
-                value=metric,
-            )
+            problem = f"metric={metric!r} is not supported for {kind} arrays"
+            hint = "use 'euclidean' or 'cosine', or pass a dense NumPy array"
+            raise InputError(problem, hint, code="unsupported_metric", parameter="metric", value=metric)
         return X, queries, None
     return unit_rows(X), None if queries is None else unit_rows(queries), lambda d: 0.5 * d * d
 
@@ -140,12 +131,8 @@ def unit_rows(X: Array) -> Array:
     xp = namespace(norms)
     n_zero = int(xp.sum(xp.astype(norms == 0, xp.int64)))
     if n_zero:
-        raise InputError(
-            f"{n_zero} row(s) of X are all zero and have no cosine",
-            "remove them, or use metric='euclidean'",
-            code="zero_rows",
-            n_rows=n_zero,
-        )
+        problem = f"{n_zero} row(s) of X are all zero and have no cosine"
+        raise InputError(problem, "remove them, or use metric='euclidean'", code="zero_rows", n_rows=n_zero)
     return normalize_rows(X)
 
 
@@ -200,10 +187,13 @@ def _radius_device(X: Array, queries: Array | None, radius: float) -> tuple[Arra
 def from_transformer(transformer: Any, X: Array, queries: Array | None = None) -> Edges:
     """Return the neighbours found by a scikit-learn neighbours transformer (or a compatible object) as edges."""
     if isinstance(transformer, type) or not hasattr(transformer, "fit_transform") or is_foreign(X):
+        problem = f"{shown(transformer)} cannot search for neighbours of this data"
         raise InputTypeError(
-            f"{shown(transformer)} cannot search for neighbours of this data",
-            "use 'auto', 'exact', 'cells', 'faiss', or, for NumPy rows, a neighbours transformer such as "
-            "KNeighborsTransformer()",
+            problem,
+            (
+                "use 'auto', 'exact', 'cells', 'faiss', or, for NumPy rows, a neighbours transformer such as "
+                "KNeighborsTransformer()"
+            ),
             code="not_a_neighbors_transformer",
             parameter="method",
         )
@@ -213,12 +203,9 @@ def from_transformer(transformer: Any, X: Array, queries: Array | None = None) -
     fitted.fit(X)
     distances = fitted.transform(X if queries is None else queries)
     if not sp.issparse(distances) or distances.shape[1] != X.shape[0]:
-        raise InputTypeError(
-            f"{shown(transformer)} does not return a sparse matrix of neighbours",
-            "use a transformer such as KNeighborsTransformer()",
-            code="not_a_neighbors_transformer",
-            parameter="method",
-        )
+        problem = f"{shown(transformer)} does not return a sparse matrix of neighbours"
+        hint = "use a transformer such as KNeighborsTransformer()"
+        raise InputTypeError(problem, hint, code="not_a_neighbors_transformer", parameter="method")
     distances = sp.coo_array(distances)
     rows, columns, lengths = distances.row, distances.col, distances.data.astype(X.dtype, copy=False)
     others = rows != columns if queries is None else np.ones(len(rows), dtype=bool)

@@ -103,12 +103,8 @@ def laplacian(graph: AffinityGraph, kind: LaplacianKind = "combinatorial") -> Sp
            [ 0., -2.,  2.]])
     """
     if not hasattr(graph, "weights"):
-        raise InputTypeError(
-            f"a Laplacian needs a graph; got {type(graph).__name__}",
-            "use AffinityGraph.from_matrix",
-            code="not_a_graph",
-            parameter="graph",
-        )
+        problem = f"a Laplacian needs a graph; got {type(graph).__name__}"
+        raise InputTypeError(problem, "use AffinityGraph.from_matrix", code="not_a_graph", parameter="graph")
     choose(LAPLACIANS, kind, option="kind")
     W, degrees = graph.weights, graph.degrees
     if kind == "signed":
@@ -317,30 +313,20 @@ def _check_dimensions(n_dimensions: object, X: Array, neighbors: Any) -> int:
     """Return the dimension of the manifold; raise an error if the rows, or their neighbours, are too few for it."""
     d, (n, n_features) = check_int(n_dimensions, "n_dimensions"), X.shape
     if d > n_features:
+        problem = f"a manifold of {d} dimensions needs rows of at least {d} columns, but X has {n_features}"
+        hint = f"choose at most {n_features} dimensions"
         raise InputError(
-            f"a manifold of {d} dimensions needs rows of at least {d} columns, but X has {n_features}",
-            f"choose at most {n_features} dimensions",
-            code="too_many_dimensions",
-            parameter="n_dimensions",
-            value=d,
-            n_features=n_features,
+            problem, hint, code="too_many_dimensions", parameter="n_dimensions", value=d, n_features=n_features
         )
     if neighbors.shape != (n, n):
-        raise InputError(
-            f"the graph has {neighbors.shape[0]} nodes, but X has {n} rows",
-            "build the graph from the same rows",
-            code="graph_size_mismatch",
-            parameter="graph",
-        )
+        problem = f"the graph has {neighbors.shape[0]} nodes, but X has {n} rows"
+        raise InputError(problem, "build the graph from the same rows", code="graph_size_mismatch", parameter="graph")
     counts, needed = np.diff(neighbors.indptr), n_neighbors_needed(d)
     if counts.min() < needed:
         row = int(counts.argmin())
+        problem = f"a quadratic function in {d} dimensions needs {needed} neighbours, but row {row} has {counts[row]}"
+        hint = f"use KNNGraph({needed}) or more neighbours, or fewer dimensions"
         raise InputError(
-            f"a quadratic function in {d} dimensions needs {needed} neighbours, but row {row} has {counts[row]}",
-            f"use KNNGraph({needed}) or more neighbours, or fewer dimensions",
-            code="too_few_neighbors",
-            row=row,
-            n_neighbors=int(counts[row]),
-            n_needed=needed,
+            problem, hint, code="too_few_neighbors", row=row, n_neighbors=int(counts[row]), n_needed=needed
         )
     return d

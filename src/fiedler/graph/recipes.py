@@ -85,11 +85,8 @@ class _Recipe(BaseEstimator):
             The graph, whose kernel constants are used.
         """
         if not isinstance(graph, AffinityGraph):
-            raise InputTypeError(
-                f"graph must be the AffinityGraph of the rows of X; got {shown(graph)}",
-                code="not_a_graph",
-                parameter="graph",
-            )
+            problem = f"graph must be the AffinityGraph of the rows of X; got {shown(graph)}"
+            raise InputTypeError(problem, code="not_a_graph", parameter="graph")
         return self._link(check_data(X_new), check_data(X), graph)
 
     def _build(self, X: Array) -> AffinityGraph:
@@ -127,13 +124,10 @@ class _Recipe(BaseEstimator):
         xp = namespace(data)
         smallest = float(xp.min(data)) if data.shape[0] else 0.0
         if smallest < 0 and not self.signed:
+            problem = f"weight={self.weight!r} gives negative weights on this data (smallest {smallest:.3g})"
+            hint = "use rows without negative entries, weight='heat', or signed=True if they mean repulsion"
             raise InputError(
-                f"weight={self.weight!r} gives negative weights on this data (smallest {smallest:.3g})",
-                "use rows without negative entries, weight='heat', or signed=True if they mean repulsion",
-                code="negative_weights",
-                parameter="weight",
-                value=self.weight,
-                smallest=smallest,
+                problem, hint, code="negative_weights", parameter="weight", value=self.weight, smallest=smallest
             )
         if not bool(xp.all(data != 0)):
             weights = filter_entries(weights, data != 0)
@@ -476,12 +470,8 @@ def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -
             arguments["constraints"] = constraints
         built = _without_validation(recipe, "build")(X, **arguments)
         if not isinstance(built, AffinityGraph):
-            raise InputTypeError(
-                f"{type(recipe).__name__} does not build an AffinityGraph and is accepted by NLE only",
-                "use KNNGraph() here",
-                code="not_a_graph",
-                parameter="graph",
-            )
+            problem = f"{type(recipe).__name__} does not build an AffinityGraph and is accepted by NLE only"
+            raise InputTypeError(problem, "use KNNGraph() here", code="not_a_graph", parameter="graph")
         return built, recipe
     if isinstance(X, AffinityGraph):
         return X, graph
@@ -494,10 +484,13 @@ def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -
         return KNNGraph()._weigh(X, from_transformer(graph, X), None), graph
     if is_sparse(graph) or isinstance(graph, list) or (hasattr(graph, "shape") and not isinstance(graph, type)):
         return _check_n_nodes(AffinityGraph.from_matrix(graph), X), graph
+    problem = f"graph={shown(graph)} is not a graph"
     raise InputTypeError(
-        f"graph={shown(graph)} is not a graph",
-        "pass a recipe such as KNNGraph(), an AffinityGraph, a symmetric matrix, a neighbours transformer, or "
-        "'precomputed'",
+        problem,
+        (
+            "pass a recipe such as KNNGraph(), an AffinityGraph, a symmetric matrix, a neighbours transformer, or "
+            "'precomputed'"
+        ),
         code="not_a_graph",
         parameter="graph",
     )
@@ -506,14 +499,9 @@ def build_affinity(graph: Any, X: Any, y: Any = None, constraints: Any = None) -
 def check_graph_name(graph: str, *, names: Sequence[str] = ("precomputed",)) -> None:
     """Raise an error unless ``graph`` is one of the names that stand for a graph."""
     if graph not in names:
-        raise InputError(
-            f"graph={graph!r} is not known{did_you_mean(graph, names)}",
-            f"use {' or '.join(map(repr, names))}, or pass a recipe such as KNNGraph()",
-            code="unknown_option",
-            parameter="graph",
-            value=graph,
-            options=list(names),
-        )
+        problem = f"graph={graph!r} is not known{did_you_mean(graph, names)}"
+        hint = f"use {' or '.join(map(repr, names))}, or pass a recipe such as KNNGraph()"
+        raise InputError(problem, hint, code="unknown_option", parameter="graph", value=graph, options=list(names))
 
 
 def _without_validation(recipe: Any, method: Literal["build", "link"]) -> Callable[..., Any]:
@@ -532,13 +520,9 @@ def _without_validation(recipe: Any, method: Literal["build", "link"]) -> Callab
 def _check_n_nodes(graph: AffinityGraph, X: Any) -> AffinityGraph:
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if graph.n_nodes != n:
-        raise InputError(
-            f"the graph has {graph.n_nodes} nodes, but X has {n} rows",
-            "build it on the same rows",
-            code="graph_size_mismatch",
-            n_nodes=graph.n_nodes,
-            n_samples=n,
-        )
+        problem = f"the graph has {graph.n_nodes} nodes, but X has {n} rows"
+        hint = "build it on the same rows"
+        raise InputError(problem, hint, code="graph_size_mismatch", n_nodes=graph.n_nodes, n_samples=n)
     return graph
 
 
@@ -568,12 +552,9 @@ def link_new_points(recipe: Any, X_new: Array, X: Array, graph: AffinityGraph) -
         if getattr(graph, "signed", False):
             return W
         return with_data(W, positive_part(csr_parts(W)[0])) if is_sparse(W) else positive_part(W)
-    raise InputError(
-        "new points need a recipe to be joined to the graph, but the graph was given ready-made",
-        "fit with graph=KNNGraph(...) (or another recipe) to use predict and transform",
-        code="no_recipe_for_new_points",
-        parameter="graph",
-    )
+    problem = "new points need a recipe to be joined to the graph, but the graph was given ready-made"
+    hint = "fit with graph=KNNGraph(...) (or another recipe) to use predict and transform"
+    raise InputError(problem, hint, code="no_recipe_for_new_points", parameter="graph")
 
 
 def is_precomputed(graph: Any) -> bool:

@@ -130,19 +130,13 @@ def check_size_bounds(
     bounds = SizeBounds(lower, upper, weights)
     fewest, most = bounds.n_clusters()
     if lower > upper or fewest > most:
-        raise InputError(
-            f"no number of clusters of {lower:g} to {upper:g} rows holds {bounds.total:g} rows",
-            "choose a smaller min_cluster_size or a larger max_cluster_size",
-            code="impossible_sizes",
-            parameter="min_cluster_size",
-        )
+        problem = f"no number of clusters of {lower:g} to {upper:g} rows holds {bounds.total:g} rows"
+        hint = "choose a smaller min_cluster_size or a larger max_cluster_size"
+        raise InputError(problem, hint, code="impossible_sizes", parameter="min_cluster_size")
     if weights.max() > upper:
-        raise InputError(
-            f"a row of weight {weights.max():g} is larger than max_cluster_size={upper:g}",
-            "choose a larger max_cluster_size",
-            code="impossible_sizes",
-            parameter="max_cluster_size",
-        )
+        problem = f"a row of weight {weights.max():g} is larger than max_cluster_size={upper:g}"
+        hint = "choose a larger max_cluster_size"
+        raise InputError(problem, hint, code="impossible_sizes", parameter="max_cluster_size")
     return bounds
 
 
@@ -223,10 +217,8 @@ def _move_along(
 
 
 def _not_found(bounds: SizeBounds) -> InputError:
-    return InputError(
+    problem = (
         f"no clusters of {bounds.lower:g} to {bounds.upper:g} rows were found: the weights of some rows are too large, "
-        "or labels of others are given",
-        "choose wider bounds",
-        code="impossible_sizes",
-        parameter="max_cluster_size",
+        "or labels of others are given"
     )
+    return InputError(problem, "choose wider bounds", code="impossible_sizes", parameter="max_cluster_size")

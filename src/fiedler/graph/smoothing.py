@@ -44,12 +44,10 @@ MAX_SCALED_TIME = 1e8  # of the heat flow, times half the bound of the spectrum:
 def _apply(L: Sparse, F: Array) -> Array:
     """Return ``L @ F``, or raise an error if the shapes do not match."""
     if not hasattr(F, "shape") or len(F.shape) != 2 or F.shape[0] != L.shape[1]:
-        raise InputError(
-            f"F must be an array of shape ({L.shape[1]}, k), with one row per node; "
-            f"got {shown(getattr(F, 'shape', F))}",
-            code="wrong_shape",
-            parameter="F",
+        problem = (
+            f"F must be an array of shape ({L.shape[1]}, k), with one row per node; got {shown(getattr(F, 'shape', F))}"
         )
+        raise InputError(problem, code="wrong_shape", parameter="F")
     return matmul(L, F)
 
 
@@ -117,22 +115,14 @@ def heat_flow(F: Array, L: Sparse, time: float) -> Array:
     array([0.75, 0.25])
     """
     if not (isinstance(time, numbers.Real) and 0 <= time <= sys.float_info.max):
-        raise InputError(
-            f"time must be finite and non-negative; got {shown(time)}",
-            code="invalid_parameter",
-            parameter="time",
-            value=time,
-        )
+        problem = f"time must be finite and non-negative; got {shown(time)}"
+        raise InputError(problem, code="invalid_parameter", parameter="time", value=time)
     _, upper = spectral_bounds(L)
     half = 0.5 * max(upper, np.finfo(float).tiny)
     if time * half > MAX_SCALED_TIME:
-        raise InputError(
-            f"time={time:.3g} is too long for this graph",
-            f"choose at most {MAX_SCALED_TIME / half:.3g}",
-            code="time_too_long",
-            parameter="time",
-            value=time,
-        )
+        problem = f"time={time:.3g} is too long for this graph"
+        hint = f"choose at most {MAX_SCALED_TIME / half:.3g}"
+        raise InputError(problem, hint, code="time_too_long", parameter="time", value=time)
     coefficients = _heat_coefficients(time * half, eps(F))
     shifted = lambda Y: _apply(L, Y) / half - Y  # noqa: E731
     previous, current = F, shifted(F)
@@ -372,12 +362,8 @@ def combine_graphs(
         if np.abs(weights - last).max() <= tol:
             break
     else:
-        warn(
-            f"the weights of the graphs did not converge within max_iter={max_iter} iterations",
-            "raise max_iter or tol",
-            category=NotConvergedWarning,
-            max_iter=max_iter,
-        )
+        problem = f"the weights of the graphs did not converge within max_iter={max_iter} iterations"
+        warn(problem, "raise max_iter or tol", category=NotConvergedWarning, max_iter=max_iter)
     return CombinedGraph(_weighted_sum(checked, weights * scales), weights, np.array(objectives))
 
 
@@ -398,17 +384,10 @@ def _check_graphs(graphs: Sequence[AffinityGraph | MatrixLike]) -> list[Affinity
         raise InputError("there is no graph to combine", "pass at least one", code="no_graphs", parameter="graphs")
     sizes = sorted({graph.n_nodes for graph in checked})
     if len(sizes) > 1:
-        raise InputError(
-            f"graphs to combine must have the same nodes; they have {', '.join(map(str, sizes))} of them",
-            "build all of them from the same rows",
-            code="graph_size_mismatch",
-            parameter="graphs",
-        )
+        problem = f"graphs to combine must have the same nodes; they have {', '.join(map(str, sizes))} of them"
+        hint = "build all of them from the same rows"
+        raise InputError(problem, hint, code="graph_size_mismatch", parameter="graphs")
     if any(graph.has_negative_weights for graph in checked):
-        raise InputError(
-            "graphs to combine must not have negative weights",
-            "use graphs without repulsion",
-            code="negative_weights",
-            parameter="graphs",
-        )
+        problem = "graphs to combine must not have negative weights"
+        raise InputError(problem, "use graphs without repulsion", code="negative_weights", parameter="graphs")
     return checked

@@ -329,13 +329,9 @@ def _sample(X: Array) -> np.ndarray:
 def _check_dense(method: str, X: Array, metric: str, *, is_supported: bool) -> None:
     if not is_supported or metric != "euclidean":
         kind = "dense NumPy" if method == "faiss" else "dense"
-        raise InputError(
-            f"method={method!r} needs {kind} rows and metric 'euclidean' or 'cosine'",
-            "use method='exact'",
-            code=f"{method}_not_supported",
-            parameter="method",
-            value=method,
-        )
+        problem = f"method={method!r} needs {kind} rows and metric 'euclidean' or 'cosine'"
+        hint = "use method='exact'"
+        raise InputError(problem, hint, code=f"{method}_not_supported", parameter="method", value=method)
 
 
 def _flat(indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -171,12 +171,9 @@ def transform(
     >>> topics, probabilities = transform(topic_model, ["a new document"])  # doctest: +SKIP
     """
     if not isinstance(getattr(topic_model, "hdbscan_model", None), ClusterModel):
-        raise InputTypeError(
-            "the topic model has no ClusterModel as its hdbscan_model, so there are no memberships",
-            "pass BERTopic(hdbscan_model=ClusterModel(...)), and save it as a pickle, which keeps the ClusterModel",
-            code="no_cluster_model",
-            parameter="topic_model",
-        )
+        problem = "the topic model has no ClusterModel as its hdbscan_model, so there are no memberships"
+        hint = "pass BERTopic(hdbscan_model=ClusterModel(...)), and save it as a pickle, which keeps the ClusterModel"
+        raise InputTypeError(problem, hint, code="no_cluster_model", parameter="topic_model")
     with_memberships = copy(topic_model)
     with_memberships.hdbscan_model = recorder = _Recorder(topic_model.hdbscan_model)
     topics, _ = with_memberships.transform(documents, embeddings, **options)

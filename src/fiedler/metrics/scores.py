@@ -38,19 +38,11 @@ def check_discrete(labels: LabelsLike, name: str, *, n_samples: int | None = Non
     array = check_labels(labels_to_numpy(labels), name, n_samples=n_samples)
     kind = array.dtype.kind
     if kind == "c" or (kind == "f" and (array != np.round(array)).any()):
-        raise InputError(
-            f"{name} contains numbers that are not whole",
-            "use integers or strings",
-            code="labels_are_not_classes",
-            parameter=name,
-        )
+        problem = f"{name} contains numbers that are not whole"
+        raise InputError(problem, "use integers or strings", code="labels_are_not_classes", parameter=name)
     if kind == "O" and not _are_of_one_kind(array):
-        raise InputError(
-            f"{name} contains missing labels, or numbers and strings together",
-            "give every sample a label, all of one type",
-            code="mixed_labels",
-            parameter=name,
-        )
+        problem = f"{name} contains missing labels, or numbers and strings together"
+        raise InputError(problem, "give every sample a label, all of one type", code="mixed_labels", parameter=name)
     return array
 
 
@@ -304,19 +296,12 @@ def _check_memberships(memberships: MatrixLike, n_samples: int) -> np.ndarray:
             "memberships must be a matrix of numbers", code="wrong_dtype", parameter="memberships"
         ) from error
     if resp.ndim != 2 or resp.shape[0] != n_samples or resp.shape[1] == 0:
-        raise InputError(
-            f"memberships must have shape ({n_samples}, k), one row per label; got {resp.shape}",
-            code="wrong_shape",
-            parameter="memberships",
-        )
+        problem = f"memberships must have shape ({n_samples}, k), one row per label; got {resp.shape}"
+        raise InputError(problem, code="wrong_shape", parameter="memberships")
     sums_to_one = np.allclose(resp.sum(axis=1), 1, atol=1e-3)
     if not np.isfinite(resp).all() or resp.min() < 0 or not sums_to_one:
-        raise InputError(
-            "memberships must be non-negative rows that sum to one",
-            "divide each row by its sum",
-            code="invalid_memberships",
-            parameter="memberships",
-        )
+        problem = "memberships must be non-negative rows that sum to one"
+        raise InputError(problem, "divide each row by its sum", code="invalid_memberships", parameter="memberships")
     return resp
 
 

@@ -247,11 +247,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
         self
         """
         if isinstance(X, AffinityGraph) or is_precomputed(self.graph):
-            raise InputError(
-                "densities need the rows themselves, not their affinities",
-                "fit on data and pass the affinities as graph=",
-                code="rows_required",
-            )
+            problem = "densities need the rows themselves, not their affinities"
+            raise InputError(problem, "fit on data and pass the affinities as graph=", code="rows_required")
         X = check_data(X, estimator=self, min_samples=2)
         result = self._fit(X, y, sample_weight, constraints)
         self._warn_about_fit(result, self._n_used())
@@ -312,12 +309,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
     def _warn_about_fit(self, result: EMResult[Any], n_found: int) -> None:
         """Warn about non-convergence and empty clusters after a fit in which ``n_found`` clusters contain rows."""
         if not result.converged:
-            warn(
-                f"EM did not converge within max_iter={self.max_iter} iterations",
-                "raise max_iter or tol",
-                category=NotConvergedWarning,
-                max_iter=self.max_iter,
-            )
+            problem = f"EM did not converge within max_iter={self.max_iter} iterations"
+            warn(problem, "raise max_iter or tol", category=NotConvergedWarning, max_iter=self.max_iter)
         remedy = "use fewer clusters, less smoothing or another init"
         warn_if_clusters_are_empty(n_found, self.memberships_.shape[1], remedy, stacklevel=2)
 
@@ -351,24 +344,16 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             return None
         graph = as_affinity(recipe, X, self._labels_for(recipe, y), pairs, validated=True)
         if graph.has_negative_weights:
-            raise InputError(
-                "memberships are smoothed over non-negative weights, but the graph has negative ones",
-                "use a graph without repulsion",
-                code="negative_weights",
-                parameter="graph",
-            )
+            problem = "memberships are smoothed over non-negative weights, but the graph has negative ones"
+            raise InputError(problem, "use a graph without repulsion", code="negative_weights", parameter="graph")
         return graph
 
     def _fit_projection(self, X: Array, rng: np.random.RandomState) -> Projection | None:
         if self.pca is not None:
             return fit_pca(X, self.pca, random_state=rng.randint(2**31 - 1))
         if sp.issparse(X):
-            raise InputError(
-                "densities of sparse rows need fewer dimensions",
-                "set pca, for example pca=100",
-                code="sparse_needs_pca",
-                parameter="pca",
-            )
+            problem = "densities of sparse rows need fewer dimensions"
+            raise InputError(problem, "set pca, for example pca=100", code="sparse_needs_pca", parameter="pca")
         return None
 
     def _hooks(self, problem: MixtureProblem) -> MixtureHooks[Any]:
@@ -464,12 +449,8 @@ class BaseMixture(GraphEstimatorMixin, ClusterMixin, BaseEstimator):
             return softmax(joint)
         rows: Any = self._fit_X
         if rows is None:
-            raise InputError(
-                "the model was fitted to a Dask array, whose rows it does not keep",
-                "use use_graph=False",
-                code="dask_array",
-                parameter="use_graph",
-            )
+            problem = "the model was fitted to a Dask array, whose rows it does not keep"
+            raise InputError(problem, "use use_graph=False", code="dask_array", parameter="use_graph")
         graph = as_affinity(self._fit_recipe, rows, validated=True) if self.graph_ is None else self.graph_
         W = link_new_points(self._fit_recipe, X, self._fit_X, graph)
         degrees, neighbor_sums = link_degrees(W, signed=False), matmul(W, self.memberships_)

@@ -163,10 +163,6 @@ class LCGMM(BaseMixture):
 
     def _warn_about_fit(self, result: EMResult[Any], n_found: int) -> None:
         if result.state.clipped:
-            warn(
-                "a covariance was not positive definite with negative weights, so they were clipped at zero",
-                "use a smaller lam to avoid that",
-                code="clipped_weights",
-                lam=self.lam,
-            )
+            problem = "a covariance was not positive definite with negative weights, so they were clipped at zero"
+            warn(problem, "use a smaller lam to avoid that", code="clipped_weights", lam=self.lam)
         super()._warn_about_fit(result, n_found)

@@ -125,13 +125,9 @@ def nothing_to_draw(model: BaseEstimator, lacks: str, hint: str = "", *, code: s
 
 def different_rows(n_rows: int, problem: str, n_training_rows: int) -> InputError:
     """Return the error for rows other than the training rows."""
-    return InputError(
-        f"X has {n_rows} rows, but {problem}",
-        "pass the training rows",
-        code="not_the_training_rows",
-        n_rows=n_rows,
-        n_training_rows=n_training_rows,
-    )
+    problem = f"X has {n_rows} rows, but {problem}"
+    hint = "pass the training rows"
+    return InputError(problem, hint, code="not_the_training_rows", n_rows=n_rows, n_training_rows=n_training_rows)
 
 
 def style_axes(ax: Axes, *, title: str = "", xlabel: str = "", ylabel: str = "") -> None:
@@ -210,13 +206,11 @@ def check_memberships(memberships: Array, n: int | None = None) -> np.ndarray:
     """Validate memberships: one row per sample, one column per cluster, entries between 0 and 1."""
     array = to_numpy(memberships)
     if array.ndim != 2 or 0 in array.shape or n not in (None, len(array)):
-        raise InputError(
+        problem = (
             f"memberships must have shape ({'n' if n is None else n}, n_clusters), one row per sample; "
-            f"got shape {array.shape}",
-            code="wrong_shape",
-            parameter="memberships",
-            shape=array.shape,
+            f"got shape {array.shape}"
         )
+        raise InputError(problem, code="wrong_shape", parameter="memberships", shape=array.shape)
     if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1 + 1e-6):
         problem = "memberships must lie between 0 and 1"
         raise InputError(problem, "scale the rows to sum to one", code="invalid_memberships", parameter="memberships")

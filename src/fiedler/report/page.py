@@ -215,13 +215,9 @@ def read_summary(path: str | os.PathLike[str]) -> Summary:
         check_schema(summary, SIZES)
         check_schema(summary, summary_schema(summary, summary["n_rows"], summary["n_clusters"]))
     except _SchemaError as error:
-        raise FileFormatError(
-            f"{file!r} is damaged: {error}",
-            "create it again with fiedler cluster",
-            code="damaged_summary",
-            reason=str(error),
-            file=file,
-        ) from None
+        problem = f"{file!r} is damaged: {error}"
+        hint = "create it again with fiedler cluster"
+        raise FileFormatError(problem, hint, code="damaged_summary", reason=str(error), file=file) from None
     return summary
 
 

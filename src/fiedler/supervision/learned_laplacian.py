@@ -96,12 +96,8 @@ def _check_pair_weight(value: Any, name: str) -> None:
     """Raise an error unless a weight of pairs is one number or two."""
     both = (value, value) if np.ndim(value) == 0 else tuple(value)
     if len(both) != 2:
-        raise InputError(
-            f"{name} must be a number, two numbers (must-links, cannot-links) or 'balanced'; got {shown(value)}",
-            code="invalid_parameter",
-            parameter=name,
-            value=value,
-        )
+        problem = f"{name} must be a number, two numbers (must-links, cannot-links) or 'balanced'; got {shown(value)}"
+        raise InputError(problem, code="invalid_parameter", parameter=name, value=value)
     for weight in both:
         check_nonnegative(weight, name)
 
@@ -266,11 +262,8 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """:meth:`link` for validated rows."""
         constants = graph.constants or KernelConstants()
         if constants.metric is None:
-            raise InputError(
-                "the graph was not learned by LearnedLaplacian, so it has no metric for new points",
-                "pass the graph_ of a fitted LearnedLaplacian",
-                code="not_a_learned_graph",
-            )
+            problem = "the graph was not learned by LearnedLaplacian, so it has no metric for new points"
+            raise InputError(problem, "pass the graph_ of a fitted LearnedLaplacian", code="not_a_learned_graph")
         recipe = FullGraph() if constants.neighbors is None else KNNGraph(constants.neighbors)
         return _in_learned_metric(recipe)._link(X_new @ constants.metric.T, X @ constants.metric.T, graph)
 
@@ -278,11 +271,9 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         """Learn the metric and the graph from validated rows; changes nothing on this object."""
         validate_parameters(self)
         if sp.issparse(X):
-            raise InputError(
-                "LearnedLaplacian does not accept sparse rows",
-                "reduce their dimension first, for example with TruncatedSVD",
-                code="sparse_not_supported",
-            )
+            problem = "LearnedLaplacian does not accept sparse rows"
+            hint = "reduce their dimension first, for example with TruncatedSVD"
+            raise InputError(problem, hint, code="sparse_not_supported")
         recipes = self._recipes(X.shape[0])
         if isinstance(recipes[0], FullGraph):
             check_complete_graph(X.shape[0], X)
@@ -309,12 +300,8 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         elif isinstance(self.graph, KNNGraph) and self.graph.metric == "euclidean":
             graphs = [self.graph]
         else:
-            raise InputTypeError(
-                f"graph={shown(self.graph)} must be 'full', a KNNGraph with Euclidean distances, or None",
-                code="not_a_graph",
-                parameter="graph",
-                value=self.graph,
-            )
+            problem = f"graph={shown(self.graph)} must be 'full', a KNNGraph with Euclidean distances, or None"
+            raise InputTypeError(problem, code="not_a_graph", parameter="graph", value=self.graph)
         feasible = [graph for graph in graphs if isinstance(graph, FullGraph) or graph.n_neighbors < n]
         return [_in_learned_metric(graph) for graph in feasible or graphs]
 
@@ -325,11 +312,9 @@ class LearnedLaplacian(ProgressMixin, ClassNamePrefixFeaturesOutMixin, Transform
         lam = 1 / n_neighbors if self.lam is None else float(self.lam)
         weights = _pair_weights(self.pair_weight, pairs)
         if lam == 0 and (pairs.n_pairs == 0 or not any(np.any(np.asarray(weight) > 0) for weight in weights)):
-            raise InputError(
-                "there is nothing to learn from: lam=0 leaves out the neighbourhoods, and no pair has a weight",
-                "set lam above 0, or pass pairs and a pair_weight above 0",
-                code="nothing_to_learn_from",
-            )
+            problem = "there is nothing to learn from: lam=0 leaves out the neighbourhoods, and no pair has a weight"
+            hint = "set lam above 0, or pass pairs and a pair_weight above 0"
+            raise InputError(problem, hint, code="nothing_to_learn_from")
         C = coefficients(n, pairs.must_link, pairs.cannot_link, weights, neighbor_indicators(X, n_neighbors), lam)
         if isinstance(recipe, FullGraph):
             return LaplacianObjective(X, DenseWeights(C, X), metric)
@@ -428,11 +413,8 @@ def _standardize(X: Array, rng: np.random.RandomState) -> _StandardizedRows:
     distances = to_numpy(pairwise_distances(sample, sample))
     median = float(np.median(distances[~np.eye(len(distances), dtype=bool)]))
     if not median > 0:
-        raise InputError(
-            "the median distance between rows is 0: more than half of the pairs of rows are duplicates",
-            "remove them",
-            code="zero_median_distance",
-        )
+        problem = "the median distance between rows is 0: more than half of the pairs of rows are duplicates"
+        raise InputError(problem, "remove them", code="zero_median_distance")
     centered = X - xp.mean(X, axis=0)[None, :]
     rotate = X.shape[1] > n
     axes = (xp.linalg.svd(centered, full_matrices=False)[2] if rotate else feature_identity(X)) / median

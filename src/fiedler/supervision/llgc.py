@@ -136,13 +136,9 @@ def normalize_class_mass(F: Array, proportions: Array) -> Array:
 def check_any_label(known: Any) -> None:
     """Raise an error if no row has a label."""
     if not np.any(known):
-        raise InputError(
-            "y contains no label, only -1",
-            "label at least one row of each class",
-            code="too_few_labels",
-            parameter="y",
-            n_classes=0,
-        )
+        problem = "y contains no label, only -1"
+        hint = "label at least one row of each class"
+        raise InputError(problem, hint, code="too_few_labels", parameter="y", n_classes=0)
 
 
 def check_alpha(alpha: object, name: str = "alpha") -> float:
@@ -150,12 +146,8 @@ def check_alpha(alpha: object, name: str = "alpha") -> float:
     value = check_positive(alpha, name)
     if value < 1:
         return value
-    raise InputError(
-        f"{name} must be between 0 and 1 (exclusive); got {shown(alpha)}",
-        code="invalid_parameter",
-        parameter=name,
-        value=alpha,
-    )
+    problem = f"{name} must be between 0 and 1 (exclusive); got {shown(alpha)}"
+    raise InputError(problem, code="invalid_parameter", parameter=name, value=alpha)
 
 
 class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -252,28 +244,18 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
         from the labels.
         """
         if constraints is not None and not learns_from_constraints(self._recipe()):
-            raise InputError(
-                "LLGC spreads labels; only a graph that learns can use pairs",
-                "set graph=LearnedLaplacian(), or leave out constraints",
-                code="constraints_not_supported",
-                parameter="constraints",
-            )
+            problem = "LLGC spreads labels; only a graph that learns can use pairs"
+            hint = "set graph=LearnedLaplacian(), or leave out constraints"
+            raise InputError(problem, hint, code="constraints_not_supported", parameter="constraints")
         if y is None:
-            raise InputError(
-                "LLGC requires y to be passed, but the target y is None",
-                "use -1 for rows of unknown class",
-                code="labels_required",
-                parameter="y",
-            )
+            problem = "LLGC requires y to be passed, but the target y is None"
+            raise InputError(problem, "use -1 for rows of unknown class", code="labels_required", parameter="y")
         self._landmark_distributions = None
         y = as_column(y)
         graph = self._build_graph(X, y, check_constraints(constraints, X))
         if graph.has_negative_weights:
-            raise InputError(
-                "the graph has negative weights, but LLGC requires non-negative weights",
-                "build the graph without signed=True",
-                code="negative_weights",
-            )
+            problem = "the graph has negative weights, but LLGC requires non-negative weights"
+            raise InputError(problem, "build the graph without signed=True", code="negative_weights")
         known, codes = self._encode_labels(y, graph.n_nodes)
         reference = graph.degrees
         Y = np.zeros((graph.n_nodes, len(self.classes_)))
@@ -342,10 +324,9 @@ class LLGC(GraphEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _warn_if_undecided(self) -> None:
         n_undecided = int((to_numpy(self.label_distributions_).sum(axis=1) == 0).sum())
         if n_undecided:
-            warn(
+            problem = (
                 f"no label reaches {n_undecided} row(s), which stay undecided (-1): they are in components of the "
-                "graph without a labelled row, or too far from any",
-                "label more rows, or connect the components with KNNGraph(connect='mst')",
-                code="undecided_rows",
-                n_undecided=n_undecided,
+                "graph without a labelled row, or too far from any"
             )
+            hint = "label more rows, or connect the components with KNNGraph(connect='mst')"
+            warn(problem, hint, code="undecided_rows", n_undecided=n_undecided)

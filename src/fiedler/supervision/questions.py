@@ -70,11 +70,8 @@ def suggest_pairs(
     check_is_fitted(model)
     graph = getattr(model, "graph_", None)
     if not isinstance(graph, AffinityGraph):
-        raise InputError(
-            f"{type(model).__name__} has no graph whose edges could be suggested",
-            "fit a model with a graph of edges, such as KNNGraph()",
-            code="no_graph",
-        )
+        problem = f"{type(model).__name__} has no graph whose edges could be suggested"
+        raise InputError(problem, "fit a model with a graph of edges, such as KNNGraph()", code="no_graph")
     n_pairs, known = check_int(n_pairs, "n_pairs"), check_constraints(constraints, graph)
     if graph.has_negative_weights:
         graph = split_by_sign(graph)[0]
@@ -102,11 +99,8 @@ def _memberships(model: BaseEstimator, graph: AffinityGraph) -> np.ndarray:
             undecided = memberships.sum(axis=1)[:, None] == 0
             return np.where(undecided, 1 / memberships.shape[1], memberships)
     if not hasattr(model, "labels_"):
-        raise InputError(
-            f"{type(model).__name__} has neither clusters nor classes, so there is nothing to ask about",
-            "pass a fitted clusterer or classifier",
-            code="model_without_labels",
-        )
+        problem = f"{type(model).__name__} has neither clusters nor classes, so there is nothing to ask about"
+        raise InputError(problem, "pass a fitted clusterer or classifier", code="model_without_labels")
     labels = to_numpy(model.labels_)
     host_graph = AffinityGraph(to_scipy(graph.weights).astype(np.float64))
     return resolvent(np.eye(int(labels.max()) + 1)[labels], host_graph, SMOOTHING_ALPHA, tol=1e-4)
@@ -188,21 +182,15 @@ class ConstrainedKFold:
         """Yield the rows for training and for testing of each fold."""
         pairs = check_constraints(self.constraints, X)
         if pairs is None:
-            raise InputTypeError(
-                "ConstrainedKFold needs PairwiseConstraints",
-                "without constraints use scikit-learn's KFold",
-                code="invalid_constraints",
-                parameter="constraints",
-            )
+            problem = "ConstrainedKFold needs PairwiseConstraints"
+            hint = "without constraints use scikit-learn's KFold"
+            raise InputTypeError(problem, hint, code="invalid_constraints", parameter="constraints")
         n_splits, n_groups = check_int(self.n_splits, "n_splits", minimum=2), int(pairs.groups.max()) + 1
         if n_splits > n_groups:
+            problem = f"n_splits={n_splits} is more than the number of must-linked groups ({n_groups})"
+            hint = f"choose at most {n_groups}" if n_groups > 1 else "use fewer must-links"
             raise InputError(
-                f"n_splits={n_splits} is more than the number of must-linked groups ({n_groups})",
-                f"choose at most {n_groups}" if n_groups > 1 else "use fewer must-links",
-                code="too_few_groups",
-                parameter="n_splits",
-                value=n_splits,
-                n_groups=n_groups,
+                problem, hint, code="too_few_groups", parameter="n_splits", value=n_splits, n_groups=n_groups
             )
         folds = GroupKFold(n_splits, shuffle=True, random_state=check_seed(self.random_state))
         return folds.split(np.zeros(pairs.n_samples), groups=pairs.groups)
